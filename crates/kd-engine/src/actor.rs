@@ -1,5 +1,6 @@
-//! The loop: the only place where a machine meets the world. Comes in: ops from faces, deltas from turns, results from
-//! the scribe, timers. Goes out: records on the bus and in the log, work for turns and scribe. It decides nothing.
+//! The event loop: the only place where a machine meets the outside world. It receives ops from front ends, deltas from
+//! turns, results from the writer thread, and timers. It publishes records to the bus and the log, and gives work to
+//! turns and the writer thread. It makes no decisions.
 
 use crate::ask;
 use crate::bus::Bus;
@@ -24,58 +25,58 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Inputs that may wait before turns are held back.
+/// Inputs that may queue before turns are held back.
 const INBOX: usize = 1024;
-/// How long a piece may wait until it is in the stream file: others look at it, and see it grow.
+/// How long a piece may wait before it is written to the stream file, where other processes watch it grow.
 const FLUSH: Duration = Duration::from_millis(72);
-/// Pieces that come when the file is nearly due take it along: waking up for it alone costs more than the writing.
+/// Input that arrives this close to the deadline also triggers the write: a separate wakeup costs more than the write.
 const NEARLY: Duration = Duration::from_millis(24);
 
-/// Finds who answers for a member.
+/// Finds the backend for a member.
 pub(crate) type Reach =
     dyn Fn(&Member, &Spending) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
 
-/// What a session wishes of its loop.
+/// What a session sends to its loop.
 pub(crate) enum Wish {
     Op(Op),
     Aside(Box<Aside>),
 }
 
-/// Everything a loop needs to begin.
+/// Everything a loop needs to start.
 pub(crate) struct Start {
     pub(crate) thread: ThreadId,
     pub(crate) machine: Box<dyn Machine + Send>,
     pub(crate) members: Vec<Member>,
     pub(crate) reach: Box<Reach>,
-    /// What everything that is asked here is paid from.
+    /// Pays for every request of this loop.
     pub(crate) spending: Spending,
     /// The effects of opening the machine.
     pub(crate) opened: Effects,
     pub(crate) bus: Bus,
     pub(crate) clock: Clock,
-    /// Tells what other processes do in the thread; ends with the loop.
+    /// Reports what other processes do in the thread; ends with the loop.
     pub(crate) watch: Option<Watch>,
-    /// Where the leases of the members lie.
+    /// Holds the leases of the members.
     pub(crate) folder: Arc<Thread>,
-    /// What is masked in everything that is said.
+    /// Masked in everything users and members say.
     pub(crate) secrets: Arc<Secrets>,
 }
 
-/// The inbox of a loop, made before it so that the scribe can answer into it.
+/// Creates the inbox of a loop, before the loop itself so that the writer thread can send to it.
 pub(crate) fn inbox() -> (mpsc::Sender<Input>, mpsc::Receiver<Input>) {
     mpsc::channel(INBOX)
 }
 
-/// A turn that runs.
+/// A running turn.
 struct Running {
     task: JoinHandle<()>,
     spending: Spending,
 }
 
-/// A turn whose member another process asks.
+/// A turn waiting because another process is asking its member.
 struct Waiting {
     request: Request,
-    /// When it gives up; `None` without a limit of time.
+    /// When it gives up; `None` without a time limit.
     until: Option<Instant>,
     spending: Spending,
 }
@@ -83,7 +84,7 @@ struct Waiting {
 pub(crate) struct Actor {
     thread: ThreadId,
     machine: Box<dyn Machine + Send>,
-    /// Who can be asked, and from which account, by sitting: first the members, then those of each aside.
+    /// Members and spending accounts: first those of the thread, then those of each aside.
     sittings: Vec<(Vec<Member>, Spending)>,
     reach: Box<Reach>,
     spending: Spending,
@@ -92,23 +93,24 @@ pub(crate) struct Actor {
     scribe: Scribe,
     ops: mpsc::Receiver<Wish>,
     inbox: mpsc::Receiver<Input>,
-    /// Given to every turn.
+    /// Cloned into every turn.
     sender: mpsc::Sender<Input>,
-    /// Turns that run.
+    /// Running turns.
     turns: BTreeMap<TurnId, Running>,
     leases: Leases,
     freed: mpsc::UnboundedReceiver<Freed>,
-    /// Turns that wait until another process has heard their member.
+    /// Turns waiting until another process has asked their member.
     waiting: BTreeMap<TurnId, Waiting>,
-    /// Drafts that the scribe has not answered for.
+    /// Drafts sent to the writer thread and not yet confirmed.
     saving: usize,
-    /// What the watch told meanwhile: some of it may be our own messages, which the machine must hear as saved first.
+    /// Reports of the watch that arrived during a save. Some may be messages of this process, which the machine must
+    /// first see as saved.
     found: Vec<Input>,
     watch: Option<Watch>,
     timers: BinaryHeap<Reverse<(Timestamp, TimerId)>>,
-    /// Turns that have no stream file yet: one that ends within its first frame needs none.
+    /// Turns without a stream file yet: one that ends within its first frame needs none.
     began: Vec<(TurnId, SeatName, Duration)>,
-    /// Pieces of answers that are not in the stream files yet.
+    /// Pieces of answers not yet written to the stream files.
     frame: Vec<Arc<Record>>,
     flush_at: Option<Instant>,
     seq: u64,
@@ -180,7 +182,7 @@ impl Actor {
                         self.mask(&mut aside.question);
                         self.aside(*aside);
                     }
-                    // The session was dropped without a word: nobody waits for the turns any more.
+                    // The session was dropped without closing: nothing waits for the turns.
                     None => {
                         (open, closing) = (false, true);
                         self.step(Input::Op(Op::Close));
@@ -188,11 +190,11 @@ impl Actor {
                     }
                 },
                 input = self.inbox.recv() => {
-                    // We hold a sender ourselves, so the inbox is never closed.
+                    // The loop holds a sender itself, so the inbox never closes.
                     if let Some(input) = input {
                         self.hear(input);
                     }
-                    // What else is there already, so that a busy loop does not go round for each token.
+                    // Drain what is already queued, so that a busy loop does not iterate once per token.
                     for _ in 0..INBOX {
                         match self.inbox.try_recv() {
                             Ok(input) => self.hear(input),
@@ -220,10 +222,10 @@ impl Actor {
         self.scribe.finish().await;
     }
 
-    /// An input from a turn or the scribe.
+    /// Handles an input from a turn, the watch or the writer thread.
     fn hear(&mut self, input: Input) {
         match &input {
-            // The last words of a turn that was cancelled are not heard.
+            // Ignore late input of a cancelled turn.
             Input::Delta { turn, .. } | Input::Failed { turn, .. }
                 if !self.turns.contains_key(turn) =>
             {
@@ -256,14 +258,14 @@ impl Actor {
         }
     }
 
-    /// One step; a turn whose member is free begins with it.
+    /// Steps the machine, then starts the turn if the input freed its member.
     fn react(&mut self, input: Input) {
         let freed = match &input {
             Input::Freed { turn, .. } => Some(*turn),
             _ => None,
         };
         self.step(input);
-        // The machine did not wish for anything else.
+        // Still waiting, so the machine neither cancelled nor asked again.
         if let Some(turn) = freed
             && let Some(waited) = self.waiting.remove(&turn)
         {
@@ -271,7 +273,7 @@ impl Actor {
         }
     }
 
-    /// One step of the machine, and everything it asks for.
+    /// Steps the machine once and carries out its commands.
     fn step(&mut self, input: Input) {
         let now = self.clock.now();
         let Effects { commands, events } = self.machine.step(now, input);
@@ -279,14 +281,14 @@ impl Actor {
         self.carry_out_all(commands);
     }
 
-    /// Masks secrets in the user's words before anything hears them.
+    /// Masks secrets in the user's words before anything else sees them.
     fn mask(&mut self, words: &mut String) {
         if let Some(text) = self.secrets.mask_in_place(words).line() {
             self.publish(self.clock.now(), vec![Event::Noticed { text }]);
         }
     }
 
-    /// The machine is to answer a question otherwise.
+    /// Tells the machine to answer a question in another way.
     fn aside(&mut self, aside: Aside) {
         let now = self.clock.now();
         let (seats, ceiling) = (aside.seats(), aside.ceiling());
@@ -300,11 +302,11 @@ impl Actor {
         self.carry_out_all(commands);
     }
 
-    /// Carries out the orders of one step. All its turns have an account before the first of them sends anything, so that
+    /// Carries out the commands of one step. All its turns get their account before the first request is sent, so that
     /// they share what is left.
     fn carry_out_all(&mut self, commands: Vec<Command>) {
         let account = |command: &Command| match command {
-            // One that waited goes on with its own: a second would count as another turn to share with.
+            // A turn that waited keeps its account: a second one would count as another turn to share with.
             Command::Ask { turn, .. } if !self.waiting.contains_key(turn) => {
                 let sitting = usize::try_from(turn.sitting()).unwrap_or(usize::MAX);
                 let (_, spending) = self.sittings.get(sitting)?;
@@ -338,7 +340,7 @@ impl Actor {
             }
             Command::Save(draft) => {
                 self.saving += 1;
-                // What the stream file lacks, the message has.
+                // The message holds what the stream file lacks.
                 if let Some(saved) = draft.turn {
                     self.began.retain(|(turn, ..)| *turn != saved);
                     self.frame.retain(|record| {
@@ -353,7 +355,7 @@ impl Actor {
         }
     }
 
-    /// Asks a member, once no other process does.
+    /// Asks a member once no other process is asking it.
     fn ask(&mut self, turn: TurnId, request: Request, account: Option<Spending>) {
         let member = self.member(turn, &request.seat);
         let name = member
@@ -411,15 +413,15 @@ impl Actor {
         self.turns.insert(turn, Running { task, spending });
     }
 
-    /// Who sits in a seat of the sitting that a turn belongs to.
+    /// Returns the member in a seat, among the members of the council or aside that the turn belongs to.
     fn member(&self, turn: TurnId, seat: &SeatName) -> Option<&Member> {
         let sitting = usize::try_from(turn.sitting()).unwrap_or(usize::MAX);
         let mut members = self.sittings.get(sitting).into_iter().flat_map(|(m, _)| m);
         members.find(|member| member.name == *seat)
     }
 
-    /// Another process has heard a member: the turns that waited for it can begin, with what was said meanwhile. Who follows
-    /// the thread is told of that as of anything that others say.
+    /// Starts the turns that waited for a member another process was asking, with the messages written meanwhile. A
+    /// session that watches the thread receives those like any other messages.
     fn free(&mut self, mut freed: Freed) {
         let mut found = std::mem::take(&mut freed.found);
         if self.watch.is_some() {
@@ -433,7 +435,7 @@ impl Actor {
         }
     }
 
-    /// Ends the turns that have waited for as long as an answer may take.
+    /// Ends turns that have waited longer than an answer may take.
     fn give_up(&mut self) {
         let now = Instant::now();
         let late: Vec<TurnId> = self
@@ -460,7 +462,7 @@ impl Actor {
 
     fn publish(&mut self, now: Timestamp, events: Vec<Event>) {
         for event in events {
-            // What came of it is on disk: the next process may ask.
+            // The result is on disk: the next process may ask.
             if let Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } = &event {
                 self.leases.give(*turn);
                 self.waiting.remove(turn);
@@ -487,7 +489,7 @@ impl Actor {
         self.flush_at.get_or_insert_with(|| Instant::now() + FLUSH);
     }
 
-    /// Hands the turns and the pieces of this frame to the scribe.
+    /// Sends the turns and pieces of this frame to the writer thread.
     fn flush(&mut self) {
         self.flush_at = None;
         for (turn, seat, patience) in self.began.drain(..) {
@@ -505,7 +507,7 @@ impl Actor {
 }
 
 impl Drop for Actor {
-    /// A loop that ends early, with its runtime, leaves no turn running.
+    /// Stops running turns if the loop ends early, together with its runtime.
     fn drop(&mut self) {
         for running in self.turns.values() {
             running.task.abort();
@@ -524,7 +526,7 @@ mod tests {
     use kd_store::{Layout, Lease};
     use std::sync::Mutex;
 
-    /// Asks ada when the session is resumed, and anew when another process has heard her.
+    /// Asks ada when the session resumes, and again when another process has asked her.
     struct Asks(Duration);
 
     impl Machine for Asks {
@@ -559,7 +561,7 @@ mod tests {
         }
     }
 
-    /// The shares of money that were left to the turns when they began, in pico-dollars.
+    /// The money left for each turn when it began, in picodollars.
     type Shares = Arc<Mutex<Vec<Option<u64>>>>;
 
     /// A loop over a new thread, whose only member cannot be reached.

@@ -1,5 +1,5 @@
-//! Which agent processes run, on disk: in the user's runtime folder, for a later run that stops what a killed one left,
-//! and in the members' states below `.kd`, for display.
+//! Records running agent processes on disk: in the user's runtime folder, so that a later run can stop those left by a
+//! killed one, and in the members' states below `.kd`, for display.
 
 use kd_backends::transport::process::{self, Birth};
 use kd_core::SeatName;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
 
-/// What this process has written into the states of one branch.
+/// What this process has written to the states of one branch.
 pub(crate) struct Roll {
     sessions: PathBuf,
     thread: String,
@@ -19,7 +19,7 @@ pub(crate) struct Roll {
 }
 
 impl Roll {
-    /// Nothing is written yet.
+    /// Creates an empty record.
     pub(crate) fn new(thread: &kd_store::Thread) -> Self {
         Self {
             sessions: thread.sessions_folder(),
@@ -28,7 +28,7 @@ impl Roll {
         }
     }
 
-    /// Writes what changed. A state that cannot be written is no reason to stop a council.
+    /// Writes what changed. Failing to write a state does not stop a council.
     pub(crate) fn call(&mut self) {
         let mut now: BTreeMap<SeatName, Vec<Process>> = BTreeMap::new();
         for (label, birth) in process::alive() {
@@ -76,8 +76,8 @@ impl Roll {
     }
 }
 
-/// Keeps a record of this process's agents in the user's runtime folder, on a thread of its own that starts with the
-/// first agent. Call it once, before agents are started.
+/// Records this process's agents in the user's runtime folder, on a separate thread that starts with the first agent.
+/// Call it once, before agents are started.
 pub fn keep_record(dirs: UserDirs) {
     let folder = std::env::current_dir().unwrap_or_default();
     let writer: std::sync::OnceLock<Sender<()>> = std::sync::OnceLock::new();
@@ -85,7 +85,7 @@ pub fn keep_record(dirs: UserDirs) {
         let writer = writer.get_or_init(|| {
             let (changed, changes) = mpsc::channel::<()>();
             let (dirs, folder) = (dirs.clone(), folder.clone());
-            // Without it the keepers of the agents and their marks still hold.
+            // Without it, the agents' supervisors and marks still work.
             let _ = std::thread::Builder::new()
                 .name("kd-record".into())
                 .spawn(move || {
@@ -120,16 +120,16 @@ fn own_record(folder: &std::path::Path) -> RunRecord {
     }
 }
 
-/// Stops the agents that killed runs of this program left, in any project of the user. Returns how many families were
-/// still alive; [`process::settle`] waits until they are gone.
+/// Stops the agents left by killed runs of this program, in any project of the user. Returns how many process groups
+/// were still alive; [`process::settle`] waits until they are gone.
 ///
 /// # Errors
-/// Where the records cannot be read.
+/// If the records cannot be read.
 pub fn end_left_over(dirs: &UserDirs) -> Result<usize, Error> {
     let (boot, namespace) = run_record::machine();
     let mut ended = 0;
     for (path, run) in run_record::read_all(dirs)? {
-        // Another container may share the folder: its numbers mean other processes, and it tidies up itself.
+        // Another container may share the folder: its process IDs have other meanings, and it cleans up itself.
         if run.boot == boot && run.namespace != namespace {
             continue;
         }
@@ -149,16 +149,16 @@ pub fn end_left_over(dirs: &UserDirs) -> Result<usize, Error> {
     Ok(ended)
 }
 
-/// Takes processes of runs that have ended out of the members' states of a branch, which are for display only.
+/// Removes processes of finished runs from the members' states of a branch, which are for display only.
 ///
 /// # Errors
-/// Where the states cannot be listed or written.
+/// If the states cannot be listed or written.
 pub fn tidy(layout: &Layout) -> Result<(), Error> {
     let sessions = layout.sessions_folder();
     let (own, started) = process::this_run();
     let alive: Vec<i32> = process::alive().iter().map(|(_, b)| b.pid).collect();
     for seat in session::kept(&sessions)? {
-        // `kd fsck` tells of a state that cannot be read.
+        // `kd fsck` reports unreadable states.
         let Ok(state) = session::read_in(&sessions, &seat) else {
             continue;
         };

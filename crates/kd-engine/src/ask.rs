@@ -1,5 +1,5 @@
-//! Drives one turn's stream. Comes in: a backend and a request. Goes out: deltas, then exactly one ending, into the
-//! loop's inbox. Dropping the task drops the stream, and so closes the connection and stops children.
+//! Drives one turn's stream. Given a backend and a request, sends deltas and then exactly one ending to the loop's
+//! inbox. Dropping the task drops the stream, which closes the connection and stops child processes.
 
 use futures::{FutureExt, StreamExt};
 use kd_backends::{Backend, Spending};
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Deltas taken in one go when the loop is behind: adjacent text in them becomes one delta.
+/// Maximum deltas taken at once when the loop is behind; adjacent text among them is merged into one delta.
 const BATCH: usize = 64;
 
-/// Starts a turn. The inbox hears its deltas and its ending.
+/// Starts a turn, which sends its deltas and its ending to the inbox.
 pub(crate) fn start(
     turn: TurnId,
     backend: Result<Arc<dyn Backend>, Failure>,
@@ -35,7 +35,7 @@ pub(crate) fn start(
         let used = spending.close();
         if let Err(mut failure) = ended {
             failure.used = Some(Box::new(used));
-            // A loop that is gone needs no news.
+            // If the loop is gone, nothing needs the result.
             let _ = inbox.send(Input::Failed { turn, failure }).await;
         }
     })
@@ -96,7 +96,7 @@ async fn drive(
                 }
             }
             taken += 1;
-            // What else is there already. An end is met again below.
+            // Take what is already available. The end of the stream is seen again below.
             item = match taken < BATCH {
                 true => stream.next().now_or_never().flatten(),
                 false => None,
@@ -116,8 +116,8 @@ async fn drive(
     ))
 }
 
-/// What a turn used in all, where the account knows more than the answer: earlier attempts, or the bound of an answer
-/// that nobody counted and that costs money.
+/// Returns the turn's total usage. Prefers the account where it knows more than the answer: earlier attempts, or the
+/// upper bound for an answer that costs money and came without usage.
 fn told(usage: Option<Usage>, spending: &Spending) -> Option<Usage> {
     let used = spending.told();
     let counted = used.requests > 1 || used.usage.cost_usd.is_some_and(|usd| usd > 0.0);
@@ -131,7 +131,7 @@ async fn send(turn: TurnId, delta: Delta, inbox: &mpsc::Sender<Input>) {
     let _ = inbox.send(Input::Delta { turn, delta }).await;
 }
 
-/// Masks secrets in the answer of one turn. What may be the beginning of a secret waits for the next piece.
+/// Masks secrets in the answer of one turn. Holds back text that may be the beginning of a secret until the next piece.
 struct Veil<'a> {
     secrets: &'a Secrets,
     text: Masker,
@@ -147,14 +147,14 @@ impl<'a> Veil<'a> {
         }
     }
 
-    /// The delta, masked, with what waited before it.
+    /// Masks a delta. The result includes earlier text that is no longer held back.
     fn over(&mut self, mut delta: Delta) -> Vec<Delta> {
         match &mut delta {
             Delta::Text { text } => *text = self.text.push(self.secrets, text),
             Delta::Thinking { text } => *text = self.thinking.push(self.secrets, text),
             Delta::Tool { detail, .. } => drop(self.secrets.mask_in_place(detail)),
             Delta::Notice { text } => drop(self.secrets.mask_in_place(text)),
-            // Makes void what came before it.
+            // A retry voids everything before it.
             Delta::Retrying { .. } => *self = Self::new(self.secrets),
             Delta::Finished { text, .. } => {
                 if let Some(whole) = text {
@@ -174,7 +174,7 @@ impl<'a> Veil<'a> {
         }
     }
 
-    /// What still waits.
+    /// Returns the text still held back.
     fn end(&mut self) -> Vec<Delta> {
         let thinking = self.thinking.end(self.secrets);
         let text = self.text.end(self.secrets);
@@ -184,12 +184,12 @@ impl<'a> Veil<'a> {
     }
 }
 
-/// Joins adjacent pieces of text, and of thinking.
+/// Merges adjacent pieces of text or thinking.
 #[derive(Default)]
 pub(crate) struct Joiner(Option<Delta>);
 
 impl Joiner {
-    /// Takes a delta in; gives back the one before it if the two do not join.
+    /// Takes the next delta; returns the previous one if the two do not merge.
     pub(crate) fn push(&mut self, next: Delta) -> Option<Delta> {
         match (&mut self.0, &next) {
             (Some(Delta::Text { text }), Delta::Text { text: more })

@@ -1,39 +1,39 @@
-//! Carries records to every face. Comes in: records from the loop. Goes out: the same records, in order, to each
-//! subscriber; or, to one that fell behind, the whole view as it stands. A slow face never slows the council.
+//! Carries records from the loop to every front end, in order. A subscriber that fell behind receives the current view
+//! instead, so a slow front end never slows the council.
 
 use kd_core::Record;
 use kd_core::view::View;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-/// Records kept for slow subscribers: more than the loop makes of a full inbox, and some seconds of eight members at a
-/// hundred tokens a second. Their places are made in advance: 80 KB for each open thread.
+/// Records kept for slow subscribers: more than the loop makes of a full inbox, and several seconds of eight members at
+/// 100 tokens per second. The buffer is preallocated: 80 KB per open thread.
 const KEPT: usize = 2048;
 
-/// The loop's end of the bus.
+/// The loop's side of the bus.
 pub(crate) struct Bus {
     sender: broadcast::Sender<Arc<Record>>,
     shared: Arc<Mutex<View>>,
 }
 
-/// A face's end of the bus.
+/// A front end's side of the bus.
 pub struct Subscription {
     receiver: broadcast::Receiver<Arc<Record>>,
     shared: Arc<Mutex<View>>,
     skip_through: u64,
 }
 
-/// What a face receives.
+/// What a front end receives.
 #[derive(Debug)]
 pub enum Update {
     /// The next record.
     Record(Arc<Record>),
-    /// This face fell behind: draw this view, then go on with the records that follow.
+    /// The front end fell behind: draw this view, then continue with the records that follow.
     Lagged(Box<View>),
 }
 
 impl Bus {
-    /// A bus whose faces begin with this view.
+    /// Creates a bus whose front ends start with this view.
     pub(crate) fn new(view: View) -> Self {
         Self {
             sender: broadcast::Sender::new(KEPT),
@@ -43,11 +43,11 @@ impl Bus {
 
     pub(crate) fn publish(&self, record: Arc<Record>) {
         lock(&self.shared).fold_record(&record);
-        // No face listening is no error.
+        // Having no listener is not an error.
         let _ = self.sender.send(record);
     }
 
-    /// A door through which faces can join at any time.
+    /// Returns a handle through which front ends can join at any time.
     pub(crate) fn door(&self) -> Door {
         Door {
             sender: self.sender.downgrade(),
@@ -56,7 +56,7 @@ impl Bus {
     }
 }
 
-/// Lets faces join without keeping the bus open.
+/// Lets front ends join without keeping the bus open.
 #[derive(Clone)]
 pub(crate) struct Door {
     sender: broadcast::WeakSender<Arc<Record>>,
@@ -64,7 +64,7 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// A subscription to every record from now on. After the loop has ended it is empty.
+    /// Subscribes to every record from now on. Yields nothing after the loop has ended.
     pub(crate) fn subscribe(&self) -> Subscription {
         let receiver = match self.sender.upgrade() {
             Some(sender) => sender.subscribe(),
@@ -79,7 +79,7 @@ impl Door {
 }
 
 impl Subscription {
-    /// The next update; none when the thread is closed.
+    /// Returns the next update, or `None` when the thread is closed.
     pub async fn next(&mut self) -> Option<Update> {
         loop {
             match self.receiver.recv().await {
@@ -93,20 +93,20 @@ impl Subscription {
         }
     }
 
-    /// The view as it stands; the records that follow are those that it does not hold.
+    /// Returns the current view; the records that follow are exactly those it does not include.
     pub fn catch_up(&mut self) -> View {
         let view = self.view();
         self.skip_through = self.skip_through.max(view.seq);
         view
     }
 
-    /// The view as it stands.
+    /// Returns the current view.
     pub fn view(&self) -> View {
         lock(&self.shared).clone()
     }
 }
 
 fn lock(shared: &Mutex<View>) -> MutexGuard<'_, View> {
-    // A face that panicked while it cloned the view has changed nothing.
+    // A front end that panicked while cloning the view has changed nothing.
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

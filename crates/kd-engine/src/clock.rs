@@ -1,10 +1,10 @@
-//! The only clock of the house. Comes in: nothing. Goes out: the time, for machines and records.
+//! The program's only clock: provides the time for machines and records.
 
 use kd_core::Timestamp;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Wall time that moves with tokio's clock, so that a paused test clock moves it too.
+/// Wall time driven by tokio's clock, so that pausing tokio's clock in tests pauses it too.
 #[derive(Clone, Debug)]
 pub struct Clock {
     wall: Timestamp,
@@ -12,12 +12,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts at the present wall time.
+    /// Creates a clock that starts at the current wall time.
     pub fn new() -> Self {
         Self::starting_at(Timestamp::now())
     }
 
-    /// A clock that starts at a given time, for tests and replays.
+    /// Creates a clock that starts at a given time, for tests and replays.
     pub fn starting_at(wall: Timestamp) -> Self {
         Self {
             wall,
@@ -25,14 +25,14 @@ impl Clock {
         }
     }
 
-    /// The time now.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         self.wall
             .checked_add(self.start.elapsed())
             .unwrap_or(Timestamp::MAX)
     }
 
-    /// How long until a time; zero if it has passed.
+    /// Returns the duration until a time; zero if it has passed.
     pub fn until(&self, at: Timestamp) -> Duration {
         Duration::try_from(at.duration_since(self.now())).unwrap_or(Duration::ZERO)
     }

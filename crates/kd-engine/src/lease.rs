@@ -1,9 +1,9 @@
-//! The leases of a session: no two processes ask one member of one thread at the same time.
+//! The leases of a session: no two processes ask the same member of a thread at the same time.
 //!
-//! Comes in: turns that are to begin and turns that have ended. Goes out: whether a turn may begin, and later the turns
-//! that may. One session may ask a member several times at once (a deliberation seats it twice): its turns share the lease.
-//! Who waits is woken by the system, on a thread of its own, because a wait for a lock cannot be given up: a lease that
-//! comes when nobody wants it any more is given back at once.
+//! Decides whether a turn may begin now, and which turns may begin later. A session may ask a member several times at
+//! once (a deliberation seats it twice): its turns share the lease. A separate thread waits for the lock, because
+//! waiting for a file lock cannot be cancelled; a lease that is no longer needed when it is granted is returned at
+//! once.
 
 use kd_core::{Message, TurnId};
 use kd_store::{Lease, Thread};
@@ -11,26 +11,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// How many of the newest messages are read when a member is free again: more are not written meanwhile, and older ones
-/// are known.
+/// Newest messages to read when a member is free again: no more are written while waiting, and older ones are known.
 const NEWEST: usize = 64;
 
 /// The leases of one session.
 pub(crate) struct Leases {
     thread: Arc<Thread>,
     held: BTreeMap<String, Held>,
-    /// Members whose lease another process has, with the turns that wait for it.
+    /// Members leased by another process, with the turns waiting for them.
     wanted: BTreeMap<String, BTreeSet<TurnId>>,
     freed: mpsc::UnboundedSender<Freed>,
 }
 
 struct Held {
-    /// `None` where the system could give none: then nothing is held.
+    /// `None` where the system provides no locks: then nothing is held.
     _lease: Option<Lease>,
     turns: BTreeSet<TurnId>,
 }
 
-/// A member that another process has asked, and asks no more.
+/// A member that another process was asking and has released.
 pub(crate) struct Freed {
     member: String,
     lease: Option<Lease>,
@@ -41,14 +40,14 @@ pub(crate) struct Freed {
 /// Whether a turn may begin.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It may.
+    /// Yes.
     Ours,
-    /// Another process asks the member: which, if its file tells.
+    /// Another process is asking the member; its ID, if the lock file tells.
     Theirs(Option<u32>),
 }
 
 impl Leases {
-    /// None yet, in a thread; and where it is told what became free.
+    /// Creates an empty set of leases for a thread, and the receiver of released members.
     pub(crate) fn new(thread: Arc<Thread>) -> (Self, mpsc::UnboundedReceiver<Freed>) {
         let (freed, told) = mpsc::unbounded_channel();
         let leases = Self {
@@ -60,8 +59,8 @@ impl Leases {
         (leases, told)
     }
 
-    /// Takes a member's lease for a turn, or has a thread wait for it. Waits itself only for a write in the thread. In a folder that cannot hold
-    /// locks, a read-only one for example, the turn begins without a lease.
+    /// Takes a member's lease for a turn, or starts a thread that waits for it. Blocks only for a concurrent write to
+    /// the thread. In a folder that cannot hold locks, such as a read-only one, the turn begins without a lease.
     pub(crate) fn take(&mut self, turn: TurnId, member: &str) -> Taken {
         if let Some(held) = self.held.get_mut(member) {
             held.turns.insert(turn);
@@ -101,7 +100,7 @@ impl Leases {
             .spawn(move || {
                 let lease = Lease::wait(&thread, &member).ok();
                 let found = thread.tail(NEWEST).map(|read| read.messages);
-                // A session that is gone wants no lease: it is given back here.
+                // If the session is gone, the failed send drops the lease here.
                 let _ = freed.send(Freed {
                     member,
                     lease,
@@ -111,7 +110,7 @@ impl Leases {
             .map(drop)
     }
 
-    /// The turns that may begin now. The lease is given back if there are none.
+    /// Returns the turns that may begin now. Releases the lease if there are none.
     pub(crate) fn free(&mut self, freed: Freed) -> BTreeSet<TurnId> {
         let turns = self.wanted.remove(&freed.member).unwrap_or_default();
         if !turns.is_empty() {
@@ -120,7 +119,7 @@ impl Leases {
         turns
     }
 
-    /// A turn has ended, or does not wait any more.
+    /// Releases the lease of a turn that ended or no longer waits.
     pub(crate) fn give(&mut self, turn: TurnId) {
         for turns in self.wanted.values_mut() {
             turns.remove(&turn);

@@ -1,5 +1,5 @@
-//! The heart of Kingdom: the only loop, the only clock, the only spawner of tasks. It decides nothing: it carries out
-//! what a [`kd_core::Machine`] orders and brings back what came of it.
+//! The engine of Kingdom: the only event loop, the only clock, the only spawner of tasks. It makes no decisions: it
+//! executes the commands of a [`kd_core::Machine`] and feeds back the results.
 
 mod actor;
 pub mod agents;
@@ -31,25 +31,25 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Ops of a face that may wait. A person cannot fill it; a script that does is told.
+/// Ops of a front end that may queue. No person fills the queue; a script that does gets an error.
 const OPS: usize = 256;
 
 /// Why a session could not be opened or used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operating system gave us no thread.
+    /// The operating system could not start a thread.
     #[error("the thread that writes messages could not be started: {0}")]
     Scribe(#[source] std::io::Error),
     /// The folder cannot be watched.
     #[error("the thread's folder cannot be watched: {0}")]
     Watch(#[source] std::io::Error),
-    /// Only members that answer on this machine may be asked, and this one does not.
+    /// Only members running on this machine may be asked, and this one does not.
     #[error("this thread is private, and {}", .0.message)]
     Private(Failure),
     /// The thread could not be read.
     #[error(transparent)]
     Store(#[from] kd_store::Error),
-    /// More ops than anybody can mean.
+    /// Too many ops are queued.
     #[error("too many requests are waiting in this thread")]
     Busy,
     /// The loop has ended.
@@ -58,7 +58,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to do next.
+    /// Returns what to do next.
     pub fn hint(&self) -> String {
         match self {
             Error::Watch(_) => {
@@ -75,20 +75,20 @@ impl Error {
     }
 }
 
-/// A machine that is ready to run in a thread.
+/// A machine ready to run in a thread.
 pub struct Opening {
     /// The thread.
     pub id: ThreadId,
-    /// Who decides.
+    /// Makes the decisions.
     pub machine: Box<dyn Machine + Send>,
     /// The effects of opening it.
     pub opened: Effects,
-    /// Everybody whom it may ask.
+    /// All members it may ask.
     pub seats: Vec<Member>,
 }
 
 impl Opening {
-    /// A council, ready to run.
+    /// Prepares a council.
     fn council(open: OpenCouncil) -> Self {
         let (id, seats) = (open.thread.clone(), seats(&open));
         let (council, opened) = Council::open(open);
@@ -100,7 +100,7 @@ impl Opening {
         }
     }
 
-    /// A council that can go aside, ready to run.
+    /// Prepares a conversation, a council that supports asides.
     fn conversation(open: OpenCouncil) -> Self {
         let (id, seats) = (open.thread.clone(), seats(&open));
         let (conversation, opened) = Conversation::open(open);
@@ -113,7 +113,7 @@ impl Opening {
     }
 }
 
-/// The newest round as the log tells it, where an answer seems to be missing: a long log is not read for nothing.
+/// Reads the newest round from the log, if an answer seems to be missing. Otherwise skips reading a possibly long log.
 fn last_round(thread: &Thread, history: &[Message]) -> Option<LastRound> {
     let at = history.iter().rposition(Message::is_king)?;
     let (king, answers) = history[at..].split_first()?;
@@ -128,7 +128,7 @@ fn last_round(thread: &Thread, history: &[Message]) -> Option<LastRound> {
     if called.iter().all(answered) {
         return None;
     }
-    // What the log cannot tell, the messages must.
+    // Messages must supply what the log lacks.
     let logged = kd_store::log::read(thread).ok()?;
     LastRound::of(&logged.records, king.seq)
 }
@@ -138,16 +138,16 @@ fn seats(open: &OpenCouncil) -> Vec<Member> {
     members.chain(open.roster.chair()).cloned().collect()
 }
 
-/// What a conversation begins with.
+/// The initial state of a conversation.
 struct History {
     /// The number of the newest message.
     seen: u32,
     view: View,
-    /// Else why messages are not kept.
+    /// The message queue, or why messages are not kept.
     queue: Result<Queue, String>,
 }
 
-/// Opens sessions. One for each process: all sessions share the hands, and with them connections and the built-in model.
+/// Opens sessions. One per process: all sessions share the backends, and with them connections and the built-in model.
 #[derive(Clone)]
 pub struct Engine {
     hands: Arc<Hands>,
@@ -156,7 +156,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine with these hands.
+    /// Creates an engine with these backends.
     pub fn new(hands: Hands) -> Self {
         Self {
             hands: Arc::new(hands),
@@ -165,22 +165,22 @@ impl Engine {
         }
     }
 
-    /// The same engine, which masks these secrets in what the user says and in what members answer. Without this call it
-    /// masks all well-known shapes.
+    /// Masks these secrets in what the user says and in what members answer. Without this call, all well-known secret
+    /// formats are masked.
     #[must_use]
     pub fn masking(mut self, secrets: Secrets) -> Self {
         self.secrets = Arc::new(secrets);
         self
     }
 
-    /// The same engine, whose sessions begin with one more event: what is held back of the folder.
+    /// Starts each session with one more event: which parts of the folder are withheld.
     #[must_use]
     pub fn telling(mut self, event: Option<Event>) -> Self {
         self.told = event;
         self
     }
 
-    /// Starts the programs of members who will be asked next: see [`Hands::prepare`]. Must be called inside a tokio
+    /// Starts the programs of members that will be asked next: see [`Hands::prepare`]. Must be called inside a tokio
     /// runtime.
     pub fn prepare<'a>(&self, members: impl IntoIterator<Item = &'a Member>) {
         for member in members {
@@ -188,13 +188,13 @@ impl Engine {
         }
     }
 
-    /// Starts the loop of a council in its thread. Must be called inside a tokio runtime.
+    /// Starts the event loop of a council in its thread. Must be called inside a tokio runtime.
     pub fn open(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
         self.run(thread, Opening::council(open))
     }
 
-    /// The same; and once the first message is on disk `then` is called, by the thread that writes: for what nobody needs
-    /// to wait for.
+    /// Like [`Engine::open`], and calls `then` on the writer thread once the first message is on disk, for work that
+    /// nothing waits for.
     pub fn open_and(
         &self,
         thread: Thread,
@@ -204,10 +204,10 @@ impl Engine {
         self.begin(thread, Opening::council(open), None, Some(Box::new(then)))
     }
 
-    /// Opens a thread for a conversation: as it is on disk, together with what other processes do in it, and with the
-    /// user's messages kept in `queue` until they are answered ([`kd_store::Layout::queue_folder`]). `open.history` and
-    /// `open.queue` are read here. What an earlier session has left is taken up at once. Where there is no such folder, or
-    /// none that can be used, the first message tells that it is not kept. Must be called inside a tokio runtime.
+    /// Opens a thread for a conversation: loads it from disk, follows what other processes do in it, and keeps the
+    /// user's messages in `queue` until they are answered ([`kd_store::Layout::queue_folder`]). `open.history` and
+    /// `open.queue` are read here. Resumes what an earlier session left unfinished. If the queue folder is missing or
+    /// unusable, the first message says that it is not kept. Must be called inside a tokio runtime.
     pub fn join(
         &self,
         thread: Thread,
@@ -217,8 +217,8 @@ impl Engine {
         self.join_showing(thread, open, queue, |history| View::open(history.to_vec()))
     }
 
-    /// The same for a face that reads what was said before by itself: the session's view holds what comes from now on, and
-    /// a long thread is in memory once.
+    /// Like [`Engine::join`], for a front end that reads the history itself: the session's view starts empty, so a long
+    /// thread is in memory only once.
     pub fn join_from_now(
         &self,
         thread: Thread,
@@ -244,7 +244,7 @@ impl Engine {
             ),
         };
         open.history = thread.messages()?.messages;
-        // Also of who sits here no more.
+        // Also those of former members.
         let _ = kd_store::stream::sweep(&thread);
         open.queue = Some(left);
         open.last = last_round(&thread, &open.history);
@@ -267,7 +267,7 @@ impl Engine {
         self.begin(thread, opening, Some(history), None)
     }
 
-    /// Starts the loop of any machine in its thread. Must be called inside a tokio runtime.
+    /// Starts the event loop of any machine in its thread. Must be called inside a tokio runtime.
     pub fn run(&self, thread: Thread, opening: Opening) -> Result<Session, Error> {
         self.begin(thread, opening, None, None)
     }
@@ -289,8 +289,8 @@ impl Engine {
             }
             thread.make_private()?;
         }
-        // A short answer begins no stream, so what a killed process left under its name would stay. A folder that cannot
-        // be tidied up can still be talked in.
+        // A short answer starts no stream, so a stream left by a killed process under the same name would stay. Failing
+        // to clean up does not prevent the conversation.
         let names: Vec<&str> = members.iter().map(|m| m.name.as_str()).collect();
         let _ = kd_store::stream::sweep_of(&thread, &names);
         let mut opened = opening.opened;
@@ -363,31 +363,31 @@ impl Engine {
     }
 }
 
-/// An open thread: ops go in, records come out. Dropping it stops every turn and keeps what came.
+/// An open thread: takes ops and emits records. Dropping it stops every turn and saves partial answers.
 pub struct Session {
     thread: ThreadId,
     ops: mpsc::Sender<Wish>,
     door: bus::Door,
     first: Option<Subscription>,
-    /// The view before the first record, until somebody takes it.
+    /// The view before the first record, until it is taken.
     opening: Option<View>,
-    /// Who can be made ready, and by whom.
+    /// For starting members' programs ahead of time.
     ready: (Engine, Vec<Member>),
     running: JoinHandle<()>,
 }
 
 impl Session {
-    /// The thread.
+    /// Returns the thread's ID.
     pub fn thread(&self) -> &ThreadId {
         &self.thread
     }
 
-    /// Puts an op into the loop's inbox. Never waits.
+    /// Puts an op into the loop's inbox without waiting.
     pub fn send(&self, op: Op) -> Result<(), Error> {
         self.wish(Wish::Op(op))
     }
 
-    /// The same for a question that a conversation is to answer in a way of its own.
+    /// Like [`Session::send`], for a question that a conversation answers in another way.
     pub fn aside(&self, aside: Aside) -> Result<(), Error> {
         self.wish(Wish::Aside(Box::new(aside)))
     }
@@ -399,24 +399,24 @@ impl Session {
         })
     }
 
-    /// The king is about to say something to these: their programs start meanwhile. Does not wait.
+    /// Starts the programs of members the user is about to address. Does not wait.
     pub fn prepare(&self, who: &[SeatName]) {
         let (engine, mut members) = self.ready.clone();
         members.retain(|member| who.contains(&member.name));
-        // Starting a program takes a millisecond, and the screen does not have one.
+        // Starting a program takes a millisecond, too long for the UI thread.
         drop(tokio::task::spawn_blocking(move || {
             engine.prepare(&members);
         }));
     }
 
-    /// A subscription. The first one hears every record from the beginning; later ones from now on, and can ask for the
-    /// view as it stands.
+    /// Subscribes to the records. The first subscription receives every record from the beginning; later ones from now
+    /// on, and they can request the current view.
     pub fn subscribe(&mut self) -> Subscription {
         self.first.take().unwrap_or_else(|| self.door.subscribe())
     }
 
-    /// A view, and a subscription to the records that follow it. The first time the view is the thread as it was found,
-    /// so that everything that this session does is heard; later it is the view as it stands.
+    /// Returns a view and a subscription to the records that follow it. On the first call the view is the thread as it
+    /// was opened, so that no record of this session is missed; later it is the current view.
     pub fn follow(&mut self) -> (View, Subscription) {
         if let Some(view) = self.opening.take()
             && let Some(first) = self.first.take()
@@ -427,10 +427,10 @@ impl Session {
         (subscription.catch_up(), subscription)
     }
 
-    /// Takes no more ops, waits for running turns, and returns when everything is on disk.
+    /// Stops taking ops, waits for running turns, and returns when everything is on disk.
     pub async fn close(mut self) {
         self.first = None;
-        // A full inbox is being emptied: there will be room.
+        // If the inbox is full, the loop is emptying it: there will be space.
         let _ = self.ops.send(Wish::Op(Op::Close)).await;
         if let Err(error) = (&mut self.running).await
             && error.is_panic()

@@ -1,5 +1,5 @@
-//! Writes everything down, on a thread of its own so that no disk holds up the loop. Comes in: orders, in sequence.
-//! Goes out: for each draft, the message as it is on disk, or why it could not be written.
+//! Writes everything to disk, on a separate thread so that a slow disk never blocks the event loop. Takes orders in
+//! sequence; for each draft, reports the message as written or why writing failed.
 
 use crate::agents::Roll;
 use crate::watch::Own;
@@ -15,52 +15,52 @@ use tokio::sync::{mpsc as inbox, oneshot};
 
 /// Something to write.
 pub(crate) enum Order {
-    /// A turn is under way: its stream file begins. The file of another program that is there stays until that was silent
+    /// A turn has begun: start its stream file. Another program's file of that name is kept until it has been silent
     /// for `patience`.
     Began {
         turn: TurnId,
         seat: SeatName,
         patience: Duration,
     },
-    /// Pieces of answers for the stream files: one frame of them.
+    /// Pieces of answers for the stream files: one frame.
     Stream(Vec<Arc<Record>>),
-    /// The king's words, until they are answered. The answer goes to the loop's inbox.
+    /// Keep the user's message until it is answered. The result goes to the loop's inbox.
     Keep(Box<Delivery>),
-    /// They are answered.
+    /// Remove a kept message: it is answered.
     Forget(String),
-    /// A message. The answer goes to the loop's inbox; afterwards the turn's stream file goes away.
+    /// Save a message. The result goes to the loop's inbox; then the turn's stream file is removed.
     Save(Box<Draft>),
-    /// A fact for the log.
+    /// Append a record to the log.
     Log(Arc<Record>),
-    /// Agent programs came or went: the members' states are to say so.
+    /// Agent programs started or ended: update the members' states.
     Agents,
-    /// Everything before this is on disk when it is answered.
+    /// Reply once everything before this is on disk.
     Finish(oneshot::Sender<()>),
 }
 
-/// What a session gives its scribe.
+/// What a session gives its writer thread.
 pub(crate) struct Office {
     pub(crate) thread: Arc<Thread>,
-    /// Where messages are kept until they are answered, or why they cannot be; `None` where nobody asks for it.
+    /// Where messages are kept until they are answered, or why they cannot be; `None` where keeping was not requested.
     pub(crate) queue: Option<Result<Queue, String>>,
-    /// Tells the watch which streams are ours.
+    /// Tells the watch which stream files belong to this process.
     pub(crate) own: Own,
     pub(crate) inbox: inbox::Sender<Input>,
-    /// Done once the first message is on disk and told: nobody waits for it.
+    /// Called once the first message is on disk and reported; nothing waits for it.
     pub(crate) then: Option<Then>,
 }
 
 /// See [`Office::then`].
 pub(crate) type Then = Box<dyn FnOnce() + Send>;
 
-/// The loop's end of the scribe. Its queue needs no bound of its own: the loop has at most one message and one batch
-/// of lines under way for each open turn, and the floor is bounded.
+/// The loop's handle to the writer thread. Its queue needs no limit: the loop has at most one message and one batch of
+/// lines in progress per open turn, and the number of turns is limited.
 pub(crate) struct Scribe {
     orders: Arc<Sender<Order>>,
 }
 
 impl Scribe {
-    /// Starts the thread.
+    /// Starts the writer thread.
     pub(crate) fn start(office: Office) -> std::io::Result<Self> {
         let (orders, work) = mpsc::channel();
         let orders = Arc::new(orders);
@@ -85,7 +85,7 @@ impl Scribe {
         Ok(Self { orders })
     }
 
-    /// Hands over an order. A scribe that is gone has answered for every draft it was given.
+    /// Sends an order. If the writer thread is gone, it has reported on every draft it received.
     pub(crate) fn order(&self, order: Order) {
         let _ = self.orders.send(order);
     }
@@ -98,21 +98,21 @@ impl Scribe {
     }
 }
 
-/// The scribe's end.
+/// The state of the writer thread.
 struct Desk {
     office: Office,
     streams: BTreeMap<TurnId, StreamWriter>,
     roll: Roll,
-    /// Nothing in it once it could not be written: messages matter more than the log of them, and a full disk shows
-    /// itself at the next message.
+    /// `None` inside after the log could not be written: messages matter more than their log, and a full disk shows at
+    /// the next message.
     log: OnceCell<Option<EventLog>>,
-    /// There was more to write than facts.
+    /// Whether anything other than log records was ordered.
     asked: bool,
-    /// What could wait for the first message is done.
+    /// Whether the work postponed until the first message is done.
     settled: bool,
-    /// Messages waiting for one sync.
+    /// Messages to write with one sync.
     drafts: Vec<Draft>,
-    /// Facts waiting for one write.
+    /// Log records to append in one write.
     facts: Vec<Arc<Record>>,
 }
 
@@ -120,7 +120,7 @@ impl Desk {
     fn work(mut self, queue: &Receiver<Order>) {
         while let Ok(order) = queue.recv() {
             self.carry_out(order);
-            // Everything that is waiting already, and then its messages with one sync and its facts in one write.
+            // Take everything already queued, then write its messages with one sync and its log records with one write.
             while let Ok(order) = queue.try_recv() {
                 self.carry_out(order);
             }
@@ -136,7 +136,7 @@ impl Desk {
                 seat,
                 patience,
             } => {
-                // Live text for other processes is a courtesy: a turn goes on without it.
+                // Live text for other processes is optional: the turn continues without it.
                 let first = Delta::Started {
                     model: None,
                     version: None,
@@ -166,7 +166,7 @@ impl Desk {
                 let _ = self.office.inbox.blocking_send(answer);
             }
             Order::Forget(id) => {
-                // One that stays is found to be answered when it is taken up.
+                // An entry that stays is recognized as answered when it is next read.
                 if let Some(Ok(queue)) = &mut self.office.queue {
                     let _ = queue.forget(&id);
                 }
@@ -175,7 +175,7 @@ impl Desk {
             Order::Agents => self.roll.call(),
             Order::Finish(done) => {
                 self.write();
-                // What a program without our lock numbered as we did, it did by now.
+                // A program that ignores our lock may have used the same number; if so, it has done so by now.
                 let _ = self.office.thread.settle();
                 let _ = done.send(());
             }
@@ -194,7 +194,7 @@ impl Desk {
         self.streams.retain(|_, writer| writer.flush().is_ok());
     }
 
-    /// Writes what has gathered.
+    /// Writes the collected messages and log records.
     fn write(&mut self) {
         let saved = self.save();
         self.write_facts();
@@ -203,8 +203,8 @@ impl Desk {
         }
     }
 
-    /// What can wait until the first message is on disk: which programs answer here (those that were made ready, or are
-    /// warm from an earlier session), and whatever else was asked for.
+    /// Does the work postponed until the first message is on disk: records which programs answer here (prepared ones,
+    /// or those kept running from an earlier session), and calls `then`.
     fn settle_in(&mut self) {
         self.roll.call();
         if let Some(then) = self.office.then.take() {
@@ -212,7 +212,7 @@ impl Desk {
         }
     }
 
-    /// Whether a message was saved.
+    /// Saves the collected messages. Returns whether any was saved.
     fn save(&mut self) -> bool {
         if self.drafts.is_empty() {
             return false;
@@ -235,16 +235,17 @@ impl Desk {
                 Ok(message) => Input::Saved { turn, message },
                 Err(why) => Input::SaveFailed { turn, why },
             };
-            // The loop hears of every draft, unless it is gone.
+            // Report every draft to the loop, unless it is gone.
             let _ = self.office.inbox.blocking_send(answer);
         }
-        // A stream file that stays is known to be stale: its message exists.
+        // A stream file that could not be removed is recognized as stale: its message exists.
         self.office.own.end(finished);
         saved
     }
 
     fn write_facts(&mut self) {
-        // The first fact is that the thread was opened, and the king's words follow it: they do not wait for the log.
+        // The first record says that the thread was opened, and the user's message follows it and must not wait for the
+        // log.
         if !self.asked {
             return;
         }

@@ -1,9 +1,8 @@
-//! Tells what other processes do in a thread's folder. Comes in: what the operating system reports of the folder. Goes
-//! out: [`Input::Found`] for each message, [`Input::FoundDelta`] for each piece of an answer that is streamed, and
-//! [`Input::FoundEnd`] when a stream is over.
+//! Reports what other processes do in a thread's folder: [`Input::Found`] for each message, [`Input::FoundDelta`] for
+//! each piece of a streaming answer, and [`Input::FoundEnd`] when a stream is over.
 //!
-//! It is told and does not poll: an idle folder costs nothing. Only while a stream is followed does it look once a second
-//! whether its writer still lives. It runs on a thread of its own, because it reads files.
+//! Relies on file-system notifications instead of polling: an idle folder costs nothing. Only while following a stream,
+//! it checks once a second whether the writer is still alive. It runs on its own thread, because it reads files.
 
 use crate::ask::Joiner;
 use kd_backends::dialects::{self, Decoder, Dialect};
@@ -22,23 +21,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc as inbox;
 
-/// A new message file is read when it has rested so long, or when its writer closes it: others write theirs piecemeal.
+/// A new message file is read this long after its last change, or when its writer closes it: other programs write files
+/// in pieces.
 const REST: Duration = Duration::from_millis(40);
-/// How often a followed stream's writer is looked for.
+/// How often to check that a followed stream's writer is alive.
 const PULSE: Duration = Duration::from_secs(1);
-/// How long a stream that was there before us, and that nobody holds or writes to, counts as alive. An archive can hold
-/// one, and it must not keep a member from being asked. Who was seen to write may be silent for as long as its member's
-/// turn may take.
+/// How long a stream that existed before this watch, and that no process locks or writes to, counts as alive. An
+/// archive can contain one, and it must not keep a member from being asked. A writer seen writing may be silent for as
+/// long as its member's turn may take.
 const FRESH: Duration = Duration::from_secs(30);
-/// How often the folder is looked at where the system cannot tell.
+/// Polling interval where the system provides no notifications.
 const POLL: Duration = Duration::from_millis(300);
 
-/// Stream files that this process writes: the watch passes them over.
+/// Stream files written by this process, which the watch ignores.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Own(Arc<Mutex<BTreeSet<(u64, u64)>>>);
 
 impl Own {
-    /// Begins a stream of ours; nobody looks at its file before it is known to be ours.
+    /// Starts a stream of this process. The lock keeps the watch from looking at the file before it is registered.
     pub(crate) fn begin(
         &self,
         create: impl FnOnce() -> Result<StreamWriter, Error>,
@@ -49,7 +49,7 @@ impl Own {
         Ok(writer)
     }
 
-    /// Ends streams of ours.
+    /// Ends streams of this process.
     pub(crate) fn end(&self, writers: Vec<StreamWriter>) {
         let mut files = self.lock();
         let ours: Vec<_> = writers.iter().filter_map(|w| identity(w.path())).collect();
@@ -74,22 +74,22 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((meta.dev(), meta.ino()))
 }
 
-/// What wakes the watch.
+/// What wakes the watch thread.
 enum Wake {
     Told(notify::Result<notify::Event>),
     Stop,
 }
 
-/// A watch over a folder. It ends when this is dropped.
+/// Watches a folder until dropped.
 pub struct Watch {
     wake: Sender<Wake>,
-    /// Kept alive: it reports while it lives.
+    /// Kept alive, because dropping it ends the notifications.
     _watcher: Box<dyn Watcher + Send>,
 }
 
 impl Watch {
-    /// Watches a thread, for a reader who knows its messages up to the number `seen`. What is there already is told
-    /// first. `members` tell in which dialect the programs of others stream.
+    /// Watches a thread for a reader that knows its messages up to the number `seen`. Reports existing messages and
+    /// streams first. `members` determine the dialect in which other programs stream.
     pub fn start(
         thread: Arc<Thread>,
         seen: u32,
@@ -99,7 +99,7 @@ impl Watch {
         Self::over(thread, seen, members, Own::default(), None, told)
     }
 
-    /// The same for a process that writes to the thread itself; `first` is told after what is there already.
+    /// Like [`Watch::start`], for a process that also writes to the thread; sends `first` after what already exists.
     pub(crate) fn over(
         thread: Arc<Thread>,
         seen: u32,
@@ -151,8 +151,7 @@ impl Drop for Watch {
     }
 }
 
-/// The system's reporter of a folder's changes; where there is none (some network disks, no handles left), one that
-/// looks for itself.
+/// Returns the system's file watcher, or a polling one where that is unavailable (some network disks, no handles left).
 fn watcher(
     folder: &Path,
     tell: impl Fn(notify::Result<notify::Event>) + Clone + Send + 'static,
@@ -168,31 +167,31 @@ fn watcher(
     Ok(Box::new(poll))
 }
 
-/// The loop has gone: there is nobody to tell.
+/// The event loop has ended: nothing receives reports.
 struct Gone;
 
 struct Lookout {
     thread: Arc<Thread>,
     own: Own,
-    /// How members' programs speak.
+    /// The dialect of each member's program.
     dialects: BTreeMap<String, &'static Dialect>,
-    /// How long a living member may be silent.
+    /// How long a live member may be silent.
     patience: BTreeMap<String, Duration>,
-    /// Message files that may still be written, and when they have rested.
+    /// Message files that may still be written, and when to read them.
     resting: BTreeMap<PathBuf, Instant>,
-    /// Streams that are followed, by file.
+    /// Followed streams, by file.
     streams: BTreeMap<PathBuf, Followed>,
-    /// The highest number that was told.
+    /// The highest message number reported.
     last: u32,
     told: inbox::Sender<Input>,
 }
 
-/// How a stream was come upon.
+/// How a stream was discovered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// It was there when somebody looked.
+    /// It already existed.
     There,
-    /// The system told that it was written.
+    /// The system reported a write.
     Told,
 }
 
@@ -202,15 +201,15 @@ struct Followed {
     seat: SeatName,
     reader: StreamReader,
     decoder: Option<Box<dyn Decoder>>,
-    /// Whether a kd writes it: then it holds a lock.
+    /// Whether kd writes it (then it is locked); `None` until known.
     ours: Option<bool>,
-    /// Whether it was told of.
+    /// Whether it was reported.
     told: bool,
-    /// The highest number that was told before it began: its message has a higher one.
+    /// The highest message number reported before it began: its message has a higher one.
     after: u32,
-    /// Its message was told.
+    /// Whether its message was reported.
     answered: bool,
-    /// When somebody was last seen to write it.
+    /// When it was last seen growing.
     written: Instant,
     /// How long it may be silent before it counts as dead.
     patience: Duration,
@@ -238,7 +237,7 @@ impl Lookout {
             };
             let done = match woke {
                 Ok(Wake::Told(Ok(event))) => self.hear(&event),
-                // Something may have been missed: look at everything.
+                // Events may have been missed: check everything.
                 Ok(Wake::Told(Err(_))) => self.sweep(seen),
                 Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => Ok(()),
@@ -260,7 +259,7 @@ impl Lookout {
         self.told.blocking_send(input).map_err(|_| Gone)
     }
 
-    /// Tells everything that is there.
+    /// Reports everything that exists.
     fn sweep(&mut self, seen: u32) -> Result<(), Gone> {
         if let Ok(read) = self.thread.since(seen) {
             read.messages
@@ -308,7 +307,7 @@ impl Lookout {
         Ok(())
     }
 
-    /// Tells the messages that have rested.
+    /// Reports messages whose files have settled.
     fn rested(&mut self) -> Result<(), Gone> {
         let now = Instant::now();
         let ready = self.resting.iter().filter(|(_, at)| **at <= now);
@@ -318,7 +317,7 @@ impl Lookout {
         Ok(())
     }
 
-    /// Tells a sender's messages, rested or not.
+    /// Reports a sender's messages, settled or not.
     fn messages_of(&mut self, sender: &str) -> Result<(), Gone> {
         let end = format!("-{}.md", kd_store::name::sender(sender));
         let theirs = |p: &&PathBuf| p.to_str().is_some_and(|p| p.ends_with(&end));
@@ -342,7 +341,7 @@ impl Lookout {
         self.tell(Input::Found { message })
     }
 
-    /// Tells what came in a stream since the last look.
+    /// Reports what was added to a stream since the last look.
     fn stream(&mut self, path: &Path, found: Found) -> Result<(), Gone> {
         if self.own.holds(path) {
             return Ok(());
@@ -357,7 +356,7 @@ impl Lookout {
                 .unwrap_or(stream::PATIENCE),
         };
         if !self.streams.contains_key(path) {
-            // The question was whole before anybody answered it: it is told first.
+            // The question was complete before any answer began: report it first.
             self.messages_of(KING)?;
             let Ok(seat) = SeatName::new(member.clone()) else {
                 return Ok(());
@@ -402,7 +401,7 @@ impl Lookout {
             followed.written = Instant::now();
             deltas.extend(followed.decode(&heard.lines));
             if followed.ours == Some(true) && !stream::is_held(path) {
-                // What a killed kd left behind: nobody speaks there.
+                // Left by a killed kd: nothing writes there.
                 return self.end(path);
             }
             if !std::mem::replace(&mut followed.told, true) {
@@ -425,7 +424,7 @@ impl Lookout {
         }
     }
 
-    /// A stream's file is gone. Its message, if there is one, was written before.
+    /// Handles the removal of a stream's file. Its message, if there is one, was written before.
     fn gone(&mut self, path: &Path) -> Result<(), Gone> {
         let Some(followed) = self.streams.get(path) else {
             return Ok(());
@@ -433,7 +432,7 @@ impl Lookout {
         let (member, after) = (followed.member.clone(), followed.after);
         self.messages_of(&member)?;
         if self.streams.get(path).is_some_and(|f| !f.answered) {
-            // We may see that the file is gone before the system tells us of the message.
+            // The file may be seen missing before the system reports the message.
             let since = self.thread.since(after).unwrap_or_default().messages;
             let mut theirs = since.into_iter().filter(|message| message.from == member);
             theirs.try_for_each(|message| self.found(message))?;
@@ -450,7 +449,7 @@ impl Lookout {
         }
     }
 
-    /// Ends the streams whose writers are dead.
+    /// Ends streams whose writers are dead.
     fn pulse(&mut self) -> Result<(), Gone> {
         let alive = |path: &Path, followed: &Followed| {
             path.exists()
@@ -468,7 +467,7 @@ impl Lookout {
 }
 
 impl Followed {
-    /// What lines mean: our own pieces, or the words of the member's program.
+    /// Decodes lines: kd's own deltas, or the output of the member's program.
     fn decode(&mut self, lines: &[String]) -> Vec<Delta> {
         let mut joiner = Joiner::default();
         let mut deltas = Vec::new();

@@ -1,5 +1,5 @@
-//! One member of a thread is asked by one process at a time, whoever asks: each session here has an engine of its own, as
-//! each process has, and a lock of the system knows no difference between the two.
+//! A member of a thread is asked by only one process at a time. Each session here has its own engine, as each process
+//! would, and file locks do not distinguish the two.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a member needs for an answer.
+/// How long a member takes to answer.
 const ANSWER: Duration = Duration::from_millis(8);
 
 struct Stage {
@@ -31,7 +31,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// A thread with two members, and a service that answers for them and notes when each was asked.
+    /// Creates a thread with two members, and a service that answers for them and records when each was asked.
     async fn new() -> Self {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let notes = asked.clone();
@@ -69,13 +69,13 @@ impl Stage {
         stage
     }
 
-    /// Who was asked, in order.
+    /// Returns which members were asked, in order.
     fn asked(&self) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
         asked.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Who was asked before the answer to the last question had come.
+    /// Returns the members that were asked before their previous answer arrived.
     fn asked_twice(&self) -> Vec<String> {
         let asked = self.asked.lock().unwrap();
         let mut last: BTreeMap<&str, Instant> = BTreeMap::new();
@@ -121,7 +121,7 @@ impl Stage {
         Engine::new(Hands::new(&self.config, Options::default()))
     }
 
-    /// As `kd chat` opens it.
+    /// Opens a session like `kd chat`.
     fn chat(&self, name: &str, seed: u64) -> Session {
         let (thread, queue) = (self.thread(), self.folder.path().join(name));
         fs::create_dir(&queue).unwrap();
@@ -129,7 +129,7 @@ impl Stage {
         self.engine().join(thread, open, Some(&queue)).unwrap()
     }
 
-    /// As `kd ask --continue` does, in the background or not.
+    /// Opens a session like `kd ask --continue`, in the background or not.
     fn ask(&self, seed: u64) -> Session {
         let thread = self.thread();
         let open = self.council(&thread, seed);
@@ -163,7 +163,7 @@ fn yielded(event: &Event) -> bool {
     matches!(event, Event::FloorYielded { .. })
 }
 
-/// A small source of chance.
+/// A small random number generator.
 fn draw(seed: &mut u64, below: u64) -> u64 {
     *seed = seed
         .wrapping_mul(6364136223846793005)
@@ -183,7 +183,7 @@ async fn two_chats_and_two_questions_ask_each_member_once_at_a_time() {
             stage.ask(seed + 3),
         ];
         let mut faces: Vec<Subscription> = sessions.iter_mut().map(Session::subscribe).collect();
-        // Each asks once, and somebody once more, in an order and at moments that the seed draws.
+        // Each asks once and one asks again, in an order and at times drawn from the seed.
         let mut order = [0, 1, 2, 3, draw(&mut chance, 2) as usize];
         for at in (1..order.len()).rev() {
             order.swap(at, draw(&mut chance, at as u64 + 1) as usize);
@@ -281,7 +281,7 @@ async fn who_waits_can_be_stopped_and_gives_up_in_the_end() {
         session.close().await;
     }
     drop(other);
-    // What nobody waited for any more was given back.
+    // Leases that are no longer waited for were returned.
     Lease::wait(&stage.thread(), "ada").unwrap();
     assert!(stage.asked().is_empty());
 }

@@ -1,5 +1,5 @@
-//! No limit is passed, and what is told is what the server counted: real HTTP requests to a server that bills, refuses,
-//! breaks off and talks nonsense by a seed.
+//! No limit is exceeded, and reported usage matches what the server counted: real HTTP requests to a server that bills,
+//! refuses, disconnects and sends garbage, driven by a seed.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
@@ -22,10 +22,10 @@ use kd_store::{Layout, Thread};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Runs at once: most of the time is spent waiting before retries.
+/// Concurrent runs: most of the time is spent waiting for retries.
 const AT_ONCE: usize = 8;
 
-/// What a run is.
+/// The kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Ask,
@@ -36,15 +36,15 @@ enum Kind {
 
 const KINDS: [Kind; 4] = [Kind::Ask, Kind::Chat, Kind::Think, Kind::Deliberate];
 
-/// What a run told.
+/// What a run reported.
 #[derive(Debug, Default)]
 struct Told {
-    /// By the ends of all turns.
+    /// From the ends of all turns.
     turns: Usage,
     requests: u64,
-    /// By the end of the round.
+    /// From the end of the round.
     round: Usage,
-    /// By the verdict of a deliberation.
+    /// From the verdict of a deliberation.
     verdict: Option<Spent>,
 }
 
@@ -67,11 +67,11 @@ async fn no_limit_is_passed_and_what_is_told_is_what_was_counted() {
     }
 }
 
-/// One run: its limits, its server and its members follow from the seed.
+/// Performs one run; its limits, server and members follow from the seed.
 async fn run(seed: u64) -> Certainty {
     let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9).wrapping_add(1));
     let kind = KINDS[seed as usize % KINDS.len()];
-    // Whole thousandths of a dollar for a million tokens: exact on both sides.
+    // Multiples of a thousandth of a dollar per million tokens: exact on both sides.
     let (input, output) = (rng.below(4000), rng.below(15_000));
     let price = Price {
         input: input as f64 / 1000.0,
@@ -90,7 +90,7 @@ async fn run(seed: u64) -> Certainty {
     config.limits.tokens = some(500, 60_000);
     config.limits.usd = some(200, 60_000).map(|micro| micro as f64 / 1e6);
     if config.limits.usd.is_none() && config.limits.tokens.is_none() {
-        // Nothing else would bound an answer.
+        // Otherwise nothing would limit an answer.
         config.limits.usd = Some(0.02);
     }
     config.deliberation.max_calls = 4 + rng.below(60);
@@ -141,7 +141,7 @@ async fn run(seed: u64) -> Certainty {
     account.used().certainty
 }
 
-/// The server counted no more than the limits allow.
+/// Asserts that the server counted no more than the limits allow.
 fn within(config: &Config, kind: Kind, bill: &Bill, at: &str) {
     let limits = config.limits;
     assert!(
@@ -171,7 +171,7 @@ fn within(config: &Config, kind: Kind, bill: &Bill, at: &str) {
     }
 }
 
-/// Everything that tells what was used tells at least what the server counted, and exactly that where usage arrived.
+/// Asserts that every report of usage is at least what the server counted, and equals it where the usage arrived.
 fn agrees(told: &Told, account: Spent, bill: &Bill, at: &str) {
     let usd = |usage: &Usage| (usage.cost_usd.unwrap_or(0.0) * 1e12).round() as u64;
     let of = |usage: &Usage, calls| Spent {
@@ -190,7 +190,7 @@ fn agrees(told: &Told, account: Spent, bill: &Bill, at: &str) {
     ] {
         let Some(spent) = spent else { continue };
         assert_eq!(spent.calls, bill.requests, "requests by {who}: {at}");
-        // Money is rounded to a millionth of a millionth of a dollar for each request.
+        // Each request's cost is rounded to a picodollar.
         let slack = bill.requests + 2;
         match spent.certainty {
             Certainty::Exact => {
@@ -213,7 +213,7 @@ fn agrees(told: &Told, account: Spent, bill: &Bill, at: &str) {
     }
 }
 
-/// Opens a session of this kind; what is said in it, and how often the floor is yielded. `None` where its limits are
+/// Opens a session of this kind, with the ops to send and the number of rounds to expect. `None` if its limits are
 /// below what its plan needs.
 fn open(
     kind: Kind,
@@ -313,7 +313,7 @@ fn open(
     }
 }
 
-/// Says everything, one after another, and hears what is told of it.
+/// Sends everything in order and collects what is reported.
 async fn play(mut session: Session, says: Vec<Op>, rounds: usize) -> Told {
     let mut faces = session.subscribe();
     let mut told = Told::default();

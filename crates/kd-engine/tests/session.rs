@@ -1,4 +1,4 @@
-//! The loop with the real store and scripted members: what a face hears, and what is on disk afterwards.
+//! The event loop with the real store and scripted members: what a front end receives, and what is on disk afterwards.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
@@ -86,7 +86,7 @@ fn say(body: &str) -> Op {
     }
 }
 
-/// Events up to the end of the round.
+/// Returns the events up to the end of the round.
 async fn round(faces: &mut Subscription) -> Vec<Event> {
     let mut events = Vec::new();
     while let Some(Update::Record(record)) = faces.next().await {
@@ -128,7 +128,7 @@ async fn three_members_answer_and_everything_is_on_disk() {
     let events = round(&mut faces).await;
     assert_eq!(outcome(&events), Outcome::Complete);
 
-    // A message is announced before its turn is finished, and never before the turn was queued.
+    // A message is announced before its turn is finished, but after the turn was queued.
     for turn in 1..=3 {
         let place = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted).unwrap();
         let queued = place(&|e| matches!(e, Event::TurnQueued { turn: t, .. } if t.0 == turn));
@@ -152,7 +152,7 @@ async fn three_members_answer_and_everything_is_on_disk() {
         messages.iter().find(|m| m.from == "ann").unwrap().body,
         "first answer"
     );
-    // Stream files are gone, the log holds every fact but the pieces.
+    // Stream files are gone; the log holds every event but the deltas.
     let names = files(thread.path());
     assert!(
         !names.iter().any(|n| n.starts_with(".stream-")),
@@ -227,7 +227,7 @@ async fn a_dropped_session_stops_its_turns_and_writes_what_came() {
         }
     }
     drop(session);
-    // The loop ends by itself, and with it the subscription.
+    // The loop ends without being closed, and the subscription with it.
     while faces.next().await.is_some() {}
     let messages = stage.thread().messages().unwrap().messages;
     assert_eq!(messages.len(), 2);
@@ -256,7 +256,7 @@ async fn a_face_that_falls_behind_gets_the_view_and_then_what_follows() {
     let mut session = stage.open();
     let mut fast = session.subscribe();
     let mut slow = session.subscribe();
-    // Far more rounds than the bus keeps records of, while the slow face reads nothing.
+    // Far more rounds than the bus keeps records for, while the slow front end reads nothing.
     for _ in 0..600 {
         session
             .send(Op::Mute {
@@ -288,7 +288,7 @@ async fn when_the_folder_is_gone_the_turn_fails_and_the_loop_goes_on() {
     let stage = Stage::new(&[("ann", "echo")]);
     let mut session = stage.open();
     let mut faces = session.subscribe();
-    // Moved in one step: what is being written at this moment goes along, and then it is gone.
+    // Moved in one step: a write in progress moves along before the folder disappears.
     let folder = stage.thread().path().to_owned();
     let gone = folder.with_extension("gone");
     std::fs::rename(&folder, &gone).unwrap();

@@ -1,4 +1,4 @@
-//! What other processes do in a thread's folder is told: messages whole, streams in pieces, and ends.
+//! Reports what other processes do in a thread's folder: complete messages, pieces of streams, and their ends.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-/// Longer than any news takes on a busy machine; reached only when the test has failed.
+/// Longer than any report takes on a busy machine; reached only when the test has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Scene {
@@ -27,7 +27,7 @@ fn seat(name: &str) -> SeatName {
 }
 
 impl Scene {
-    /// A watched thread, after something was done in it.
+    /// Returns a watched thread, after `before` has changed it.
     fn after(before: impl FnOnce(&Thread)) -> Self {
         let folder = TempDir::new().unwrap();
         let layout = Layout::find_or_create(folder.path(), &|_| None)
@@ -52,7 +52,7 @@ impl Scene {
             .expect("alive")
     }
 
-    /// The text of the next piece; none of a sign of life.
+    /// Returns the text of the next piece; empty for a sign of life.
     async fn piece(&mut self) -> String {
         match self.next().await {
             Input::FoundDelta { seat: from, delta } if from == seat("claude") => match delta {
@@ -63,7 +63,7 @@ impl Scene {
         }
     }
 
-    /// The text of the next pieces, up to something else.
+    /// Returns the text of the next pieces, and the input that follows them.
     async fn text(&mut self) -> (String, Input) {
         let mut all = String::new();
         loop {
@@ -142,7 +142,7 @@ async fn another_program_writes_raw_lines_and_its_message_piecemeal() {
 async fn a_question_is_told_before_those_who_answer_it() {
     let mut scene = Scene::after(|_| {});
     let folder = scene.thread.path();
-    // As a kd writes it: whole under another name, then linked, so that nobody sees it closed.
+    // As kd writes it: complete under another name, then linked, so that no close event occurs.
     let whole = folder.join(".whole");
     fs::write(
         &whole,
@@ -160,7 +160,7 @@ async fn a_question_is_told_before_those_who_answer_it() {
     assert_eq!(body(scene.next().await), "which?");
     loop {
         match scene.next().await {
-            // What is told again is known already: see `Council::add`.
+            // A repeated report is already known: see `Council::add`.
             Input::Found { message } => assert_eq!(message.body, "which?"),
             Input::FoundDelta { delta, .. } => {
                 assert!(matches!(delta, Delta::Started { .. }), "{delta:?}");
@@ -183,13 +183,13 @@ async fn another_kd_streams_and_dies() {
     while heard != "one two" {
         heard += &scene.piece().await;
     }
-    // What comes later is told when it comes, and not at the end.
+    // Later text is reported as it arrives, not at the end.
     for text in [" three", " four"] {
         writer.json(&Delta::Text { text: text.into() }).unwrap();
         writer.flush().unwrap();
         assert_eq!(scene.piece().await, text);
     }
-    // Its end without a message, as when the process is gone.
+    // Ends without a message, as if the process were gone.
     drop(writer);
     assert_eq!(
         scene.next().await,
@@ -212,7 +212,7 @@ async fn what_is_there_is_told_first_and_what_a_dead_kd_left_is_not() {
     assert_eq!(body(scene.next().await), "early");
     scene.thread.append(&draft("late")).unwrap();
     assert_eq!(body(scene.next().await), "late");
-    // A strange file is no message, and ends nothing.
+    // An unrelated file is not a message and ends nothing.
     fs::write(
         scene.thread.path().join("0003-claude.md"),
         "no front matter",

@@ -1,7 +1,7 @@
-//! The floor: the same calls over raw sockets and nothing else. No files, no prompts, no events, no retries.
+//! The baseline: the same calls over raw sockets and nothing else. No files, prompts, events or retries.
 //!
-//! Comes in: an address. Goes out: the answers' text, joined in memory. HTTP/1.1 with kept connections, the chunked
-//! coding undone, each event read as typed JSON that borrows.
+//! Takes an address; returns the answers' text, joined in memory. Uses HTTP/1.1 keep-alive, decodes chunks, and reads
+//! each event as typed JSON that borrows.
 
 use serde::Deserialize;
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Connections that wait for the next call.
+/// Idle connections, kept for the next call.
 #[derive(Clone)]
 pub(crate) struct Floor {
     address: String,
@@ -52,7 +52,7 @@ impl Floor {
         }
     }
 
-    /// One question: so many calls at the same time. The lengths of all answers together.
+    /// Asks one question with this many concurrent calls. Returns the total length of all answers.
     pub(crate) async fn question(&self, calls: usize) -> io::Result<usize> {
         let answers = (0..calls).map(|_| self.call());
         let answers = futures::future::try_join_all(answers).await?;
@@ -77,7 +77,7 @@ impl Floor {
                 break end + 4;
             }
         };
-        // `at` stands at the length of the next chunk.
+        // `at` is the offset of the next chunk's length.
         loop {
             let Some(end) = find(&bytes[at..], b"\r\n") else {
                 at = shift(&mut bytes, at);
@@ -120,7 +120,7 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|w| w == what)
 }
 
-/// Whole events: the server makes each a chunk of its own.
+/// Reads complete events: the server sends each as its own chunk.
 fn hear(events: &[u8], answer: &mut String) -> io::Result<()> {
     for line in events.split(|b| *b == b'\n') {
         let Some(data) = line.strip_prefix(b"data: ") else {

@@ -1,6 +1,6 @@
-//! The house under the bench: engine, store and HTTP backend as the program wires them.
+//! The system under test: engine, store and HTTP backend, wired as in the program.
 //!
-//! Comes in: an address and how many members. Goes out: how a question ended, once every message is on disk.
+//! Takes an address and the number of members; returns how a question ended, once every message is on disk.
 
 use kd_backends::{Env, Hands, Options};
 use kd_core::config::{Config, ProviderConfig, Wire};
@@ -13,7 +13,7 @@ use kd_store::{Layout, Thread};
 use std::sync::Arc;
 use tempfile::TempDir;
 
-/// An engine and a project folder. Cloning shares both.
+/// An engine and a project folder. Clones share both.
 #[derive(Clone)]
 pub(crate) struct House {
     engine: Engine,
@@ -47,7 +47,7 @@ impl House {
         }
     }
 
-    /// One question in a thread of its own, to so many members, until everything is on disk.
+    /// Asks one question in a new thread with this many members, and waits until everything is on disk.
     pub(crate) async fn question(self, members: usize) -> Outcome {
         let members: Vec<Member> = (1..=members).map(member).collect();
         let names: Vec<_> = members.iter().map(|m| m.name.clone()).collect();

@@ -1,11 +1,11 @@
-//! What a council costs beside its floor: processor time, wall time above the pace of the server, memory, and what one
-//! failing request in ten does to it.
+//! Measures what a council costs above its baseline: CPU time, wall time beyond the server's pace, memory, and the
+//! effect of one failing request in ten.
 //!
 //! `cargo bench -p kd-engine --bench council [-- cpu | wall | load | faults]`
 //!
-//! This program starts itself again for every part (`part`) and for the fake server (`serve`), so that each figure is
-//! of one process that did one thing. Ours and floor take turns; medians of the rounds are printed. Ours is engine,
-//! store and HTTP backend with a thread of its own for each question, messages synced to the disk; the floor makes the
+//! Each part (`part`) and the fake server (`serve`) run as a new process of this program, so that each figure measures
+//! one process doing one thing. `ours` and `floor` alternate; medians of the rounds are printed. `ours` is engine,
+//! store and HTTP backend with one thread per question and messages synced to disk; `floor`, the baseline, makes the
 //! same calls over raw sockets and nothing else.
 #![allow(
     missing_docs,
@@ -22,9 +22,9 @@ mod server;
 use part::{Figures, Part, Who};
 use server::Server;
 
-/// Members of the big council.
+/// Members of the large council.
 const NINE: usize = 9;
-/// Turns that ours and the floor take.
+/// Rounds in which `ours` and `floor` alternate.
 const ROUNDS: usize = 5;
 
 /// What the server does.
@@ -34,9 +34,9 @@ pub(crate) enum Kind {
     Burst100,
     /// 200 tokens at once.
     Burst200,
-    /// The first token after 200 ms, then one each 5 ms, 100 in all.
+    /// The first token after 200 ms, then one every 5 ms, 100 in total.
     Paced,
-    /// As `Burst100`, but one request in ten fails.
+    /// Like `Burst100`, but one request in ten fails.
     Faulty,
 }
 
@@ -88,7 +88,7 @@ fn main() {
     }
 }
 
-/// Ours and the floor in turns.
+/// Alternates `ours` and `floor`.
 fn pairs(server: &Server, part: Part) -> (Figures, Figures) {
     let (mut ours, mut floor) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -186,7 +186,7 @@ fn faults() {
         "lost {} (goal 0); whole {:.1} % (goal 99); requests x {:.3} (goal 1.2)",
         figures.lost,
         figures.whole as f64 / questions as f64 * 100.0,
-        // The warm-up asks too.
+        // The warm-up sends requests too.
         requests as f64 / ((questions + part.at_once) * NINE) as f64
     );
 }

@@ -1,6 +1,6 @@
-//! One measured part, in a process of its own: so many questions, so many at once, by ours or by the floor.
+//! One measured part in its own process: a number of questions, some of them concurrent, run by `ours` or `floor`.
 //!
-//! Comes in: words on the command line. Goes out: one line of figures on stdout.
+//! Takes command-line words; prints one line of figures to stdout.
 
 use crate::floor::Floor;
 use crate::house::House;
@@ -9,14 +9,14 @@ use kd_core::event::Outcome;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Who is measured.
+/// The implementation measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     Ours,
     Floor,
 }
 
-/// What is done.
+/// What to run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) members: usize,
@@ -24,20 +24,20 @@ pub(crate) struct Part {
     pub(crate) questions: usize,
 }
 
-/// What came out.
+/// The measurements.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Figures {
-    /// CPU of the process for one question, in milliseconds.
+    /// CPU time of the process per question, in milliseconds.
     pub(crate) cpu_ms: f64,
-    /// The median question's wall time, in milliseconds.
+    /// Median wall time per question, in milliseconds.
     pub(crate) wall_ms: f64,
-    /// Questions in a second.
+    /// Questions per second.
     pub(crate) per_second: f64,
-    /// The most memory that was resident, in megabytes; 0 where the system does not tell.
+    /// Peak resident memory in megabytes; 0 where the system does not report it.
     pub(crate) peak_mb: f64,
     /// Questions that every member answered.
     pub(crate) whole: usize,
-    /// Questions that nobody answered.
+    /// Questions that no member answered.
     pub(crate) lost: usize,
 }
 
@@ -61,7 +61,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Has a part measured by a process of its own.
+/// Measures a part in a new process.
 pub(crate) fn spawn(who: Who, part: Part, url: &str) -> Figures {
     let numbers = [part.members, part.at_once, part.questions].map(|n| n.to_string());
     let output = Command::new(std::env::current_exe().unwrap())
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &[&str]) {
 }
 
 fn ours(url: &str, part: Part) -> Figures {
-    // As the program builds it.
+    // Built as in the program.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -157,7 +157,7 @@ enum Ended {
 }
 
 async fn measure<F: Future<Output = Ended>>(part: Part, ask: impl Fn() -> F) -> Figures {
-    // Connections, first pages of memory, lazy statics: one round of them is not counted.
+    // Warm-up round, not counted: connections, first memory pages, lazy statics.
     drop(burst(part, part.at_once, &ask).await);
     let (began, before) = (Instant::now(), cpu());
     let ended = burst(part, part.questions, &ask).await;

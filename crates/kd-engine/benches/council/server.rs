@@ -1,4 +1,4 @@
-//! The fake server as a process of its own, so that its work is not counted as ours: this program, started again.
+//! The fake server, run as a separate process of this program so that its work is not counted.
 
 use crate::Kind;
 use kd_fake::{Fake, Reply, Script, Step, Wire};
@@ -7,10 +7,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 
-/// Replies of the failing kind that differ; after them the same come again from the last one on.
+/// Distinct replies of the failing kind; later requests repeat the sequence from the last one on.
 const FAULTY_REPLIES: usize = 4000;
 
-/// A server that ends when this is dropped.
+/// A running server; stops when dropped.
 pub(crate) struct Server {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -32,7 +32,7 @@ impl Server {
         Self { child, stdout, url }
     }
 
-    /// Ends the server; how many requests it has seen.
+    /// Stops the server and returns how many requests it received.
     pub(crate) fn stop(mut self) -> usize {
         drop(self.child.stdin.take());
         let mut count = String::new();
@@ -76,7 +76,7 @@ fn script(kind: Kind) -> Script {
 
 /// One reply in ten is a 429, a 500 or a stream cut in the middle.
 fn faulty(good: &Reply) -> Vec<Reply> {
-    // A fixed chance: the same requests fail in every run.
+    // Fixed seed: the same requests fail in every run.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     (0..FAULTY_REPLIES)
         .map(|_| {

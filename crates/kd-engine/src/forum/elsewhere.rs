@@ -1,5 +1,5 @@
 //! A visit to a forum on another machine: the agent runs here, its tools act there. Calls, notes and the record of the
-//! visit are kept in the own store, under the name `@NAME`.
+//! visit are kept in the local store, under the name `@NAME`.
 
 use super::visit::{failed, fence, stoppable};
 use super::{Forum, RunError, Stop};
@@ -18,20 +18,19 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-/// Items of each kind in the news that an agent is shown unasked.
+/// Items of each kind in the news shown to an agent at the start.
 const NEWS: i64 = 8;
 
-/// The name under which visits to a forum elsewhere are kept in the own store.
+/// Returns the name under which the local store keeps visits to a remote forum.
 pub fn kept_as(remote: &str) -> String {
     format!("@{remote}")
 }
 
 impl Forum<'_> {
-    /// Lets these agents visit the forum elsewhere, one after another; with `every`, again and again until a person stops
-    /// it.
+    /// Lets these agents visit the remote forum one after another; with `every`, repeatedly until the user stops it.
     ///
     /// # Errors
-    /// The store fails, or an agent is on a visit already.
+    /// The store fails, or an agent is already on a visit.
     pub fn visits(
         &mut self,
         names: &[String],
@@ -69,7 +68,7 @@ impl Forum<'_> {
         let name = persona.name.as_str();
         let member = self.member(persona);
         let way = match self.way(persona, &member) {
-            // Its prompt is made of posts, which are read there.
+            // The small model's prompt is built from posts, which it can read only in a local store.
             Way::Small => Way::Json,
             way => way,
         };
@@ -92,7 +91,7 @@ impl Forum<'_> {
             Ok(news) => news,
             Err(failure) => return Ok(failed(failure)),
         };
-        // A server of an older version has no such tool.
+        // Servers of older versions have no such tool.
         let owner = first("read_rules", json!({})).unwrap_or_default();
         let text = |key: &str| owner[key].as_str().unwrap_or_default();
         let known_as = Standing::read(&owner).name;
@@ -110,7 +109,7 @@ impl Forum<'_> {
             fence,
             manner: persona.manner(),
             server,
-            // Strangers write there: what the user's servers know stays here.
+            // Strangers write there, so data from the user's servers must not reach it.
             further: Vec::new(),
             servers: Vec::new(),
             elsewhere: Some(Elsewhere { known_as, news }),
@@ -134,7 +133,7 @@ impl Forum<'_> {
     }
 }
 
-/// Calls a tool there, unless a person stops it.
+/// Calls a tool of the remote forum, unless the user stops it.
 fn carry(
     runtime: &Runtime,
     stop: &watch::Receiver<Stop>,

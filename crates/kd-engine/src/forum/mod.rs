@@ -1,9 +1,9 @@
-//! Runs a forum: draws cycles, waits between agents, lets each have its visit, and keeps what happened. Comes in: a
-//! store, personas, settings. Goes out: log lines, and runs in the store. It decides nothing: orders, skips, visits and
-//! motions are decided by [`kd_core::forum`].
+//! Runs a forum: draws cycles, waits between agents, runs each agent's visit, and records what happened. Takes a store,
+//! personas and settings; writes log lines, and runs in the store. It makes no decisions: [`kd_core::forum`] decides on
+//! orders, skips, visits and motions.
 //!
-//! One agent has its turn at a time, so this runs on one plain thread; only waiting and asking use the runtime. A person
-//! can stop it at any moment; what was cut off, by a person or by a crash, goes on with the next call.
+//! One agent has its turn at a time, so this runs on one plain thread; only waiting and asking use the runtime. The
+//! user can stop it at any moment; a cycle interrupted by the user or by a crash continues with the next call.
 
 mod elsewhere;
 mod threads;
@@ -30,59 +30,59 @@ use std::time::Duration;
 use threads::Threads;
 use tokio::sync::watch;
 
-/// How far a person wants it to stop.
+/// How soon the user wants it to stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
     /// Not at all.
     #[default]
     No,
-    /// After the agent that runs.
+    /// After the current agent.
     AfterAgent,
-    /// Now.
+    /// Immediately.
     Now,
 }
 
-/// What a forum is run with.
+/// What a forum runs with.
 pub struct Plan {
     /// Its name.
     pub forum: String,
     /// The personas that take part.
     pub personas: Vec<Persona>,
-    /// The names of all personas of the forum, whether they take part this time or not: its registered agents.
+    /// All personas of the forum, whether or not they take part this time: its registered agents.
     pub residents: Vec<String>,
     /// The configured settings.
     pub settings: Settings,
-    /// Settings that a person named this time: they stand above motions.
+    /// Settings the user gave for this run; they take precedence over motions.
     pub wishes: Vec<(String, String)>,
-    /// A seed that a person chose. Cycles drawn from it are recorded as foreseeable; `None` draws each from a secret of
-    /// its own.
+    /// A seed the user chose. Cycles drawn from it are recorded as foreseeable; with `None`, each is drawn from a new
+    /// secret.
     pub seed: Option<u64>,
-    /// Whether time only passes in the record: nobody waits.
+    /// Whether time passes only in the record, without waiting.
     pub is_virtual: bool,
     /// Whether an agent waits before its turn.
     pub waits: bool,
-    /// Whether agents sit cycles out.
+    /// Whether agents may sit out cycles.
     pub skips: bool,
-    /// The program by which agent programs call the forum's tools, up to the name and the run of a visit.
+    /// The program through which agent programs call the forum's tools, without the name and run of a visit.
     pub server: Option<ToolServer>,
-    /// The further servers that agents may call, by the name of the agent.
+    /// The additional servers each agent may call, by agent name.
     pub granted: BTreeMap<String, Granted>,
-    /// The folder in which programs among those servers work: an empty one.
+    /// The working folder of those servers' programs: an empty one.
     pub servers_folder: PathBuf,
-    /// The forum on another machine that is visited; `None` means the forum of the store.
+    /// The forum to visit on another machine; `None` means the forum of the store.
     pub remote: Option<RemoteForum>,
 }
 
-/// The further servers of one agent.
+/// The additional servers of one agent.
 #[derive(Clone, Debug, Default)]
 pub struct Granted {
     /// The servers.
     pub servers: Vec<Grant>,
-    /// A file with the same, which only the user can read: for the server of tools that an agent program starts.
+    /// A file with the same content, readable only by the user, for the tool server that an agent program starts.
     pub file: Option<PathBuf>,
 }
 
-/// A forum that runs.
+/// A running forum.
 pub struct Forum<'a> {
     plan: Plan,
     store: &'a mut ForumStore,
@@ -102,13 +102,13 @@ pub struct Forum<'a> {
 /// Why a forum cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] ForumError),
-    /// A setting.
+    /// A setting is invalid.
     #[error(transparent)]
     Setting(#[from] BadSetting),
-    /// Cycles are run by one process at a time, and this is not it.
+    /// Another process is running cycles; only one may.
     #[error("this process does not run the forum's cycles")]
     NotLeading,
     /// No thread could be started.
@@ -116,19 +116,19 @@ pub enum RunError {
     Runtime(std::io::Error),
 }
 
-/// A cycle that came to its end, or was stopped.
+/// A cycle that was completed or stopped.
 #[derive(Clone, Debug)]
 pub struct Cycled {
-    /// As recorded.
+    /// Its record.
     pub cycle: CycleRecord,
     /// Its runs.
     pub runs: Vec<Run>,
-    /// Whether everybody had a turn.
+    /// Whether every agent had a turn.
     pub complete: bool,
 }
 
 impl<'a> Forum<'a> {
-    /// A forum that is ready to run. `say` hears each log line.
+    /// Creates a forum that is ready to run. `say` receives each log line.
     pub fn new(
         plan: Plan,
         store: &'a mut ForumStore,
@@ -153,7 +153,7 @@ impl<'a> Forum<'a> {
         })
     }
 
-    /// Becomes the one that runs cycles here; an error if another process does.
+    /// Becomes the process that runs cycles here; fails if another process is.
     pub fn lead(&mut self) -> Result<(), RunError> {
         if self.leader.is_none() {
             self.leader = Some(self.store.lead(&self.plan.forum)?);
@@ -161,13 +161,13 @@ impl<'a> Forum<'a> {
         Ok(())
     }
 
-    /// Whether a person stopped an agent in the middle of its visit.
+    /// Returns whether the user stopped an agent in the middle of its visit.
     pub fn was_stopped(&self) -> bool {
         *self.stop.borrow() == Stop::Now
     }
 
-    /// The settings in force: configured, changed by motions, above both what a person named this time, and all of it
-    /// narrowed by the rules of the forum.
+    /// Returns the settings in force: the configured ones, changed by motions, overridden by those the user gave for
+    /// this run, and narrowed by the rules of the forum.
     pub fn settings(&mut self) -> Result<Settings, RunError> {
         let mut settings = self.store.settings(&self.plan.forum, &self.plan.settings)?;
         settings.set_all(
@@ -179,7 +179,7 @@ impl<'a> Forum<'a> {
         Ok(self.store.narrow(&self.plan.forum, &settings)?)
     }
 
-    /// Runs a cycle: the one that was cut off, else a new one.
+    /// Runs a cycle: the interrupted one if there is one, else a new one.
     pub fn cycle(&mut self) -> Result<Cycled, RunError> {
         self.register()?;
         let settings = self.settings()?;
@@ -188,7 +188,7 @@ impl<'a> Forum<'a> {
         let leader = self.leader.as_ref().ok_or(RunError::NotLeading)?;
         self.store.check_record(leader)?;
         let record = match self.store.open_cycle(&forum)? {
-            // What a forum from elsewhere began, its authors drew.
+            // An imported forum's open cycle was drawn by its authors: void it and draw a new one.
             Some(record) if self.store.is_foreign() => {
                 self.void(&record, "it was begun elsewhere")?;
                 self.draw(&settings)?
@@ -274,7 +274,7 @@ impl<'a> Forum<'a> {
                 why: why.to_owned(),
             })?;
         }
-        // The order of a cycle that can be foretold was logged at its start.
+        // The order of a foreseeable cycle was logged at its start.
         if cycle.foreseeable().is_none() {
             self.log_order(&cycle)?;
         }
@@ -297,7 +297,7 @@ impl<'a> Forum<'a> {
         })
     }
 
-    /// Runs cycle after cycle, from start to start, until a person stops it or so many are complete.
+    /// Runs cycles at the interval between their starts, until the user stops it or this many are complete.
     pub fn cycles(&mut self, most: Option<u64>) -> Result<u64, RunError> {
         let mut complete = 0;
         self.catch_up()?;
@@ -326,7 +326,7 @@ impl<'a> Forum<'a> {
         }
     }
 
-    /// Why no cycle may start now, if the forum has a rule about that. One that was cut off goes on at once.
+    /// Returns why the forum's rules allow no new cycle now, if so. An interrupted cycle may continue at once.
     pub fn too_soon(&mut self) -> Result<Option<ForumError>, RunError> {
         let now = self.now();
         match self.store.open_cycle(&self.plan.forum)? {
@@ -335,9 +335,9 @@ impl<'a> Forum<'a> {
         }
     }
 
-    /// Waits until the forum's rule lets a cycle start; false if a person stopped it.
+    /// Waits until the forum's rules allow a cycle to start; false if the user stopped it.
     fn wait_for_rule(&mut self) -> Result<bool, RunError> {
-        // Once more after the wait: meanwhile the rule may be another.
+        // Check again after the wait: the rule may have changed.
         while let Some(ForumError::TooSoon { next, .. }) = self.too_soon()? {
             let wait = Duration::try_from(self.now().duration_until(next)).unwrap_or_default();
             self.log(LogEvent::WaitingForCycle {
@@ -350,7 +350,7 @@ impl<'a> Forum<'a> {
         Ok(true)
     }
 
-    /// A virtual clock goes on where the record left it, not at this moment.
+    /// Sets a virtual clock to where the record ends, instead of now.
     fn catch_up(&mut self) -> Result<(), RunError> {
         if !self.plan.is_virtual {
             return Ok(());
@@ -370,7 +370,7 @@ impl<'a> Forum<'a> {
         Ok(())
     }
 
-    /// Lets one agent visit by itself, outside any cycle.
+    /// Runs one agent's visit outside any cycle.
     pub fn run_agent(&mut self, name: &str) -> Result<Run, RunError> {
         if self.store.is_banned(&self.plan.forum, name)? {
             return Err(
@@ -386,7 +386,7 @@ impl<'a> Forum<'a> {
         ended
     }
 
-    /// Makes the personas members of the forum, and closes visits that a crash cut off.
+    /// Registers the personas as members of the forum, and closes visits interrupted by a crash.
     fn register(&mut self) -> Result<(), RunError> {
         let now = self.now();
         let names: Vec<&str> = self.plan.residents.iter().map(String::as_str).collect();
@@ -402,7 +402,7 @@ impl<'a> Forum<'a> {
         self.leader.as_mut().ok_or(RunError::NotLeading)
     }
 
-    /// Makes an open cycle void.
+    /// Voids an open cycle.
     fn void(&mut self, record: &CycleRecord, why: &str) -> Result<(), RunError> {
         let now = self.now();
         for run in self.store.close_cut_runs(record.id, now)? {
@@ -429,7 +429,7 @@ impl<'a> Forum<'a> {
         Ok(record)
     }
 
-    /// Logs the order of a cycle, and who sat out.
+    /// Logs the order of a cycle and which agents sat out.
     fn log_order(&mut self, cycle: &CycleRecord) -> Result<(), RunError> {
         if cycle.plan.order.is_empty() {
             return Ok(());
@@ -463,7 +463,7 @@ impl<'a> Forum<'a> {
                     false => 0.0,
                 },
                 weight: likes.weight,
-                // Before its first turn an agent is as rested as it says.
+                // Before its first turn, an agent's energy is as configured.
                 energy: if known.turns == 0 {
                     known.energy.min(likes.energy)
                 } else {
@@ -479,7 +479,7 @@ impl<'a> Forum<'a> {
             );
         }
         if self.interval_ms.is_none() {
-            // An adaptive interval goes on where it was.
+            // An adaptive interval continues from its last value.
             let last = self.store.cycles(&self.plan.forum, 1)?.pop();
             self.interval_ms = last
                 .and_then(|cycle| cycle.interval_ms)
@@ -512,7 +512,7 @@ impl<'a> Forum<'a> {
         Ok(record)
     }
 
-    /// Records the turn of an agent that is not asked: the record of a cycle holds every turn that was drawn.
+    /// Records the turn of an agent that is not asked, since the record of a cycle includes every turn drawn.
     fn pass_over(&mut self, cycle: &CycleRecord, agent: &str, why: &str) -> Result<(), RunError> {
         let now = self.now();
         let forum = &self.plan.forum;
@@ -530,7 +530,7 @@ impl<'a> Forum<'a> {
         })
     }
 
-    /// Waits; false if a person stopped it.
+    /// Waits; false if the user stopped it.
     fn wait(&mut self, time: Duration) -> bool {
         if *self.stop.borrow() != Stop::No {
             return false;
@@ -543,7 +543,7 @@ impl<'a> Forum<'a> {
         self.runtime.block_on(async move {
             tokio::select! {
                 () = tokio::time::sleep(time) => true,
-                // A face that is gone stops nothing.
+                // If the front end is gone, nothing stops the wait.
                 stopped = stop.wait_for(|stop| *stop != Stop::No) => stopped.is_err(),
             }
         })
@@ -564,7 +564,7 @@ impl<'a> Forum<'a> {
         Ok(())
     }
 
-    /// How a run is told: what it did last, else `skip`. A visit over the limit counts as a skip.
+    /// Logs how a run ended: its last action, else `skip`. A visit beyond the limit counts as a skip.
     fn completed(run: &Run) -> LogEvent {
         LogEvent::RunCompleted {
             agent: run.agent.clone(),
@@ -579,7 +579,8 @@ impl<'a> Forum<'a> {
     }
 }
 
-/// Returns the candidates that had no turn so far, by name: who of them is next, or sits out, is not said.
+/// Returns the candidates that had no turn so far, by name, so that the order reveals neither who is next nor who sits
+/// out.
 fn without_turn(cycle: &CycleRecord, runs: &[Run]) -> Vec<String> {
     let candidates = cycle.cards.candidates.iter().map(|one| one.name.clone());
     candidates

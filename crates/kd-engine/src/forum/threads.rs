@@ -1,4 +1,4 @@
-//! The threads that agents are asked on. Ending them never waits for a server that keeps one busy.
+//! The threads that run agents. Shutting them down never waits for a server that keeps one busy.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use tokio::runtime::{Builder, Runtime};
 /// How long busy threads may take to end.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// A runtime that is abandoned, not waited for, when it is dropped.
+/// A runtime that is abandoned when dropped, without waiting for it.
 pub(super) struct Threads(Option<Runtime>);
 
 impl Threads {
-    /// Starts one thread for the agent and one for the timers: a service that never stops sending must not hold up its
-    /// own deadline. The built-in model brings its own.
+    /// Starts one thread for the agent and one for the timers: a service that never stops sending must not delay its
+    /// own deadline. The built-in model has its own threads.
     pub(super) fn start() -> std::io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
@@ -51,11 +51,11 @@ mod tests {
         let threads = Threads::start().unwrap();
         threads.spawn(async move {
             begun.send(()).unwrap();
-            // Blocks its thread, as a future does that is always ready.
+            // Blocks its thread, like a future that never yields.
             let _ = held.recv();
         });
         busy.recv().unwrap();
-        // This test ends only if dropping does.
+        // The test finishes only if dropping does not wait.
         drop(threads);
         drop(release);
     }

@@ -1,4 +1,4 @@
-//! Carries a visit out: shows what is new, asks, makes the calls, records the end.
+//! Carries out a visit: shows what is new, asks the agent, makes its calls, and records the end.
 
 use super::{Forum, Granted, RunError, Stop};
 use futures::StreamExt;
@@ -26,14 +26,14 @@ use tokio::sync::watch;
 const NEWS: i64 = 8;
 /// The same for the built-in model.
 const NEWS_SMALL: i64 = 2;
-/// New posts of one thread that are looked at.
+/// Maximum new posts of one thread to look at.
 const POSTS: i64 = 50;
-/// Maximum lines of the log that are looked through for calls of further servers after a visit.
+/// Maximum log lines to search for calls of additional servers after a visit.
 const SERVER_LINES_MAX: i64 = 5_000;
-/// Backends that have no place for tools of ours: one JSON object an answer is asked of them.
+/// Backends that cannot be given tools; they are asked to answer with a single JSON object.
 const PLAIN: &[&str] = &["scripted", "command"];
 
-/// A whole answer.
+/// A complete answer.
 pub(super) struct Answer {
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
@@ -41,7 +41,7 @@ pub(super) struct Answer {
 }
 
 impl Forum<'_> {
-    /// One agent's stay, from its first question to its record.
+    /// Runs one agent's visit, from its first question to its record.
     pub(super) fn visit(
         &mut self,
         run: i64,
@@ -62,7 +62,7 @@ impl Forum<'_> {
                 self.stay_elsewhere(run, &persona, settings)?
             }
             Some(persona) => self.stay(run, &persona, settings)?,
-            // A cycle that goes on with fewer personas than it began with.
+            // A resumed cycle may have fewer personas than at its start.
             None => failed(Failure::new(
                 FailureKind::Missing,
                 format!("there is no persona `{name}` any more"),
@@ -102,7 +102,7 @@ impl Forum<'_> {
         let way = self.way(persona, &member);
         let fence = fence();
         let granted = match way {
-            // It makes one post a visit, and no calls.
+            // It makes one post per visit and no calls.
             Way::Small => Granted::default(),
             _ => self.plan.granted.get(name).cloned().unwrap_or_default(),
         };
@@ -114,7 +114,7 @@ impl Forum<'_> {
         let forum = self.plan.forum.clone();
         let log_end = self.store.log_end(&forum)?;
         let servers: Vec<String> = granted.servers.iter().map(|s| s.name.clone()).collect();
-        // An agent program calls them by kd's own server, which opens them there.
+        // An agent program calls them through kd's own server, which opens the connections.
         let grants = match way {
             Way::Mcp => Vec::new(),
             _ => granted.servers,
@@ -130,7 +130,7 @@ impl Forum<'_> {
             let (thread, mut posts) =
                 self.store
                     .thread(fresh.thread.id, fresh.seen_post_id, POSTS)?;
-            // A hidden post counts as read, so that its thread is not offered for ever.
+            // A hidden post counts as read, so that its thread is not offered forever.
             shown.extend(posts.last().map(|post| (thread.id, post.id)));
             posts.retain(|post| post.hidden_at.is_none());
             if !posts.is_empty() {
@@ -180,7 +180,7 @@ impl Forum<'_> {
             for (thread, post) in shown {
                 self.store.saw(name, thread, post)?;
             }
-            // A small model is not shown them.
+            // Small models are not shown them.
             if way != Way::Small {
                 let now = self.now();
                 self.store.saw_mentions(name, &mentioned, now)?;
@@ -190,7 +190,7 @@ impl Forum<'_> {
         Ok(end)
     }
 
-    /// Asks and carries calls out, each by `call`, until the visit is over.
+    /// Asks the agent and runs its calls, each through `call`, until the visit is over.
     pub(super) fn converse(
         &mut self,
         run: i64,
@@ -219,7 +219,7 @@ impl Forum<'_> {
         }
     }
 
-    /// Opens the further servers of a visit, and enters in the log which of them cannot be called.
+    /// Connects to the additional servers of a visit, and logs which of them are unavailable.
     fn open(
         &mut self,
         run: i64,
@@ -241,7 +241,8 @@ impl Forum<'_> {
         Ok(tools)
     }
 
-    /// Says what the log holds about the further servers of an agent since this number. Another process may have entered it.
+    /// Reports log entries about an agent's additional servers since this number. Another process may have written
+    /// them.
     fn tell_servers(&mut self, agent: &str, since: i64) -> Result<(), RunError> {
         let forum = self.plan.forum.clone();
         for (_, line) in self.store.log_after(&forum, since, SERVER_LINES_MAX)? {
@@ -258,7 +259,7 @@ impl Forum<'_> {
         Ok(())
     }
 
-    /// How a visit ended; one whose calls were made elsewhere, as the record tells.
+    /// Returns how a visit ended; taken from the record if another process made its calls.
     pub(super) fn by_record(
         &mut self,
         run: i64,
@@ -272,7 +273,7 @@ impl Forum<'_> {
         })
     }
 
-    /// The program by which an agent program calls tools in this visit.
+    /// Returns the program through which an agent program calls tools in this visit.
     pub(super) fn server(
         &self,
         run: i64,
@@ -295,7 +296,7 @@ impl Forum<'_> {
         Some(server)
     }
 
-    /// How an agent calls tools.
+    /// Returns how an agent calls tools.
     pub(super) fn way(&self, persona: &Persona, member: &Member) -> Way {
         let served = self.plan.server.is_some() && self.hands.is_agent(member);
         match (persona.tools.as_deref(), persona.backend.as_str()) {
@@ -341,7 +342,8 @@ impl Forum<'_> {
         }
     }
 
-    /// Seats are kept: a service's limits and a script's place in it go on from visit to visit.
+    /// Returns the member's backend, kept between visits so that a service's rate limits and a script's position carry
+    /// over.
     pub(super) fn seat(&mut self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
         let name = member.name.as_str();
         if let Some(seat) = self.seats.get(name) {
@@ -363,7 +365,7 @@ impl Forum<'_> {
                 answer = collect(backend, request) => answer,
                 stopped = stop.wait_for(|stop| *stop == Stop::Now) => match stopped {
                     Ok(_) => Err(Failure::new(FailureKind::Cancelled, "stopped by a person")),
-                    // The face is gone and can stop nothing; the deadlines of the seat still hold.
+                    // The front end is gone and cannot stop it; the member's deadlines still apply.
                     Err(_) => std::future::pending().await,
                 },
             }
@@ -371,7 +373,7 @@ impl Forum<'_> {
     }
 }
 
-/// Calls a tool of a further server, unless a person stops it.
+/// Calls a tool of an additional server, unless the user stops it.
 fn ask_server(
     runtime: &Runtime,
     stop: &watch::Receiver<Stop>,
@@ -383,7 +385,7 @@ fn ask_server(
     called.unwrap_or_else(|| ServerAnswer::refused(name, "stopped by a person"))
 }
 
-/// Waits for this; `None` where a person stops it.
+/// Waits for a future; `None` if the user stops it.
 pub(super) fn stoppable<T>(
     runtime: &Runtime,
     stop: &watch::Receiver<Stop>,
@@ -404,7 +406,7 @@ pub(super) fn stoppable<T>(
     })
 }
 
-/// All of an answer.
+/// Collects a complete answer.
 async fn collect(backend: &Arc<dyn Backend>, request: Request) -> Result<Answer, Failure> {
     let mut stream = backend.ask(request);
     let mut answer = Answer {
@@ -448,8 +450,8 @@ pub(super) fn failed(failure: Failure) -> End {
     }
 }
 
-/// A word that no post could know beforehand.
+/// Returns a delimiter that no post can know in advance.
 pub(super) fn fence() -> String {
-    // Each state of the standard library has keys of the system's randomness.
+    // Each `RandomState` has keys from the system's random source.
     format!("#{:016x}#", RandomState::new().build_hasher().finish())
 }
