@@ -1,7 +1,7 @@
-//! How fast a council of members on one model answers, against the same members one after another.
+//! Speed of a council whose members share one model, compared with the same members one after another.
 //!
-//! `KD_MODEL=model.gguf cargo bench -p kd-local --bench council` prints one line of JSON for each figure: medians over
-//! interleaved rounds, so that ratios compare runs that met the same machine. `KD_BENCH_ROUNDS` sets the rounds (5).
+//! `KD_MODEL=model.gguf cargo bench -p kd-local --bench council` prints one line of JSON per figure: medians over
+//! interleaved rounds, so that ratios compare runs under the same load. `KD_BENCH_ROUNDS` sets the rounds (5).
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::time::Instant;
 use kd_local::chat::{ChatMessage, Role};
 use kd_local::{Engine, Job, Options, Piece, Sampling};
 
-/// Tokens of an answer where decoding is measured, and in a round.
+/// Tokens of an answer, both in the decoding measurement and in a round.
 const ANSWER: usize = 48;
 const ROUND_ANSWER: usize = 24;
 /// Words that make about 512 tokens.
@@ -55,7 +55,7 @@ fn main() {
     let mut round = [const { Vec::new() }; 3];
     let mut round_alone = [const { Vec::new() }; 3];
     for r in 0..rounds {
-        // A different beginning each time, so that nothing is left over from the round before.
+        // A different prefix each time, so that nothing is cached from the previous round.
         let job = |text: String, max_tokens| Job {
             messages: vec![ChatMessage::new(Role::User, text)],
             sampling: Sampling {
@@ -124,7 +124,7 @@ fn main() {
 }
 
 fn load(path: &std::ffi::OsStr) -> Engine {
-    // Without the cache of beginnings: a run one after another shall evaluate everything, as separate programs would.
+    // Without the prefix cache: sequential runs must evaluate everything, as separate programs would.
     Engine::load(
         Path::new(path),
         Options {
@@ -139,14 +139,14 @@ fn load(path: &std::ffi::OsStr) -> Engine {
 struct Took {
     prompt_tokens: usize,
     answer_tokens: usize,
-    /// Seconds until the last member had read its prompt.
+    /// Seconds until the last member has read its prompt.
     reading: f64,
     /// Seconds from then to the end.
     answering: f64,
     total: f64,
 }
 
-/// Asks all jobs at once and waits for all answers.
+/// Submits all jobs at once and waits for all answers.
 fn ask(engine: &Engine, jobs: Vec<Job>) -> Took {
     let (sender, receiver) = channel();
     let begun = Instant::now();
@@ -179,7 +179,7 @@ fn ask(engine: &Engine, jobs: Vec<Job>) -> Took {
     took
 }
 
-/// Plain words, the same for the same `seed`.
+/// Generates plain words, the same for the same `seed`.
 fn words(seed: usize, n: usize) -> String {
     let some = [
         "river", "stone", "the", "a", "bridge", "over", "under", "old", "house", "where", "people",
@@ -202,7 +202,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Median of the ratios within the rounds.
+/// Returns the median of the ratios within the rounds.
 fn ratio(a: &[f64], b: &[f64]) -> f64 {
     median(a.iter().zip(b).map(|(a, b)| a / b).collect())
 }

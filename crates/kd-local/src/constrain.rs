@@ -1,11 +1,10 @@
-//! Holds a model to a JSON schema: only tokens that can still become a valid answer may be drawn.
+//! Constrains a model to a JSON schema: only tokens that can still lead to a valid answer may be drawn.
 //!
-//! In: a vocabulary (once per model) and a schema (once per answer). Out: for each step the allowed
-//! tokens, the tokens that need no step at all because nothing else is possible, and the moment in
-//! which a vote is chosen. The grammar work is done by `llguidance`; what is ours is the fitting of
-//! the schema ([`schema`]) and the reading of votes ([`Choice`]).
+//! Input: a vocabulary (once per model) and a schema (once per answer). Output for each step: the allowed tokens, the
+//! forced tokens that need no model step, and the choice of a vote when it is made. `llguidance` does the grammar work;
+//! this module adapts the schema ([`schema`]) and reads the votes ([`Choice`]).
 //!
-//! One answer goes like this:
+//! Generating one answer:
 //! ```no_run
 //! # fn model(_: &[u32]) -> Vec<f32> { vec![] }
 //! # fn draw(_: &[f32], _: &kd_local::constrain::Mask) -> u32 { 0 }
@@ -13,7 +12,7 @@
 //! use kd_local::constrain::Constraint;
 //! let mut c = Constraint::new(vocab, schema)?;
 //! c.watch(&["agree".into(), "disagree".into()]);
-//! let mut logits = model(&c.forced()?); // what is certain goes along with the prompt
+//! let mut logits = model(&c.forced()?); // forced tokens are evaluated with the prompt
 //! while !c.is_done() {
 //!     if let Some(choice) = c.choice()? {
 //!         println!("{:?}: {:?}", choice.labels(), choice.probabilities(&logits));
@@ -44,36 +43,36 @@ use self::choice::Watch;
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 
-/// A token whose text is longer than this is never allowed in constrained answers: the grammar
-/// library's tree of tokens is as deep as the longest one and walked recursively.
+/// Tokens longer than this are never allowed in constrained answers: the grammar library walks its token tree
+/// recursively, as deep as the longest token.
 const MAX_TOKEN_BYTES: usize = 512;
 
-/// What all constrained answers of one model share. Cheap to make: the tree of all tokens is built
-/// by the first [`Constraint`] (0.15 to 0.35 s for 50,000 tokens), or earlier by [`warm`](Self::warm).
+/// The state shared by all constrained answers of one model. Cheap to create: the first [`Constraint`] builds the token
+/// tree (0.15 to 0.35 s for 50,000 tokens), or an earlier call of [`warm`](Self::warm).
 pub struct Vocab {
     tokenizer: Arc<Tokenizer>,
     factory: OnceLock<Result<ParserFactory, Error>>,
 }
 
-/// One answer on its way to being valid JSON. Belongs to one generation; make a new one for the next.
+/// The state of one constrained answer. Use a new one for each generation.
 pub struct Constraint {
     tokenizer: Arc<Tokenizer>,
     matcher: Matcher,
-    /// As handed to the grammar compiler.
+    /// The schema given to the grammar compiler.
     schema: Value,
-    /// What may come next; computed once per step.
+    /// The allowed next tokens; computed once per step.
     mask: Option<Mask>,
     token_cap: usize,
     text: Vec<u8>,
     watch: Option<Watch>,
 }
 
-/// The tokens that may come next, one bit per id.
+/// The set of allowed next tokens, one bit per id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mask(SimpleVob);
 
 impl Vocab {
-    /// The vocabulary of `tokenizer`. Does no work yet.
+    /// Wraps `tokenizer`. Does no work yet.
     pub fn new(tokenizer: Arc<Tokenizer>) -> Self {
         Self {
             tokenizer,
@@ -81,11 +80,11 @@ impl Vocab {
         }
     }
 
-    /// Builds the tree of tokens now, so that the first constrained answer need not wait for it.
-    /// Safe to call from any thread, several times; later calls do nothing.
+    /// Builds the token tree now, so that the first constrained answer need not wait for it. Thread-safe and
+    /// idempotent.
     ///
     /// # Errors
-    /// [`Error::Tokenizer`] if the vocabulary cannot be used for this.
+    /// [`Error::Tokenizer`] if the vocabulary is unsuitable.
     pub fn warm(&self) -> Result<(), Error> {
         self.factory().map(|_| ())
     }
@@ -109,14 +108,13 @@ impl std::fmt::Debug for Vocab {
 }
 
 impl Constraint {
-    /// An answer that follows `schema`.
+    /// Creates the constraint for one answer that follows `schema`.
     ///
-    /// Where the schema leaves lengths open, bounds are put in (strings 1000 characters, arrays 32 elements,
-    /// objects only the named keys), so the answer is always valid for the schema as given, too.
-    /// White space is fixed: one space after `,` and `:`.
+    /// Unbounded parts get limits (strings 1000 characters, arrays 32 elements, objects only the named keys), so every
+    /// answer is also valid under the original schema. White space is fixed: one space after `,` and `:`.
     ///
     /// # Errors
-    /// [`Error::Schema`] if the schema cannot be met or uses a keyword that cannot be enforced.
+    /// [`Error::Schema`] if the schema cannot be satisfied or uses a keyword that cannot be enforced.
     pub fn new(vocab: &Vocab, schema: &Value) -> Result<Self, Error> {
         let factory = vocab.factory()?;
         let tight = schema::tighten(schema)?;
@@ -141,8 +139,8 @@ impl Constraint {
         })
     }
 
-    /// Watches for the places where the schema lets a key's value be chosen among `labels` (an `enum` of
-    /// texts that holds them all); see [`choice`](Self::choice). Gives whether there is such a key.
+    /// Watches for keys whose value the schema restricts to an `enum` that contains all `labels`; see
+    /// [`choice`](Self::choice). Returns whether there is such a key.
     pub fn watch(&mut self, labels: &[String]) -> bool {
         let keys = schema::keys_choosing(&self.schema, labels);
         if keys.is_empty() || labels.len() < 2 {
@@ -154,7 +152,7 @@ impl Constraint {
         true
     }
 
-    /// The tokens that may come next. When the answer is complete: only those that end it.
+    /// Returns the allowed next tokens. For a complete answer, only those that end it.
     ///
     /// # Errors
     /// [`Error::Schema`] if the grammar's limits are exceeded.
@@ -170,12 +168,12 @@ impl Constraint {
         Ok(self.mask.insert(mask))
     }
 
-    /// The choice that the next token makes among the watched labels, if it makes one. Ask after
-    /// [`forced`](Self::forced), before drawing. Each occurrence of the key is told once, at the
-    /// first token that tells labels apart.
+    /// Returns the choice among the watched labels that the next token makes, if any. Call it after
+    /// [`forced`](Self::forced), before drawing. Each occurrence of the key is reported once, at the first token that
+    /// distinguishes labels.
     ///
     /// # Errors
-    /// As [`mask`](Self::mask).
+    /// As for [`mask`](Self::mask).
     pub fn choice(&mut self) -> Result<Option<Choice>, Error> {
         if !self
             .watch
@@ -191,10 +189,10 @@ impl Constraint {
         Ok(watch.choice(&self.text, mask.iter(), &self.tokenizer))
     }
 
-    /// Takes the token that was drawn.
+    /// Accepts the drawn token.
     ///
     /// # Errors
-    /// [`Error::Schema`] if it was not allowed; the constraint is of no use then.
+    /// [`Error::Schema`] if it was not allowed; the constraint is unusable afterwards.
     pub fn accept(&mut self, token: u32) -> Result<(), Error> {
         self.matcher
             .consume_token(token)
@@ -203,8 +201,8 @@ impl Constraint {
         Ok(())
     }
 
-    /// Takes all tokens that are certain now and gives them out, in order: the model need not be
-    /// asked for them, only told. Empty when there is a choice to make, or the answer is complete.
+    /// Accepts and returns all tokens that are forced now, in order: they need no sampling, but the model must still
+    /// evaluate them. Empty if there is a choice to make or the answer is complete.
     ///
     /// # Errors
     /// [`Error::Schema`] if the grammar's limits are exceeded.
@@ -220,19 +218,19 @@ impl Constraint {
         Ok(tokens)
     }
 
-    /// Whether the answer is complete: nothing more may follow.
+    /// Returns whether the answer is complete: nothing more may follow.
     pub fn is_done(&self) -> bool {
         self.matcher.is_stopped()
     }
 
-    /// The most tokens that a valid answer takes, forced ones and the end included: with this
-    /// much room no answer is cut. An upper bound by bytes, some three times what English text takes.
-    /// Only parts that no bound can be given for (fractions, recursive schemas, formats) are estimated.
+    /// Returns the maximum tokens of a valid answer, including forced tokens and the end token: with this limit no
+    /// answer is cut. An upper bound in bytes, about three times what English text takes. Only parts that cannot be
+    /// bounded (fractions, recursive schemas, formats) are estimated.
     pub fn token_cap(&self) -> usize {
         self.token_cap
     }
 
-    /// What has been written so far.
+    /// Returns the text written so far.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
@@ -263,28 +261,28 @@ impl std::fmt::Debug for Constraint {
 }
 
 impl Mask {
-    /// Whether `id` may come next.
+    /// Returns whether `id` may come next.
     pub fn allows(&self, id: u32) -> bool {
         (id as usize) < self.0.len() && self.0.get(id as usize)
     }
 
-    /// The bits, lowest id in the lowest bit of the first word. Bits past the vocabulary are not set.
+    /// Returns the bits, lowest id in the lowest bit of the first word. Bits past the vocabulary are not set.
     pub fn words(&self) -> &[u32] {
         self.0.as_slice()
     }
 
-    /// The allowed ids, in order.
+    /// Iterates over the allowed ids, in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         self.0.iter()
     }
 
-    /// How many ids are allowed.
+    /// Counts the allowed ids.
     pub fn count(&self) -> usize {
         self.0.num_set()
     }
 }
 
-/// Our tokenizer as the grammar library wants it.
+/// Adapts the tokenizer to the grammar library.
 struct Env {
     tokenizer: Arc<Tokenizer>,
     trie: TokTrie,
@@ -303,7 +301,7 @@ impl TokenizerEnv for Env {
         })
     }
 
-    // Only where the encoding is the very one that the model was trained with are tokens forced.
+    // Tokens are forced only if the encoding is exactly the one that the model was trained with.
     fn tokenize_is_canonical(&self) -> bool {
         self.tokenizer.is_canonical()
     }
@@ -313,7 +311,7 @@ fn build(tokenizer: &Arc<Tokenizer>) -> Result<ParserFactory, Error> {
     let words: Vec<Vec<u8>> = (0..tokenizer.vocab_len() as u32)
         .map(|id| match tokenizer.spelling(id) {
             long if long.len() > MAX_TOKEN_BYTES => Vec::new(),
-            // The library's way to mark what is not text, so that no string can contain it.
+            // The library's marker for special tokens, so that no string can contain them.
             text if tokenizer.is_special(id) => [&[TokTrie::SPECIAL_TOKEN_MARKER], text].concat(),
             text => text.to_vec(),
         })
@@ -333,7 +331,7 @@ fn build(tokenizer: &Arc<Tokenizer>) -> Result<ParserFactory, Error> {
         let slices = llguidance::earley::SlicedBiasComputer::general_slices();
         let mut factory = ParserFactory::new(&env, able, &slices)?;
         factory.quiet();
-        // Errors are shown to people: without the whole grammar in them.
+        // Errors are shown to users: leave out the full grammar.
         factory.limits_mut().verbose_errors = false;
         Ok(factory)
     }));
@@ -351,7 +349,7 @@ fn wrong(said: &str) -> Error {
     }
 }
 
-/// The part of a message that people read; the rest is a trace.
+/// Returns the first line of a message; the rest is a trace.
 fn first_line(said: &str) -> String {
     said.lines()
         .next()

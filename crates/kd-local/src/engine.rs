@@ -1,8 +1,8 @@
 //! A loaded model that answers several jobs at once.
 //!
-//! A file comes in, then jobs; pieces of their answers go out through each job's sink. One thread runs the model for
-//! all of them (`worker`), with helpers from the pool. A job's answer does not depend on which other jobs run, unless
-//! llama.cpp evaluates the tokens (feature `llama-cpp`).
+//! One thread (`worker`) runs the model for all jobs, with helper threads from the pool, and sends pieces of each
+//! answer to the job's sink. An answer does not depend on which other jobs run, unless llama.cpp evaluates the tokens
+//! (feature `llama-cpp`).
 
 pub(crate) mod brain;
 mod cache;
@@ -29,136 +29,136 @@ use crate::pool::{Pool, cores};
 use crate::sampler::Sampling;
 use crate::tokenizer::Tokenizer;
 
-/// A model in memory. Cheap to clone; when the last clone goes, its thread ends and the memory is free again.
+/// A model in memory. Cheap to clone; dropping the last clone ends its thread and frees the memory.
 #[derive(Clone)]
 pub struct Engine(Arc<Handle>);
 
 /// How a model is loaded and run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Threads that compute. Without: `KD_THREADS`, else the physical cores, at most 8.
+    /// Number of compute threads. Default: `KD_THREADS`, else the physical cores, at most 8.
     pub threads: Option<usize>,
-    /// Tokens that prompt and answer may have together. Without: what the model was trained on, at most 16,384.
+    /// Maximum tokens of prompt and answer together. Default: the model's training context, at most 16,384.
     pub context: Option<usize>,
-    /// Bytes of evaluated beginnings that are kept for later jobs.
+    /// Maximum bytes of evaluated prefixes kept for later jobs.
     pub cache_bytes: usize,
-    /// Jobs that are decoded together; more wait for their turn.
+    /// Maximum number of jobs decoded together; further jobs wait.
     pub together: usize,
-    /// Uses only the plain code, as `KD_SIMD=off` does for the whole process.
+    /// Uses only the portable code, as `KD_SIMD=off` does for the whole process.
     pub plain: bool,
-    /// What evaluates the tokens. Without: `KD_ENGINE` (`built-in`, `llama-cpp`), else our own model, and llama.cpp for
-    /// files that ours cannot run, where the feature `llama-cpp` is built in.
+    /// What evaluates the tokens. Default: `KD_ENGINE` (`built-in`, `llama-cpp`), else the built-in code, with
+    /// llama.cpp for files that it does not support if the feature `llama-cpp` is enabled.
     pub carrier: Option<Carrier>,
 }
 
 /// What evaluates the tokens of an [`Engine`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// Our own code.
+    /// The built-in code.
     BuiltIn,
     /// llama.cpp; needs the feature `llama-cpp`.
     LlamaCpp,
 }
 
-/// What is known about a loaded model.
+/// Describes a loaded model.
 #[derive(Clone, Debug)]
 pub struct ModelInfo {
-    /// The name that the file gives, else the file's name.
+    /// The name given in the file, else the file name.
     pub name: String,
-    /// `llama` or `qwen2`; under llama.cpp whatever it knows.
+    /// `llama` or `qwen2`; with llama.cpp, any architecture it supports.
     pub architecture: String,
-    /// Weights in the file.
+    /// Number of weights.
     pub parameters: u64,
-    /// Tokens that prompt and answer may have together.
+    /// Maximum tokens of prompt and answer together.
     pub context: usize,
-    /// Tokens of the vocabulary.
+    /// Number of tokens in the vocabulary.
     pub vocab: usize,
-    /// Length of the file.
+    /// File size in bytes.
     pub file_bytes: u64,
-    /// Bytes that the packed weights take in memory.
+    /// Bytes that the packed weights occupy in memory.
     pub weight_bytes: u64,
-    /// The licence that the file states, such as `apache-2.0`.
+    /// The licence stated in the file, such as `apache-2.0`.
     pub licence: Option<String>,
-    /// Which instructions compute: `scalar`, `avx2`, `avx512-vnni`, `neon`; or `llama.cpp`.
+    /// The instruction set in use: `scalar`, `avx2`, `avx512-vnni`, `neon`; or `llama.cpp`.
     pub simd: &'static str,
-    /// Threads that compute while the machine is free.
+    /// Number of compute threads on an otherwise idle machine.
     pub threads: usize,
 }
 
-/// One question.
+/// A request for one answer.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The conversation so far; the answer is the assistant's next message.
     pub messages: Vec<ChatMessage>,
     /// How tokens are chosen.
     pub sampling: Sampling,
-    /// Tokens after which the answer ends at the latest.
+    /// Maximum tokens of the answer.
     pub max_tokens: usize,
-    /// Strings that end the answer; they are not part of it.
+    /// Strings that end the answer; they are not included in it.
     pub stop: Vec<String>,
-    /// A JSON schema that the answer shall follow.
+    /// A JSON schema that the answer must follow.
     pub schema: Option<Json>,
-    /// A choice whose probabilities are to be told; without a schema nothing is.
+    /// A choice whose probabilities to report; ignored without a schema.
     pub watch: Option<Watch>,
 }
 
-/// A choice that the schema lets the answer make (an enum of strings), for [`Piece::Choice`].
+/// A choice that the schema offers (an enum of strings), reported as [`Piece::Choice`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watch {
-    /// The labels, as the schema spells them, without quotes.
+    /// The labels as spelled in the schema, without quotes.
     pub labels: Vec<String>,
 }
 
-/// What a sink hears, in this order: `Started`, any number of `Text` and `Choice`, and `Done`; or `Failed` at any time.
+/// What a sink receives: `Started`, any number of `Text` and `Choice`, then `Done`; or `Failed` at any point.
 #[derive(Clone, Debug)]
 pub enum Piece {
-    /// The prompt has been read.
+    /// The prompt has been evaluated.
     Started {
         /// Tokens of the prompt.
         prompt_tokens: usize,
-        /// Those of them that were already evaluated for another job.
+        /// Prompt tokens that were already evaluated for another job.
         shared_tokens: usize,
     },
-    /// The next characters.
+    /// The next text of the answer.
     Text(String),
-    /// Each label of the job's [`Watch`] with its probability, before penalties and temperature; the sum is 1.
+    /// The probability of each label of the job's [`Watch`], before penalties and temperature; they sum to 1.
     Choice(Vec<(String, f64)>),
     /// The answer is complete.
     Done {
         /// Why it ended.
         reason: StopReason,
-        /// What it took.
+        /// Token counts.
         usage: Usage,
     },
-    /// There will be no (more) answer.
+    /// The job failed; no more pieces follow.
     Failed(Error),
 }
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// The model ended it, or the schema is fulfilled.
+    /// The model ended it, or the schema was completed.
     End,
-    /// `max_tokens` or the context was used up.
+    /// `max_tokens` or the context limit was reached.
     Length,
-    /// A stop string was met.
+    /// A stop string was reached.
     Stop,
 }
 
-/// What an answer took.
+/// Token counts of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Those of them that were already evaluated for another job.
+    /// Prompt tokens that were already evaluated for another job.
     pub shared_tokens: usize,
     /// Tokens of the answer.
     pub answer_tokens: usize,
-    /// Those of them that the schema left no choice about.
+    /// Answer tokens that the schema forced.
     pub forced_tokens: usize,
 }
 
-/// Holds a job; dropping it cancels the job before its next token.
+/// A handle to a job; dropping it cancels the job before its next token.
 #[must_use = "dropping the ticket cancels the job"]
 #[derive(Debug)]
 pub struct Ticket {
@@ -167,10 +167,10 @@ pub struct Ticket {
 
 type Sink = Box<dyn FnMut(Piece) + Send>;
 
-/// Lays messages out as the tokens of a prompt.
+/// Converts messages to the tokens of a prompt.
 pub(crate) type Layout = dyn Fn(&[ChatMessage]) -> Result<Vec<u32>, Error> + Send + Sync;
 
-/// A job on its way to the worker.
+/// A job queued for the worker.
 pub(crate) struct Request {
     job: Job,
     constraint: Option<Constraint>,
@@ -183,7 +183,7 @@ struct Handle {
     tokenizer: Arc<Tokenizer>,
     layout: Arc<Layout>,
     vocab: Arc<Vocab>,
-    /// Taken away to end the worker.
+    /// Taken to end the worker.
     sender: Mutex<Option<Sender<Request>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -205,8 +205,8 @@ impl Engine {
     /// Loads a GGUF file.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Gguf`], [`Error::Unsupported`] or [`Error::Tokenizer`] about the file,
-    /// [`Error::Worker`] if the system gives no thread.
+    /// [`Error::Io`], [`Error::Gguf`], [`Error::Unsupported`] or [`Error::Tokenizer`] about the file, [`Error::Worker`]
+    /// if a thread cannot be started.
     pub fn load(path: &Path, options: Options) -> Result<Self, Error> {
         let name = path
             .file_stem()
@@ -230,10 +230,10 @@ impl Engine {
         }
     }
 
-    /// Loads a GGUF file that is already in memory. Only our own code runs it.
+    /// Loads a GGUF file that is already in memory. Always uses the built-in code.
     ///
     /// # Errors
-    /// As [`Engine::load`], without `Io`.
+    /// As for [`Engine::load`], except `Io`.
     pub fn from_bytes(bytes: Vec<u8>, options: Options) -> Result<Self, Error> {
         Self::start(
             Gguf::from_bytes(bytes)?,
@@ -250,7 +250,7 @@ impl Engine {
         };
         let threads = threads(&options);
         let pool = Pool::new(threads);
-        // The vocabulary and the weights have nothing to do with each other, and each takes its time.
+        // The vocabulary and the weights are independent, and both take time to load.
         let (words, model) = std::thread::scope(|scope| {
             let words = scope.spawn(|| {
                 let tokenizer = Tokenizer::from_gguf(&gguf)?;
@@ -288,7 +288,7 @@ impl Engine {
             simd: simd.name(),
             threads,
         };
-        // From here on nothing reads the file any more, so it may be moved or deleted.
+        // The file is not read after this point, so it may be moved or deleted.
         drop(gguf);
         let words = Arc::clone(&tokenizer);
         let layout: Arc<Layout> = Arc::new(move |messages| Ok(template.render(messages, &words)));
@@ -306,7 +306,7 @@ impl Engine {
         })
     }
 
-    /// Starts the thread that answers.
+    /// Starts the worker thread.
     pub(crate) fn run(
         info: ModelInfo,
         tokenizer: Arc<Tokenizer>,
@@ -330,14 +330,14 @@ impl Engine {
         })))
     }
 
-    /// What is known about the model.
+    /// Describes the model.
     pub fn info(&self) -> &ModelInfo {
         &self.0.info
     }
 
-    /// Queues a job and returns at once. `sink` is called on the engine's thread and must not wait for anything.
+    /// Queues a job and returns at once. `sink` is called on the engine's thread and must not block.
     ///
-    /// Every job hears `Done` or `Failed` as its last piece, once.
+    /// Every job receives exactly one `Done` or `Failed`, as its last piece.
     pub fn submit(&self, job: Job, sink: impl FnMut(Piece) + Send + 'static) -> Ticket {
         let cancelled = Arc::new(AtomicBool::new(false));
         let mut request = Request {
@@ -366,8 +366,8 @@ impl Engine {
             send(&sender, request);
             return ticket;
         }
-        // Understanding a schema takes milliseconds, the first time some hundred: neither the caller waits nor the
-        // answers that are running.
+        // Compiling a schema takes milliseconds, and some hundred the first time; a separate thread spares both the
+        // caller and the running answers the wait.
         let (vocab, slot) = (
             Arc::clone(&self.0.vocab),
             Arc::new(Mutex::new(Some(request))),
@@ -401,12 +401,12 @@ impl Engine {
         ticket
     }
 
-    /// Tokens of the prompt that these messages make.
+    /// Counts the tokens of the prompt that these messages make.
     pub fn count_tokens(&self, messages: &[ChatMessage]) -> usize {
         (self.0.layout)(messages).map_or(0, |prompt| prompt.len())
     }
 
-    /// The vocabulary.
+    /// Returns the vocabulary.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.0.tokenizer
     }
@@ -429,16 +429,16 @@ impl Drop for Handle {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        // A sink may hold the last handle; the worker cannot wait for itself.
+        // A sink may hold the last handle, and the worker cannot join itself.
         if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
-            // The worker catches every panic of a step, so joining has nothing to tell.
+            // The worker catches every panic of a step, so there is no result to check.
             let _ = thread.join();
         }
     }
 }
 
 impl Ticket {
-    /// Whether the job was told to end.
+    /// Returns whether the job has been cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
@@ -482,7 +482,7 @@ fn fail(request: &mut Request, error: Error) {
     member::speak(&mut request.sink, Piece::Failed(error));
 }
 
-/// Threads that shall compute.
+/// Returns the number of compute threads to use.
 pub(crate) fn threads(options: &Options) -> usize {
     let wanted = || {
         let text = std::env::var("KD_THREADS").ok()?;
@@ -495,7 +495,7 @@ pub(crate) fn threads(options: &Options) -> usize {
         .clamp(1, 64)
 }
 
-/// What `KD_ENGINE` asks for.
+/// Reads `KD_ENGINE`.
 fn carrier_wanted() -> Result<Option<Carrier>, Error> {
     match std::env::var("KD_ENGINE").as_deref().map(str::trim) {
         Err(_) | Ok("" | "auto") => Ok(None),

@@ -1,56 +1,56 @@
-//! The one error of this crate: what happened, why, and (by [`Error::hint`]) what to do next.
+//! The error type of this crate: what happened, why, and (by [`Error::hint`]) what to do next.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Anything that keeps a model from being loaded or from answering.
+/// A failure to load a model or to answer.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bytes are no GGUF file, or one whose parts contradict each other.
+    /// The bytes are not a GGUF file, or the file is inconsistent.
     #[error("this is not a usable GGUF file: {what}")]
     Gguf {
-        /// What does not fit, with the place in the file where it is known.
+        /// What is wrong, with the offset in the file where known.
         what: String,
     },
-    /// A sound file that asks for something this engine does not do.
+    /// A valid file that needs a feature this engine does not support.
     #[error("this model needs something that the built-in engine does not do: {what}")]
     Unsupported {
-        /// The architecture, tensor type or setting that is asked for.
+        /// The unsupported architecture, tensor type or setting.
         what: String,
     },
-    /// The vocabulary or the chat template of the file cannot be used.
+    /// The vocabulary or the chat template of the file is unusable.
     #[error("the model's tokenizer cannot be used: {what}")]
     Tokenizer {
-        /// What is missing or contradictory.
+        /// What is missing or inconsistent.
         what: String,
     },
-    /// The prompt leaves no room for an answer.
+    /// The prompt leaves no space for an answer.
     #[error("the prompt has {prompt} tokens, but the model can hold {limit}, answer included")]
     TooLong {
         /// Tokens of the rendered prompt.
         prompt: usize,
-        /// Tokens that prompt and answer may have together.
+        /// Maximum tokens of prompt and answer together.
         limit: usize,
     },
-    /// The JSON schema that an answer shall follow cannot be used.
+    /// The JSON schema for the answer is unusable.
     #[error("the JSON schema for the answer cannot be used: {what}")]
     Schema {
-        /// What the grammar compiler said.
+        /// The grammar compiler's message.
         what: String,
     },
     /// The file could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Io {
-        /// The file in question.
+        /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: Arc<std::io::Error>,
     },
-    /// The caller gave the job up.
+    /// The caller cancelled the job.
     #[error("the answer was cancelled")]
     Cancelled,
-    /// The thread that runs the model failed or has ended; the process goes on.
+    /// The thread that runs the model failed or has ended; the process continues.
     #[error("the built-in engine failed inside: {what}")]
     Worker {
         /// The panic's message, or what the engine was doing.
@@ -59,7 +59,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What a person can do about it, in one sentence, where there is something to do.
+    /// Returns what the user can do about it, in one sentence, if anything.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Gguf { .. } => {
@@ -87,7 +87,7 @@ impl Error {
         })
     }
 
-    /// An [`Error::Io`] about `path`.
+    /// Creates an [`Error::Io`] about `path`.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io {
             path: path.into(),

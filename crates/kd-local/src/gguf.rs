@@ -1,9 +1,9 @@
-//! Reads GGUF, the file format of llama.cpp: metadata and where each tensor's bytes lie.
+//! Reads GGUF, the file format of llama.cpp: metadata and the location of each tensor's bytes.
 //!
-//! In: a path (mapped, not copied) or bytes. Out: typed metadata and bounds-checked tensor slices.
-//! The law of this file: no input makes it panic, overflow, recurse deeply or allocate more than a
-//! small multiple of the input's length. Every count is checked against the bytes that are left
-//! before anything is reserved, and every error names what was expected and at which offset.
+//! Input: a path (mapped, not copied) or bytes. Output: typed metadata and bounds-checked tensor slices. No input makes
+//! this module panic, overflow, recurse deeply or allocate more than a small multiple of the input's length. Every
+//! count is checked against the remaining bytes before anything is reserved, and every error names what was expected
+//! and at which offset.
 //!
 //! Format: <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>, versions 2 and 3, little endian.
 
@@ -24,9 +24,9 @@ use self::value::read_value;
 pub use self::value::{Array, Value};
 use crate::error::Error;
 
-/// The most dimensions a tensor has in this format.
+/// Maximum dimensions of a tensor in this format.
 const MAX_DIMS: u32 = 4;
-/// The alignment of tensor data where the file names none.
+/// The alignment of tensor data if the file does not specify one.
 const DEFAULT_ALIGNMENT: u64 = 32;
 
 /// An opened model file: its metadata, and its tensors by name.
@@ -38,12 +38,12 @@ pub struct Gguf {
     by_name: HashMap<String, usize>,
 }
 
-/// One tensor, its bytes still packed as they stand in the file.
+/// One tensor, with its bytes packed as in the file.
 #[derive(Debug, Clone)]
 pub struct Tensor<'a> {
     /// Its name, such as `blk.0.attn_q.weight`.
     pub name: &'a str,
-    /// Sizes, fastest first: `dims[0]` is the length of a row, the product of the others the number of rows.
+    /// Sizes, fastest-varying first: `dims[0]` is the row length, the product of the others the number of rows.
     pub dims: Vec<usize>,
     /// How the values are packed.
     pub kind: GgmlType,
@@ -60,63 +60,63 @@ struct Info {
     name: String,
     dims: Vec<usize>,
     kind: GgmlType,
-    /// Where its bytes lie in the whole file; checked against the file's length.
+    /// The byte range in the whole file; checked against the file's length.
     range: Range<usize>,
 }
 
 impl Gguf {
-    /// Maps the file at `path` and reads its head. The tensors' pages are read from disk when first touched.
+    /// Maps the file at `path` and reads its header. The tensors' pages are read from disk on first access.
     ///
-    /// The file must not be shortened while it is open: the system would end the process on the
-    /// next access. `kd` writes model files under another name and renames them when complete.
+    /// The file must not be truncated while it is open: the system would kill the process on the next access. `kd`
+    /// writes model files under another name and renames them when complete.
     ///
     /// # Errors
-    /// [`Error::Io`] if it cannot be opened, [`Error::Gguf`] if it is damaged or something else,
-    /// [`Error::Unsupported`] if it is a GGUF of a kind that this reader does not know.
+    /// [`Error::Io`] if it cannot be opened, [`Error::Gguf`] if it is damaged or another format, [`Error::Unsupported`]
+    /// if this reader does not support the GGUF version or byte order.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let io = |e| Error::io(path, e);
         let file = File::open(path).map_err(io)?;
         if file.metadata().map_err(io)?.len() == 0 {
-            // Mapping nothing is an error on some systems; the parser says it better.
+            // Mapping an empty file is an error on some systems; the parser's message is clearer.
             return Self::from_bytes(Vec::new());
         }
-        // SAFETY: the map is private and read-only; that the file is not shortened meanwhile is the
-        // documented condition above, which no program can check.
+        // SAFETY: the map is private and read-only; that the file is not truncated meanwhile is the documented
+        // condition above, which no program can check.
         #[allow(unsafe_code)]
         let map = unsafe { Mmap::map(&file) }.map_err(io)?;
         Self::parse(Source::Map(map))
     }
 
-    /// Reads a file that is already in memory.
+    /// Parses a file that is already in memory.
     ///
     /// # Errors
-    /// As [`open`](Self::open), without `Io`.
+    /// As for [`open`](Self::open), except `Io`.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, Error> {
         Self::parse(Source::Bytes(bytes))
     }
 
-    /// The format's version: 2 or 3.
+    /// Returns the format version: 2 or 3.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// The metadata value of `key`, such as `general.architecture`.
+    /// Returns the metadata value of `key`, such as `general.architecture`.
     pub fn meta(&self, key: &str) -> Option<&Value> {
         self.meta.get(key)
     }
 
-    /// All metadata keys, in no order.
+    /// Iterates over all metadata keys, in arbitrary order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.meta.keys().map(String::as_str)
     }
 
-    /// Whether there is a tensor of this name.
+    /// Returns whether there is a tensor of this name.
     pub fn has_tensor(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 
-    /// The tensor of this name.
+    /// Returns the tensor of this name.
     ///
     /// # Errors
     /// [`Error::Gguf`] if there is none.
@@ -127,27 +127,27 @@ impl Gguf {
         }
     }
 
-    /// All tensors, in the file's order.
+    /// Iterates over all tensors, in file order.
     pub fn tensors(&self) -> impl Iterator<Item = Tensor<'_>> {
         self.tensors.iter().map(|info| self.view(info))
     }
 
-    /// The length of the whole file in bytes.
+    /// Returns the length of the whole file in bytes.
     pub fn file_len(&self) -> usize {
         self.source.bytes().len()
     }
 
-    /// Tells the system that the mapped pages are not needed for now, so that they stop counting
-    /// as this process's memory. Nothing is lost: a later access reads the page from the file again.
-    /// Does nothing for bytes in memory and on systems without such a call.
+    /// Tells the system that the mapped pages are not needed for now, so that they no longer count as this process's
+    /// memory. Nothing is lost: a later access reads the page from the file again. Does nothing for bytes in memory and
+    /// on systems without such a call.
     pub fn release(&self) {
         #[cfg(unix)]
         if let Source::Map(map) = &self.source {
-            // SAFETY: the map is file-backed and never written through, so a dropped page comes back
-            // with the same content; slices of it stay valid.
+            // SAFETY: the map is file-backed and never written through, so a dropped page comes back with the same
+            // content; slices of it stay valid.
             #[allow(unsafe_code)]
             let advised = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
-            // Only a hint: where the system refuses it, memory stays as it was.
+            // Only a hint: if the system refuses it, memory usage does not change.
             drop(advised);
         }
     }
@@ -235,12 +235,12 @@ impl std::fmt::Debug for Gguf {
 }
 
 impl Tensor<'_> {
-    /// The length of a row in values: `dims[0]`.
+    /// Returns the number of values in a row: `dims[0]`.
     pub fn row_len(&self) -> usize {
         self.dims[0]
     }
 
-    /// The number of rows: the product of all sizes but the first.
+    /// Returns the number of rows: the product of all sizes except the first.
     pub fn rows(&self) -> usize {
         self.dims[1..].iter().product()
     }
@@ -255,7 +255,7 @@ impl Source {
     }
 }
 
-/// A tensor's entry in the head of the file, before its bytes are found.
+/// A tensor's entry in the file header, before its bytes are located.
 struct Head {
     at: usize,
     name: String,
@@ -266,7 +266,7 @@ struct Head {
 }
 
 impl Head {
-    /// Finds the bytes in a file of `len` bytes whose tensor data starts at `data`.
+    /// Locates the bytes in a file of `len` bytes whose tensor data starts at `data`.
     fn place(self, data: u64, alignment: u64, len: usize) -> Result<Info, Error> {
         let Self {
             at,
@@ -286,7 +286,7 @@ impl Head {
             .and_then(|start| Some((start, start.checked_add(bytes)?)));
         match range {
             Some((start, end)) if end <= len as u64 => {
-                // Both fit: they are at most the length of something in memory.
+                // Both fit in `usize`: they are at most the length of a buffer in memory.
                 Ok(Info {
                     name,
                     dims,

@@ -1,11 +1,11 @@
-//! The arithmetic: every inner loop of the model, once as plain Rust and once for each kind of processor.
+//! The arithmetic: every inner loop of the model, once in portable Rust and once per instruction set.
 //!
-//! Slices come in, slices are filled. The plain code is the truth: the processor-specific code does the same operations
-//! on each number in the same order, so all of them give the same bits, and nothing depends on how many rows are
-//! computed together or where a sequence was cut. `KD_SIMD=off` forces the plain code.
+//! The portable code is the reference: the vectorised code does the same operations on each number in the same order,
+//! so all variants give the same bits, and nothing depends on how many rows are computed together or where a sequence
+//! was split. `KD_SIMD=off` forces the portable code.
 //!
-//! This is the place for `unsafe` (with `x86` and `neon` below it): each block stands behind asserts on the lengths and
-//! behind a [`Simd`] value, which only run-time detection can make.
+//! `unsafe` is confined to this module (with `x86` and `neon` below it): each block is guarded by asserts on the
+//! lengths and by a [`Simd`] value, which only run-time detection can create.
 #![allow(unsafe_code)]
 #![allow(
     clippy::needless_range_loop,
@@ -14,7 +14,7 @@
 
 use half::f16;
 
-/// Rows of a weight matrix that are computed side by side.
+/// Rows of a weight matrix computed side by side.
 pub(crate) const LANES: usize = 8;
 /// Columns that share a scale.
 pub(crate) const BLOCK: usize = 32;
@@ -58,20 +58,20 @@ impl Tile8 {
 /// Rows of activations, quantised to 8 bits in blocks of 32.
 #[derive(Default)]
 pub(crate) struct Acts {
-    /// Rows.
+    /// Number of rows.
     pub(crate) rows: usize,
-    /// Columns, a multiple of 32.
+    /// Number of columns, a multiple of 32.
     pub(crate) columns: usize,
     /// `rows * columns` values in -127..=127.
     pub(crate) q: Vec<i8>,
-    /// One scale a block.
+    /// One scale per block.
     pub(crate) d: Vec<f32>,
-    /// One sum a block, times the scale: what the `m` of a tile is multiplied with.
+    /// One sum per block, times the scale: the factor for the `m` of a tile.
     pub(crate) s: Vec<f32>,
 }
 
 impl Acts {
-    /// Makes room for `rows` by `columns` values; what stands there is to be overwritten.
+    /// Resizes to `rows` by `columns` values; the contents are unspecified until overwritten.
     pub(crate) fn shape(&mut self, rows: usize, columns: usize) {
         assert_eq!(columns % BLOCK, 0);
         (self.rows, self.columns) = (rows, columns);
@@ -81,7 +81,7 @@ impl Acts {
     }
 }
 
-/// Which code runs. Only [`Simd::detect`] and [`Simd::available`] make anything but the plain one.
+/// Selects the code to run. Only [`Simd::detect`] and [`Simd::available`] create anything but the portable one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simd(Kind);
 
@@ -97,10 +97,10 @@ enum Kind {
 }
 
 impl Simd {
-    /// The plain code.
+    /// The portable code.
     pub const SCALAR: Self = Self(Kind::Scalar);
 
-    /// The best code for this processor, or the plain one under `KD_SIMD=off`.
+    /// Returns the fastest code for this processor, or the portable one under `KD_SIMD=off`.
     pub fn detect() -> Self {
         if std::env::var_os("KD_SIMD").is_some_and(|v| v == "off" || v == "0") {
             return Self::SCALAR;
@@ -108,7 +108,7 @@ impl Simd {
         Self::available().last().copied().unwrap_or(Self::SCALAR)
     }
 
-    /// Everything this processor can run, the plain code first, the best last.
+    /// Returns everything this processor can run, from the portable code to the fastest.
     pub fn available() -> Vec<Self> {
         let mut all = vec![Self::SCALAR];
         if cfg!(miri) {
@@ -129,7 +129,7 @@ impl Simd {
         all
     }
 
-    /// Its name, for `kd model bench` and bug reports.
+    /// Returns its name, for `kd model bench` and bug reports.
     pub fn name(self) -> &'static str {
         match self.0 {
             Kind::Scalar => "scalar",
@@ -143,9 +143,9 @@ impl Simd {
     }
 }
 
-/// Defines a function whose one plain body is also compiled with the processor's features switched on.
+/// Defines a function whose portable body is also compiled with the processor's features enabled.
 ///
-/// The bodies use `mul_add` and fixed lanes, so that a wider machine gives the same bits, only sooner.
+/// The bodies use `mul_add` and fixed lanes, so that wider registers give the same bits, only faster.
 macro_rules! everywhere {
     ($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) => $body:ident) => {
         $(#[$doc])*
@@ -156,7 +156,7 @@ macro_rules! everywhere {
                 fn fast($($arg: $ty),*) {
                     $body($($arg),*);
                 }
-                // SAFETY: a `Simd` other than the plain one on x86-64 says that these features were detected.
+                // SAFETY: a `Simd` other than the portable one on x86-64 guarantees that these features were detected.
                 return unsafe { fast($($arg),*) };
             }
             let _ = simd;
@@ -166,11 +166,11 @@ macro_rules! everywhere {
 }
 
 everywhere! {
-    /// `out = x / rms(x) * weight`, the norm of llama.
+    /// Computes llama's norm, `out = x / rms(x) * weight`.
     fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) => rms_norm_plain
 }
 everywhere! {
-    /// Quantises one row into 8 bits: values, scale and scaled sum of each block of 32.
+    /// Quantises one row to 8 bits: values, scale and scaled sum of each block of 32.
     fn quantise(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [f32]) => quantise_plain
 }
 everywhere! {
@@ -178,11 +178,11 @@ everywhere! {
     fn softmax(x: &mut [f32]) => softmax_plain
 }
 everywhere! {
-    /// `out = silu(gate) * up`.
+    /// Computes `out = silu(gate) * up`.
     fn silu_mul(gate: &[f32], up: &[f32], out: &mut [f32]) => silu_mul_plain
 }
 
-/// `out[(group * rows + row) * 8 + lane]`: eight outputs a group for each row of activations, 4-bit weights.
+/// Computes `out[(group * rows + row) * 8 + lane]`: eight outputs per group for each row of activations, 4-bit weights.
 pub(crate) fn matmul4(simd: Simd, tiles: &[Tile4], acts: &Acts, out: &mut [f32]) {
     let (blocks, groups) = check(tiles.len(), acts, out.len());
     for g in 0..groups {
@@ -190,7 +190,8 @@ pub(crate) fn matmul4(simd: Simd, tiles: &[Tile4], acts: &Acts, out: &mut [f32])
         let out = &mut out[g * acts.rows * LANES..(g + 1) * acts.rows * LANES];
         match simd.0 {
             Kind::Scalar => plain4(tiles, acts, out),
-            // SAFETY: `check` holds for the slices, and the `Simd` value says that the processor has the features.
+            // SAFETY: `check` holds for the slices, and the `Simd` value guarantees that the processor has the
+            // features.
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => unsafe { x86::rows4(tiles, acts, out) },
             #[cfg(target_arch = "x86_64")]
@@ -201,7 +202,7 @@ pub(crate) fn matmul4(simd: Simd, tiles: &[Tile4], acts: &Acts, out: &mut [f32])
     }
 }
 
-/// As [`matmul4`], 8-bit weights.
+/// As [`matmul4`], with 8-bit weights.
 pub(crate) fn matmul8(simd: Simd, tiles: &[Tile8], acts: &Acts, out: &mut [f32]) {
     let (blocks, groups) = check(tiles.len(), acts, out.len());
     for g in 0..groups {
@@ -220,7 +221,7 @@ pub(crate) fn matmul8(simd: Simd, tiles: &[Tile8], acts: &Acts, out: &mut [f32])
     }
 }
 
-/// Blocks a row and groups of rows, after checking that the slices belong together.
+/// Checks that the slices belong together; returns blocks per row and groups of rows.
 fn check(tiles: usize, acts: &Acts, out: usize) -> (usize, usize) {
     let blocks = acts.columns / BLOCK;
     assert!(blocks > 0 && acts.rows > 0);
@@ -233,10 +234,10 @@ fn check(tiles: usize, acts: &Acts, out: usize) -> (usize, usize) {
     (blocks, tiles / blocks)
 }
 
-/// `out[i * stride + p] = q_i . k_p` for `n` positions and each query of `dim` numbers in `queries`.
+/// Computes `out[i * stride + p] = q_i . k_p` for `n` positions and each query of `dim` numbers in `queries`.
 ///
-/// Keys lie in blocks of 8 positions, dimension by dimension: `keys[(p / 8 * dim + j) * 8 + p % 8]`. Up to 7 numbers
-/// after the `n`-th of a row are overwritten.
+/// Keys are stored in blocks of 8 positions, dimension by dimension: `keys[(p / 8 * dim + j) * 8 + p % 8]`. Up to 7
+/// numbers after the `n`-th of a row are overwritten.
 pub(crate) fn scores(
     simd: Simd,
     keys: &[f16],
@@ -304,7 +305,8 @@ fn scores_of<const Q: usize>(
     }
 }
 
-/// `out_i += sum over p of weights[i * stride + p] * values[p]` for `n` positions; rows of `dim` numbers, a multiple of 8.
+/// Computes `out_i += sum over p of weights[i * stride + p] * values[p]` for `n` positions; rows of `dim` numbers, a
+/// multiple of 8.
 pub(crate) fn mix(
     simd: Simd,
     values: &[f16],
@@ -403,7 +405,7 @@ fn plain8(tiles: &[Tile8], acts: &Acts, out: &mut [f32]) {
     }
 }
 
-/// Sum of eight lanes, always in this order.
+/// Sums eight lanes, always in this order.
 #[inline(always)]
 fn sum_lanes(l: [f32; LANES]) -> f32 {
     ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
@@ -427,7 +429,7 @@ fn rms_norm_plain(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     }
 }
 
-/// Adding this to a number below 2^22 in size rounds it to a whole one, ties to even.
+/// Adding this to a number below 2^22 in magnitude rounds it to an integer, ties to even.
 const ROUND: f32 = 12_582_912.0;
 
 #[inline(always)]
@@ -444,7 +446,7 @@ fn quantise_plain(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [f32]) {
         }
         let top = top.iter().fold(0f32, |a, b| if *b > a { *b } else { a });
         let scale = top / 127.0;
-        // Below this a block is silence, and the reciprocal would not be a number.
+        // A block below this counts as zero; the reciprocal would overflow.
         let inverse = if top > 1e-30 { 127.0 / top } else { 0.0 };
         let mut whole = [0i32; BLOCK];
         for i in 0..BLOCK {
@@ -453,7 +455,7 @@ fn quantise_plain(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [f32]) {
         }
         let mut sum = 0i32;
         for i in 0..BLOCK {
-            // A row that is not a number stays defined here, and is refused where the logits are read.
+            // A row of NaN stays defined here, and is refused when the logits are read.
             let v = whole[i].clamp(-127, 127);
             q[i] = v as i8;
             sum += v;
@@ -463,7 +465,7 @@ fn quantise_plain(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [f32]) {
     }
 }
 
-/// e^x, to about one unit in the last place, for every finite x.
+/// Computes e^x to about one unit in the last place, for every finite x.
 #[inline(always)]
 fn exp(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);

@@ -1,8 +1,8 @@
-//! What a sequence remembers: keys and values of every layer for every token so far.
+//! The KV cache of a sequence: keys and values of every layer for every token so far.
 //!
-//! A sequence is a chain of shared stretches, which never change again, and a tail of its own that grows. Sequences with
-//! a common beginning hold the same stretches (an `Arc` tree), so a shared prefix is kept and computed once. A stretch
-//! may be shared in part: only its first `n` positions count.
+//! A sequence is a chain of immutable shared segments followed by its own growing tail. Sequences with a common prefix
+//! hold the same segments (an `Arc` tree), so a shared prefix is stored and computed once. A segment may be shared in
+//! part: only its first `n` positions count.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use half::slice::HalfFloatSliceExt;
 
 use crate::kernels::LANES;
 
-/// The sizes that a model gives its keys and values.
+/// The dimensions of a model's keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) layers: usize,
-    /// Heads of keys and values.
+    /// Number of key-value heads.
     pub(crate) heads: usize,
-    /// Numbers in one head.
+    /// Numbers per head.
     pub(crate) dim: usize,
 }
 
-/// A stretch of positions. Keys lie as `kernels::scores` wants them, values as rows, each layer and head by itself.
+/// A run of positions. Keys are laid out as `kernels::scores` expects, values as rows, separately per layer and head.
 pub(crate) struct Segment {
     shape: Shape,
     room: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Segment {
     data: Vec<f16>,
 }
 
-/// One sequence of tokens, as far as it has been evaluated.
+/// A sequence of tokens, as far as it has been evaluated.
 pub(crate) struct Sequence {
     shared: Vec<(Arc<Segment>, usize)>,
     tail: Segment,
@@ -47,18 +47,18 @@ impl Segment {
         }
     }
 
-    /// Bytes in memory.
+    /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.data.len() * size_of::<f16>()
     }
 
-    /// Keys of one head, in blocks of 8 positions.
+    /// Returns the keys of one head, in blocks of 8 positions.
     pub(crate) fn keys(&self, layer: usize, head: usize) -> &[f16] {
         let at = self.at(layer, head, 0);
         &self.data[at..at + self.room * self.shape.dim]
     }
 
-    /// Values of one head, position by position.
+    /// Returns the values of one head, position by position.
     pub(crate) fn values(&self, layer: usize, head: usize) -> &[f16] {
         let at = self.at(layer, head, 1);
         &self.data[at..at + self.room * self.shape.dim]
@@ -68,7 +68,7 @@ impl Segment {
         ((layer * self.shape.heads + head) * 2 + part) * self.room * self.shape.dim
     }
 
-    /// A copy with another room; positions beyond it are lost.
+    /// Returns a copy with another capacity; positions beyond it are lost.
     fn with_room(&self, room: usize) -> Self {
         let mut other = Self::new(self.shape, room);
         other.len = self.len.min(other.room);
@@ -86,7 +86,7 @@ impl Segment {
 }
 
 impl Sequence {
-    /// A sequence that begins with the first positions of other sequences' stretches.
+    /// Creates a sequence that begins with the first positions of other sequences' segments.
     pub(crate) fn new(shape: Shape, shared: Vec<(Arc<Segment>, usize)>) -> Self {
         Self {
             shared,
@@ -94,13 +94,13 @@ impl Sequence {
         }
     }
 
-    /// Positions evaluated so far.
+    /// Returns the number of positions evaluated so far.
     pub(crate) fn len(&self) -> usize {
         self.shared_len() + self.tail.len
     }
 
-    /// Stretches in order, each with how many of its positions count, for `total` positions. Those beyond
-    /// [`Sequence::len`] have been written but do not count yet.
+    /// Iterates over the segments in order, each with how many of its positions count, for `total` positions. Those
+    /// beyond [`Sequence::len`] have been written but do not count yet.
     pub(crate) fn stretches(&self, total: usize) -> impl Iterator<Item = (&Segment, usize)> {
         let own = total - self.shared_len();
         self.shared
@@ -109,23 +109,23 @@ impl Sequence {
             .chain([(&self.tail, own)])
     }
 
-    /// The stretches that it shares, or could share.
+    /// Iterates over the shared segments.
     pub(crate) fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
         self.shared.iter().map(|(segment, _)| segment)
     }
 
-    /// Makes room for `more` positions, so that [`Sequence::write`] finds its place.
+    /// Reserves space for `more` positions, which [`Sequence::write`] requires.
     pub(crate) fn reserve(&mut self, more: usize) {
         let needed = self.tail.len + more;
         if needed > self.tail.room {
-            // Doubling keeps the copies cheap; the first stretch of a prompt gets just what it needs.
+            // Doubling amortises the copies; the first segment of a prompt gets exactly what it needs.
             self.tail = self
                 .tail
                 .with_room(needed.max(self.tail.len * 2).max(LANES * 2));
         }
     }
 
-    /// Writes keys and values of one head at position `ahead` behind the end; [`Sequence::advance`] makes them count.
+    /// Writes keys and values of one head `ahead` positions past the end; [`Sequence::advance`] makes them count.
     pub(crate) fn write(
         &mut self,
         layer: usize,
@@ -137,7 +137,7 @@ impl Sequence {
         let (dim, p) = (self.tail.shape.dim, self.tail.len + ahead);
         let (k, v) = (self.tail.at(layer, head, 0), self.tail.at(layer, head, 1));
         let block = k + p / LANES * dim * LANES + p % LANES;
-        // Converted in a row first: the values' place is as good as any, and is filled with its own right after.
+        // Convert into a row first: the values' slot serves as scratch space and is overwritten right after.
         let row = v + p * dim..v + (p + 1) * dim;
         self.tail.data[row.clone()].convert_from_f32_slice(keys);
         for j in 0..dim {
@@ -146,17 +146,17 @@ impl Sequence {
         self.tail.data[row].convert_from_f32_slice(values);
     }
 
-    /// Counts `n` more positions, which have been written in every layer.
+    /// Makes `n` more positions count; they must have been written in every layer.
     pub(crate) fn advance(&mut self, n: usize) {
         self.tail.len += n;
     }
 
-    /// Turns the tail into a shared stretch and gives the chain for the first `len` positions.
+    /// Turns the tail into a shared segment and returns the chain for the first `len` positions.
     pub(crate) fn share(&mut self, len: usize) -> Vec<(Arc<Segment>, usize)> {
         if self.tail.len > 0 {
             let shape = self.tail.shape;
             let tail = std::mem::replace(&mut self.tail, Segment::new(shape, 0));
-            // Room that was reserved for more would stay taken for as long as anybody holds the stretch.
+            // Reserved but unused space would stay allocated for as long as anything holds the segment.
             let slack = tail.room - tail.len.next_multiple_of(LANES);
             let tail = if slack > tail.len / 4 {
                 tail.with_room(tail.len)

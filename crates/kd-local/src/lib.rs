@@ -1,8 +1,8 @@
 //! Runs a small language model inside the process: load, batch, constrain to a schema, stream tokens.
 //!
-//! A GGUF file comes in; an [`Engine`] answers [`Job`]s piece by piece. Jobs that run at the same time are decoded
-//! together, and each answer is, bit for bit, the one it would have been alone. With the feature `llama-cpp`, llama.cpp
-//! carries the models that our own code cannot run, behind the same `Engine`.
+//! An [`Engine`] loads a GGUF file and answers [`Job`]s piece by piece. Concurrent jobs are decoded in one batch, and
+//! each answer is bit-identical to the one it would get alone. With the feature `llama-cpp`, llama.cpp runs the models
+//! that the built-in code does not support, behind the same `Engine`.
 
 pub mod catalog;
 pub mod chat;

@@ -1,9 +1,9 @@
-//! llama.cpp as what evaluates the tokens (feature `llama-cpp`): for the architectures, vocabularies and formats that our
-//! own code cannot run, and for GPUs.
+//! llama.cpp as the evaluator (feature `llama-cpp`): for the architectures, vocabularies and formats that the built-in
+//! code does not support, and for GPUs.
 //!
-//! A path comes in, an [`Engine`] goes out. The worker, the sampler, stop strings, constraints and cancelling are the
-//! ones of our own engine; only the [`Brain`](crate::engine::brain::Brain) differs, and where needed the vocabulary and
-//! the chat template. Answers are not promised to be the same together as alone: its sums depend on the batch.
+//! Loads a path into an [`Engine`]. The worker, the sampler, stop strings, constraints and cancellation are shared with
+//! the built-in engine; only the [`Brain`](crate::engine::brain::Brain) differs, and, where needed, the vocabulary and
+//! the chat template. A batched answer may differ from the same answer alone: llama.cpp's sums depend on the batch.
 
 mod brain;
 mod layout;
@@ -29,18 +29,18 @@ use crate::gguf::Gguf;
 use crate::kernels::Simd;
 use crate::tokenizer::Tokenizer;
 
-/// Tokens that all sequences may hold together, where nothing else is asked for: llama.cpp takes the memory at once.
+/// Default for the total tokens of all sequences: llama.cpp allocates the memory at once.
 const CONTEXT: usize = 8192;
-/// The most jobs that are decoded together; llama.cpp has room for 256 sequences.
+/// Maximum number of jobs decoded together; llama.cpp supports 256 sequences.
 const TOGETHER_MAX: usize = 200;
-/// Rows that are computed in one go; the memory for it grows with the vocabulary.
+/// Rows computed per call; the memory for it grows with the vocabulary.
 const ROWS: u32 = 256;
 
 /// Loads a GGUF file into llama.cpp.
 ///
 /// # Errors
-/// [`Error::Io`] about the path, [`Error::Unsupported`] if llama.cpp does not take the file or its template,
-/// [`Error::Tokenizer`] about the vocabulary, [`Error::Worker`] if there is no thread or no memory.
+/// [`Error::Io`] about the path, [`Error::Unsupported`] if llama.cpp does not accept the file or its template,
+/// [`Error::Tokenizer`] about the vocabulary, [`Error::Worker`] if a thread or memory cannot be allocated.
 pub(crate) fn load(path: &Path, name: String, options: &Options) -> Result<Engine, Error> {
     let file_bytes = std::fs::metadata(path)
         .map_err(|e| Error::io(path, e))?
@@ -74,7 +74,7 @@ pub(crate) fn load(path: &Path, name: String, options: &Options) -> Result<Engin
         .with_n_ctx(NonZeroU32::new(info.context as u32))
         .with_n_batch(info.context as u32)
         .with_n_ubatch(ROWS)
-        // One more than can be alive at once: a member that takes over another's beginning holds two for a moment.
+        // One more than can be alive at once: a member that takes over another's prefix briefly holds two.
         .with_n_seq_max((together + KEPT + 2) as u32)
         .with_kv_unified(true)
         .with_n_threads(threads as i32)
@@ -83,7 +83,7 @@ pub(crate) fn load(path: &Path, name: String, options: &Options) -> Result<Engin
     let (said, hear) = sync_channel(1);
     let (words, lay) = (Arc::clone(&tokenizer), Arc::clone(&layout));
     let engine = Engine::run(info, tokenizer, layout, move |requests| {
-        // The context borrows the model, so it is made where both stay.
+        // The context borrows the model, so it is created on the thread that owns both.
         let ready = model.new_context(backend, params);
         match ready {
             Ok(ready) => {
@@ -115,7 +115,7 @@ pub(crate) fn load(path: &Path, name: String, options: &Options) -> Result<Engin
     }
 }
 
-/// Our own reading of vocabulary and template where it can be had, else llama.cpp's.
+/// Reads vocabulary and template with the built-in code where possible, else with llama.cpp.
 fn read_words(
     path: &Path,
     model: &Arc<LlamaModel>,
@@ -137,7 +137,7 @@ fn read_words(
     Ok((tokenizer, layout))
 }
 
-/// llama.cpp, made ready once for the whole process.
+/// Returns llama.cpp's backend, initialised once per process.
 fn backend() -> Result<&'static LlamaBackend, Error> {
     static BACKEND: OnceLock<Result<LlamaBackend, LlamaCppError>> = OnceLock::new();
     let made = BACKEND.get_or_init(|| {

@@ -1,7 +1,7 @@
 //! The network: llama and qwen2, from a GGUF file to logits.
 //!
-//! Tokens of any number of sequences come in as one batch of rows; logits of the rows that want them go out. Each row's
-//! numbers depend on its own sequence alone: not on the other rows, the number of threads, or how a prompt was cut.
+//! Takes the tokens of any number of sequences as one batch of rows and returns the logits of the requested rows. Each
+//! row's numbers depend only on its own sequence: not on other rows, the number of threads, or how a prompt was split.
 
 mod config;
 mod linear;
@@ -18,9 +18,9 @@ use crate::kv::Sequence;
 use crate::pool::Pool;
 use crate::quant;
 
-/// Queries that walk over the keys together.
+/// Queries processed together per pass over the keys.
 const QUERIES: usize = 16;
-/// From this many rows on, the work between the matrices is shared out too.
+/// Minimum number of rows at which the work between the matrices is parallelised too.
 const MANY_ROWS: usize = 8;
 
 /// A loaded network.
@@ -35,27 +35,27 @@ pub(crate) struct Model {
 
 struct Layer {
     attention_norm: Vec<f32>,
-    /// Queries, keys and values, one below the other.
+    /// Queries, keys and values, stacked.
     qkv: Linear,
     bias: Option<Vec<f32>>,
     attention_out: Linear,
     feed_norm: Vec<f32>,
-    /// Gate and up, one below the other.
+    /// Gate and up, stacked.
     gate_up: Linear,
     down: Linear,
 }
 
-/// One token to evaluate. The rows of a sequence stand together and in order.
+/// One token to evaluate. The rows of a sequence are adjacent and in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) token: u32,
     /// Index into the sequences of the batch.
     pub(crate) sequence: usize,
-    /// Whether its logits are wanted.
+    /// Whether its logits are requested.
     pub(crate) logits: bool,
 }
 
-/// Buffers that live from step to step.
+/// Buffers reused between steps.
 #[derive(Default)]
 pub(crate) struct Scratch {
     x: Vec<f32>,
@@ -67,13 +67,13 @@ pub(crate) struct Scratch {
 }
 
 impl Model {
-    /// Packs a file's weights, sharing the work over `pool`.
+    /// Packs a file's weights, using `pool` in parallel.
     pub(crate) fn load(gguf: &Gguf, pool: &Pool, simd: Simd) -> Result<Self, Error> {
         let config = Config::read(gguf)?;
         let (shape, width) = (config.shape, config.width);
         let (q_rows, kv_rows) = (config.heads * shape.dim, shape.heads * shape.dim);
         let mut plan = Plan::new(gguf);
-        // First all matrices are planned and checked, then packed side by side, then put together in the same order.
+        // All matrices are planned and checked first, then packed in parallel, then assembled in the same order.
         for i in 0..shape.layers {
             let name = |what: &str| format!("blk.{i}.{what}.weight");
             plan.add(
@@ -135,7 +135,7 @@ impl Model {
         })
     }
 
-    /// Bytes that the weights take in memory.
+    /// Returns the bytes that the weights occupy.
     pub(crate) fn bytes(&self) -> usize {
         let layers = self
             .layers
@@ -148,7 +148,8 @@ impl Model {
             .sum()
     }
 
-    /// Evaluates `rows` and appends them to their sequences. Gives the logits of the rows that want them, in order.
+    /// Evaluates `rows` and appends them to their sequences. Returns the logits of the rows that request them, in
+    /// order.
     pub(crate) fn forward(
         &self,
         pool: &Pool,
@@ -233,7 +234,7 @@ impl Model {
         });
     }
 
-    /// Adds the bias, turns queries and keys, writes keys and values down, and lays the queries out for `attend`.
+    /// Adds the bias, rotates queries and keys, stores keys and values, and lays the queries out for `attend`.
     #[allow(
         clippy::too_many_arguments,
         reason = "the parts of one step; a struct of them would only rename the list"
@@ -278,7 +279,7 @@ impl Model {
         }
     }
 
-    /// Attention: `out[(kv head * rows + row) * group * dim ..]` for the queries laid out the same way.
+    /// Computes attention: `out[(kv head * rows + row) * group * dim ..]` for the queries in the same layout.
     #[allow(clippy::too_many_arguments, reason = "as `remember`")]
     fn attend(
         &self,
@@ -372,7 +373,7 @@ impl Model {
         });
     }
 
-    /// What the heads gathered, row by row, quantised.
+    /// Collects the outputs of the heads, row by row, quantised.
     fn gather(&self, pool: &Pool, attended: &[f32], m: usize, acts: &mut Acts) {
         let columns = self.config.heads * self.config.shape.dim;
         let unit = columns / self.config.shape.heads;
@@ -383,7 +384,7 @@ impl Model {
         });
     }
 
-    /// `silu(gate) * up`, row by row, quantised.
+    /// Computes `silu(gate) * up`, row by row, quantised.
     fn gate(&self, pool: &Pool, y: &[f32], m: usize, acts: &mut Acts) {
         let columns = self.config.feed_forward;
         fill_acts(pool, self.simd, m, columns, acts, |i, out| {
@@ -395,7 +396,7 @@ impl Model {
     }
 }
 
-/// Where a row stands in its sequence.
+/// The position of a row in its sequence.
 struct Place {
     position: usize,
     /// Rows of the same sequence before it in this batch.
@@ -421,7 +422,7 @@ fn places(sequences: &mut [&mut Sequence], rows: &[Row]) -> Vec<Place> {
     places
 }
 
-/// Row `row` of a panel of `m` rows, from group `first` on.
+/// Copies row `row` of a panel of `m` rows, starting at group `first`.
 fn panel_row(y: &[f32], m: usize, row: usize, first: usize, out: &mut [f32]) {
     for (g, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
         out.copy_from_slice(&y[((first + g) * m + row) * LANES..][..LANES]);
@@ -484,7 +485,7 @@ fn fill_acts(
     });
 }
 
-/// The biases of queries, keys and values in one row; those that the file lacks are zero.
+/// Returns the biases of queries, keys and values in one row; those missing from the file are zero.
 fn bias(
     gguf: &Gguf,
     layer: usize,

@@ -1,8 +1,8 @@
-//! Threads that wait parked and share out the pieces of one computation.
+//! A pool of parked threads that compute the pieces of one computation.
 //!
-//! A number of pieces and a closure come in; every piece has been computed when the call returns. Pieces are claimed one
-//! by one, and the caller computes too, so nobody waits for a thread that the system has not yet let run: on a busy
-//! machine the caller simply does more of the work itself. Which thread computes a piece never changes its result.
+//! Takes a number of pieces and a closure; every piece has been computed when the call returns. Pieces are claimed one
+//! by one and the caller computes too, so nothing waits for a thread that the system has not scheduled yet: on a busy
+//! machine the caller simply does more of the work. The result does not depend on which thread computes a piece.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,12 +10,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often a waiting thread looks before it parks: some microseconds, the usual gap between two regions of one step.
+/// How often a waiting thread checks before it parks: some microseconds, the usual gap between two regions of a step.
 const LOOKS: usize = 2_000;
-/// How often the load of the machine is read.
+/// How often the system load is read.
 const LOAD_EVERY: Duration = Duration::from_secs(2);
 
-/// A handful of parked threads; the caller of [`Pool::run`] is one more.
+/// A few parked threads; the caller of [`Pool::run`] is one more.
 pub(crate) struct Pool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
@@ -25,13 +25,13 @@ pub(crate) struct Pool {
 
 struct Shared {
     state: Mutex<State>,
-    /// Raised when a region begins or the pool ends.
+    /// Signalled when a region begins or the pool is dropped.
     begun: Condvar,
-    /// Raised when the last helper leaves a region.
+    /// Signalled when the last helper leaves a region.
     left: Condvar,
-    /// Copy of `State::epoch`, to look at without the lock.
+    /// Copy of `State::epoch`, readable without the lock.
     epoch: AtomicUsize,
-    /// Copy of `State::inside`, to look at without the lock.
+    /// Copy of `State::inside`, readable without the lock.
     inside: AtomicUsize,
 }
 
@@ -71,7 +71,7 @@ impl Region {
 }
 
 impl Pool {
-    /// A pool of `threads` threads, the caller counted; at least one.
+    /// Creates a pool of `threads` threads including the caller; at least one.
     pub(crate) fn new(threads: usize) -> Self {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
@@ -83,7 +83,7 @@ impl Pool {
         let workers = (1..threads.max(1))
             .filter_map(|n| {
                 let shared = Arc::clone(&shared);
-                // A system that refuses another thread leaves us with fewer, which is slower but right.
+                // If the system refuses another thread, the pool has fewer: slower but correct.
                 std::thread::Builder::new()
                     .name(format!("kd-local-{n}"))
                     .spawn(move || help(&shared))
@@ -99,12 +99,12 @@ impl Pool {
         }
     }
 
-    /// Threads that take part in the next region, the caller counted.
+    /// Returns how many threads take part in the next region, including the caller.
     pub(crate) fn threads(&self) -> usize {
         self.active.load(Ordering::Relaxed)
     }
 
-    /// Looks at the load of the machine, at most every two seconds, and uses fewer threads while others need the cores.
+    /// Reads the system load, at most every two seconds, and uses fewer threads while other processes need the cores.
     pub(crate) fn breathe(&self) {
         let all = self.workers.len() + 1;
         let mut read = lock(&self.load_read);
@@ -120,7 +120,7 @@ impl Pool {
 
     /// Computes `work(0)` to `work(pieces - 1)`, each once, on this and other threads, and returns when all are done.
     ///
-    /// A panic in `work` comes out here, after every thread has left.
+    /// A panic in `work` is resumed here, after every thread has left.
     pub(crate) fn run(&self, pieces: usize, work: &(dyn Fn(usize) + Sync)) {
         let helpers = self.threads().min(pieces).saturating_sub(1);
         if helpers == 0 {
@@ -152,7 +152,7 @@ impl Pool {
         }
     }
 
-    /// Cuts `out` into stretches of `len` and computes each: `work(index of the stretch, the stretch)`.
+    /// Splits `out` into chunks of `len` and computes each: `work(index of the chunk, the chunk)`.
     pub(crate) fn run_chunks<T: Send>(
         &self,
         out: &mut [T],
@@ -176,7 +176,7 @@ impl Drop for Pool {
         self.shared.epoch.fetch_add(1, Ordering::Release);
         self.shared.begun.notify_all();
         for worker in self.workers.drain(..) {
-            // A helper catches every panic of the work, so joining has nothing to tell.
+            // A helper catches every panic of the work, so there is no result to check.
             let _ = worker.join();
         }
     }
@@ -201,7 +201,8 @@ impl Shared {
     }
 }
 
-/// Threads to use out of `all` on a machine with `cores` cores under `load` (which counts our own threads).
+/// Returns the threads to use out of `all` on a machine with `cores` cores under `load` (which includes our own
+/// threads).
 fn threads_under_load(all: usize, cores: usize, load: f64) -> usize {
     let others = load - all as f64;
     if others >= 2.0 * cores as f64 {
@@ -213,13 +214,13 @@ fn threads_under_load(all: usize, cores: usize, load: f64) -> usize {
     }
 }
 
-/// Processes that want to run, averaged over the last minute; `None` where the system does not say.
+/// Returns the number of runnable processes, averaged over the last minute; `None` if the system does not report it.
 fn load_of_machine() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/loadavg").ok()?;
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Physical cores where the system tells them apart, else what it offers for parallel work.
+/// Returns the number of physical cores if known, else the available parallelism.
 pub(crate) fn cores() -> usize {
     let offered = std::thread::available_parallelism().map_or(1, usize::from);
     let Ok(text) = std::fs::read_to_string("/proc/cpuinfo") else {
@@ -288,7 +289,7 @@ fn help(shared: &Shared) {
     }
 }
 
-/// The work of a region, with its lifetime forgotten.
+/// Erases the lifetime of a region's work.
 #[allow(unsafe_code)]
 fn outlive(work: &(dyn Fn(usize) + Sync)) -> &'static (dyn Fn(usize) + Sync) {
     // SAFETY: only `Pool::run` calls this. It takes the region away and waits until no helper is inside before it
@@ -297,7 +298,7 @@ fn outlive(work: &(dyn Fn(usize) + Sync)) -> &'static (dyn Fn(usize) + Sync) {
     unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(work) }
 }
 
-/// The lock, whatever happened to an earlier holder: all our states stay whole between two statements.
+/// Locks `mutex`, ignoring poisoning: every state is consistent between two statements.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

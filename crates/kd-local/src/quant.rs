@@ -1,8 +1,8 @@
-//! Weights as they stand in the file, unpacked, and packed anew into the tiles that the kernels read.
+//! Unpacks weights from their file formats, and packs them into the tiles that the kernels read.
 //!
-//! Bytes of a tensor come in; numbers or tiles go out. Formats whose scale covers 32 columns keep their integers exactly
-//! (a scale that is a product, as in the K formats, is rounded to 16 bits); the others are rounded to 8 bits, which costs
-//! less than rounding the activations does.
+//! Converts the bytes of a tensor to numbers or tiles. Formats with one scale per 32 columns keep their integers
+//! exactly (a scale that is a product, as in the K formats, is rounded to 16 bits); the others are rounded to 8 bits,
+//! which loses less than rounding the activations does.
 //!
 //! Source of the formats: the ggml project's block layouts.
 
@@ -31,7 +31,7 @@ struct Block {
 }
 
 impl Tiles {
-    /// Packs `rows` of `tensor`; a last group that is not full gets rows of zeros.
+    /// Packs `rows` of `tensor`; an incomplete last group is padded with rows of zeros.
     pub(crate) fn pack(tensor: &Tensor<'_>, rows: std::ops::Range<usize>) -> Result<Self, Error> {
         let columns = tensor.row_len();
         let row_bytes = check(tensor.kind, columns)?;
@@ -82,7 +82,7 @@ impl Tiles {
         })
     }
 
-    /// The outputs of the groups `groups`, as [`matmul4`] lays them out.
+    /// Computes the outputs of the groups `groups`, laid out as by [`matmul4`].
     pub(crate) fn matmul(
         &self,
         simd: Simd,
@@ -98,7 +98,7 @@ impl Tiles {
         }
     }
 
-    /// Row `row` as numbers.
+    /// Unpacks row `row`.
     pub(crate) fn row(&self, row: usize, out: &mut [f32]) {
         let (blocks, lane) = (out.len() / BLOCK, row % LANES);
         for (b, out) in out.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
@@ -128,7 +128,7 @@ impl Tiles {
         }
     }
 
-    /// Bytes in memory.
+    /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Four(tiles) => size_of_val(tiles.as_slice()),
@@ -137,7 +137,7 @@ impl Tiles {
     }
 }
 
-/// All numbers of a tensor of floats, such as a norm's weights or a bias.
+/// Returns all numbers of a float tensor, such as a norm's weights or a bias.
 pub(crate) fn floats(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
     let bytes = tensor.bytes;
     Ok(match tensor.kind {
@@ -168,7 +168,7 @@ pub(crate) fn floats(tensor: &Tensor<'_>) -> Result<Vec<f32>, Error> {
     })
 }
 
-/// One row of any supported kind as numbers, without the rounding that packing may add.
+/// Unpacks one row of any supported format, without the rounding that packing may add.
 #[cfg(test)]
 fn dequantise(kind: GgmlType, row: &[u8], out: &mut [f32]) -> Result<(), Error> {
     let bytes = check(kind, out.len())?;
@@ -190,7 +190,7 @@ fn dequantise(kind: GgmlType, row: &[u8], out: &mut [f32]) -> Result<(), Error> 
     Ok(())
 }
 
-/// Bytes of a row of `columns`, or why the kind cannot be used.
+/// Returns the bytes of a row of `columns`, or an error if the format is unsupported.
 fn check(kind: GgmlType, columns: usize) -> Result<usize, Error> {
     let known = matches!(
         kind,
@@ -218,10 +218,10 @@ fn four_bits(kind: GgmlType) -> bool {
     matches!(kind, GgmlType::Q4_0 | GgmlType::Q4_1 | GgmlType::Q4_K)
 }
 
-/// Block `b` of a row, rounded to what a tile can hold.
+/// Returns block `b` of a row, rounded to what a tile can hold.
 fn block(kind: GgmlType, row: &[u8], b: usize) -> Block {
     if let Some((q, d, m)) = integers(kind, row, b) {
-        // A 4-bit tile holds 0..=15: the centred ones move their zero into the minimum.
+        // A 4-bit tile holds 0..=15: for centred formats the offset moves into the minimum.
         let (q, m) = if kind == GgmlType::Q4_0 {
             (q.map(|q| q + 8), -8.0 * d)
         } else {
@@ -245,7 +245,7 @@ fn block(kind: GgmlType, row: &[u8], b: usize) -> Block {
     Block { q, d, m: f16::ZERO }
 }
 
-/// Block `b` of a row as `(q, d, m)`, for the kinds where 32 columns share a scale.
+/// Returns block `b` of a row as `(q, d, m)`, for formats with one scale per 32 columns.
 fn integers(kind: GgmlType, row: &[u8], b: usize) -> Option<([i8; BLOCK], f32, f32)> {
     let mut q = [0i8; BLOCK];
     let half_at = |bytes: &[u8], at: usize| f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32();
@@ -317,7 +317,7 @@ fn integers(kind: GgmlType, row: &[u8], b: usize) -> Option<([i8; BLOCK], f32, f
     })
 }
 
-/// The `part`-th scale and minimum out of the twelve bytes of a K block.
+/// Extracts the `part`-th scale and minimum from the twelve bytes of a K block.
 fn six_bits(s: &[u8], part: usize) -> (u8, u8) {
     if part < 4 {
         (s[part] & 63, s[part + 4] & 63)
@@ -329,7 +329,7 @@ fn six_bits(s: &[u8], part: usize) -> (u8, u8) {
     }
 }
 
-/// Block `b` of a row as numbers, for the other kinds.
+/// Returns block `b` of a row as numbers, for the other formats.
 fn numbers(kind: GgmlType, row: &[u8], b: usize) -> [f32; BLOCK] {
     std::array::from_fn(|i| {
         let at = b * BLOCK + i;
@@ -345,7 +345,7 @@ fn numbers(kind: GgmlType, row: &[u8], b: usize) -> [f32; BLOCK] {
                 let d = f16::from_le_bytes([s[208], s[209]]).to_f32();
                 d * f32::from(scale) * f32::from((low | high << 4) as i8 - 32)
             }
-            // `check` lets only F32 come here.
+            // `check` lets only F32 reach this arm.
             _ => f32::from_le_bytes([
                 row[at * 4],
                 row[at * 4 + 1],

@@ -1,7 +1,7 @@
-//! Chooses the next token.
+//! Chooses the next token from logits.
 //!
-//! Logits come in, one token goes out. The same settings, seed and logits give the same token on every machine and in
-//! every company: ties fall to the smaller id, and every answer has a generator of its own.
+//! The same settings, seed and logits give the same token on every machine, whatever else runs: ties go to the smaller
+//! id, and every answer has its own random generator.
 
 use std::collections::HashMap;
 
@@ -18,24 +18,24 @@ pub struct Sampling {
     pub temperature: f32,
     /// Keeps the most likely tokens that together reach this probability; 1 keeps all.
     pub top_p: f32,
-    /// Drops tokens less likely than this share of the most likely one; 0 drops none.
+    /// Drops tokens less likely than this fraction of the most likely one; 0 drops none.
     pub min_p: f32,
     /// Keeps this many of the most likely tokens; 0 keeps all.
     pub top_k: usize,
-    /// Weakens tokens that the answer has used among its last [`repeat_window`](Self::repeat_window); 1 does nothing.
+    /// Penalises tokens used among the answer's last [`repeat_window`](Self::repeat_window) tokens; 1 disables it.
     pub repeat_penalty: f32,
-    /// How many tokens of the answer the three penalties look back.
+    /// How many tokens of the answer the three penalties consider.
     pub repeat_window: usize,
-    /// Subtracted from a logit for each use.
+    /// Subtracted from a token's logit once per use.
     pub frequency_penalty: f32,
-    /// Subtracted from a logit that was used at all.
+    /// Subtracted from the logit of a token that has been used.
     pub presence_penalty: f32,
-    /// Starts the generator of this answer.
+    /// Seeds this answer's random generator.
     pub seed: u64,
 }
 
 impl Default for Sampling {
-    /// What keeps small models from running in circles: 0.7, top-p 0.95, a light repetition penalty.
+    /// Settings that keep small models from repeating themselves: 0.7, top-p 0.95, a light repetition penalty.
     fn default() -> Self {
         Self {
             temperature: 0.7,
@@ -52,7 +52,7 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// Always the most likely token, no penalties.
+    /// Always takes the most likely token, without penalties.
     pub fn greedy() -> Self {
         Self {
             temperature: 0.0,
@@ -62,7 +62,7 @@ impl Sampling {
     }
 }
 
-/// The state of one answer's choices.
+/// The sampling state of one answer.
 pub(crate) struct Sampler {
     settings: Sampling,
     random: ChaCha8Rng,
@@ -91,7 +91,7 @@ impl Sampler {
         }
     }
 
-    /// Chooses among the tokens that `allowed` lets through, and remembers the choice. `logits` is used up.
+    /// Chooses among the tokens that `allowed` accepts, and records the choice. Overwrites `logits`.
     pub(crate) fn sample(
         &mut self,
         logits: &mut [f32],
@@ -128,7 +128,7 @@ impl Sampler {
         for token in window {
             *uses.entry(*token).or_default() += 1.0;
         }
-        // Each token is touched once, so the order of the map does not matter.
+        // Each token is changed once, so the map's order does not matter.
         for (token, n) in uses {
             let Some(logit) = logits.get_mut(token as usize) else {
                 continue;
@@ -151,7 +151,8 @@ impl Sampler {
         top_k: usize,
     ) -> u32 {
         let top = logits[best as usize];
-        // Relative to the best: a tiny temperature must not overflow, and a forbidden token may have been higher.
+        // Relative to the best: a tiny temperature must not overflow, and a forbidden token may have had a higher
+        // logit.
         let relative = |v: f32| {
             if v.is_finite() {
                 ((v - top) / temperature).min(0.0)
@@ -198,7 +199,7 @@ impl Sampler {
                     (p, k) => p.or(k),
                 }
             };
-            // The few likely tokens mostly suffice; sorting all of the vocabulary is for flat distributions.
+            // A few likely tokens usually suffice; only flat distributions need the whole vocabulary sorted.
             let all = floor;
             floor = floor.max(most * 1e-3);
             collect(floor, list);
@@ -212,7 +213,7 @@ impl Sampler {
         };
         let list = &self.candidates[..kept.max(1).min(self.candidates.len())];
         let total: f64 = list.iter().map(|(w, _)| f64::from(*w)).sum();
-        // 53 random bits: a number in 0..1 that every platform computes alike.
+        // 53 random bits: a number in 0..1 that is identical on every platform.
         let mut left = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 * total;
         for (w, token) in list {
             left -= f64::from(*w);
@@ -224,7 +225,7 @@ impl Sampler {
     }
 }
 
-/// The most likely allowed token; of equals the one with the smallest id.
+/// Returns the most likely allowed token; the smallest id among ties.
 fn best(logits: &[f32], allowed: &impl Fn(u32) -> bool) -> Result<u32, Error> {
     let mut best: Option<(f32, u32)> = None;
     for (i, v) in logits.iter().enumerate() {

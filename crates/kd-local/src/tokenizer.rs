@@ -1,9 +1,8 @@
-//! Turns text into token ids and back, by the vocabulary that a GGUF file carries.
+//! Converts text to token ids and back, with the vocabulary of a GGUF file.
 //!
-//! In: `tokenizer.ggml.*` metadata of a byte-level BPE vocabulary (`model = gpt2`), then text.
-//! Out: token ids; bytes of ids. Text never becomes a special token: `<|im_end|>` written by a
-//! person or a model comes out as the tokens of its characters. Only [`Tokenizer::special`] names
-//! special ids, so a prompt's structure is set by code alone.
+//! Input: `tokenizer.ggml.*` metadata of a byte-level BPE vocabulary (`model = gpt2`), then text. Output: token ids;
+//! bytes of ids. Text never becomes a special token: `<|im_end|>` written by a user or a model is encoded as ordinary
+//! characters. Only [`Tokenizer::special`] returns special ids, so only code determines a prompt's structure.
 
 mod bpe;
 #[cfg(feature = "llama-cpp")]
@@ -19,39 +18,39 @@ use self::split::Splitter;
 use crate::error::Error;
 use crate::gguf::{Array, Gguf, Value};
 
-/// A vocabulary, ready to encode and decode. Shared freely between threads.
+/// A vocabulary, ready to encode and decode. Thread-safe.
 #[derive(Debug)]
 pub struct Tokenizer {
-    /// What each token stands for, one after the other; token `i` ends at `ends[i]`.
+    /// The bytes of all tokens, concatenated; token `i` ends at `ends[i]`.
     bytes: Vec<u8>,
     ends: Vec<u32>,
     kinds: Vec<Kind>,
-    /// Ordinary tokens by what they stand for.
+    /// Ordinary tokens by their bytes.
     by_bytes: HashMap<Box<[u8]>, u32>,
     specials: HashMap<Box<str>, u32>,
-    /// The token of each single byte. Some vocabularies lack bytes that hardly occur in text.
+    /// The token of each single byte. Some vocabularies lack bytes that rarely occur in text.
     byte_ids: [Option<u32>; 256],
     merges: Merges,
     splitter: Splitter,
     bos: Option<u32>,
     eos: Vec<u32>,
-    /// Somebody else's encoding, for vocabularies that are not byte-level BPE.
+    /// A foreign encoder, for vocabularies that are not byte-level BPE.
     #[cfg(feature = "llama-cpp")]
     foreign: Option<foreign::Encode>,
 }
 
-/// What a token is for.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A piece of text.
     Text,
-    /// A mark that is shown as text when a model says it (`<tool_call>`), but never read from text.
+    /// A special token that is shown as text when a model generates it (`<tool_call>`), but is never parsed from text.
     Mark,
-    /// Structure: never text (`<|im_end|>`, padding, unused numbers).
+    /// A control token: never text (`<|im_end|>`, padding, unused ids).
     Control,
 }
 
-/// Texts of special tokens that end an answer, in the families that are read here.
+/// Special tokens that end an answer, in the supported model families.
 const ENDS: [&str; 5] = [
     "<|im_end|>",
     "<|endoftext|>",
@@ -107,8 +106,8 @@ impl Tokenizer {
         Ok(this)
     }
 
-    /// Appends the tokens of `text` to `out`; never a special one. A byte that the vocabulary lacks
-    /// (in SmolLM2 six control characters and two lead bytes of unassigned planes) is left out.
+    /// Appends the tokens of `text` to `out`, never special ones. Skips bytes missing from the vocabulary (in SmolLM2
+    /// six control characters and two lead bytes of unassigned planes).
     pub fn encode(&self, text: &str, out: &mut Vec<u32>) {
         #[cfg(feature = "llama-cpp")]
         if let Some(encode) = &self.foreign {
@@ -132,13 +131,13 @@ impl Tokenizer {
         }
     }
 
-    /// The special token of exactly this text, such as `<|im_end|>`.
+    /// Returns the special token with exactly this text, such as `<|im_end|>`.
     pub fn special(&self, text: &str) -> Option<u32> {
         self.specials.get(text).copied()
     }
 
-    /// What `id` adds to a text, often part of a character only: nothing for a control token or an
-    /// id outside the vocabulary.
+    /// Returns the bytes that `id` adds to a text, often only part of a character; empty for a control token or an id
+    /// outside the vocabulary.
     pub fn decode_bytes(&self, id: u32) -> &[u8] {
         match self.kinds.get(id as usize) {
             Some(Kind::Text | Kind::Mark) => self.spelling(id),
@@ -146,7 +145,7 @@ impl Tokenizer {
         }
     }
 
-    /// How `id` is written in the vocabulary, control tokens too: `<|im_end|>`. Empty for an id outside it.
+    /// Returns the spelling of `id` in the vocabulary, even for control tokens: `<|im_end|>`. Empty for an unknown id.
     pub fn spelling(&self, id: u32) -> &[u8] {
         let id = id as usize;
         let Some(&end) = self.ends.get(id) else {
@@ -156,7 +155,7 @@ impl Tokenizer {
         &self.bytes[start as usize..end as usize]
     }
 
-    /// The text of several tokens; bytes that are no UTF-8 become U+FFFD.
+    /// Decodes several tokens; invalid UTF-8 becomes U+FFFD.
     pub fn decode(&self, ids: &[u32]) -> String {
         let bytes: Vec<u8> = ids
             .iter()
@@ -166,22 +165,22 @@ impl Tokenizer {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Whether `id` is a control token or a mark, which no text encodes to, or outside the vocabulary.
+    /// Returns whether `id` is a special token, which no text encodes to, or outside the vocabulary.
     pub fn is_special(&self, id: u32) -> bool {
         self.kinds.get(id as usize) != Some(&Kind::Text)
     }
 
-    /// The tokens that end an answer, the file's own end-of-sequence token first.
+    /// Returns the tokens that end an answer, the file's own end-of-sequence token first.
     pub fn eos_ids(&self) -> &[u32] {
         &self.eos
     }
 
-    /// The token that stands before every prompt, if the file asks for one.
+    /// Returns the token that starts every prompt, if the file requests one.
     pub fn bos_id(&self) -> Option<u32> {
         self.bos
     }
 
-    /// Whether [`encode`](Self::encode) cuts a text as the model was trained to see it, wherever the text begins.
+    /// Returns whether [`encode`](Self::encode) splits text as in the model's training, wherever the text begins.
     pub(crate) fn is_canonical(&self) -> bool {
         #[cfg(feature = "llama-cpp")]
         if self.foreign.is_some() {
@@ -190,7 +189,7 @@ impl Tokenizer {
         true
     }
 
-    /// The number of tokens. Ids are `0..vocab_len()`.
+    /// Returns the number of tokens. Ids are `0..vocab_len()`.
     pub fn vocab_len(&self) -> usize {
         self.ends.len()
     }
@@ -199,8 +198,8 @@ impl Tokenizer {
         let byte_of = bytes_by_char();
         for (id, (token, kind)) in (0u32..).zip(tokens.iter().zip(&self.kinds)) {
             let start = self.bytes.len();
-            // Marks and control tokens are written plainly; so is, by convention, an ordinary token
-            // with a character that stands for no byte.
+            // Special tokens are spelled literally; so, by convention, is an ordinary token with a character that
+            // stands for no byte.
             let spelt = *kind == Kind::Text && token.chars().all(|c| byte_of.contains_key(&c));
             if spelt {
                 self.bytes
@@ -282,7 +281,7 @@ impl Tokenizer {
             .and_then(Value::as_bool)
         {
             Some(said) => said,
-            // As in llama.cpp: a Llama 3 vocabulary starts with its mark even if the file does not say so.
+            // As in llama.cpp: a Llama 3 vocabulary uses a BOS token even if the file does not say so.
             None => self.splitter.whole_words,
         };
         for id in eos {
@@ -300,7 +299,7 @@ impl Tokenizer {
     }
 }
 
-/// The kinds of all tokens: numbers of llama.cpp's `llama_token_type`.
+/// Returns the kinds of all tokens, given as llama.cpp's `llama_token_type`.
 fn kinds(gguf: &Gguf, count: usize) -> Result<Vec<Kind>, Error> {
     let Some(value) = gguf.meta("tokenizer.ggml.token_type") else {
         return Err(bad(
@@ -325,8 +324,8 @@ fn kinds(gguf: &Gguf, count: usize) -> Result<Vec<Kind>, Error> {
     Ok(types.iter().map(kind).collect())
 }
 
-/// The byte that each character of a byte-level vocabulary stands for: printable Latin-1 for
-/// itself, the other bytes in order from U+0100 on (so a space is `Ġ`, a line end `Ċ`).
+/// Maps each character of a byte-level vocabulary to its byte: printable Latin-1 to itself, the other bytes in order
+/// from U+0100 on (so a space is `Ġ`, a line end `Ċ`).
 fn bytes_by_char() -> HashMap<char, u8> {
     let printable = |b: u8| matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
     let shown = (0..=u8::MAX)

@@ -1,7 +1,7 @@
-//! Constrained answers: whatever the model wants, what comes out is JSON that the schema allows.
+//! Constrained answers: whatever the model prefers, the output is JSON that the schema allows.
 //!
-//! The "model" of these tests draws evenly among the allowed tokens of the real vocabulary, or wants
-//! one certain thing; both are harder on the grammar than a trained model.
+//! The "model" of these tests draws uniformly among the allowed tokens of the real vocabulary, or insists on one text;
+//! both are harder on the grammar than a trained model.
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
@@ -20,16 +20,16 @@ use serde_json::{Value, json};
 static TOKENIZER: LazyLock<Arc<Tokenizer>> = LazyLock::new(|| Arc::new(smol::tokenizer()));
 static VOCAB: LazyLock<Vocab> = LazyLock::new(|| Vocab::new(Arc::clone(&TOKENIZER)));
 
-/// An answer and how it came about.
+/// An answer and how it was generated.
 struct Answer {
     value: Value,
     text: String,
-    /// All tokens, and how many of them were forced.
+    /// Number of all tokens, and of the forced ones among them.
     tokens: usize,
     forced: usize,
 }
 
-/// Generates with an even draw among the allowed tokens.
+/// Generates an answer with uniform draws among the allowed tokens.
 fn draw_evenly(schema: &Value, rng: &mut ChaCha8Rng) -> Answer {
     let mut c = Constraint::new(&VOCAB, schema).unwrap();
     let mut ids = c.forced().unwrap();
@@ -90,7 +90,7 @@ fn reasoned_vote() -> Value {
     })
 }
 
-/// Two to four steps that need earlier steps only: a plan without circles, by construction.
+/// Two to four steps that depend only on earlier steps: acyclic by construction.
 fn plan() -> Value {
     let step = |id: u64, needs: Value| {
         json!({
@@ -216,7 +216,7 @@ fn open_schemas_are_bounded_and_still_met() {
     for _ in 0..25 {
         let answer = draw_evenly(&schema, &mut rng).value;
         assert!(answer["words"].as_array().unwrap().len() <= 32);
-        // `-0` is a whole number too; it is read as a fraction.
+        // `-0` is an integer too, but is parsed as a float.
         let n = answer["n"].as_f64().unwrap();
         assert!(n.fract() == 0.0 && n.abs() < 1e15, "{n}");
         assert!(answer["yes"].is_boolean());
@@ -228,7 +228,7 @@ fn open_schemas_are_bounded_and_still_met() {
     }
 }
 
-/// Wants `text` and takes, of the allowed tokens, the one that gets furthest along it.
+/// Insists on `text`: takes, of the allowed tokens, the one that gets furthest along it.
 fn insist(c: &mut Constraint, text: &str) {
     c.forced().unwrap();
     while !c.is_done() {
@@ -302,7 +302,7 @@ fn when_done_only_the_end_remains() {
     assert_eq!(c.forced().unwrap(), [0u32; 0]);
 }
 
-/// Steps until the choice is told; gives the labels' probabilities under logits that like `liked`.
+/// Steps until the choice is reported; returns the labels' probabilities under logits that favour `liked`.
 fn probabilities(schema: &Value, labels: &[&str], written: &str, liked: &str) -> Option<Vec<f64>> {
     let labels: Vec<String> = labels.iter().map(|l| (*l).to_owned()).collect();
     let mut c = Constraint::new(&VOCAB, schema).unwrap();
@@ -347,7 +347,7 @@ fn probabilities(schema: &Value, labels: &[&str], written: &str, liked: &str) ->
 #[test]
 fn the_vote_s_probability_is_read_where_it_is_chosen() {
     let labels = ["agree", "disagree", "abstain"];
-    // A reason that speaks of the key, which must not be taken for it.
+    // A reason that mentions the key, which must not be mistaken for it.
     let written = r#"{"reason": "my \"vote\": agree, \"vote\": \"agree\"", "vote": "disagree", "confidence": 1}"#;
     for (nth, liked) in labels.iter().enumerate() {
         let p =

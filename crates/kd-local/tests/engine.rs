@@ -1,4 +1,4 @@
-//! The engine from outside, on tiny random models: what a caller is promised.
+//! The engine's public API, on tiny random models: what callers can rely on.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 mod tiny;
@@ -54,7 +54,7 @@ struct Answer {
     error: Option<Error>,
 }
 
-/// Hears a job to its end, and checks the order of the pieces.
+/// Receives a job's pieces to the end, and checks their order.
 fn hear(pieces: &Receiver<Piece>) -> Answer {
     let mut answer = Answer::default();
     let mut started = false;
@@ -163,7 +163,7 @@ fn members_say_together_what_they_say_alone() {
             for (answer, alone) in answers.iter().zip(&alone) {
                 assert_eq!(&answer.text, alone, "{threads} threads, {n} together");
             }
-            // Again, out of the cache.
+            // A second time, from the cache.
             let again = together(&engine, jobs(n));
             for (answer, alone) in again.iter().zip(&alone) {
                 assert_eq!(&answer.text, alone);
@@ -179,10 +179,10 @@ fn a_common_beginning_is_read_once() {
     let beginning = "what everybody has heard so far, word by word, ".repeat(3);
     let first = ask(&engine, job(&format!("{beginning}one"), 1));
     assert_eq!(first.shared, 0);
-    // The next round begins like the first one.
+    // The next round starts with the same prefix.
     let second = ask(&engine, job(&format!("{beginning}two"), 2));
     assert!(second.shared > 100, "{}", second.shared);
-    // Without a cache, members that run at the same time still share.
+    // Without a cache, members that run at the same time still share a prefix.
     let engine = self::engine(Options {
         cache_bytes: 0,
         ..fresh()
@@ -245,7 +245,7 @@ fn a_prompt_that_is_too_long_is_refused_before_any_work() {
         }
         other => panic!("{other:?}"),
     }
-    // A prompt that leaves a little room gets a little answer.
+    // A prompt that leaves little space gets a short answer.
     let text = "0".repeat(64 - 8 - engine.count_tokens(&job("", 1).messages));
     let answer = ask(
         &engine,
@@ -306,7 +306,7 @@ fn dropping_the_ticket_ends_the_job_and_no_other() {
         rest.last()
     );
     assert_eq!(hear(&second_pieces).text, alone.text);
-    // A job that is cancelled before it starts says so.
+    // A job that is cancelled before it starts reports it.
     let (ticket, pieces) = submit(&engine, long(3));
     drop(ticket);
     let last = pieces.iter().last().unwrap();
@@ -380,7 +380,7 @@ fn an_answer_follows_its_schema_and_tells_its_choice() {
         assert!((choice.iter().map(|(_, p)| p).sum::<f64>() - 1.0).abs() < 1e-6);
         assert_eq!(&answer.text, alone);
     }
-    // A schema that allows one answer costs no choice at all.
+    // A schema that allows only one answer needs no sampling.
     let answer = ask(
         &engine,
         Job {
@@ -491,7 +491,7 @@ fn a_file_that_cannot_be_used_says_why() {
             .file_bytes,
         bytes.len() as u64
     );
-    // Cut anywhere: an error, never a panic.
+    // Truncated anywhere: an error, never a panic.
     for len in (0..bytes.len()).step_by(bytes.len() / 50) {
         assert!(Engine::from_bytes(bytes[..len].to_vec(), Options::default()).is_err());
     }

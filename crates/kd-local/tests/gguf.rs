@@ -1,4 +1,4 @@
-//! The GGUF reader: what it reads, what it refuses and how it says so, and that no bytes break it.
+//! The GGUF reader: what it reads, what it refuses and with which message, and that no input makes it panic.
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
@@ -329,7 +329,7 @@ fn every_truncation_is_an_error() {
     }
 }
 
-/// Reads whatever is left readable, so that slices are made, not only promised.
+/// Reads everything readable, so that slices are really created.
 fn touch(bytes: Vec<u8>) -> bool {
     match Gguf::from_bytes(bytes) {
         Ok(g) => {
@@ -360,7 +360,7 @@ fn no_bytes_break_it() {
                 0 => bytes[at] ^= 1 << rng.random_range(0..8),
                 1 => bytes[at] = rng.random(),
                 2 => {
-                    // Numbers that tempt an overflow.
+                    // Numbers chosen to cause overflows.
                     let tempting = [
                         0,
                         1,
@@ -387,7 +387,7 @@ fn no_bytes_break_it() {
             refused += 1
         }
     }
-    // Both ways must have been walked for this test to say anything.
+    // Both branches must have been taken for this test to mean anything.
     assert!(
         read > 1_000 && refused > 1_000,
         "{read} read, {refused} refused"

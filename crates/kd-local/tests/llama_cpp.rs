@@ -1,5 +1,5 @@
-//! The engine carried by llama.cpp: the promises that hold there, too. Run with the feature `llama-cpp` and
-//! `KD_MODEL=SmolLM2-135M-Instruct.Q4_1.gguf`; without the variable only what needs no model runs.
+//! The engine with llama.cpp: the guarantees that hold there, too. Run with the feature `llama-cpp` and
+//! `KD_MODEL=SmolLM2-135M-Instruct.Q4_1.gguf`; without the variable, only tests that need no model run.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -26,7 +26,7 @@ fn model() -> Option<PathBuf> {
 fn load(path: &std::path::Path, options: Options) -> Engine {
     let options = Options {
         carrier: Some(Carrier::LlamaCpp),
-        // One thread: its threads wait by spinning, which is slow beside other tests.
+        // One thread: llama.cpp's threads spin while waiting, which is slow beside other tests.
         threads: Some(1),
         ..options
     };
@@ -102,7 +102,7 @@ fn it_answers_what_our_own_engine_answers() {
         theirs.count_tokens(&job(question).messages),
         ours.count_tokens(&job(question).messages)
     );
-    // Greedy; the two round differently, so only the beginning is sure to be the same.
+    // Greedy; the two round differently, so only the beginning is certain to match.
     let (a, b) = (ask(&theirs, job(question)), ask(&ours, job(question)));
     assert_eq!(a.text[..20], b.text[..20], "{} / {}", a.text, b.text);
     assert_eq!(
@@ -137,7 +137,7 @@ fn members_share_the_beginning_and_answer_together() {
         answers.iter().filter(|a| a.shared > 20).count() >= 4,
         "{answers:?}"
     );
-    // The next round finds the last one in the cache.
+    // The next round finds the previous one in the cache.
     let again = ask(&engine, job(&format!("{question}You are a bold engineer.")));
     assert!(again.shared > 20, "{again:?}");
 }

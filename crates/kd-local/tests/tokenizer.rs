@@ -49,7 +49,7 @@ fn every_hard_line_is_encoded_as_by_the_reference_under_all_rules() {
     }
 }
 
-/// The same on the model file itself: `KD_MODEL=… cargo test -p kd-local --test tokenizer -- --ignored`.
+/// The same with the model file itself: `KD_MODEL=… cargo test -p kd-local --test tokenizer -- --ignored`.
 #[test]
 #[ignore = "needs the model file that KD_MODEL names"]
 fn the_model_file_is_the_fixture() {
@@ -119,7 +119,7 @@ fn a_megabyte_of_anything_is_encoded() {
     }
 }
 
-/// Characters whose bytes SmolLM2 can all spell; see `Tokenizer::encode` for those that it cannot.
+/// Characters whose bytes are all in SmolLM2's vocabulary; see `Tokenizer::encode` for those that are not.
 fn spellable() -> impl Strategy<Value = char> {
     prop_oneof![
         4 => proptest::char::range(' ', '~'),
@@ -241,7 +241,7 @@ fn template(text: &str) -> Result<(ChatTemplate, Tokenizer), Error> {
     Ok((ChatTemplate::from_gguf(&gguf, &tokenizer)?, tokenizer))
 }
 
-/// The prompt as one would write it, marks included.
+/// Returns the prompt as text, special tokens included.
 fn shown(ids: &[u32], tokenizer: &Tokenizer) -> String {
     let bytes: Vec<u8> = ids
         .iter()

@@ -1,31 +1,31 @@
-//! Knows when the next token chooses among labels, and reads their probabilities from the logits.
+//! Detects when the next token chooses among labels, and reads their probabilities from the logits.
 //!
-//! In: the JSON written so far and the tokens allowed next. Out: which tokens stand for which label.
-//! A model's own number beside its vote ("confidence": 100) means little; how likely it found each
-//! label at the moment of choosing is there for free.
+//! Input: the JSON written so far and the allowed next tokens. Output: the tokens of each label. The confidence that a
+//! model writes beside its vote ("confidence": 100) means little; the probability it assigned to each label when
+//! choosing comes at no cost.
 
 use crate::tokenizer::Tokenizer;
 
-/// The next token chooses among labels.
+/// A choice among labels made by the next token.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     labels: Vec<String>,
-    /// For each allowed token the labels (by index) that it may lead to, at least one.
+    /// For each allowed token, the labels (by index) that it may lead to; at least one.
     tokens: Vec<(u32, Vec<usize>)>,
 }
 
 impl Choice {
-    /// The labels, in the order in which they were given.
+    /// Returns the labels, in the given order.
     pub fn labels(&self) -> &[String] {
         &self.labels
     }
 
-    /// The probability of each label, summing to 1 over the labels: by the model's own logits at
-    /// temperature 1, counted over the tokens that the schema allows.
+    /// Returns the probability of each label, normalised over the labels: from the model's logits at temperature 1,
+    /// over the tokens that the schema allows.
     ///
-    /// A token that begins several labels (`a` of `agree` and `abstain`) is divided among them in
-    /// proportion to their other tokens, evenly if they have none. `logits` has one number per
-    /// token id, before any mask, penalty or temperature.
+    /// A token that begins several labels (`a` of `agree` and `abstain`) is divided among them in proportion to their
+    /// other tokens, or evenly if they have none. `logits` has one number per token id, before any mask, penalty or
+    /// temperature.
     pub fn probabilities(&self, logits: &[f32]) -> Vec<f64> {
         let logit = |id: u32| match logits.get(id as usize) {
             Some(&x) if !x.is_nan() => f64::from(x),
@@ -71,7 +71,7 @@ impl Choice {
     }
 }
 
-/// Waits for the places where a key's value is chosen.
+/// Waits for the positions where a watched key's value is chosen.
 #[derive(Debug, Clone)]
 pub(super) struct Watch {
     labels: Vec<String>,
@@ -79,9 +79,9 @@ pub(super) struct Watch {
     spelt: Vec<Vec<u8>>,
     /// `"vote":`, for each key whose value is chosen among the labels.
     keys: Vec<Vec<u8>>,
-    /// Up to here the text has been searched for the keys.
+    /// The text has been searched for the keys up to here.
     searched: usize,
-    /// Where the value of the last occurrence begins, until its choice has been told.
+    /// Where the value of the last occurrence begins, until its choice has been reported.
     value: Option<usize>,
 }
 
@@ -104,8 +104,7 @@ impl Watch {
         }
     }
 
-    /// Looks at what has been written. Inside a string a key's quotes are escaped, so that it is
-    /// only found as a key.
+    /// Searches newly written text for the keys. Inside a string a key's quotes are escaped, so only real keys match.
     pub(super) fn look(&mut self, text: &[u8]) {
         for key in &self.keys {
             let from = self.searched.saturating_sub(key.len() - 1);
@@ -113,7 +112,7 @@ impl Watch {
                 .windows(key.len())
                 .rposition(|part| part == key);
             let value = found.map(|at| from + at + key.len());
-            // The later of several keys counts, and a place found before is not new.
+            // If several keys match, the last one counts; a position found before is not new.
             if value.is_some_and(|value| value > self.searched) {
                 self.value = self.value.max(value);
             }
@@ -121,7 +120,7 @@ impl Watch {
         self.searched = text.len();
     }
 
-    /// Whether a choice may be near, so that looking at the allowed tokens is worth it.
+    /// Returns whether a choice may be near, so that the allowed tokens are worth checking.
     pub(super) fn is_near(&self, text: &[u8]) -> bool {
         self.value.is_some_and(|value| {
             self.spelt
@@ -130,7 +129,7 @@ impl Watch {
         })
     }
 
-    /// The choice, if the next token makes it. Each occurrence of the key is told once.
+    /// Returns the choice if the next token makes it. Each occurrence of the key is reported once.
     pub(super) fn choice(
         &mut self,
         text: &[u8],
@@ -168,7 +167,8 @@ impl Watch {
     }
 }
 
-/// The labels that a token may lead to: those that begin with it, and those that it completes, unless it completes a longer one.
+/// Returns the labels that a token may lead to: those that begin with it, and those that it completes, unless it
+/// completes a longer one.
 fn leads_to(token: &[u8], rests: &[Option<&[u8]>]) -> Vec<usize> {
     if token.is_empty() {
         return Vec::new();
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_shared_beginning_is_divided_in_proportion() {
         let c = choice(&[(0, &[0]), (1, &[1]), (2, &[2]), (3, &[0, 2])]);
-        // 3 for agree, 2 for disagree, 1 for abstain, and 4 for `a`: three of them to agree.
+        // 3 for agree, 2 for disagree, 1 for abstain, and 4 for `a`, three of which go to agree.
         near(
             &c.probabilities(&[3f32.ln(), 2f32.ln(), 0.0, 4f32.ln()]),
             &[0.6, 0.2, 0.2],

@@ -1,34 +1,34 @@
-//! Makes a JSON schema fit for generating: closes what it leaves open, and counts how long an answer can get.
+//! Prepares a JSON schema for generation: bounds what it leaves open, and computes the maximum length of an answer.
 //!
-//! In: the caller's schema. Out: a schema with bounds that only allows what the caller's allows too,
-//! and the number of tokens that the longest such answer may take.
+//! Input: the caller's schema. Output: a bounded schema that allows only what the caller's allows too, and the number
+//! of tokens of the longest such answer.
 //!
-//! A small model that may go on often does: without bounds it fills a string until the tokens run
-//! out, and the cut answer is no JSON.
+//! A small model often does not stop: without bounds it fills a string until the tokens run out, and the truncated
+//! answer is not valid JSON.
 
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
 
-/// Characters of a string for which the schema names no `maxLength`.
+/// Maximum characters of a string without `maxLength`.
 const OPEN_STRING: u64 = 1000;
-/// Elements of an array for which the schema names no `maxItems`.
+/// Maximum elements of an array without `maxItems`.
 const OPEN_ARRAY: u64 = 32;
-/// The largest whole number, either sign, where the schema names no bound: exact in every JSON reader.
+/// The largest absolute value of an integer without bounds: exact in every JSON parser.
 const OPEN_INTEGER: i64 = 999_999_999_999_999;
-/// Tokens granted to a part whose length no schema keyword here bounds.
+/// Tokens allotted to a part that no supported keyword bounds.
 const OPEN_PART: usize = 2000;
-/// Tokens granted to a fraction, whose digits no schema bounds.
+/// Tokens allotted to a fraction, whose digits no schema bounds.
 const FRACTION: usize = 32;
-/// Schemas nested deeper, and chains of `$ref` longer, are refused.
+/// Deeper nesting, and longer chains of `$ref`, are refused.
 const MAX_DEPTH: usize = 64;
-/// How often a chain of `$ref` is followed when counting; a recursive schema counts as open there.
+/// How many links of a `$ref` chain are followed when counting; a recursive schema counts as open there.
 const MAX_REFS: usize = 8;
 
-/// The schema that is handed to the grammar compiler.
+/// Returns the schema to give to the grammar compiler.
 ///
 /// # Errors
-/// [`Error::Schema`] if it is no object, or nested too deeply.
+/// [`Error::Schema`] if it is not an object, or nested too deeply.
 pub(super) fn tighten(schema: &Value) -> Result<Value, Error> {
     let mut tight = match schema {
         Value::Bool(true) => json!({}),
@@ -39,7 +39,7 @@ pub(super) fn tighten(schema: &Value) -> Result<Value, Error> {
             });
         }
     };
-    // Within these, an object's parts come from several places: closing one part would forbid the others.
+    // Under these keywords an object's parts come from several places: closing one part would forbid the others.
     let closes = !mentions(
         schema,
         &[
@@ -53,9 +53,9 @@ pub(super) fn tighten(schema: &Value) -> Result<Value, Error> {
         0,
     )?;
     close(&mut tight, closes, 0)?;
-    // One space after commas and colons, as in the texts that models learnt from; and no free white
-    // space, or a small model pads with blank lines. `\uXXXX` is left out: the characters can be
-    // written as themselves, and it makes a string six times as long.
+    // One space after commas and colons, as in the text that models are trained on; and no flexible white space,
+    // because small models pad with blank lines. `\uXXXX` is excluded: the characters can be written directly, and the
+    // escapes make a string six times as long.
     tight["x-guidance"] = json!({
         "whitespace_flexible": false,
         "item_separator": ", ",
@@ -65,13 +65,13 @@ pub(super) fn tighten(schema: &Value) -> Result<Value, Error> {
     Ok(tight)
 }
 
-/// The most tokens that an answer to a [`tighten`]ed schema takes, the end included. A token is at
-/// least one byte, so this counts bytes. Parts that are open after all count as [`OPEN_PART`].
+/// Returns the maximum tokens of an answer to a [`tighten`]ed schema, including the end token. A token is at least one
+/// byte, so this counts bytes. Parts that remain open count as [`OPEN_PART`].
 pub(super) fn token_cap(tight: &Value) -> usize {
     longest(tight, tight, 0, MAX_REFS).saturating_add(1)
 }
 
-/// The keys, anywhere in the schema, whose value is an `enum` that holds all `labels`.
+/// Returns the keys, anywhere in the schema, whose value is an `enum` that contains all `labels`.
 pub(super) fn keys_choosing(tight: &Value, labels: &[String]) -> Vec<String> {
     let mut keys = Vec::new();
     collect_keys(tight, tight, labels, &mut keys);
@@ -104,7 +104,7 @@ fn collect_keys(part: &Value, root: &Value, labels: &[String], keys: &mut Vec<St
             }
         }
     }
-    // Bounded: `tighten` refuses what is nested too deeply.
+    // Recursion is bounded: `tighten` refuses schemas that are nested too deeply.
     match part {
         Value::Object(map) => map
             .values()
@@ -225,7 +225,7 @@ fn longest(schema: &Value, root: &Value, depth: usize, refs: usize) -> usize {
         }
         "number" => FRACTION,
         "string" => match number("maxLength") {
-            // Four bytes are the longest character; an escape has two.
+            // The longest character has four bytes; an escape has two.
             Some(n) => times(n, 4).saturating_add(2),
             None => OPEN_PART,
         },
@@ -291,7 +291,7 @@ fn is_false(schema: Option<&Value>) -> bool {
     schema == Some(&Value::Bool(false))
 }
 
-/// Bytes of a fixed value; in arrays and objects a space may follow each byte at worst.
+/// Returns the bytes of a fixed value; in arrays and objects, at worst a space follows each byte.
 fn literal(value: &Value) -> usize {
     let written = value.to_string().len();
     if value.is_array() || value.is_object() {
@@ -307,7 +307,7 @@ fn times(count: u64, each: usize) -> usize {
         .saturating_mul(each)
 }
 
-/// Whether any of `words` stands as a key somewhere in the schema.
+/// Returns whether any of `words` occurs as a key anywhere in the schema.
 fn mentions(schema: &Value, words: &[&str], depth: usize) -> Result<bool, Error> {
     guard(depth)?;
     match schema {

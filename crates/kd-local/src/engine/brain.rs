@@ -1,6 +1,6 @@
-//! What evaluates tokens for the worker: our own model, or llama.cpp where the feature `llama-cpp` is built in.
+//! What evaluates tokens for the worker: the built-in model, or llama.cpp with the feature `llama-cpp`.
 //!
-//! Rows of several sequences go in, logits come out. A sequence can begin with what another has evaluated already.
+//! Takes rows of several sequences and returns logits. A sequence can start from the evaluated prefix of another.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,38 +12,39 @@ use crate::pool::Pool;
 
 /// Evaluates tokens of several sequences at once.
 pub(crate) trait Brain {
-    /// What has been evaluated of one job.
+    /// The evaluated tokens of one job.
     type Sequence: Evaluated;
 
-    /// A sequence of which nothing has been evaluated.
+    /// Creates an empty sequence.
     fn empty(&mut self) -> Self::Sequence;
 
-    /// A sequence that begins with the first `len` tokens of another, which are not evaluated again.
+    /// Creates a sequence from the first `len` tokens of another, without evaluating them again.
     fn fork(&mut self, from: &mut Self::Sequence, len: usize) -> Self::Sequence;
 
-    /// Evaluates `rows` and appends them to their sequences. Gives the logits of the rows that want them, in order.
+    /// Evaluates `rows` and appends them to their sequences. Returns the logits of the rows that request them, in
+    /// order.
     fn forward(
         &mut self,
         sequences: &mut [&mut Self::Sequence],
         rows: &[Row],
     ) -> Result<Vec<Vec<f32>>, Fault>;
 
-    /// Bytes that these sequences take, what they share counted once.
+    /// Returns the bytes that these sequences occupy, counting shared data once.
     fn bytes<'a>(&self, sequences: impl Iterator<Item = &'a Self::Sequence>) -> usize
     where
         Self::Sequence: 'a;
 
-    /// Tokens that all sequences may hold together, what they share counted once.
+    /// Maximum tokens of all sequences together, counting shared tokens once.
     fn room(&self) -> usize {
         usize::MAX
     }
 
-    /// Sequences that may be kept for later jobs.
+    /// Maximum number of sequences kept for later jobs.
     fn keeps(&self) -> usize {
         usize::MAX
     }
 
-    /// Forgets what a panic may have left half written. No sequence is alive.
+    /// Discards state that a panic may have left inconsistent. No sequence is alive.
     fn reset(&mut self);
 }
 
@@ -54,22 +55,22 @@ pub(crate) trait Brain {
     expect(dead_code, reason = "our own model always finds room")
 )]
 pub(crate) enum Fault {
-    /// There is no room for the rows; nothing has changed.
+    /// There is no space for the rows; nothing has changed.
     Full,
-    /// It cannot go on with these sequences.
+    /// These sequences cannot be continued.
     Broken(Error),
 }
 
-/// What a worker must know about a sequence.
+/// What the worker needs to know about a sequence.
 pub(crate) trait Evaluated {
-    /// Tokens evaluated so far.
+    /// Returns the number of tokens evaluated so far.
     fn len(&self) -> usize;
 
-    /// `more` tokens will be appended soon.
+    /// Announces that `more` tokens are about to be appended.
     fn expect(&mut self, _more: usize) {}
 }
 
-/// Our own model.
+/// The built-in model.
 pub(super) struct Own {
     model: Model,
     pool: Pool,

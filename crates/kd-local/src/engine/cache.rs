@@ -1,8 +1,8 @@
-//! Beginnings that were evaluated before, so that the next round of a conversation only evaluates what is new.
+//! A cache of evaluated prefixes, so that the next round of a conversation evaluates only what is new.
 
 use super::brain::Brain;
 
-/// Beginnings, the one used last at the end, together at most so many bytes.
+/// Evaluated prefixes, most recently used last, with a limit on their total bytes.
 pub(super) struct Cache<S> {
     room: usize,
     entries: Vec<(Vec<u32>, S)>,
@@ -16,7 +16,7 @@ impl<S> Cache<S> {
         }
     }
 
-    /// A sequence with the longest known beginning of `tokens`.
+    /// Returns a sequence with the longest cached prefix of `tokens`.
     pub(super) fn find<B: Brain<Sequence = S>>(&mut self, tokens: &[u32], brain: &mut B) -> S {
         let best = self
             .entries
@@ -33,7 +33,7 @@ impl<S> Cache<S> {
         sequence
     }
 
-    /// Keeps the beginning `tokens`, unless a longer one that begins so is there already.
+    /// Caches the prefix `tokens`, unless a cached entry already starts with it.
     pub(super) fn keep<B: Brain<Sequence = S>>(
         &mut self,
         tokens: Vec<u32>,
@@ -51,7 +51,7 @@ impl<S> Cache<S> {
         }
         self.entries
             .retain(|(known, _)| common(known, &tokens) < known.len());
-        // What is kept has no room for more, and shares what it can.
+        // The fork reserves no space for more tokens and shares what it can.
         let kept = brain.fork(&mut sequence, tokens.len());
         drop(sequence);
         self.entries.push((tokens, kept));
@@ -72,7 +72,7 @@ impl<S> Cache<S> {
     }
 }
 
-/// How many tokens two sequences have in common at the beginning.
+/// Returns the length of the common prefix of two token sequences.
 pub(super) fn common(a: &[u32], b: &[u32]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

@@ -1,4 +1,4 @@
-//! One running job: its tokens, what it has evaluated of them, and what it says to its sink.
+//! One running job: its tokens, the evaluated part of them, and the pieces sent to its sink.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::tokenizer::Tokenizer;
 
 /// One running job.
 pub(super) struct Member<S> {
-    /// Prompt and answer so far. What `sequence` does not hold yet is to be evaluated next.
+    /// Prompt and answer so far. Tokens that `sequence` does not hold yet are evaluated next.
     pub(super) tokens: Vec<u32>,
     pub(super) sequence: S,
     pub(super) prompt: usize,
-    /// Tokens at the beginning that came from the cache or from another member.
+    /// Leading tokens taken over from the cache or from another member.
     pub(super) shared: usize,
     limit: usize,
     forced: usize,
@@ -32,11 +32,11 @@ pub(super) struct Member<S> {
     over: bool,
 }
 
-/// What a job brings along.
+/// What a job starts with.
 pub(super) struct Start<S> {
     pub(super) prompt: Vec<u32>,
     pub(super) sequence: S,
-    /// Tokens that the answer may have.
+    /// Maximum tokens of the answer.
     pub(super) limit: usize,
     pub(super) sampling: Sampling,
     pub(super) stop: Vec<String>,
@@ -62,34 +62,34 @@ impl<S: Evaluated> Member<S> {
             started: false,
             over: false,
         };
-        // What is certain is read along with the prompt.
+        // Forced tokens are evaluated along with the prompt.
         if let Err(error) = member.force() {
             member.fail(error);
         }
         member
     }
 
-    /// Whether `Done` or `Failed` has been said.
+    /// Returns whether `Done` or `Failed` has been sent.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Whether part of the prompt is still to be evaluated.
+    /// Returns whether part of the prompt is still to be evaluated.
     pub(super) fn is_reading(&self) -> bool {
         self.sequence.len() < self.prompt
     }
 
-    /// Whether the holder of the ticket has lost interest.
+    /// Returns whether the job has been cancelled.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Tokens that may still be said.
+    /// Returns how many tokens the answer may still have.
     pub(super) fn unsaid(&self) -> usize {
         self.limit.saturating_sub(self.answered())
     }
 
-    /// Chooses the token after the last one, and says what it adds to the answer.
+    /// Chooses the next token and sends the text it adds.
     pub(super) fn advance(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) {
         if !self.started {
             self.started = true;
@@ -118,7 +118,7 @@ impl<S: Evaluated> Member<S> {
         self.write(from, tokenizer);
     }
 
-    /// Draws a token that may follow; tells the probabilities of a watched choice.
+    /// Samples an allowed token; reports the probabilities of a watched choice.
     fn choose(&mut self, logits: &mut [f32], tokenizer: &Tokenizer) -> Result<u32, Error> {
         if let Some(choice) = self
             .constraint
@@ -141,7 +141,7 @@ impl<S: Evaluated> Member<S> {
         }
     }
 
-    /// Appends the tokens that the schema leaves no choice about, as far as the limit allows.
+    /// Appends the tokens that the schema forces, up to the limit.
     fn force(&mut self) -> Result<(), Error> {
         if let Some(constraint) = &mut self.constraint {
             let room = self.limit.saturating_sub(self.tokens.len() - self.prompt);
@@ -153,7 +153,7 @@ impl<S: Evaluated> Member<S> {
         Ok(())
     }
 
-    /// Says the text of the tokens from `from` on, and ends the answer where it is at its end.
+    /// Sends the text of the tokens from `from` on, and ends the answer if it is complete.
     fn write(&mut self, from: usize, tokenizer: &Tokenizer) {
         for i in from..self.tokens.len() {
             let (text, stopped) = self.text.push(tokenizer.decode_bytes(self.tokens[i]));
@@ -166,7 +166,7 @@ impl<S: Evaluated> Member<S> {
             }
         }
         if self.answered() >= self.limit {
-            // The last allowed token may also be the one that completes the answer.
+            // The last token within the limit may also complete the answer.
             let complete = self.constraint.as_ref().is_some_and(Constraint::is_done);
             self.done(if complete {
                 StopReason::End
@@ -198,7 +198,7 @@ impl<S: Evaluated> Member<S> {
         self.over = true;
     }
 
-    /// Gives the job up.
+    /// Fails the job.
     pub(super) fn fail(&mut self, error: Error) {
         if !self.over {
             self.say(Piece::Failed(error));
@@ -212,13 +212,13 @@ impl<S: Evaluated> Member<S> {
 
     fn say(&mut self, piece: Piece) {
         if !self.over && !speak(&mut self.sink, piece) {
-            // A sink that panics hears no more; the other members go on.
+            // A sink that panics receives nothing more; the other members continue.
             self.over = true;
         }
     }
 }
 
-/// Calls a sink; false if it panicked.
+/// Calls a sink; returns false if it panicked.
 pub(super) fn speak(sink: &mut Sink, piece: Piece) -> bool {
     catch_unwind(AssertUnwindSafe(|| sink(piece))).is_ok()
 }

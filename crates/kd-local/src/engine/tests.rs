@@ -1,4 +1,4 @@
-//! What cannot be brought about from outside: a step that panics.
+//! A case that cannot be produced from outside: a step that panics.
 
 use super::*;
 use crate::chat::Role;
@@ -7,7 +7,7 @@ use crate::tiny::Tiny;
 #[test]
 fn a_panic_in_a_step_fails_its_jobs_and_the_worker_goes_on() {
     let gguf = Gguf::from_bytes(Tiny::default().build().bytes()).unwrap();
-    // Marks with ids for which the model has no weights: the first step panics.
+    // Special tokens whose ids have no weights in the model: the first step panics.
     let lying = Tiny {
         words_without_weights: 9,
         ..Tiny::default()
@@ -53,7 +53,7 @@ fn a_panic_in_a_step_fails_its_jobs_and_the_worker_goes_on() {
                 })
                 .is_ok()
         );
-        // The second job finds the worker alive after the first one's panic.
+        // The worker survives the first job's panic and answers the second.
         match pieces.recv().unwrap() {
             Piece::Failed(Error::Worker { what }) => {
                 assert!(what.contains("beyond the vocabulary"), "{what}")

@@ -1,6 +1,6 @@
-//! Puts an answer's text together: whole characters out of token bytes, and nothing of a stop string.
+//! Assembles an answer's text: whole characters from token bytes, without stop strings.
 
-/// What has been said but may not be shown yet.
+/// Generated text that may not be shown yet.
 pub(super) struct TextOut {
     stops: Vec<String>,
     bytes: Vec<u8>,
@@ -8,7 +8,7 @@ pub(super) struct TextOut {
 }
 
 impl TextOut {
-    /// Text that ends before the first of `stops`; empty ones are ignored.
+    /// Creates text that ends before the first of `stops`; empty stop strings are ignored.
     pub(super) fn new(stops: Vec<String>) -> Self {
         Self {
             stops: stops.into_iter().filter(|s| !s.is_empty()).collect(),
@@ -17,7 +17,7 @@ impl TextOut {
         }
     }
 
-    /// Takes the bytes of one token; gives what may be shown now, and whether a stop string was met.
+    /// Adds the bytes of one token; returns the text that may be shown now, and whether a stop string was reached.
     pub(super) fn push(&mut self, bytes: &[u8]) -> (String, bool) {
         self.bytes.extend_from_slice(bytes);
         self.take_characters();
@@ -35,13 +35,13 @@ impl TextOut {
         (std::mem::replace(&mut self.held, keep), false)
     }
 
-    /// What was held back, at the end of an answer that met no stop string. Half a character is dropped.
+    /// Returns the text held back at the end of an answer without a stop string. An incomplete character is dropped.
     pub(super) fn finish(&mut self) -> String {
         self.bytes.clear();
         std::mem::take(&mut self.held)
     }
 
-    /// Moves whole characters from the bytes to the text; bytes that can never be a character become U+FFFD.
+    /// Moves whole characters from the bytes to the text; invalid bytes become U+FFFD.
     fn take_characters(&mut self) {
         loop {
             match std::str::from_utf8(&self.bytes) {
@@ -68,7 +68,7 @@ impl TextOut {
         }
     }
 
-    /// Length of the longest end of the held text that begins a stop string.
+    /// Returns the length of the longest suffix of the held text that is a prefix of a stop string.
     fn begun(&self) -> usize {
         let begins = |stop: &String| {
             (1..stop.len().min(self.held.len() + 1))

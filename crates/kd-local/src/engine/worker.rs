@@ -1,7 +1,7 @@
-//! The thread that runs the model: takes jobs in, puts their tokens into common batches, hands the logits back.
+//! The thread that runs the model: takes jobs, evaluates their tokens in common batches, returns the logits.
 //!
-//! Jobs join and leave between two steps. A job whose prompt begins like another's waits for that part instead of
-//! evaluating it again. A panic inside a step fails the jobs that run, and the thread goes on.
+//! Jobs join and leave between two steps. A job whose prompt starts like another's waits for the common prefix instead
+//! of evaluating it again. A panic inside a step fails the running jobs, and the thread continues.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,13 +19,13 @@ use crate::kernels::Simd;
 use crate::model::Row;
 use crate::tokenizer::Tokenizer;
 
-/// An idle engine waits this long for a job to be followed by another, so that a council starts together.
+/// How long an idle engine waits for a second job, so that the members of a council start together.
 const QUIET: Duration = Duration::from_millis(2);
-/// It never waits longer than this in all.
+/// Maximum of that wait in total.
 const GATHER: Duration = Duration::from_millis(12);
-/// What a step may take: running answers stutter, and cancelling waits, no longer than about this.
+/// Target duration of a step: the longest that running answers stall and that cancelling takes, roughly.
 const STEP: Duration = Duration::from_millis(120);
-/// Rows of prompts in one step, at least and at most.
+/// Minimum and maximum prompt rows per step.
 const ROWS: (usize, usize) = (16, 256);
 
 /// What the worker needs.
@@ -44,11 +44,11 @@ struct Worker<B: Brain> {
     waiting: VecDeque<Request>,
     members: Vec<Member<B::Sequence>>,
     cache: Cache<B::Sequence>,
-    /// Rows that a step may have, from the speed of the steps before.
+    /// Rows per step, derived from the speed of earlier steps.
     rows: usize,
 }
 
-/// Runs until the last handle of the engine is gone. Jobs that are unfinished then hear `Cancelled`.
+/// Runs until the last handle of the engine is dropped. Unfinished jobs then fail with `Cancelled`.
 pub(crate) fn run<B: Brain>(parts: Parts<B>, requests: &Receiver<Request>) {
     let cache = Cache::new(parts.cache_bytes);
     let mut worker = Worker {
@@ -76,7 +76,7 @@ pub(crate) fn run<B: Brain>(parts: Parts<B>, requests: &Receiver<Request>) {
 }
 
 impl<B: Brain> Worker<B> {
-    /// Waits for work if there is none, and takes in what has come. False when no more can come.
+    /// Waits for work if there is none, and takes in all queued requests. Returns false when no more can come.
     fn take_in(&mut self, requests: &Receiver<Request>) -> bool {
         if self.members.is_empty() && self.waiting.is_empty() {
             let Ok(first) = requests.recv() else {
@@ -101,9 +101,9 @@ impl<B: Brain> Worker<B> {
         }
     }
 
-    /// Makes members of waiting jobs while there are seats.
+    /// Turns waiting jobs into members while there is capacity.
     fn admit(&mut self) {
-        // Whoever is cancelled need not wait for a seat to hear it.
+        // Cancelled jobs are notified without waiting for a free place.
         for _ in 0..self.waiting.len() {
             let Some(mut request) = self.waiting.pop_front() else {
                 return;
@@ -139,7 +139,7 @@ impl<B: Brain> Worker<B> {
                 self.waiting.push_front(request);
                 return;
             }
-            // The last token is always evaluated, for its logits.
+            // The last token is always evaluated, to get its logits.
             let sequence = self
                 .cache
                 .find(&prompt[..prompt.len() - 1], &mut self.parts.brain);
@@ -157,7 +157,7 @@ impl<B: Brain> Worker<B> {
         }
     }
 
-    /// Whether a new member's tokens and all that the running ones may still say find room together.
+    /// Returns whether the tokens of a new member and everything the running ones may still generate fit together.
     fn fits(&self, prompt: &[u32], limit: usize) -> bool {
         let room = self.parts.brain.room();
         if room == usize::MAX || self.members.is_empty() {
@@ -173,7 +173,7 @@ impl<B: Brain> Worker<B> {
         taken + own(self.members.len(), prompt) + limit <= room
     }
 
-    /// Evaluates one batch, and lets every member whose tokens are all evaluated choose its next one.
+    /// Evaluates one batch; each member whose tokens are all evaluated then chooses its next token.
     fn step(&mut self) {
         for member in self.members.iter_mut().filter(|m| m.is_cancelled()) {
             member.fail(Error::Cancelled);
@@ -210,7 +210,7 @@ impl<B: Brain> Worker<B> {
         self.part();
     }
 
-    /// Lets members that are over go, and remembers what they evaluated.
+    /// Removes finished members and caches what they evaluated.
     fn part(&mut self) {
         let mut i = 0;
         while i < self.members.len() {
@@ -225,10 +225,10 @@ impl<B: Brain> Worker<B> {
         }
     }
 
-    /// Lets members take over what others have evaluated of the same beginning.
+    /// Lets members reuse what others have evaluated of a common prefix.
     ///
-    /// Gives the members that read on in this step: all but those for which an earlier one is about to evaluate more of
-    /// the common beginning.
+    /// Returns which members read in this step: all except those for which an earlier member is about to evaluate more
+    /// of the common prefix.
     fn share(&mut self) -> Vec<bool> {
         (0..self.members.len())
             .map(|i| {
@@ -245,7 +245,7 @@ impl<B: Brain> Worker<B> {
                     if done > most {
                         (most, from) = (done, Some(j));
                     }
-                    // An earlier member never waits for a later one, so somebody always reads.
+                    // An earlier member never waits for a later one, so at least one always reads.
                     wait |= j < i && other.is_reading() && same > done && same > own;
                 }
                 if let (Some(j), false) = (from, wait) {
@@ -258,7 +258,7 @@ impl<B: Brain> Worker<B> {
             .collect()
     }
 
-    /// The rows of the next step, and the members that want logits, in the same order.
+    /// Builds the rows of the next step and lists the members that need logits, in the same order.
     fn batch(&mut self, reading: &[bool]) -> (Vec<Row>, Vec<usize>) {
         let (mut rows, mut asked) = (Vec::new(), Vec::new());
         let mut left = self.rows;
@@ -268,7 +268,7 @@ impl<B: Brain> Worker<B> {
             let n = if !member.is_reading() {
                 pending
             } else if reading[i] {
-                // One reservation for the whole prompt, and a little for the answer, saves copies.
+                // Reserving the whole prompt and part of the answer at once saves copies.
                 member.sequence.expect(pending + 32);
                 pending.min(left)
             } else {
@@ -291,7 +291,7 @@ impl<B: Brain> Worker<B> {
         (rows, asked)
     }
 
-    /// Learns from a step how many rows fit into the time that one may take.
+    /// Adjusts the number of rows per step to the time that the last step took.
     fn pace(&mut self, rows: usize, took: Duration) {
         if rows >= ROWS.0 {
             let fits = rows as f64 * STEP.as_secs_f64() / took.as_secs_f64().max(1e-6);
@@ -300,7 +300,7 @@ impl<B: Brain> Worker<B> {
         }
     }
 
-    /// After a panic: fails every running job and forgets what may be half written.
+    /// Recovers from a panic: fails every running job and discards state that may be inconsistent.
     fn recover(&mut self, panic: &Box<dyn std::any::Any + Send>) {
         let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
         let what = text

@@ -1,4 +1,4 @@
-//! The types of tensors: how values are packed into blocks, and how long blocks are.
+//! Tensor types: how values are packed into blocks, and the sizes of blocks.
 
 /// How a tensor's values are packed: blocks of [`block_len`](GgmlType::block_len) values that take
 /// [`block_bytes`](GgmlType::block_bytes) bytes each.
@@ -40,7 +40,7 @@ pub enum GgmlType {
 }
 
 impl GgmlType {
-    /// The type of this number in a file; `None` for numbers never given or retired.
+    /// Returns the type with this id in a file; `None` for unassigned or retired ids.
     pub fn from_id(id: u32) -> Option<Self> {
         Some(match id {
             0 => Self::F32,
@@ -79,17 +79,17 @@ impl GgmlType {
         })
     }
 
-    /// How many values one block holds. A row's length is always a multiple of it.
+    /// Returns the number of values per block. A row's length is always a multiple of it.
     pub fn block_len(self) -> usize {
         self.block().0
     }
 
-    /// How many bytes one block takes.
+    /// Returns the number of bytes per block.
     pub fn block_bytes(self) -> usize {
         self.block().1
     }
 
-    /// How many bytes a row of `len` values takes; `None` if `len` is no multiple of the block or too large.
+    /// Returns the bytes of a row of `len` values; `None` if `len` is not a multiple of the block length or too large.
     pub fn row_bytes(self, len: usize) -> Option<usize> {
         let (values, bytes) = self.block();
         if len.is_multiple_of(values) {
@@ -99,7 +99,7 @@ impl GgmlType {
         }
     }
 
-    /// Values and bytes of a block, from the block structures of ggml (`ggml-common.h`).
+    /// Returns values and bytes per block, from ggml's block structures (`ggml-common.h`).
     fn block(self) -> (usize, usize) {
         match self {
             Self::F32 | Self::I32 => (1, 4),

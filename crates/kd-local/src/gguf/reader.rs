@@ -1,9 +1,9 @@
-//! A place in bytes. Every step forward is checked, and every refusal says what was expected and where.
+//! A cursor over bytes. Every advance is checked, and every error says what was expected and where.
 
 use super::bad;
 use crate::error::Error;
 
-/// Where the reading stands.
+/// A bounds-checked cursor.
 pub(super) struct Reader<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    /// A count of things that take at least `least` bytes each: refused if they cannot all be there.
+    /// Reads a count of items of at least `least` bytes each; refuses it if the remaining bytes cannot hold them.
     pub(super) fn count(&mut self, what: &str, least: usize) -> Result<usize, Error> {
         let at = self.at;
         let count = self.u64(what)?;
@@ -68,7 +68,7 @@ impl<'a> Reader<'a> {
         self.take(count, what)
     }
 
-    /// A name: must be UTF-8, since it is compared.
+    /// Reads a name: must be UTF-8, because names are compared.
     pub(super) fn text(&mut self, what: &str) -> Result<&'a str, Error> {
         let at = self.at;
         std::str::from_utf8(self.raw_text(what)?).map_err(|_| {
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A value: a stray byte in some description must not make a model unreadable.
+    /// Reads a value: an invalid byte in a description must not make a model unreadable.
     pub(super) fn lossy(&mut self, what: &str) -> Result<Box<str>, Error> {
         Ok(String::from_utf8_lossy(self.raw_text(what)?)
             .into_owned()

@@ -1,13 +1,13 @@
-//! Metadata values: every type that the format has, arrays as compact as in the file.
+//! Metadata values: every type of the format, with arrays stored as compactly as in the file.
 
 use super::bad;
 use super::reader::Reader;
 use crate::error::Error;
 
-/// Arrays of arrays deeper than this are refused; real files use one level.
+/// Deeper nested arrays are refused; real files use one level.
 const MAX_NESTING: u32 = 4;
 
-/// One metadata value. Numbers keep the width that the file gave them.
+/// One metadata value. Numbers keep their width from the file.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(
     missing_docs,
@@ -52,7 +52,7 @@ pub enum Array {
 }
 
 impl Value {
-    /// A whole number of any width, if not negative.
+    /// Returns an integer of any width, if not negative.
     pub fn as_u64(&self) -> Option<u64> {
         match *self {
             Self::U8(n) => Some(n.into()),
@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// A fraction of either width, rounded to `f32`.
+    /// Returns a float of either width, rounded to `f32`.
     pub fn as_f32(&self) -> Option<f32> {
         match *self {
             Self::F32(x) => Some(x),
@@ -77,7 +77,7 @@ impl Value {
         }
     }
 
-    /// A text.
+    /// Returns a string.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::String(s) => Some(s),
@@ -85,7 +85,7 @@ impl Value {
         }
     }
 
-    /// A truth value.
+    /// Returns a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         match *self {
             Self::Bool(b) => Some(b),
@@ -93,7 +93,7 @@ impl Value {
         }
     }
 
-    /// An array.
+    /// Returns an array.
     pub fn as_array(&self) -> Option<&Array> {
         match self {
             Self::Array(a) => Some(a),
@@ -103,7 +103,7 @@ impl Value {
 }
 
 impl Array {
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         match self {
             Self::U8(v) => v.len(),
@@ -122,12 +122,12 @@ impl Array {
         }
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The element at `index`, whatever its type; a text or inner array is copied.
+    /// Returns the element at `index`, whatever its type; strings and inner arrays are copied.
     pub fn get(&self, index: usize) -> Option<Value> {
         Some(match self {
             Self::U8(v) => Value::U8(*v.get(index)?),
@@ -146,7 +146,7 @@ impl Array {
         })
     }
 
-    /// The texts, if it is an array of texts.
+    /// Returns the strings, if this is an array of strings.
     pub fn as_strings(&self) -> Option<&[Box<str>]> {
         match self {
             Self::String(v) => Some(v),
@@ -154,7 +154,7 @@ impl Array {
         }
     }
 
-    /// The numbers, if it is an array of `i32`.
+    /// Returns the numbers, if this is an array of `i32`.
     pub fn as_i32s(&self) -> Option<&[i32]> {
         match self {
             Self::I32(v) => Some(v),
@@ -162,7 +162,7 @@ impl Array {
         }
     }
 
-    /// The numbers, if it is an array of `f32`.
+    /// Returns the numbers, if this is an array of `f32`.
     pub fn as_f32s(&self) -> Option<&[f32]> {
         match self {
             Self::F32(v) => Some(v),
@@ -171,7 +171,7 @@ impl Array {
     }
 }
 
-/// Reads a value of the type with this number.
+/// Reads a value of the type with this id.
 pub(super) fn read_value(r: &mut Reader<'_>, kind: u32, key: &str) -> Result<Value, Error> {
     let what = "a metadata value";
     Ok(match kind {

@@ -1,9 +1,9 @@
-//! NEON, which every 64-bit ARM processor has.
+//! NEON, available on every 64-bit ARM processor.
 
 use super::{Acts, BLOCK, LANES, Tile4, Tile8};
 use std::arch::aarch64::*;
 
-/// Four activations of one row, twice over.
+/// Loads four activations of one row, duplicated.
 #[inline(always)]
 unsafe fn four_twice(q: *const i8) -> int8x8_t {
     // SAFETY: the caller points at four values.
@@ -24,7 +24,7 @@ unsafe fn add4(sum: [int16x8_t; 4], w0: int8x16_t, w1: int8x16_t, a: int8x8_t) -
     }
 }
 
-/// Sums of eight rows from sums of pairs of columns.
+/// Sums eight rows from sums of column pairs.
 #[inline(always)]
 unsafe fn rows_of(pairs: [int32x4_t; 4]) -> [i32; LANES] {
     let mut out = [0; LANES];
@@ -57,8 +57,8 @@ pub(super) unsafe fn rows4(tiles: &[Tile4], acts: &Acts, out: &mut [f32]) {
         let mut acc = [0f32; LANES];
         for (b, tile) in tiles.iter().enumerate() {
             let at = row * nb + b;
-            // SAFETY: block `at` lies inside `acts.q`, whose length the caller checked; a tile has 128 bytes.
-            // A 16-bit lane holds at most 8 * 15 * 127 = 15,240.
+            // SAFETY: block `at` lies inside `acts.q`, whose length the caller checked; a tile has 128 bytes. A 16-bit
+            // lane holds at most 8 * 15 * 127 = 15,240.
             let sum = unsafe {
                 let q = acts.q.as_ptr().add(at * BLOCK);
                 let mut sum = [vdupq_n_s16(0); 4];

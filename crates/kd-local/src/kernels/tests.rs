@@ -1,4 +1,4 @@
-//! Every kind of code against the plain one, bit for bit, and the plain one against the book.
+//! Every code variant against the portable one, bit for bit, and the portable one against textbook arithmetic.
 
 use super::*;
 use crate::tiny::Random;
@@ -43,7 +43,7 @@ fn tiles8(random: &mut Random, n: usize) -> Vec<Tile8> {
         .collect()
 }
 
-/// Shapes: rows beyond and below the steps of 4 and 8, one block and several.
+/// Shapes: row counts around the steps of 4 and 8, one block and several.
 fn shapes() -> impl Iterator<Item = (usize, usize, usize)> {
     let rows: &[usize] = if cfg!(miri) {
         &[1, 3]
@@ -170,7 +170,7 @@ fn a_matrix_is_what_the_book_says() {
                 size += (weight * f64::from(x[b * BLOCK + i])).abs();
             }
         }
-        // Rounding the activations to 8 bits is all that may be between the two.
+        // The only difference allowed is the rounding of activations to 8 bits.
         assert!(
             (f64::from(*out) - exact).abs() < 0.004 * size,
             "{out} {exact}"
@@ -247,7 +247,7 @@ fn attention_is_the_same_bits_everywhere_and_wherever_it_is_cut() {
         let stride = padded + LANES;
         let run = |simd, cut: usize| {
             let mut s = vec![0.0; count * stride];
-            // A cut at a block is two stretches: the second one's scores follow the first one's.
+            // A cut at a block boundary gives two segments: the second one's scores follow the first one's.
             scores(simd, &keys, cut, &queries, dim, &mut s, stride);
             if cut < n {
                 scores(

@@ -4,7 +4,8 @@ use super::{Acts, BLOCK, LANES, Tile4, Tile8};
 use half::f16;
 use std::arch::x86_64::*;
 
-/// Runs `$tile::<T>` over all rows of activations, four or eight at a time, so that weights are unpacked once for them.
+/// Runs `$tile::<T>` over all rows of activations, four or eight at a time, so that weights are unpacked once per
+/// group.
 macro_rules! rows {
     ($name:ident, $tile:ident, $kind:ty, $features:literal, $most:literal) => {
         #[target_feature(enable = $features)]
@@ -48,14 +49,14 @@ rows!(
     8
 );
 
-/// Four activations of one row, in every lane.
+/// Broadcasts four activations of one row to every lane.
 #[inline(always)]
 unsafe fn four(q: *const i8) -> i32 {
     // SAFETY: the caller points at four values.
     unsafe { q.cast::<i32>().read_unaligned() }
 }
 
-/// `acc = sum * (d * a) + m * s`, in the order of the plain code.
+/// Computes `acc = sum * (d * a) + m * s`, in the order of the portable code.
 #[inline]
 #[target_feature(enable = "avx2,fma")]
 fn finish(acc: __m256, sum: __m256i, d: __m256, m: __m256, a: f32, s: f32) -> __m256 {
@@ -93,7 +94,7 @@ unsafe fn tile4<const T: usize>(tiles: &[Tile4], acts: &Acts, row: usize, out: &
     let ones = _mm256_set1_epi16(1);
     let mut acc = [_mm256_setzero_ps(); T];
     for (b, tile) in tiles.iter().enumerate() {
-        // At most 8 * 2 * 15 * 127 = 30,480 a lane: 16 bits hold the sum of a whole block.
+        // At most 8 * 2 * 15 * 127 = 30,480 per lane: 16 bits hold the sum of a whole block.
         let mut sum = [_mm256_setzero_si256(); T];
         for c in 0..4 {
             // SAFETY: `c * 32 + 32 <= 128`, and a tile is aligned to 32 bytes.
@@ -118,7 +119,7 @@ unsafe fn tile4<const T: usize>(tiles: &[Tile4], acts: &Acts, row: usize, out: &
         let (d, m) = unsafe { (halves(tile.d.as_ptr()), halves(tile.m.as_ptr())) };
         for t in 0..T {
             let at = (row + t) * nb + b;
-            // SAFETY: one scale a block, checked by the caller.
+            // SAFETY: one scale per block, checked by the caller.
             let (a, s) = unsafe { (*acts.d.get_unchecked(at), *acts.s.get_unchecked(at)) };
             acc[t] = finish(acc[t], _mm256_madd_epi16(sum[t], ones), d, m, a, s);
         }
@@ -182,7 +183,7 @@ unsafe fn tile8<const T: usize>(tiles: &[Tile8], acts: &Acts, row: usize, out: &
                         acts.q.as_ptr().add(((row + t) * nb + b) * BLOCK + c * 4),
                     ))
                 };
-                // At most 2 * 128 * 127 = 32,512 a lane.
+                // At most 2 * 128 * 127 = 32,512 per lane.
                 let products = _mm256_maddubs_epi16(size, _mm256_sign_epi8(a, raw));
                 sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(products, ones));
             }
@@ -232,7 +233,7 @@ unsafe fn tile8_vnni<const T: usize>(tiles: &[Tile8], acts: &Acts, row: usize, o
     store(acc, row, out);
 }
 
-/// The inner loop of [`super::scores`]: lanes are positions, so nothing has to be summed across them.
+/// The inner loop of [`super::scores`]: lanes are positions, so no horizontal sums are needed.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn scores<const Q: usize>(
     k: &[f16],
@@ -246,7 +247,7 @@ pub(super) unsafe fn scores<const Q: usize>(
         let mut even = [_mm256_setzero_ps(); Q];
         let mut odd = [_mm256_setzero_ps(); Q];
         // SAFETY: `k` holds whole blocks of 8 positions for `n`, `q` holds `Q * dim` numbers, and every row of `out`
-        // has room for whole blocks: `super::scores` asserted all three.
+        // has space for whole blocks: `super::scores` asserted all three.
         unsafe {
             let keys = k.as_ptr().add(block * dim * LANES);
             for j in (0..dim).step_by(2) {
@@ -268,7 +269,7 @@ pub(super) unsafe fn scores<const Q: usize>(
     }
 }
 
-/// The inner loop of [`super::mix`]: 16 or 8 dimensions stay in registers while the positions go by.
+/// The inner loop of [`super::mix`]: 16 or 8 dimensions stay in registers during the loop over positions.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn mix<const Q: usize>(
     v: &[f16],

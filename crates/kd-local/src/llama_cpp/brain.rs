@@ -1,4 +1,4 @@
-//! Evaluates tokens with llama.cpp: one context, many sequences, whose common beginnings lie in memory once.
+//! Evaluates tokens with llama.cpp: one context with many sequences, whose common prefixes are stored once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,26 +12,26 @@ use crate::engine::brain::{Brain, Evaluated, Fault};
 use crate::error::Error;
 use crate::model::Row;
 
-/// Beginnings that are kept for later jobs, at most.
+/// Maximum number of prefixes kept for later jobs.
 pub(super) const KEPT: usize = 8;
 
-/// A model in llama.cpp and what it has evaluated.
+/// A llama.cpp model and its evaluated sequences.
 pub(super) struct LlamaBrain<'a> {
     context: LlamaContext<'a>,
     batch: LlamaBatch<'a>,
     room: usize,
-    /// Whether a sequence may begin with part of another one.
+    /// Whether a sequence may start with part of another one.
     forks: bool,
-    /// Bytes of keys and values for one token, roughly.
+    /// Approximate bytes of keys and values per token.
     token_bytes: usize,
-    /// Numbers of sequences that nobody uses; their tokens are still there in `given_back`.
+    /// Unused sequence ids; until swept, their tokens are still stored (see `given_back`).
     free: Vec<i32>,
     given_back: GivenBack,
 }
 
 type GivenBack = Arc<Mutex<Vec<i32>>>;
 
-/// One of llama.cpp's sequences. Dropping it gives its number back.
+/// One of llama.cpp's sequences. Dropping it returns its id.
 pub(super) struct LlamaSequence {
     id: i32,
     len: usize,
@@ -39,7 +39,7 @@ pub(super) struct LlamaSequence {
 }
 
 impl<'a> LlamaBrain<'a> {
-    /// Takes over a fresh context that has room for `together` sequences, those kept, and two more.
+    /// Wraps a new context with space for `together` sequences, the kept ones, and two more.
     pub(super) fn new(context: LlamaContext<'a>, model: &LlamaModel, together: usize) -> Self {
         let room = context.n_ctx() as usize;
         let per_head = model.n_embd().max(0) as usize / (model.n_head() as usize).max(1);
@@ -54,7 +54,7 @@ impl<'a> LlamaBrain<'a> {
         }
     }
 
-    /// Forgets the tokens of sequences that were dropped.
+    /// Removes the tokens of dropped sequences.
     fn sweep(&mut self) {
         let ids = std::mem::take(
             &mut *self
@@ -63,7 +63,7 @@ impl<'a> LlamaBrain<'a> {
                 .unwrap_or_else(PoisonError::into_inner),
         );
         for id in ids {
-            // Removing a whole sequence cannot fail; only parts of recurrent ones can.
+            // Removing a whole sequence cannot fail; only partial removal from a recurrent one can.
             let _ = self.context.clear_kv_cache_seq(Some(id as u32), None, None);
             self.free.push(id);
         }

@@ -1,7 +1,7 @@
-//! Prompts by the chat templates that llama.cpp knows.
+//! Builds prompts with the chat templates that llama.cpp knows.
 //!
-//! The template is filled with marks instead of the messages, and the messages' texts are set between the pieces
-//! afterwards, encoded as plain text: what a person or a model wrote cannot become structure.
+//! The template is rendered with placeholders instead of the messages. The messages' texts are then inserted between
+//! the pieces, encoded as plain text: nothing that a user or a model wrote can become structure.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::engine::Layout;
 use crate::error::Error;
 use crate::tokenizer::Tokenizer;
 
-/// Stand around the number of a message; no template contains them.
+/// Delimit the number of a message in a placeholder; no template contains them.
 const MARKS: (char, char) = ('\u{f0000}', '\u{f0001}');
 
-/// The text of the model's chat template.
+/// Returns the text of the model's chat template.
 pub(super) fn template(model: &LlamaModel) -> Result<String, Error> {
     let text = model.chat_template(None).map_err(|_| Error::Unsupported {
         what: "a model without a chat template: it continues texts but does not answer questions"
@@ -26,7 +26,7 @@ pub(super) fn template(model: &LlamaModel) -> Result<String, Error> {
     })
 }
 
-/// Lays out as llama.cpp does; refuses at once a template that it does not know.
+/// Returns a layout that follows llama.cpp; fails at once for an unknown template.
 pub(super) fn foreign(
     model: &Arc<LlamaModel>,
     tokenizer: &Arc<Tokenizer>,
@@ -61,7 +61,7 @@ pub(super) fn foreign(
 
 #[derive(Debug, PartialEq)]
 enum Piece {
-    /// What the template says; its marks are special tokens.
+    /// Text of the template, in which special tokens are recognised.
     Marks(String),
     /// The text of this message.
     Message(usize),
@@ -89,7 +89,7 @@ fn pieces(model: &LlamaModel, roles: &[Role]) -> Result<Vec<Piece>, Error> {
     cut(&filled, roles.len()).ok_or_else(|| unknown("it leaves messages out".into()))
 }
 
-/// The pieces of a filled template; none unless each of the `count` messages stands in it once.
+/// Splits a rendered template into pieces; `None` unless each of the `count` messages occurs exactly once.
 fn cut(filled: &str, count: usize) -> Option<Vec<Piece>> {
     let (mut rest, mut out, mut seen) = (filled, Vec::new(), vec![false; count]);
     while let Some((before, after)) = rest.split_once(MARKS.0) {
@@ -129,7 +129,7 @@ mod tests {
                 Piece::Marks(" [/INST]".into()),
             ]
         );
-        // A message that is missing, twice there or unheard of must not be lost in silence.
+        // A missing, repeated or unknown message must not be dropped silently.
         assert_eq!(cut(&filled, 3), None);
         assert_eq!(cut(&format!("{a}0{b}{a}0{b}"), 1), None);
         assert_eq!(cut(&format!("{a}7{b}"), 1), None);

@@ -1,4 +1,4 @@
-//! What llama.cpp reads of vocabulary and template, against what our own code reads of the same file.
+//! Compares what llama.cpp reads of vocabulary and template with what the built-in code reads of the same file.
 
 use std::path::Path;
 
@@ -68,7 +68,7 @@ fn a_schema_holds_its_vocabulary_too() {
     assert!(constraint.watch(&["agree".into(), "disagree".into()]));
     let mut choices = 0;
     while !constraint.is_done() {
-        // Nothing is forced: how llama.cpp cuts a text depends on where the text begins.
+        // Nothing is forced: how llama.cpp splits a text depends on where the text begins.
         assert!(constraint.forced().unwrap().is_empty());
         choices += usize::from(constraint.choice().unwrap().is_some());
         let first = constraint.mask().unwrap().iter().next().unwrap();
@@ -96,7 +96,7 @@ fn its_layout_is_the_one_that_ours_makes_and_texts_stay_texts() {
         theirs(&conversation).unwrap(),
         ours_template.render(&conversation, &ours),
     );
-    // Cut in other places (`system`, line end, text by themselves), but the same marks and the same text.
+    // Split in other places (`system`, line end, text separately), but the same special tokens and the same text.
     let marks = |tokens: &[u32]| -> Vec<u32> {
         tokens
             .iter()
@@ -145,7 +145,7 @@ fn a_file_that_ours_refuses_is_carried_without_being_asked() {
     let _ticket = engine.submit(job, move |piece| drop(sender.send(piece)));
     let last = pieces.iter().last();
     assert!(matches!(last, Some(Piece::Done { .. })), "{last:?}");
-    // A file that ours can run stays with ours.
+    // A file that the built-in code supports is not given to llama.cpp.
     std::fs::write(&path, built.bytes()).unwrap();
     assert_ne!(load(&path, None).unwrap().info().simd, "llama.cpp");
 }

@@ -9,7 +9,7 @@ use llama_cpp_2::token_type::LlamaTokenAttr;
 use crate::error::Error;
 use crate::tokenizer::{Kind, Tokenizer, Words};
 
-/// Takes the vocabulary over; texts are still encoded by llama.cpp.
+/// Reads the vocabulary; texts are still encoded by llama.cpp.
 pub(super) fn read(model: &Arc<LlamaModel>) -> Result<Tokenizer, Error> {
     let vocab = model.vocab();
     let token = |id: LlamaToken| {

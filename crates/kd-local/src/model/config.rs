@@ -1,4 +1,4 @@
-//! The sizes and constants of a network, out of a file's metadata, and how positions turn heads.
+//! The dimensions and constants of a network, from a file's metadata, and its rotary position embedding.
 
 use super::{Place, vector};
 use crate::error::Error;
@@ -6,29 +6,29 @@ use crate::gguf::{Gguf, Value};
 use crate::kernels::{BLOCK, LANES};
 use crate::kv::Shape;
 
-/// The sizes and constants that the file gives.
+/// The dimensions and constants given in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) architecture: String,
-    /// Numbers that stand for one token.
+    /// Numbers per token.
     pub(crate) width: usize,
     pub(crate) heads: usize,
-    /// Layers, heads of keys and values, numbers a head.
+    /// Layers, key-value heads, numbers per head.
     pub(crate) shape: Shape,
     pub(crate) feed_forward: usize,
     pub(crate) eps: f32,
     pub(crate) vocab: usize,
-    /// Tokens that the model was trained to hold.
+    /// The model's training context in tokens.
     pub(crate) context: usize,
     pub(super) rope: Rope,
 }
 
-/// How positions turn queries and keys.
+/// Rotary position embedding of queries and keys.
 #[derive(Clone, Debug)]
 pub(super) struct Rope {
-    /// Pairs are the two halves of a head (NeoX) rather than neighbours.
+    /// Pairs the two halves of a head (NeoX) rather than neighbours.
     halves: bool,
-    /// Angle a position, one for each pair.
+    /// The angle per position, for each pair.
     pub(super) angles: Vec<f64>,
 }
 
@@ -139,7 +139,7 @@ impl Rope {
                 });
             }
         };
-        // Llama 3.1 and later carry one divisor for each pair.
+        // Llama 3.1 and later have one divisor per pair.
         let factors = match gguf.has_tensor("rope_freqs.weight") {
             true => Some(vector(gguf, "rope_freqs.weight", turned / 2)?),
             false => None,
@@ -154,7 +154,7 @@ impl Rope {
         })
     }
 
-    /// Cosine and sine for each row and pair.
+    /// Computes cosine and sine for each row and pair.
     pub(super) fn turns(&self, places: &[Place], out: &mut Vec<(f32, f32)>) {
         out.clear();
         for place in places {

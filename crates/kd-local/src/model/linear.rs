@@ -1,4 +1,4 @@
-//! Weight matrices: packed out of a file side by side, and multiplied piece by piece.
+//! Weight matrices: packed from a file in parallel, and multiplied in pieces.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -9,10 +9,10 @@ use crate::kernels::{Acts, LANES, Simd};
 use crate::pool::Pool;
 use crate::quant::Tiles;
 
-/// Rows of a matrix that are packed as one piece of work.
+/// Rows of a matrix packed as one unit of work.
 const PACK_ROWS: usize = 2048;
 
-/// A weight matrix as tiles, in parts that may be of different kinds.
+/// A weight matrix as tiles, in parts that may have different formats.
 pub(super) struct Linear {
     columns: usize,
     pub(super) groups: usize,
@@ -25,26 +25,26 @@ struct Part {
     tiles: Tiles,
 }
 
-/// Rows of a tensor.
+/// A range of rows of a tensor.
 type Piece<'a> = (Tensor<'a>, Range<usize>);
 
-/// Matrices to be packed.
+/// Matrices to pack.
 pub(super) struct Plan<'a> {
     gguf: &'a Gguf,
     pieces: Vec<(usize, Vec<Piece<'a>>)>,
 }
 
 impl Linear {
-    /// Bytes in memory.
+    /// Returns the size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.parts.iter().map(|p| p.tiles.bytes()).sum()
     }
 
-    /// All outputs for `acts`, as a panel: `y[(group * rows + row) * 8 + lane]`.
+    /// Computes all outputs for `acts`, as a panel: `y[(group * rows + row) * 8 + lane]`.
     pub(super) fn apply(&self, pool: &Pool, simd: Simd, acts: &Acts, y: &mut Vec<f32>) {
         debug_assert_eq!(acts.columns, self.columns);
         y.resize(self.groups * acts.rows * LANES, 0.0);
-        // Several pieces a thread, so that one that is held up does not hold up all; not so many that claiming costs.
+        // Several pieces per thread, so that a delayed thread does not delay all; few enough that claiming stays cheap.
         let groups = match pool.threads() {
             1 => self.groups,
             threads => self.groups.div_ceil(threads * 4).max(2),
@@ -66,7 +66,7 @@ impl Linear {
         });
     }
 
-    /// Row `row` as numbers.
+    /// Unpacks row `row`.
     pub(super) fn row(&self, row: usize, out: &mut [f32]) {
         let group = row / LANES;
         if let Some(part) = self
@@ -87,7 +87,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Plans one matrix out of tensors that stand one below the other, after checking their sizes.
+    /// Plans one matrix from vertically stacked tensors, after checking their sizes.
     pub(super) fn add(&mut self, tensors: &[(String, usize)], columns: usize) -> Result<(), Error> {
         let mut pieces = Vec::new();
         for (name, rows) in tensors {
@@ -108,7 +108,7 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Packs all of them, sharing the work; matrices in the order in which they were planned.
+    /// Packs all matrices in parallel; returns them in the order in which they were planned.
     pub(super) fn pack(self, pool: &Pool) -> Result<Vec<Linear>, Error> {
         let flat: Vec<_> = self.pieces.iter().flat_map(|(_, pieces)| pieces).collect();
         let done: Vec<Mutex<Option<Result<Tiles, Error>>>> =

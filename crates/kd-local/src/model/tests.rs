@@ -1,5 +1,5 @@
-//! The network against the book's arithmetic on tiny models, against stored references on the real one, and against
-//! itself however it is run.
+//! The network against textbook arithmetic on tiny models, against stored references on the real one, and against
+//! itself under every way to run it.
 
 use super::*;
 use crate::tiny::formats::Format;
@@ -14,7 +14,7 @@ fn tokens(n: usize, seed: u64) -> Vec<u32> {
     (0..n).map(|_| random.below(vocab()) as u32).collect()
 }
 
-/// Logits after every token, evaluated in stretches that end at `cuts`.
+/// Returns the logits after every token, evaluated in segments that end at `cuts`.
 fn logits(model: &Model, pool: &Pool, tokens: &[u32], cuts: &[usize]) -> Vec<Vec<f32>> {
     let mut sequence = Sequence::new(model.config.shape, Vec::new());
     let mut scratch = Scratch::default();
@@ -107,7 +107,8 @@ fn tiny_models_say_what_the_book_says() {
             / tokens.len() as f64;
         let spread = exact.iter().flatten().fold(0f64, |a, v| a.max(v.abs()));
         assert!(spread > 2.0, "the model says nothing: {spread}");
-        // A wrong turn, norm or head gives tenths and more; rounding activations to 8 bits gives thousandths.
+        // A wrong rotation, norm or head is off by tenths or more; rounding activations to 8 bits is off by
+        // thousandths.
         assert!(
             mean < 0.01,
             "{} {:?}: {mean}",
@@ -175,7 +176,7 @@ fn together_is_the_same_as_alone() {
             })
             .collect();
         model.forward(&pool, &mut [&mut first], &rows, &mut scratch);
-        // Every member takes over the prefix, two of them cut inside of it, and reads the rest with its own tail.
+        // Every member takes over the prefix, two of them a part of it, and reads the rest into its own tail.
         let mut members: Vec<Sequence> = (0..count)
             .map(|i| {
                 Sequence::new(

@@ -1,4 +1,4 @@
-//! Every format against the other description of it in `tests/tiny/formats.rs`.
+//! Every format against its second description in `tests/tiny/formats.rs`.
 
 use super::*;
 use crate::gguf::Gguf;
@@ -67,18 +67,18 @@ fn tiles_keep_what_they_can_hold() {
             tiles.row(r - 8, &mut out);
             let exact = &numbers[r * COLUMNS..(r + 1) * COLUMNS];
             near(&out, exact, |i| match format {
-                // A scale of their own in 16 bits: exact.
+                // One 16-bit scale per block: exact.
                 Format::Q4_0 | Format::Q4_1 | Format::Q5_0 | Format::Q5_1 | Format::Q8_0 => 1e-7,
-                // A scale and a minimum that are products: 11 bits of each remain.
+                // Scale and minimum are products: 11 bits of each remain.
                 Format::Q4K | Format::Q5K => 0.5 / 2048.0,
-                // Rounded to 8 bits: half a step of the block's largest number, and the scale's own rounding.
+                // Rounded to 8 bits: half a step of the block's largest number, plus the scale's rounding.
                 _ => {
                     let block = &exact[i / BLOCK * BLOCK..][..BLOCK];
                     block.iter().fold(0f64, |a, v| a.max(v.abs())) / 127.0 * 0.57
                 }
             });
         }
-        // The group that is not full ends in rows of zeros.
+        // The incomplete group is padded with rows of zeros.
         let mut out = vec![1.0; COLUMNS];
         tiles.row(ROWS - 8, &mut out);
         assert_eq!(out, vec![0.0; COLUMNS]);

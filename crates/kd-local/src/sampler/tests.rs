@@ -1,4 +1,4 @@
-//! The laws of choosing.
+//! Properties of the sampler.
 
 use super::*;
 
@@ -58,7 +58,7 @@ fn cold_takes_the_best_and_the_first_of_equals() {
         draw(&Sampling::greedy(), &[1.0, 5.0, 5.0, -3.0], 3),
         [1, 1, 1]
     );
-    // So cold that every other token's weight vanishes.
+    // So low that the weight of every other token vanishes.
     let cold = Sampling {
         temperature: 1e-6,
         ..free()
@@ -136,7 +136,7 @@ fn the_filters_keep_exactly_what_they_say() {
 
 #[test]
 fn a_flat_distribution_needs_the_whole_vocabulary() {
-    // No token is a thousandth of another here, so the quick way would do; with the tail below, it would not.
+    // No token is below a thousandth of another, so the fast path would do; with the tail below, it would not.
     let mut logits = vec![0.0f32; 3000];
     logits[17] = 8.0;
     let drawn = draw(
@@ -148,7 +148,7 @@ fn a_flat_distribution_needs_the_whole_vocabulary() {
         3000,
     );
     assert!(drawn.iter().any(|t| *t != 17));
-    // 2981 of 5980 for the best one, the rest alike: the filter must reach far beyond it.
+    // 2981 of 5980 for the best one, the rest equal: the filter must extend far beyond it.
     assert!(drawn.iter().any(|t| *t > 2000));
 }
 
@@ -193,14 +193,14 @@ fn penalties_turn_from_what_was_said() {
         ..Sampling::greedy()
     };
     assert_eq!(draw(&settings, &[3.0, 2.0, 1.0], 4), [0, 0, 1, 0]);
-    // Beyond the window a token is new again.
+    // Outside the window a token counts as unused.
     let settings = Sampling {
         repeat_penalty: 10.0,
         repeat_window: 1,
         ..Sampling::greedy()
     };
     assert_eq!(draw(&settings, &[3.0, 2.0, 1.0], 4), [0, 1, 0, 1]);
-    // A negative logit is pushed down, not up.
+    // A negative logit is lowered, not raised.
     let settings = Sampling {
         repeat_penalty: 2.0,
         ..Sampling::greedy()

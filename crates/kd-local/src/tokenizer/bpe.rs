@@ -1,19 +1,19 @@
-//! Byte pair encoding of one word: joins neighbours, the pair learnt earliest first, until no pair is left.
+//! Byte pair encoding of one word: merges neighbours, the pair learned earliest first, until no pair is left.
 //!
-//! In: token ids of single bytes. Out: the same list, merged in place. A word of n bytes takes
-//! O(n log n): neighbours in a linked list, candidate pairs in a heap.
+//! Input: token ids of single bytes. Output: the merged ids. A word of n bytes takes O(n log n): neighbours in a linked
+//! list, candidate pairs in a heap.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Which pairs join, in which order.
+/// The merge table.
 #[derive(Debug, Default)]
 pub(super) struct Merges {
-    /// (left, right) to (rank, joined); a lower rank was learnt earlier and goes first.
+    /// (left, right) to (rank, merged); a lower rank was learned earlier and goes first.
     pairs: HashMap<(u32, u32), (u32, u32)>,
 }
 
-/// Memory that is used again from word to word.
+/// Buffers reused between words.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     nodes: Vec<Node>,
@@ -27,7 +27,7 @@ struct Node {
     after: u32,
 }
 
-/// No neighbour, or no token here any more.
+/// No neighbour, or a node that has been merged away.
 const NONE: u32 = u32::MAX;
 
 impl Merges {
@@ -37,17 +37,17 @@ impl Merges {
         }
     }
 
-    /// Adds a pair; if it is known already, the earlier rank stays.
+    /// Adds a pair; if it is already known, the lower rank stays.
     pub(super) fn add(&mut self, left: u32, right: u32, rank: u32, joined: u32) {
         self.pairs.entry((left, right)).or_insert((rank, joined));
     }
 
-    /// Merges `word` and appends what is left of it to `out`.
+    /// Merges `word` and appends the result to `out`.
     pub(super) fn apply(&self, word: &[u32], scratch: &mut Scratch, out: &mut Vec<u32>) {
         let Scratch { nodes, heap } = scratch;
         nodes.clear();
         heap.clear();
-        // Positions fit: a text of four billion bytes never comes this far, and would be left unmerged.
+        // Positions fit: a text of four billion bytes never gets this far, and would stay unmerged.
         let Ok(len) = u32::try_from(word.len()) else {
             out.extend_from_slice(word);
             return;
@@ -62,7 +62,7 @@ impl Merges {
         }
         // Equal ranks are the same pair; the leftmost goes first.
         while let Some(Reverse((rank, left, right, joined))) = heap.pop() {
-            // The proposal may be stale: one of the two has been joined with another since.
+            // The candidate may be stale: one of the two may have been merged since.
             let (l, r) = (nodes[left as usize], nodes[right as usize]);
             if l.after != right || self.pairs.get(&(l.id, r.id)) != Some(&(rank, joined)) {
                 continue;
@@ -105,7 +105,7 @@ impl Merges {
 mod tests {
     use super::*;
 
-    /// The definition, word for word: look at all pairs, join the best, again.
+    /// The definition, literally: look at all pairs, merge the best, repeat.
     fn slowly(pairs: &HashMap<(u32, u32), (u32, u32)>, word: &[u32]) -> Vec<u32> {
         let mut word = word.to_vec();
         while let Some((_, at, joined)) = word

@@ -1,6 +1,6 @@
-//! A vocabulary that somebody else reads: its tokens are taken over, its encoding is called.
+//! A tokenizer with a foreign encoder: its tokens are copied, its encoder is called.
 //!
-//! What our own code promises holds here too: text never becomes a special token, and control tokens have no text.
+//! The guarantees of the built-in tokenizer hold: text never becomes a special token, and control tokens have no text.
 
 use std::collections::HashMap;
 
@@ -11,18 +11,18 @@ use crate::error::Error;
 
 type Call = Box<dyn Fn(&str) -> Vec<u32> + Send + Sync>;
 
-/// Somebody else's encoding of plain text.
+/// A foreign encoder of plain text.
 pub(crate) struct Encode(Call);
 
-/// What is taken over.
+/// The parts of a foreign vocabulary.
 pub(crate) struct Words {
-    /// Each token's bytes, control tokens as they are written, and what it is for.
+    /// Each token's bytes (for control tokens, their spelling) and kind.
     pub(crate) tokens: Vec<(Vec<u8>, Kind)>,
-    /// Stands before every prompt, if the model wants it.
+    /// Starts every prompt, if the model uses it.
     pub(crate) bos: Option<u32>,
     /// The tokens that end an answer.
     pub(crate) ends: Vec<u32>,
-    /// Cuts plain text into tokens, none of them special.
+    /// Encodes plain text as tokens, none of them special.
     pub(crate) encode: Call,
 }
 
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Encode {
 }
 
 impl Tokenizer {
-    /// The tokenizer of a vocabulary that our own code does not read.
+    /// Creates a tokenizer from a foreign vocabulary.
     ///
     /// # Errors
     /// [`Error::Tokenizer`] if no token ends an answer, or the texts are too long.

@@ -1,10 +1,10 @@
-//! Cuts text into the words that BPE works on, by the rules that a model was trained with.
+//! Splits text into the words that BPE works on, by the rules that a model was trained with.
 //!
-//! In: the rules' name (`tokenizer.ggml.pre`) and text. Out: pieces that, put together, are the text.
+//! Input: the rules' name (`tokenizer.ggml.pre`) and text. Output: pieces that concatenate to the text.
 //!
-//! The published rules end in `\s+(?!\S)|\s+`: of the spaces before a word all but the last are one
-//! piece. Looking ahead costs a backtracking matcher, slow and bounded; so the pattern here says
-//! `\s+` only, which runs in linear time, and [`Stage::last_space_apart`] gives the last space back.
+//! The published rules end in `\s+(?!\S)|\s+`: of the spaces before a word all but the last are one piece. Lookahead
+//! needs a backtracking matcher, which is slow and limited; so the pattern here is just `\s+`, which runs in linear
+//! time, and [`Stage::last_space_apart`] gives the last space back.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::error::Error;
 #[derive(Debug)]
 pub(super) struct Splitter {
     stages: Vec<Stage>,
-    /// Whether a piece that is a token as a whole is taken without merging (Llama 3).
+    /// Whether a piece that is itself a token is taken without merging (Llama 3).
     pub(super) whole_words: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Splitter {
 #[derive(Debug)]
 struct Stage {
     pattern: Regex,
-    /// A match of white space (without line ends, see [`Spaces`]) leaves its last character to what follows.
+    /// A match of white space (without line ends, see [`Spaces`]) leaves its last character to the next piece.
     last_space_apart: Option<Spaces>,
 }
 
@@ -42,12 +42,12 @@ const LLAMA3: &str = r"'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]|[^\
 const QWEN2: &str = r"'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD]|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+";
 
 impl Splitter {
-    /// The rules that a GGUF file calls `pre`, as llama.cpp applies them under that name.
+    /// Returns the rules that a GGUF file calls `pre`, as llama.cpp applies them under that name.
     pub(super) fn named(pre: &str) -> Result<Self, Error> {
         let gpt2 = (GPT2, Some(Spaces::Any));
         let (stages, whole_words): (&[(&str, Option<Spaces>)], bool) = match pre {
             "gpt-2" | "gpt2" => (&[gpt2], false),
-            // What llama.cpp does for a file that names no rules.
+            // llama.cpp's rules for a file that names none.
             "default" => (
                 &[
                     (r"[\p{P}\$\+<=>\^~\|]+", None),
@@ -86,7 +86,7 @@ impl Splitter {
         })
     }
 
-    /// Appends the pieces of `text`, in order and without gaps, to `out`.
+    /// Appends the pieces of `text` to `out`, in order and without gaps.
     pub(super) fn split(&self, text: &str, out: &mut Vec<Range<usize>>) {
         let start = out.len();
         if !text.is_empty() {
@@ -108,8 +108,8 @@ impl Stage {
         let word = &text[piece.clone()];
         let mut at = 0;
         while at < word.len() {
-            // An error is a match given up; these patterns run without backtracking, so there is none.
-            // The rest stays one piece then: other tokens, the same text.
+            // An error means that the matcher gave up; these patterns run without backtracking, so it cannot happen.
+            // The rest would stay one piece: other tokens, the same text.
             let Ok(Some(found)) = self.pattern.find_from_pos(word, at) else {
                 break;
             };
@@ -125,7 +125,7 @@ impl Stage {
         }
     }
 
-    /// Where a match really ends: before its last space, if a word follows it.
+    /// Returns where a match ends: before its last space, if a word follows it.
     fn end(&self, word: &str, start: usize, end: usize) -> usize {
         let Some(spaces) = self.last_space_apart else {
             return end;

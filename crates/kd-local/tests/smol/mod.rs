@@ -1,5 +1,5 @@
-//! The real vocabulary of SmolLM2 as a GGUF without tensors, put together from `data/`.
-//! What the files hold: `data/make_tokenizer_reference.py`.
+//! The real vocabulary of SmolLM2 as a GGUF without tensors, assembled from `data/`. For the contents of the files, see
+//! `data/make_tokenizer_reference.py`.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -13,7 +13,7 @@ pub(crate) fn reference() -> Value {
     serde_json::from_str(include_str!("../data/tokenizer-reference.json")).unwrap()
 }
 
-/// Tokens and merges as GGUF writes them.
+/// Returns tokens and merges in GGUF's notation.
 pub(crate) fn vocabulary() -> (Vec<String>, Vec<String>) {
     let reference = reference();
     let mut tokens: Vec<String> = reference["specials"]
@@ -39,7 +39,7 @@ pub(crate) fn vocabulary() -> (Vec<String>, Vec<String>) {
     (tokens, merges)
 }
 
-/// The model file's metadata about text, with the word-splitting rules `pre`.
+/// Returns the model file's text metadata, with the word-splitting rules `pre`.
 pub(crate) fn writer(pre: &str) -> Writer {
     let (tokens, merges) = vocabulary();
     let kinds: Vec<i32> = (0..tokens.len())

@@ -1,10 +1,10 @@
-//! The weight formats once more, written down block by block after ggml's description, and random rows of each.
+//! A second description of the weight formats, block by block after ggml's, with random rows of each.
 
 use half::f16;
 
 use super::Random;
 
-/// A format that the engine reads.
+/// A format that the engine supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     F32,
@@ -18,7 +18,7 @@ pub enum Format {
     Q4K,
     Q5K,
     Q6K,
-    /// F32 around one.
+    /// F32 values around one.
     Norm,
 }
 
@@ -37,7 +37,7 @@ pub const ALL: [Format; 11] = [
 ];
 
 impl Format {
-    /// Its number in a file.
+    /// Returns its id in a file.
     pub fn id(self) -> u32 {
         match self {
             Self::F32 | Self::Norm => 0,
@@ -54,7 +54,7 @@ impl Format {
         }
     }
 
-    /// Values and bytes of a block.
+    /// Returns values and bytes per block.
     pub fn block(self) -> (usize, usize) {
         match self {
             Self::F32 | Self::Norm => (1, 4),
@@ -70,7 +70,7 @@ impl Format {
         }
     }
 
-    /// A row whose numbers are mostly within `size`: random bits, and scales that fit.
+    /// Returns a row whose numbers are mostly within `size`: random bits with matching scales.
     pub fn random_row(self, columns: usize, size: f32, random: &mut Random) -> Vec<u8> {
         let (values, bytes) = self.block();
         let mut row = Vec::new();
@@ -104,7 +104,7 @@ impl Format {
         row
     }
 
-    /// The numbers of a row.
+    /// Returns the numbers of a row.
     pub fn numbers(self, row: &[u8], columns: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(columns);
         for block in row.chunks(self.block().1) {

@@ -1,4 +1,4 @@
-//! Tiny random models for the tests, and the book's own arithmetic for them: plain, slow, in 64-bit floats.
+//! Tiny random models for the tests, and textbook arithmetic for them: plain, slow, in 64-bit floats.
 
 #![allow(
     dead_code,
@@ -12,7 +12,7 @@ pub mod formats;
 use crate::writer::Writer;
 use formats::Format;
 
-/// What a tiny model is made of.
+/// The parameters of a tiny model.
 #[derive(Clone)]
 pub struct Tiny {
     pub architecture: &'static str,
@@ -24,16 +24,16 @@ pub struct Tiny {
     pub context: u32,
     pub tied: bool,
     pub bias: bool,
-    /// Llama 3's divisors of the angles.
+    /// Whether the model has Llama 3's divisors of the angles.
     pub factors: bool,
-    /// Formats of the matrices, taken in turn.
+    /// Formats of the matrices, used in rotation.
     pub formats: Vec<Format>,
     pub seed: u64,
-    /// Words of the vocabulary for which there are no weights: such a file contradicts itself.
+    /// Vocabulary entries without weights: such a file is inconsistent.
     pub words_without_weights: usize,
 }
 
-/// A matrix both as the file has it and as numbers.
+/// A matrix both as file bytes and as numbers.
 struct Matrix {
     name: String,
     columns: usize,
@@ -49,16 +49,16 @@ pub struct Built {
     matrices: Vec<Matrix>,
 }
 
-/// The 256 bytes, some whole words, and the special tokens.
+/// In addition to the 256 bytes and the special tokens: some whole words.
 pub const WORDS: [&str; 4] = ["th", "he", "the", "Ġt"];
 pub const SPECIALS: [&str; 3] = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"];
 
-/// A multiple of 8 would hide mistakes at the last group.
+/// Not a multiple of 8, which would hide mistakes in the last group.
 pub fn vocab() -> usize {
     256 + WORDS.len() + SPECIALS.len()
 }
 
-/// Splitmix64: the same numbers everywhere.
+/// Splitmix64: the same numbers on every platform.
 pub struct Random(pub u64);
 
 impl Random {
@@ -74,7 +74,7 @@ impl Random {
         (self.next() % n as u64) as usize
     }
 
-    /// Between -1 and 1.
+    /// Returns a number between -1 and 1.
     pub fn signed(&mut self) -> f32 {
         ((self.next() >> 40) as f32 / (1u64 << 23) as f32) - 1.0
     }
@@ -181,12 +181,12 @@ impl Tiny {
 }
 
 impl Built {
-    /// The GGUF file.
+    /// Returns the GGUF file.
     pub fn bytes(&self) -> Vec<u8> {
         self.writer().finish()
     }
 
-    /// The GGUF file before its end, to add or break something.
+    /// Returns the unfinished GGUF file, to add or break something.
     pub fn writer(&self) -> Writer {
         let t = &self.tiny;
         let key = |name: &str| format!("{}.{name}", t.architecture);
@@ -247,7 +247,7 @@ impl Built {
             .map(|m| m.numbers.as_slice())
     }
 
-    /// Logits after each token, by the book.
+    /// Computes the logits after each token, with textbook arithmetic.
     pub fn logits(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
         let t = &self.tiny;
         let (width, dim, group) = (t.width, t.width / t.heads, t.heads / t.kv_heads);
@@ -360,7 +360,7 @@ pub fn softmax(x: &[f64]) -> Vec<f64> {
     e.into_iter().map(|v| v / sum).collect()
 }
 
-/// How much a distribution by logits differs from the true one, in nats.
+/// Returns the divergence between the true distribution and the one from the logits, in nats.
 pub fn divergence(truth: &[f64], ours: &[f32]) -> f64 {
     let ours: Vec<f64> = ours.iter().map(|v| f64::from(*v)).collect();
     softmax(truth)
@@ -370,7 +370,7 @@ pub fn divergence(truth: &[f64], ours: &[f32]) -> f64 {
         .sum()
 }
 
-/// The letters that stand for the 256 bytes in a byte-level vocabulary.
+/// Returns the characters that stand for the 256 bytes in a byte-level vocabulary.
 fn byte_letters() -> impl Iterator<Item = String> {
     let plain =
         |b: u32| (33..=126).contains(&b) || (161..=172).contains(&b) || (174..=255).contains(&b);

@@ -1,4 +1,4 @@
-//! Writes small GGUF files for the tests: the format from the other side.
+//! Writes small GGUF files for the tests.
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
@@ -15,7 +15,7 @@ pub(crate) fn text(s: &str) -> Vec<u8> {
 }
 
 impl Writer {
-    /// Any value, already encoded.
+    /// Adds a value of any type, already encoded.
     pub(crate) fn raw(mut self, key: &str, kind: u32, value: &[u8]) -> Self {
         self.pairs.extend(text(key));
         self.pairs.extend(kind.to_le_bytes());
@@ -68,7 +68,7 @@ impl Writer {
         self.raw(key, 9, &value)
     }
 
-    /// `dims` as in the file: the row's length first. `kind` is the number of the tensor type.
+    /// Adds a tensor. `dims` as in the file: the row length first. `kind` is the id of the tensor type.
     pub(crate) fn tensor(mut self, name: &str, dims: &[u64], kind: u32, bytes: Vec<u8>) -> Self {
         self.tensors.push((name.into(), dims.into(), kind, bytes));
         self
