@@ -1,12 +1,12 @@
-//! A keeper as a program of its own, for programs whose `main` cannot be one: tests, and hosts that are not written in
-//! Rust. See [`kd_backends::transport::keeper`].
+//! A keeper as a separate program, for programs whose `main` cannot be one: tests, and hosts not written in Rust. See
+//! [`kd_backends::transport::keeper`].
 
 use std::io::Write;
 
 fn main() -> std::process::ExitCode {
     kd_backends::transport::keeper::enter();
     let words = b"kd-keeper: started by programs that run agents, not by hand\n";
-    // Where stderr is closed there is nobody to tell.
+    // There is nobody to tell if stderr is closed.
     let _ = std::io::stderr().write_all(words);
     std::process::ExitCode::from(2)
 }

@@ -1,4 +1,4 @@
-//! Deadlines: a stream goes in, the same stream comes out, ended by a `Timeout` when nothing is heard for too long.
+//! Deadlines: ends a stream with a `Timeout` when it is silent or runs for too long.
 
 use crate::Backend;
 use futures::stream::{BoxStream, Stream, StreamExt};
@@ -11,27 +11,27 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 type Deltas = BoxStream<'static, Result<Delta, Failure>>;
 
-/// Bounds the wait for the first sign of life and between two signs (`deadlines.first`, `deadlines.idle`).
+/// Limits the wait for the first sign of life and between two signs (`deadlines.first`, `deadlines.idle`).
 ///
-/// An empty piece of text is a sign of life without words (a keep-alive of the provider); it goes no further.
+/// An empty piece of text is a sign of life without text (a keep-alive of the provider); it is not passed on.
 pub struct Silence {
     inner: Arc<dyn Backend>,
 }
 
-/// Bounds a whole turn, retries included (`deadlines.total`).
+/// Limits a whole turn, retries included (`deadlines.total`).
 pub struct Total {
     inner: Arc<dyn Backend>,
 }
 
 impl Silence {
-    /// Guards this backend.
+    /// Wraps this backend.
     pub fn new(inner: Arc<dyn Backend>) -> Self {
         Self { inner }
     }
 }
 
 impl Total {
-    /// Guards this backend.
+    /// Wraps this backend.
     pub fn new(inner: Arc<dyn Backend>) -> Self {
         Self { inner }
     }
@@ -71,17 +71,17 @@ impl Backend for Total {
 
 /// The stream of [`Silence`].
 struct Watched {
-    /// Gone once the stream has ended, so that the connection closes at once.
+    /// Dropped once the stream has ended, so that the connection closes at once.
     inner: Option<Deltas>,
     clock: Option<Clock>,
     heard: bool,
     first: Duration,
     idle: Duration,
-    /// Why the last attempt failed, until words come.
+    /// Why the last attempt failed, until text arrives.
     trouble: Option<Failure>,
 }
 
-/// The timer is only moved when it rings: a token costs one look at the clock, not a timer.
+/// The timer is moved only when it fires: a token costs reading the clock, not resetting a timer.
 struct Clock {
     last: Instant,
     timer: Pin<Box<Sleep>>,
@@ -124,7 +124,7 @@ impl Stream for Watched {
                     if let Some(clock) = this.clock.as_mut() {
                         clock.last = Instant::now();
                         if first {
-                            // It was set for the first sign, which may be later than the next is due.
+                            // It was set for the first sign, which may be later than the next one is due.
                             clock.timer.as_mut().reset(clock.last);
                         }
                     }
@@ -147,7 +147,7 @@ impl Stream for Watched {
                 if clock.timer.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;
                 }
-                // A limit beyond the clock is none.
+                // A limit beyond the clock's range is no limit.
                 let Some(due) = clock.last.checked_add(limit) else {
                     return Poll::Pending;
                 };
@@ -176,7 +176,7 @@ impl Stream for Watched {
     }
 }
 
-/// Remembers why an attempt failed, and forgets it when words come.
+/// Remembers why an attempt failed, and forgets it when text arrives.
 fn note(trouble: &mut Option<Failure>, delta: &Delta) {
     match delta {
         Delta::Retrying { failure, .. } => *trouble = Some(failure.clone()),
@@ -185,7 +185,7 @@ fn note(trouble: &mut Option<Failure>, delta: &Delta) {
     }
 }
 
-/// A time-out whose cause is what the last attempt met, where there was one.
+/// Builds the timeout failure; if an attempt failed before, that failure is its cause.
 fn explained(timeout: Failure, trouble: Option<Failure>) -> Failure {
     match trouble {
         Some(why) => Failure {
@@ -215,10 +215,10 @@ impl Stream for Bounded {
             return Poll::Ready(None);
         };
         let total = this.total;
-        // Unlike an addition, `sleep` takes a time beyond the clock for one that never comes.
+        // Unlike an addition, `sleep` accepts a time beyond the clock's range and then never fires.
         let timer = this.timer.get_or_insert_with(|| Box::pin(sleep(total)));
         match inner.poll_next_unpin(cx) {
-            // The clock is looked at for every item: a backend that always has one ready must not outrun the limit.
+            // Checked for every item: a backend that always has one ready must not outrun the limit.
             Poll::Ready(Some(Ok(delta)))
                 if matches!(delta, Delta::Finished { .. }) || Instant::now() < timer.deadline() =>
             {

@@ -1,14 +1,15 @@
-//! Guards around any backend: what every call needs whoever answers it.
+//! Guards that wrap any backend.
 //!
 //! The order, from the outside in:
 //!
-//! - HTTP services: [`Total`], [`Retry`], [`Rate`], [`Silence`], the service. Each request is reserved where it is sent.
+//! - HTTP services: [`Total`], [`Retry`], [`Rate`], [`Silence`], the service. Each request is reserved where it is
+//!   sent.
 //! - Agent programs: [`Total`], [`Silence`], [`Untouched`], [`Paid`], the program.
 //! - The built-in model and scripts: [`Total`], [`Silence`], [`Paid`], the model.
 //!
-//! [`Total`] bounds the whole turn, retries and waiting included. [`Silence`] bounds the wait for a sign of life of one
-//! attempt; it is inside [`Rate`], so that waiting in our own queue is not taken for the provider's silence. What an
-//! answer says is read in `kd_core::reading`: no guard judges its form.
+//! [`Total`] limits the whole turn, retries and waiting included. [`Silence`] limits how long one attempt may stay
+//! silent; it is inside [`Rate`], so that waiting in our own queue does not count as the provider's silence. The
+//! content of an answer is parsed in `kd_core::reading`: no guard judges its form.
 
 mod deadline;
 mod paid;

@@ -1,5 +1,5 @@
-//! A question that is paid for: reserved in an account before it is asked, and booked when it ends. For whatever answers
-//! without HTTP requests of ours: scripts, the built-in model, agent programs.
+//! Reserves the cost of a request in an account before it is sent, and charges it at the end. For backends that send no
+//! HTTP requests of their own: scripts, the built-in model, agent programs.
 
 use crate::Backend;
 use crate::spending::{Permit, Spending, Worst};
@@ -8,16 +8,16 @@ use kd_core::spending::Price;
 use kd_core::{Delta, Failure, Prompt, Request};
 use std::sync::Arc;
 
-/// Reserves and books each question.
+/// Reserves and charges each request.
 pub struct Paid {
     inner: Arc<dyn Backend>,
     spending: Spending,
-    /// The name of an agent program: what it uses is its own choice, within the budget that it was given.
+    /// Name and budget of an agent program: its usage is its own choice, within the budget.
     program: Option<(String, Option<u64>)>,
 }
 
 impl Paid {
-    /// Pays for something that costs no money.
+    /// Wraps a backend that costs no money.
     pub fn new(inner: Arc<dyn Backend>, spending: &Spending) -> Self {
         Self {
             inner,
@@ -26,7 +26,7 @@ impl Paid {
         }
     }
 
-    /// Pays for an agent program, which may keep a budget itself, in pico-dollars.
+    /// Wraps an agent program, which may enforce a budget itself, in pico-dollars.
     pub fn program(
         inner: Arc<dyn Backend>,
         spending: &Spending,
@@ -55,7 +55,7 @@ impl Paid {
     }
 }
 
-/// The bytes of a prompt, and of the marks between its parts.
+/// Returns the bytes of a prompt, including separators between its parts.
 fn bytes(prompt: &Prompt) -> u64 {
     let parts = [
         prompt.rules.as_str(),
@@ -106,7 +106,7 @@ mod tests {
     use kd_core::spending::Spent;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Counts the questions that reach it.
+    /// Counts the requests that reach it.
     #[derive(Default)]
     struct Counts(AtomicUsize);
 

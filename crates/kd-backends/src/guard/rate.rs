@@ -1,4 +1,4 @@
-//! A place in the queue: at most so many requests a minute reach one provider, whoever asks it.
+//! Rate limit: a maximum number of requests per minute to one provider, across all callers.
 
 use crate::Backend;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -8,15 +8,14 @@ use kd_core::{Delta, Failure, Request};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// A provider's limit, shared by all who ask it (a leaky bucket: a full minute's worth may go at once, then they are
-/// spread evenly).
+/// A provider's limit, shared by all its callers (a leaky bucket: up to a minute's worth at once, then spread evenly).
 pub struct Limit {
     bucket: DefaultDirectRateLimiter,
     clock: DefaultClock,
 }
 
 impl Limit {
-    /// A limit of so many requests a minute.
+    /// Creates a limit of requests per minute.
     pub fn per_minute(requests: NonZeroU32) -> Self {
         Self {
             bucket: DefaultDirectRateLimiter::direct(Quota::per_minute(requests)),
@@ -24,7 +23,7 @@ impl Limit {
         }
     }
 
-    /// Waits for a free place and takes it.
+    /// Waits for a free slot and takes it.
     pub async fn turn(&self) {
         while let Err(early) = self.bucket.check() {
             tokio::time::sleep(early.wait_time_from(self.clock.now())).await;
@@ -32,14 +31,14 @@ impl Limit {
     }
 }
 
-/// Lets a request through when its provider has a place for it.
+/// Passes a request on when its provider has a free slot.
 pub struct Rate {
     inner: Arc<dyn Backend>,
     limit: Arc<Limit>,
 }
 
 impl Rate {
-    /// Guards this backend.
+    /// Wraps this backend.
     pub fn new(inner: Arc<dyn Backend>, limit: Arc<Limit>) -> Self {
         Self { inner, limit }
     }

@@ -1,4 +1,4 @@
-//! Asking again: an attempt that failed in a way that may pass is made anew after a pause that grows.
+//! Retries transient failures after growing pauses.
 
 use crate::Backend;
 use futures::stream::{self, BoxStream, StreamExt};
@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often and after which pauses a call is made again.
+/// How often and after which pauses a call is retried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backoff {
-    /// The most attempts, the first included; at least 1.
+    /// Maximum number of attempts, including the first; at least 1.
     pub attempts: u32,
-    /// The pause after the first failure; it doubles with each further one.
+    /// Pause after the first failure; it doubles with each further one.
     pub base: Duration,
-    /// The longest pause of our own choice.
+    /// Maximum pause, unless the service asks for a longer one.
     pub max: Duration,
 }
 
@@ -31,9 +31,9 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The pause after attempt number `attempt` (from 1). `chance` is 0 to 1 and spreads the pause over half to one
-    /// and a half of itself, so that members that failed together do not come back together. What the service asked
-    /// for is the least.
+    /// Returns the pause after attempt number `attempt` (from 1). `chance` is 0 to 1 and scales the pause by a factor
+    /// from 0.5 to 1.5, so that members that failed together do not retry together. The pause is at least what the
+    /// service asked for.
     pub fn pause(&self, attempt: u32, chance: f64, asked: Option<Duration>) -> Duration {
         let doubled = self
             .base
@@ -41,34 +41,34 @@ impl Backoff {
             .min(self.max);
         let ours = doubled.mul_f64(0.5 + chance.clamp(0.0, 1.0));
         match asked {
-            // A little later than asked: clocks differ, and several members wait for the same moment.
+            // A little later than asked: clocks differ, and several members wait for the same time.
             Some(asked) => asked.max(Duration::ZERO) + ours.mul_f64(0.1),
             None => ours,
         }
     }
 }
 
-/// Makes failed calls again. Before each new attempt a [`Delta::Retrying`] says that all that came is void.
+/// Retries failed calls. Before each new attempt a [`Delta::Retrying`] voids all earlier output.
 pub struct Retry {
     inner: Arc<dyn Backend>,
     backoff: Backoff,
 }
 
 impl Retry {
-    /// Guards this backend.
+    /// Wraps this backend.
     pub fn new(inner: Arc<dyn Backend>, backoff: Backoff) -> Self {
         Self { inner, backoff }
     }
 }
 
-/// Where the stream stands.
+/// State of the stream.
 struct Attempts {
     inner: Arc<dyn Backend>,
     request: Request,
     backoff: Backoff,
     attempt: u32,
     begun: Option<Instant>,
-    /// Why the attempt before failed.
+    /// Why the previous attempt failed.
     before: Option<Failure>,
     now: Now,
 }
@@ -143,7 +143,7 @@ impl Attempts {
         }
     }
 
-    /// The failure that would have been retried, where a limit does not allow it.
+    /// Returns the failure that would have been retried, where a limit does not allow it.
     fn not_again(&mut self, limit: Failure) -> Failure {
         match self.before.take() {
             None => limit,
@@ -155,7 +155,7 @@ impl Attempts {
         }
     }
 
-    /// The last failure, saying how often it was tried.
+    /// Adds the number of attempts to the last failure.
     fn tell(&self, mut failure: Failure) -> Failure {
         if self.attempt > 1 {
             failure.message = format!("{} ({} attempts)", failure.message, self.attempt);
@@ -164,7 +164,7 @@ impl Attempts {
     }
 }
 
-/// A number from 0 to 1 from the standard library's own randomness: jitter needs no better.
+/// Returns a random number from 0 to 1, from the standard library's hasher: good enough for jitter.
 fn chance() -> f64 {
     let bits = RandomState::new().build_hasher().finish() >> 11;
     bits as f64 / (1_u64 << 53) as f64

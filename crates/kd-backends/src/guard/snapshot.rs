@@ -1,8 +1,8 @@
-//! The files below a folder, as the file system describes them: enough to tell whether one was changed.
+//! The metadata of files below a folder: enough to tell whether one was changed.
 //!
-//! Nothing is opened but `.gitignore`, and that only if it is a small regular file; no program is run, no link followed,
-//! no other file system entered. Left out are `.kd` (ours), folders that git ignores or that are marked as a cache, and of
-//! `.git` everything but the files that name programs.
+//! Opens nothing but `.gitignore`, and only if it is a small regular file; runs no program, follows no link, enters no
+//! other file system. Skips `.kd` (ours), folders that git ignores or that are marked as a cache, and everything in
+//! `.git` except the files that name programs.
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -16,28 +16,28 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Files that are kept at most; a larger folder is not watched.
+/// Maximum number of files; a larger folder is not watched.
 const FILES_MAX: usize = 50_000;
-/// How long a snapshot may take.
+/// Time limit for a snapshot.
 const LOOK: Duration = Duration::from_secs(2);
-/// Entries between two looks at the clock.
+/// Entries between two checks of the clock.
 const STRIDE: usize = 128;
 /// A longer `.gitignore` is not read.
 const IGNORE_MAX: u64 = 256 * 1024;
-/// How far behind the clock the times of files may be: systems note them by ticks.
+/// How far file times may lag behind the clock: systems record them in ticks.
 const TICK: Duration = Duration::from_millis(10);
-/// What is watched inside `.git`: files in which programs are named, and the folder of those that git starts.
+/// What is watched inside `.git`: files that name programs, and the folder of hooks.
 const GIT: [&str; 4] = ["config", "config.worktree", "info/attributes", "hooks"];
 
 /// Files by their path below the folder.
 pub(super) type Files = BTreeMap<PathBuf, Seen>;
 
-/// What tells one state of a file from another.
+/// What distinguishes one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     size: u64,
     inode: u64,
-    /// When it was written, and when it was changed in any way; the second cannot be set by a program.
+    /// Modification and change time; programs cannot set the latter.
     written: Option<SystemTime>,
     changed: Option<SystemTime>,
 }
@@ -45,18 +45,18 @@ pub(super) struct Seen {
 /// Why there is no snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unwatched {
-    /// There are too many files, or they are too slow to look at.
+    /// There are too many files, or reading them is too slow.
     TooLarge,
-    /// Nobody wants it any more.
+    /// It is no longer needed.
     Stopped,
 }
 
-/// Looks at everything below a folder.
+/// Takes a snapshot of everything below a folder.
 pub(super) fn snapshot(top: &Path, stop: &AtomicBool) -> Result<Files, Unwatched> {
     Walk::new(top, stop, FILES_MAX, LOOK).run()
 }
 
-/// The files that differ, and those that were changed since a time.
+/// Returns the files that differ, and those changed since a time.
 pub(super) fn changed(before: &Files, after: &Files, since: SystemTime) -> Vec<PathBuf> {
     let fresh = |time: Option<SystemTime>| time.is_some_and(|at| at + TICK >= since);
     let differs = |(path, now): &(&PathBuf, &Seen)| {
@@ -75,7 +75,7 @@ struct Walk<'a> {
     entries: usize,
     device: Option<u64>,
     files: Files,
-    /// Folders that are still to be read, below the top, with the rules that hold there.
+    /// Folders still to be read, relative to the top, with the rules that apply there.
     folders: Vec<(PathBuf, Rules)>,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Walk<'a> {
 
     fn run(mut self) -> Result<Files, Unwatched> {
         while let Some((folder, rules)) = self.folders.pop() {
-            // One that cannot be read now cannot be compared either.
+            // A folder that cannot be read now cannot be compared either.
             let Ok(entries) = std::fs::read_dir(self.top.join(&folder)) else {
                 continue;
             };
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What matters of a git folder.
+    /// Adds the relevant files of a git folder.
     fn git(&mut self, path: &Path) {
         let Ok(meta) = std::fs::symlink_metadata(self.top.join(path)) else {
             return;
@@ -166,14 +166,14 @@ impl<'a> Walk<'a> {
 }
 
 impl Rules {
-    /// The same, and those of a folder.
+    /// Adds the rules of a folder.
     fn with(self, folder: &Path) -> Self {
         let Some(text) = small_text(&folder.join(".gitignore")) else {
             return self;
         };
         let mut rules = GitignoreBuilder::new(folder);
         for line in text.lines() {
-            // A line that is no pattern is none for git either.
+            // Git ignores invalid patterns too.
             let _ = rules.add_line(None, line);
         }
         match rules.build() {
@@ -182,7 +182,7 @@ impl Rules {
         }
     }
 
-    /// Whether a folder is ignored: the nearest rule that speaks of it decides.
+    /// Returns whether a folder is ignored: the nearest matching rule decides.
     fn ignore(&self, folder: &Path) -> bool {
         let mut rules = self;
         while let Some(inner) = &rules.0 {
@@ -219,7 +219,7 @@ fn device(meta: &Metadata) -> u64 {
     meta.dev()
 }
 
-/// A regular file of bounded size, as text. Anything else could hang us, or never end.
+/// Reads a regular file of bounded size as text. Anything else could block, or never end.
 fn small_text(path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
@@ -246,7 +246,7 @@ mod tests {
         paths.iter().map(|path| path.to_str().unwrap()).collect()
     }
 
-    /// Far ahead, so that only differences count.
+    /// Returns a time far in the future, so that only differences count.
     fn later() -> SystemTime {
         SystemTime::now() + Duration::from_secs(3600)
     }

@@ -1,9 +1,9 @@
-//! Detects files changed during a read-only turn. Input: a stream. Output: the same stream, with a notice before its end
-//! when files changed meanwhile, or when the folder could not be watched.
+//! Detects files changed during a read-only turn. Output: the same stream, with a notice before its end if files
+//! changed meanwhile, or if the folder could not be watched.
 //!
-//! Two snapshots of the folder are compared, whether git knows it or not; no program is run. The first is taken beside the
-//! agent, which mostly takes longer to begin, and what was written after the turn began counts even if that snapshot has
-//! it already.
+//! Compares two snapshots of the folder, whether git tracks it or not; runs no program. The first is taken concurrently
+//! with the agent, which usually takes longer to start, and files written after the turn began count even if that
+//! snapshot already has them.
 
 use super::snapshot::{Files, Unwatched, changed, snapshot};
 use crate::Backend;
@@ -18,10 +18,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio::task::JoinHandle;
 
-/// Files that are named; the rest is counted.
+/// How many files are named; the rest are counted.
 const NAMED_MAX: usize = 3;
 
-/// Watches over read-only turns of agents that work in a folder.
+/// Watches read-only turns of agents that work in a folder.
 pub struct Untouched {
     inner: Arc<dyn Backend>,
     env: Env,
@@ -29,19 +29,19 @@ pub struct Untouched {
 }
 
 impl Untouched {
-    /// Guards this backend, whose agent works in this folder; else in ours.
+    /// Wraps this backend, whose agent works in this folder, or in the current one.
     pub fn new(inner: Arc<dyn Backend>, env: Env, folder: Option<PathBuf>) -> Self {
         Self { inner, env, folder }
     }
 
-    /// The folder to watch: the repository that the agent works in, else its folder.
+    /// Returns the folder to watch: the repository that the agent works in, else its folder.
     fn top(&self) -> Option<PathBuf> {
         let folder = self.folder.clone();
         let folder = folder.or_else(|| std::env::current_dir().ok())?;
         let top = checkout::top_of_git(&folder)
             .unwrap_or(&folder)
             .to_path_buf();
-        // Everything changes there all the time.
+        // Files in the home directory change all the time.
         (self.env.home().as_ref() != Some(&top)).then_some(top)
     }
 }
@@ -84,13 +84,13 @@ impl Backend for Untouched {
     }
 }
 
-/// A turn that is watched.
+/// A watched turn.
 struct Watch {
     deltas: BoxStream<'static, Result<Delta, Failure>>,
     folder: PathBuf,
     began: SystemTime,
     before: Option<JoinHandle<Result<Files, Unwatched>>>,
-    /// The end of the turn, held back until the notice before it is out.
+    /// The end of the turn, held back until the notice has been sent.
     end: Option<Result<Delta, Failure>>,
     dropped: Arc<AtomicBool>,
 }
@@ -101,13 +101,13 @@ impl Watch {
         tokio::task::spawn_blocking(move || snapshot(&folder, &dropped))
     }
 
-    /// What to tell at the end of the turn.
+    /// Returns the notice for the end of the turn, if any.
     async fn compare(&mut self) -> Option<Delta> {
         let unwatched = match self.before.take()?.await.ok()? {
             Ok(before) => match self.look().await.ok()? {
                 Ok(after) => {
                     let mut changed = changed(&before, &after, self.began);
-                    // A new repository brings many files of its own.
+                    // A new repository contains many files of its own.
                     changed.sort_by_key(|path| path.iter().any(|part| part == ".git"));
                     return (!changed.is_empty()).then(|| told(&changed, &self.folder));
                 }
@@ -128,12 +128,12 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // The end of the process waits for threads that still look.
+        // The process cannot exit before threads that still scan.
         self.dropped.store(true, Ordering::Relaxed);
     }
 }
 
-/// Whether this is the first time that this process says this of a folder: once is enough.
+/// Returns whether this folder is reported for the first time in this process: once is enough.
 fn first(folder: &Path) -> bool {
     static SAID: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! An MCP server at an address: streamable HTTP. Redirects are not followed, and beyond this machine only TLS is spoken.
+//! An MCP server at an address: streamable HTTP. Redirects are not followed; remote servers need TLS.
 
 use super::{
     ANSWER_BYTES_MAX, CALL_LIMIT, PROTOCOL, Peer, answers, cleaned, greeted, greeting, request,
@@ -18,7 +18,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 
-/// A server at an address. Its session is opened by the first request.
+/// A server at an address. The first request opens its session.
 pub(crate) struct Http {
     pub(crate) peer: Peer,
     pub(crate) url: String,
@@ -31,7 +31,7 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// A server that is called with this key. Nothing is sent yet.
+    /// Creates a client that uses this key. Sends nothing yet.
     pub(crate) fn new(peer: Peer, url: &str, key: Option<Key>) -> Result<Self, Failure> {
         let near = is_loopback(url);
         let safe = url.starts_with("https://") || (near && url.starts_with("http://"));
@@ -48,7 +48,7 @@ impl Http {
         let mut builder = Client::builder()
             .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_LIMIT)
-            // A redirect would carry the token to another place.
+            // A redirect would send the token elsewhere.
             .redirect(reqwest::redirect::Policy::none());
         if near {
             builder = builder.no_proxy();
@@ -85,7 +85,7 @@ impl Http {
         }
         let mut result = self.ask(method, params).await?;
         if result.is_none() && known {
-            // The session is over: once, a new one.
+            // The session has expired: open a new one, once.
             self.greet().await?;
             result = self.ask(method, params).await?;
         }
@@ -108,7 +108,7 @@ impl Http {
         Ok(())
     }
 
-    /// One request and its result; `None` means that the session is over.
+    /// Sends one request and returns its result; `None` means that the session has expired.
     async fn ask(&mut self, method: &str, params: &Value) -> Result<Option<Value>, Failure> {
         self.calls += 1;
         let id = self.calls;
@@ -117,7 +117,7 @@ impl Http {
             return Ok(None);
         }
         if let Some(session) = response.headers().get(SESSION) {
-            // Sent back as a header, which takes nothing but printable characters.
+            // It is sent back as a header, which allows only printable characters.
             self.session = session
                 .to_str()
                 .ok()
@@ -145,7 +145,7 @@ impl Http {
         }
         let sent = request.body(message.to_string()).send().await;
         let response = sent.map_err(|error| {
-            // The error of the library may hold the address twice; its cause is what helps.
+            // The library's error may contain the address twice; its cause is more useful.
             let why = std::error::Error::source(&error)
                 .map_or_else(|| error.to_string(), ToString::to_string);
             let what = format!("cannot be reached: {}", clean_text(&why));
@@ -173,7 +173,7 @@ impl Http {
         })
     }
 
-    /// The message with this number, from a JSON body or a stream of events.
+    /// Returns the message with this id, from a JSON body or an event stream.
     async fn read(&self, mut response: Response, id: u64) -> Result<Value, Failure> {
         let of_type = response
             .headers()
@@ -191,7 +191,7 @@ impl Http {
             if body.len() + chunk.len() > ANSWER_BYTES_MAX {
                 return Err(self.peer.too_long());
             }
-            // What came before has no end of a line.
+            // The bytes before contain no line ending.
             let mut look = body.len();
             body.extend_from_slice(&chunk);
             while streams && let Some(end) = memchr::memchr(b'\n', &body[look..]) {
@@ -213,7 +213,7 @@ impl Http {
     }
 }
 
-/// The message of a line of a stream of events. MCP servers send each in one line.
+/// Parses the message on a line of an event stream. MCP servers send each on one line.
 fn event(line: &[u8]) -> Option<Value> {
     let data = std::str::from_utf8(line).ok()?.strip_prefix("data:")?;
     serde_json::from_str(data.trim()).ok()

@@ -1,7 +1,7 @@
-//! A client of MCP servers: over HTTP, and as a program on stdin and stdout.
+//! A client for MCP servers, over HTTP and over stdin and stdout of a program.
 //!
-//! Input: a method and its parameters. Output: its result as JSON. What the other side sends is data: its size and time are
-//! bounded, requests of its own are not carried out, and nothing that it says starts or reaches anything else.
+//! Input: a method and its parameters. Output: its result as JSON. Everything the server sends is data: its size and
+//! time are limited, its own requests are not carried out, and nothing it says starts or contacts anything else.
 
 pub(crate) mod http;
 pub(crate) mod program;
@@ -13,23 +13,23 @@ use std::time::Duration;
 
 /// Maximum bytes of one answer.
 pub const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// Maximum time for one call, however slowly the answer comes.
+/// Maximum time for one call, however slowly the answer arrives.
 pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
-/// The version of the protocol that is spoken.
+/// The MCP version that is used.
 const PROTOCOL: &str = "2025-06-18";
-/// Maximum characters of what the other side says about an error.
+/// Maximum characters of a server's error message.
 const ERROR_CHARS: usize = 300;
 
-/// The other side, for errors.
+/// Describes the server, for error messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     /// What it is: `the server `wiki``.
     pub(crate) what: String,
     /// The section of its settings.
     pub(crate) setting: String,
-    /// What to do where the token is not accepted.
+    /// Help text if the token is rejected.
     pub(crate) on_auth: String,
-    /// What to do where an answer is too long.
+    /// Help text if an answer is too long.
     pub(crate) on_size: String,
 }
 
@@ -53,7 +53,7 @@ impl Peer {
         self.failure(FailureKind::Timeout, &what)
     }
 
-    /// The result of a message, or the error that it holds.
+    /// Returns the result of a message, or the error it contains.
     fn result(&self, mut message: Value) -> Result<Value, Failure> {
         if let Some(error) = message.get("error") {
             let said = error["message"].as_str().unwrap_or("an error");
@@ -64,34 +64,34 @@ impl Peer {
     }
 }
 
-/// A request with its number.
+/// Builds a request with this id.
 fn request(id: u64, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// The parameters of the greeting: this client can do nothing for a server.
+/// Builds the parameters of `initialize`: this client offers the server no capabilities.
 fn greeting() -> Value {
     let client = json!({"name": "kd", "version": env!("CARGO_PKG_VERSION")});
     json!({"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client})
 }
 
-/// The notice after the greeting.
+/// Builds the notification after `initialize`.
 fn greeted() -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
 }
 
-/// Whether this is the answer to a request. A request of the other side has numbers of its own.
+/// Returns whether this is the response to a request. The server's own requests have separate ids.
 fn answers(message: &Value, id: u64) -> bool {
     message["id"] == id && message.get("method").is_none()
 }
 
-/// The same JSON without control characters in texts and names.
+/// Removes control characters from all texts and names in the JSON.
 pub(crate) fn cleaned(value: Value) -> Value {
     each_text(value, &|text| clean_text(text).into_owned())
 }
 
-/// The same JSON without a secret, in texts and names: a server that repeats its key would hand it on to whoever reads the
-/// answer. Clean it first: a character in the middle of the secret would hide it.
+/// Removes a secret from all texts and names in the JSON: a server that repeats its key would leak it to readers of the
+/// answer. Call [`cleaned`] first: a control character inside the secret would hide it.
 pub(crate) fn without(value: Value, secret: &str) -> Value {
     match secret {
         "" => value,
@@ -99,7 +99,7 @@ pub(crate) fn without(value: Value, secret: &str) -> Value {
     }
 }
 
-/// The same JSON with each text and name changed so.
+/// Applies a function to each text and name in the JSON.
 pub(crate) fn each_text(value: Value, change: &dyn Fn(&str) -> String) -> Value {
     match value {
         Value::String(text) => change(&text).into(),

@@ -1,7 +1,7 @@
-//! An MCP server that is a program: one JSON message a line, on its stdin and stdout.
+//! An MCP server that is a program: one JSON message per line, on its stdin and stdout.
 //!
-//! It runs in an empty folder, sees the variables that it is given and no others, and ends with all that it started when
-//! this is dropped, or when this process is killed (see [`crate::transport::process`]).
+//! It runs in an empty folder, gets only the given variables, and is stopped with everything it started when this is
+//! dropped or this process is killed (see [`crate::transport::process`]).
 
 use super::{ANSWER_BYTES_MAX, CALL_LIMIT, Peer, answers, greeted, greeting, request};
 use crate::dialects::Exit;
@@ -19,26 +19,26 @@ const GRACE: Duration = Duration::from_millis(2000);
 pub(crate) struct Start {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
-    /// Its whole environment.
+    /// The complete environment.
     pub(crate) env: Vec<(String, String)>,
     pub(crate) folder: PathBuf,
     /// Its name among the processes of this run.
     pub(crate) label: String,
 }
 
-/// A program that was greeted, or is to be.
+/// A running server program.
 pub(crate) struct Program {
     peer: Peer,
     running: Running,
     lines: Lines,
     calls: u64,
-    /// Whether it printed lines that are no messages. They are passed over: many programs greet their user.
+    /// Whether it printed lines that are not messages. They are skipped: many programs print a greeting.
     is_talkative: bool,
     pub(crate) limit: Duration,
 }
 
 impl Program {
-    /// Starts it. Must be called inside a runtime.
+    /// Starts the program. Must be called inside a runtime.
     pub(crate) fn start(peer: Peer, start: Start) -> Result<Self, Failure> {
         let spec = Spec {
             label: start.label,
@@ -98,7 +98,7 @@ impl Program {
         self.running.say(format!("{message}\n").into_bytes());
     }
 
-    /// The message with this number.
+    /// Reads the message with this id.
     async fn read(&mut self, id: u64) -> Result<Value, Failure> {
         let mut came = 0;
         loop {

@@ -2,9 +2,9 @@
 //!
 //! Input: what to start. Output: its pipes, and how it exits.
 //!
-//! A session of its own is what the standard library can give a child by a fork only, and a fork copies the table of
-//! all our memory, and each page again that is written to afterwards: 5 ms with 64 MB in use and 16 ms with 256, where
-//! posix_spawn(3), which lends our memory until the other program runs, takes 0.4 ms (`cargo bench --bench start`).
+//! The standard library can start a child in a new session only by a fork. A fork copies the page table, and later each
+//! page that is written to: 5 ms with 64 MB in use and 16 ms with 256 MB, where posix_spawn(3), which shares our memory
+//! until the other program runs, takes 0.4 ms (`cargo bench --bench start`).
 
 #[cfg(target_os = "linux")]
 use super::keeper::{self, Note, Plan};
@@ -35,33 +35,33 @@ pub(super) struct Start<'a> {
     /// The program, as a path.
     pub(super) program: &'a Path,
     pub(super) args: &'a [OsString],
-    /// Its whole environment.
+    /// The complete environment.
     pub(super) env: &'a [(String, String)],
     pub(super) folder: &'a Path,
-    /// Whether there is something for it to read on stdin; else there is an end of file.
+    /// Whether it gets input on stdin; otherwise it reads end of file.
     pub(super) hears: bool,
-    /// The number of the signal that it ends well on.
+    /// The number of the signal that ends it gracefully.
     pub(super) gentle: i32,
-    /// How long it may take to obey.
+    /// How long it may take after that signal.
     pub(super) grace: Duration,
-    /// What it may reach. Only a keeper can hold it to that.
+    /// The paths it may access. Only a keeper can enforce this.
     pub(super) rights: Option<&'a Rights>,
-    /// The folder for its temporary files, with `rights`.
+    /// The folder for its temporary files, used with `rights`.
     pub(super) temporary: Option<&'a Path>,
-    /// A server of tools that only a keeper can start.
+    /// Command of a tool server that only a keeper can start.
     pub(super) tools: &'a [String],
 }
 
-/// Our ends of what it reads and prints.
+/// Our ends of its pipes.
 pub(super) struct Pipes {
     pub(super) stdin: Option<pipe::Sender>,
     pub(super) stdout: Outlet,
     pub(super) stderr: pipe::Receiver,
 }
 
-/// Its ends.
+/// The child's ends of the pipes.
 struct Ends {
-    /// Without one it reads an end of file.
+    /// `None`: it reads end of file.
     stdin: Option<OwnedFd>,
     stdout: OwnedFd,
     stderr: OwnedFd,
@@ -87,32 +87,32 @@ impl Pipes {
     }
 }
 
-/// A program that was started, by a keeper where there is one: then the child is the keeper. Dropping it leaves it to
-/// [`super::family`], which ends and reaps it.
+/// A started program, or its keeper where there is one. Dropping it leaves it to [`super::family`], which stops and
+/// reaps it.
 #[derive(Debug)]
 pub(super) struct Child {
     pid: Pid,
     exit: Option<ExitStatus>,
     #[cfg(target_os = "linux")]
     keeper: Option<Keeper>,
-    /// The system's word that this child has exited, where there is one.
+    /// Reports that this child has exited, where the system can.
     #[cfg(target_os = "linux")]
     gone: Option<platform::Watch>,
-    /// How long to wait before the next look at it where nothing tells that it has exited: a handler of SIGCHLD would
-    /// belong to the host of this library.
+    /// Delay before the next poll where the system does not report exits: a SIGCHLD handler would belong to the program
+    /// that uses this library.
     pause: Duration,
 }
 
-/// The first pause between two looks at a child, and the longest.
+/// The first and the longest delay between two polls of a child.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(200));
 
 impl Child {
-    /// Starts it. Must be called inside a tokio runtime.
+    /// Starts the program. Must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// Whatever the system says when the program cannot be started, or its folder not entered.
+    /// The program cannot be started, or its folder not entered.
     pub(super) fn start(start: &Start<'_>) -> io::Result<(Self, Pipes)> {
-        // All that can fail comes before there is a child.
+        // Everything that can fail comes before the child exists.
         let (pipes, ends) = Pipes::new(start.hears)?;
         #[cfg(target_os = "linux")]
         if let Some(program) = keeper::program() {
@@ -139,18 +139,18 @@ impl Child {
         Ok((child, pipes))
     }
 
-    /// Its number, or that of its keeper.
+    /// Returns its process id, or that of its keeper.
     pub(super) fn pid(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// The socket of its keeper, if it has one.
+    /// Takes the socket of its keeper, if it has one.
     #[cfg(target_os = "linux")]
     pub(super) fn socket(&mut self) -> Option<UnixStream> {
         self.keeper.take().map(|keeper| keeper.socket)
     }
 
-    /// Whether it has a keeper.
+    /// Returns whether it has a keeper.
     pub(super) fn is_kept(&self) -> bool {
         #[cfg(target_os = "linux")]
         return self.keeper.is_some();
@@ -158,7 +158,7 @@ impl Child {
         false
     }
 
-    /// Why its keeper could not start it.
+    /// Returns why its keeper could not start it.
     pub(super) fn why(&self) -> Option<&str> {
         #[cfg(target_os = "linux")]
         return self.keeper.as_ref()?.why.as_deref();
@@ -166,10 +166,10 @@ impl Child {
         None
     }
 
-    /// How it exited, if it has.
+    /// Returns how it exited, if it has.
     ///
     /// # Errors
-    /// When somebody else has reaped it.
+    /// The child was reaped elsewhere.
     pub(super) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.exit.is_none() {
             #[cfg(target_os = "linux")]
@@ -182,10 +182,10 @@ impl Child {
         Ok(self.exit)
     }
 
-    /// How it exited, when it has. May be dropped and called again.
+    /// Waits until it exits. Cancel safe.
     ///
     /// # Errors
-    /// When somebody else has reaped it.
+    /// The child was reaped elsewhere.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
         loop {
             if let Some(exit) = self.try_wait()? {
@@ -212,15 +212,15 @@ impl Child {
 #[derive(Debug)]
 struct Keeper {
     socket: UnixStream,
-    /// The same socket, registered with the runtime. None while nobody waits.
+    /// The same socket, registered with the runtime; `None` while nothing waits for it.
     news: Option<tokio::net::UnixStream>,
-    /// The beginning of a note.
+    /// The beginning of an incomplete note.
     begun: Vec<u8>,
     /// Why the program was not started.
     why: Option<String>,
 }
 
-/// What is said where the keeper could not take the agent's rights away.
+/// The error message if the keeper could not restrict the agent's access.
 #[cfg(target_os = "linux")]
 fn unheld(error: i32) -> String {
     let error = match error {
@@ -268,7 +268,7 @@ impl Keeper {
         match keeper.begin(&plan, certain) {
             Ok(()) => Ok((keeper, pid)),
             Err(error) => {
-                // A keeper whose socket is closed, or that has failed, exits.
+                // A keeper exits when it failed or its socket is closed.
                 drop(keeper);
                 let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
                 Err(error)
@@ -276,11 +276,11 @@ impl Keeper {
         }
     }
 
-    /// Hands the plan to the running keeper: the socket need not have room for all of it. Waits until the program has
-    /// started where that is not certain.
+    /// Sends the plan to the running keeper, since it may exceed the socket's buffer. Waits until the program has
+    /// started, unless `certain`.
     fn begin(&mut self, plan: &[u8], certain: bool) -> io::Result<()> {
         self.socket.write_all(plan)?;
-        // Otherwise only the system knows whether it runs such a file.
+        // If uncertain, only the system knows whether it can run the file.
         let note = if certain { None } else { self.wait_for_note()? };
         match note {
             Some(Note::Failed(error)) => Err(io::Error::from_raw_os_error(error)),
@@ -289,14 +289,14 @@ impl Keeper {
         }
     }
 
-    /// The first note.
+    /// Waits for the first note.
     fn wait_for_note(&mut self) -> io::Result<Option<Note>> {
         let mut note = [0; Note::LENGTH];
         self.socket.read_exact(&mut note)?;
         Ok(Note::of(note))
     }
 
-    /// How the program exited, if it has. One whose keeper is gone was killed with it.
+    /// Returns how the program exited, if it has. If the keeper is gone, the program was killed with it.
     fn told(&mut self) -> io::Result<Option<ExitStatus>> {
         loop {
             let mut room = [0; Note::LENGTH];
@@ -315,7 +315,7 @@ impl Keeper {
             match Note::of(note) {
                 Some(Note::Exited(status)) => return Ok(Some(ExitStatus::from_raw(status))),
                 Some(Note::Unheld(error)) => self.why = Some(unheld(error)),
-                // As shells tell of a program that cannot be run.
+                // The exit code that shells use for a program that cannot be run.
                 Some(Note::Failed(error)) => {
                     let error = io::Error::from_raw_os_error(error);
                     let why = || format!("the program could not be started: {error}");
@@ -327,7 +327,7 @@ impl Keeper {
         }
     }
 
-    /// Returns when there may be a note.
+    /// Waits until there may be a note.
     async fn news(&mut self) -> io::Result<()> {
         let news = match &mut self.news {
             Some(news) => news,
@@ -335,7 +335,7 @@ impl Keeper {
         };
         loop {
             news.readable().await?;
-            // The runtime believes that there is something until a read through it finds nothing.
+            // The runtime considers the socket readable until a read through it finds nothing.
             match news.try_io(tokio::io::Interest::READABLE, || look(&self.socket)) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 _ => return Ok(()),
@@ -344,7 +344,7 @@ impl Keeper {
     }
 }
 
-/// Whether there is something to read, as an error when there is not.
+/// Checks whether there is something to read; an error if not.
 #[cfg(target_os = "linux")]
 fn look(socket: &UnixStream) -> io::Result<()> {
     let flags = rustix::net::RecvFlags::PEEK | rustix::net::RecvFlags::DONTWAIT;
@@ -353,7 +353,7 @@ fn look(socket: &UnixStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Fails as the system would where a program cannot be started, and tells whether it can for certain.
+/// Fails like the system if a program cannot be started; returns whether it certainly can.
 #[cfg(target_os = "linux")]
 fn startable(program: &Path, folder: &Path) -> io::Result<bool> {
     if !std::fs::metadata(folder)?.is_dir() {
@@ -363,7 +363,7 @@ fn startable(program: &Path, folder: &Path) -> io::Result<bool> {
     may_run(&program)?;
     let mut head = Vec::new();
     let Ok(file) = std::fs::File::open(&program) else {
-        // It may be run and not read.
+        // It may be executable but not readable.
         return Ok(false);
     };
     file.take(256).read_to_end(&mut head)?;
@@ -388,7 +388,7 @@ fn may_run(program: &Path) -> io::Result<()> {
     }
 }
 
-/// What the system is asked to start.
+/// Arguments for starting a process.
 struct Spawn<'a> {
     program: &'a Path,
     /// Its `argv[0]`.
@@ -396,12 +396,12 @@ struct Spawn<'a> {
     args: &'a [OsString],
     env: &'a [(String, String)],
     folder: &'a Path,
-    /// The socket of a keeper. With one, every signal is blocked.
+    /// The socket of a keeper; with one, every signal is blocked.
     #[cfg(target_os = "linux")]
     socket: Option<OwnedFd>,
 }
 
-/// The program itself, without a keeper.
+/// Prepares to start the program itself, without a keeper.
 fn plain<'a>(start: &Start<'a>) -> Spawn<'a> {
     Spawn {
         program: start.program,
@@ -414,8 +414,8 @@ fn plain<'a>(start: &Start<'a>) -> Spawn<'a> {
     }
 }
 
-/// How a child exited, if it has. It stays in the table of processes, so that its number, and that of the group and
-/// session it leads, belong to nobody else until [`super::family`] has ended all of them.
+/// Returns how a child exited, if it has. Does not reap it, so that its process id, and that of its group and session,
+/// are not reused before [`super::family`] has stopped all of them.
 fn exited(pid: Pid) -> io::Result<Option<ExitStatus>> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = waitid(WaitId::Pid(pid), options)?;
@@ -454,7 +454,7 @@ mod platform {
             .iter()
             .map(|a| c_string(a))
             .collect::<Result<_, _>>()?;
-        // The last word on a variable counts.
+        // The last value of a variable wins.
         let env: BTreeMap<&str, &str> = start.env.iter().map(|(n, v)| (&**n, &**v)).collect();
         let env: Vec<CString> = env
             .into_iter()
@@ -497,7 +497,7 @@ mod platform {
     /// Watches a child that nobody has waited for yet.
     pub(super) fn watch(pid: Pid) -> Option<Watch> {
         let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-        // SAFETY: an `OwnedFd` is one and the same open file for as long as it lives.
+        // SAFETY: an `OwnedFd` refers to the same open file for as long as it lives.
         unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }.ok()
     }
 
@@ -505,13 +505,13 @@ mod platform {
         CString::new(text.as_bytes())
     }
 
-    /// As C has lists of texts: ended by null. They live no longer than the texts.
+    /// A null-terminated C array of strings, valid as long as the strings.
     fn pointers<'a>(texts: impl IntoIterator<Item = &'a CString>) -> Vec<*mut libc::c_char> {
         let pointers = texts.into_iter().map(|text| text.as_ptr().cast_mut());
         pointers.chain([ptr::null_mut()]).collect()
     }
 
-    /// These functions answer with an error's number, or zero.
+    /// Converts the result of these functions: an error number, or zero.
     fn told(answer: c_int) -> io::Result<()> {
         match answer {
             0 => Ok(()),
@@ -519,30 +519,30 @@ mod platform {
         }
     }
 
-    /// What the child does before it becomes the other program.
+    /// What the child does before it executes the program.
     struct Actions(posix_spawn_file_actions_t);
 
     impl Actions {
         fn new() -> io::Result<Self> {
             let mut actions = MaybeUninit::uninit();
-            // SAFETY: it is initialised where the call succeeds, and used nowhere else.
+            // SAFETY: it is initialized if the call succeeds, and used nowhere else.
             told(unsafe { libc::posix_spawn_file_actions_init(actions.as_mut_ptr()) })?;
             // SAFETY: it succeeded.
             Ok(Self(unsafe { actions.assume_init() }))
         }
 
-        /// This file under that number.
+        /// Duplicates a file to this descriptor number.
         fn put(&mut self, file: BorrowedFd<'_>, number: c_int) -> io::Result<()> {
-            // SAFETY: the actions are initialised, and the numbers are only noted.
+            // SAFETY: the actions are initialized, and the numbers are only recorded.
             told(unsafe {
                 libc::posix_spawn_file_actions_adddup2(&raw mut self.0, file.as_raw_fd(), number)
             })
         }
 
-        /// An end of file under that number.
+        /// Opens `/dev/null` under this descriptor number.
         fn put_nothing(&mut self, number: c_int) -> io::Result<()> {
             const NOTHING: &CStr = c"/dev/null";
-            // SAFETY: the actions are initialised, and the path is copied.
+            // SAFETY: the actions are initialized, and the path is copied.
             told(unsafe {
                 libc::posix_spawn_file_actions_addopen(
                     &raw mut self.0,
@@ -555,7 +555,7 @@ mod platform {
         }
 
         fn enter(&mut self, folder: &CStr) -> io::Result<()> {
-            // SAFETY: the actions are initialised, and the path is copied.
+            // SAFETY: the actions are initialized, and the path is copied.
             told(unsafe {
                 libc::posix_spawn_file_actions_addchdir_np(&raw mut self.0, folder.as_ptr())
             })
@@ -564,25 +564,25 @@ mod platform {
 
     impl Drop for Actions {
         fn drop(&mut self) {
-            // SAFETY: they are initialised, and nobody uses them afterwards.
+            // SAFETY: they are initialized, and never used afterwards.
             unsafe { libc::posix_spawn_file_actions_destroy(&raw mut self.0) };
         }
     }
 
-    /// How the child is set up: a session of its own, no signal blocked (every signal for a keeper), and SIGPIPE as every
-    /// program expects it (a Rust program ignores it, and what is ignored is inherited).
+    /// Attributes of the child: a new session, no signal blocked (every signal for a keeper), and the default SIGPIPE
+    /// action (Rust programs ignore it, and children inherit that).
     struct Manner(posix_spawnattr_t);
 
     impl Manner {
         fn new(blocked: bool) -> io::Result<Self> {
             let mut manner = MaybeUninit::uninit();
-            // SAFETY: it is initialised where the call succeeds, and used nowhere else.
+            // SAFETY: it is initialized if the call succeeds, and used nowhere else.
             told(unsafe { libc::posix_spawnattr_init(manner.as_mut_ptr()) })?;
             // SAFETY: it succeeded.
             let mut manner = Self(unsafe { manner.assume_init() });
             let attributes = &raw mut manner.0;
             let mut signals = MaybeUninit::uninit();
-            // SAFETY: the attributes are initialised; so is the set of signals after the first call, and it is copied.
+            // SAFETY: the attributes are initialized; so is the signal set after the first call, and it is copied.
             unsafe {
                 if blocked {
                     libc::sigfillset(signals.as_mut_ptr());
@@ -606,7 +606,7 @@ mod platform {
                 libc::POSIX_SPAWN_SETSID,
             ];
             let flags = flags.into_iter().fold(0, |all, flag| all | flag);
-            // SAFETY: the attributes are initialised.
+            // SAFETY: the attributes are initialized.
             told(unsafe { libc::posix_spawnattr_setflags(attributes, flags) })?;
             Ok(manner)
         }
@@ -614,7 +614,7 @@ mod platform {
 
     impl Drop for Manner {
         fn drop(&mut self) {
-            // SAFETY: they are initialised, and nobody uses them afterwards.
+            // SAFETY: they are initialized, and never used afterwards.
             unsafe { libc::posix_spawnattr_destroy(&raw mut self.0) };
         }
     }

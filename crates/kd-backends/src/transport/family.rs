@@ -1,14 +1,14 @@
-//! A child and all that it started.
+//! A child and all its descendants, called its family.
 //!
-//! Input: the process that was started, which leads its own session. Output: which of its descendants live, and in the
-//! end none.
+//! Input: the started process, which leads its own session. Output: which of its descendants are alive, and in the end
+//! none.
 //!
-//! Agents start the shells of their tools in groups and sessions of their own, and die before them; so a signal to the
-//! agent, or to its group, leaves the shells running. Here descendants are found by four traces: their parent, the
-//! session, an earlier look, and a mark in the environment that they inherit. Elsewhere than on Linux only the group is
+//! Agents start the shells of their tools in groups and sessions of their own, and exit before them; so a signal to the
+//! agent, or to its group, leaves the shells running. On Linux, descendants are found by four traces: their parent, the
+//! session, an earlier scan, and a mark in the environment that they inherit. On other systems only the group is
 //! stopped.
 //!
-//! Before any signal the process still is the one that was started: see [`end_left_over`].
+//! Before any signal, the process is verified to be the one that was started: see [`end_left_over`].
 
 use rustix::process::Signal;
 use std::collections::BTreeMap;
@@ -16,61 +16,61 @@ use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The variable in the environment of every agent, inherited by what it starts.
+/// The environment variable that marks every agent and what it starts.
 pub const MARK: &str = "KD_FAMILY";
 
-/// A process that can be found again: its number alone may come to belong to another.
+/// Identifies a process across process id reuse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Birth {
-    /// Its number.
+    /// Its process id.
     pub pid: i32,
-    /// When it started, in clock ticks since the machine did; zero where that is not known.
+    /// When it started, in clock ticks since boot; zero if unknown.
     pub started: u64,
     /// The value of [`MARK`] in its environment.
     pub mark: String,
 }
 
-/// How to end a family.
+/// How to stop a family.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ending {
-    /// How long the first of them may take to end by itself.
+    /// How long the root may take to exit without a signal.
     pub(super) patience: Duration,
-    /// The signal that it is asked with.
+    /// The signal that asks it to exit.
     pub(super) gentle: Signal,
-    /// How long it may take to obey.
+    /// How long it may take after that signal.
     pub(super) grace: Duration,
 }
 
-/// How many endings are under way in this process.
+/// How many families this process is stopping.
 static ENDING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
-/// Agents that are in use, by their numbers: for whom they answer, and how they are found again.
+/// Agents in use, by process id, with their labels.
 static IN_USE: Mutex<BTreeMap<i32, (String, Birth)>> = Mutex::new(BTreeMap::new());
 
-/// The agents that answer just now, each with the label that it was started with. Whoever keeps them on disk can end
-/// what a killed process left behind: see [`end_left_over`].
+/// Returns the agents in use, each with the label it was started with. Saved to disk, the list lets a later run stop
+/// what a killed run left behind: see [`end_left_over`].
 pub fn living() -> Vec<(String, Birth)> {
     let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.values().cloned().collect()
 }
 
-/// Agents that are being ended.
+/// Agents being stopped.
 static LEAVING: Mutex<BTreeMap<i32, (String, Birth)>> = Mutex::new(BTreeMap::new());
 
-/// Told of every agent that comes or goes; one that answers false is told no more.
+/// Called whenever an agent starts or ends; removed once it returns false.
 type Listener = Box<dyn Fn() -> bool + Send>;
 static LISTENERS: Mutex<Vec<Listener>> = Mutex::new(Vec::new());
 
-/// Every agent of this process that may still have something running: those that answer, and those that are being
-/// ended.
+/// Returns every agent of this process that may have something running: agents in use and agents being stopped.
 pub fn alive() -> Vec<(String, Birth)> {
-    // In the order of `end`, which moves an agent from the first to the second: else each would wait for the other.
+    // Lock in the same order as `end`, which moves an agent from the first to the second; otherwise they could
+    // deadlock.
     let in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     let leaving = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.values().chain(leaving.values()).cloned().collect()
 }
 
-/// Asks to be told when [`alive`] changes, until the answer is false. The telling must not wait.
+/// Calls `tell` when [`alive`] changes, until it returns false. It must not block.
 pub fn on_change(tell: impl Fn() -> bool + Send + 'static) {
     LISTENERS
         .lock()
@@ -85,23 +85,23 @@ fn changed() {
         .retain(|tell| tell());
 }
 
-/// Whether a process that started at this moment still runs.
+/// Returns whether the process with this id and start time is still running.
 pub fn is_running(pid: i32, started: u64) -> bool {
     platform::runs(pid, started)
 }
 
-/// The number of this process, and when it started (zero where that is not known).
+/// Returns the id of this process and its start time (zero if unknown).
 pub fn this_run() -> (i32, u64) {
     let pid = rustix::process::getpid().as_raw_nonzero().get();
     (pid, started(pid).unwrap_or(0))
 }
 
-/// The run of this program that started a family: its number and when it started, with a dot between.
+/// Returns the run of this program that started a family: its process id and start time, separated by a dot.
 pub fn run_of(birth: &Birth) -> &str {
     birth.mark.rsplit_once('.').map_or("", |(run, _)| run)
 }
 
-/// Notes an agent that is in use.
+/// Records an agent that is in use.
 pub(super) fn in_use(label: String, birth: &Birth) {
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.insert(birth.pid, (label, birth.clone()));
@@ -109,8 +109,8 @@ pub(super) fn in_use(label: String, birth: &Birth) {
     changed();
 }
 
-/// Ends a family, on a thread of its own: whoever drops an agent does not wait, and a runtime that shuts down does not
-/// stop us. [`settle`] waits. Its output stays open meanwhile.
+/// Stops a family on a separate thread, so that dropping an agent does not block and a runtime that shuts down does not
+/// interrupt it. [`settle`] waits for it. The family's output stays open until then.
 pub(super) fn end(birth: Birth, ending: Ending, open: Option<OwnedFd>, keeper: Option<Socket>) {
     begin_end(birth, ending, (open, keeper), Trust::Own);
 }
@@ -118,7 +118,7 @@ pub(super) fn end(birth: Birth, ending: Ending, open: Option<OwnedFd>, keeper: O
 /// Our end of the socket to a keeper.
 pub(super) type Socket = std::os::unix::net::UnixStream;
 
-/// What is held until a family has ended: its output, and the socket of its keeper.
+/// Held until a family is stopped: its output, and the socket of its keeper.
 type Held = (Option<OwnedFd>, Option<Socket>);
 
 fn begin_end(birth: Birth, ending: Ending, held: Held, trust: Trust) {
@@ -138,13 +138,13 @@ fn begin_end(birth: Birth, ending: Ending, held: Held, trust: Trust) {
         }
         drop(held);
     };
-    // Without a thread the work is done here: late is better than never.
+    // Without a thread the work runs here: late is better than never.
     if let Err((_, work)) = spawn(work) {
         work();
     }
 }
 
-/// Takes one from the count, however the thread ended.
+/// Decrements the count on drop, however the thread ends.
 struct Done(i32);
 
 impl Drop for Done {
@@ -160,7 +160,7 @@ impl Drop for Done {
 }
 
 fn spawn<F: FnOnce() + Send + 'static>(work: F) -> Result<(), (std::io::Error, F)> {
-    // The work is kept where it can be had back when no thread can be made.
+    // Keeps the work recoverable if no thread can be started.
     let slot = std::sync::Arc::new(Mutex::new(Some(work)));
     let inner = std::sync::Arc::clone(&slot);
     let take = |slot: &Mutex<Option<F>>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -180,8 +180,8 @@ fn spawn<F: FnOnce() + Send + 'static>(work: F) -> Result<(), (std::io::Error, F
     }
 }
 
-/// Waits until every agent that was dropped is gone with all that it started, at most so long. To be called last in
-/// `main`: a process that exits earlier leaves them behind. False when some are still there.
+/// Waits up to `limit` until every dropped agent and its descendants are gone. Call this last in `main`: a process that
+/// exits earlier leaves them running. Returns false if some remain.
 pub fn settle(limit: Duration) -> bool {
     let until = Instant::now() + limit;
     let mut ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,13 +198,13 @@ pub fn settle(limit: Duration) -> bool {
     true
 }
 
-/// Ends what a killed run of this program left behind; false when nothing of it lives.
+/// Stops what a killed run of this program left behind; returns false if nothing of it is alive.
 ///
-/// The record may be wrong, old or forged, so nothing is signalled because of a number alone. The root counts only if
-/// its number is above 1, it started when the record says (a record without that time is ignored), it belongs to this
-/// user, is neither this process nor one that it descends from, and carries the mark in its own environment. Its
-/// session and its descendants count only then; any other process only if it carries the mark itself. Elsewhere than
-/// on Linux this cannot be checked, and nothing is signalled.
+/// The record may be wrong, old or forged, so nothing is signaled because of a process id alone. The root counts only
+/// if its id is above 1, it started when the record says (a record without that time is ignored), it belongs to this
+/// user, is neither this process nor one of its ancestors, and carries the mark in its own environment. Its session and
+/// its descendants count only then; any other process only if it carries the mark itself. On systems other than Linux
+/// this cannot be verified, and nothing is signaled.
 pub fn end_left_over(birth: &Birth) -> bool {
     let lives = platform::left_over(birth);
     if lives {
@@ -218,28 +218,28 @@ pub fn end_left_over(birth: &Birth) -> bool {
     lives
 }
 
-/// Why a birth is believed.
+/// Where a [`Birth`] comes from, and so how far it is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
     /// This process started it and has not reaped it yet.
     Own,
-    /// It was read somewhere.
+    /// It was read from a record.
     Record,
 }
 
-/// A moment on the clock by which the system notes when processes start; zero where that is not known.
+/// A time on the clock that the system uses for process start times; zero if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u64);
 
 impl Moment {
-    /// Now.
+    /// Returns the current time.
     pub fn now() -> Self {
         Self(platform::now().unwrap_or(0))
     }
 }
 
-/// Whether anything of a family but the agent itself lives that started after this moment; true where that is not
-/// known.
+/// Returns whether a family has a living member, other than the agent itself, that started after this time; true if
+/// unknown.
 pub(super) fn younger(birth: &Birth, kept: bool, than: Moment) -> bool {
     platform::younger(birth, kept, than.0)
 }
@@ -264,16 +264,16 @@ mod platform {
 
     pub(in super::super) use super::super::proc::started;
 
-    /// How often the rest is killed before we give up: a process that the kernel holds cannot be.
+    /// How often survivors are killed before giving up: a process stuck in the kernel cannot be killed.
     const ROUNDS_MAX: usize = 12;
-    /// How long one round waits.
+    /// Duration of one round.
     const ROUND: Duration = Duration::from_millis(400);
-    /// How long a keeper may take to kill those who do not obey.
+    /// How long a keeper may take to kill processes that ignore signals.
     const KEEPER: Duration = Duration::from_secs(12);
-    /// How often we look for processes that started while the others were stopped.
+    /// How often to rescan for processes that started while others were being stopped.
     const LOOKS_MAX: usize = 8;
 
-    /// Ticks since the machine started.
+    /// Returns clock ticks since boot.
     pub(super) fn now() -> Option<u64> {
         let ticks = rustix::param::clock_ticks_per_second();
         let text = std::fs::read_to_string("/proc/uptime").ok()?;
@@ -282,8 +282,8 @@ mod platform {
         Some(seconds.parse::<u64>().ok()? * ticks + hundredths * ticks / 100)
     }
 
-    /// Whether a keeper has ended its family: it exits well when nobody is left. One that was killed, or does not come
-    /// to an end, leaves the work to us.
+    /// Returns whether a keeper has stopped its family: it exits with 0 when no process is left. If it was killed or
+    /// does not exit, the family still has to be stopped.
     pub(super) fn ended_by_keeper(birth: &Birth, ending: Ending) -> bool {
         let Some(keeper) = stat(birth.pid).filter(|seen| seen.started == birth.started) else {
             return false;
@@ -303,7 +303,7 @@ mod platform {
         matches!(status, Ok(Some(status)) if status.exit_status() == Some(0))
     }
 
-    /// Whether anybody of a family but its root started after this.
+    /// Returns whether any process of a family, except its root, started after this time.
     pub(super) fn younger(birth: &Birth, kept: bool, than: u64) -> bool {
         if kept {
             let living = proc::descendants(birth.pid);
@@ -320,17 +320,17 @@ mod platform {
             .any(|seen| seen.pid != birth.pid && seen.started > than)
     }
 
-    /// Whether a process runs that started then. One that nobody has reaped yet does not.
+    /// Returns whether the process with this start time is running. A zombie does not count.
     pub(super) fn runs(pid: i32, at: u64) -> bool {
         at != 0 && stat(pid).is_some_and(|seen| seen.started == at && !seen.zombie)
     }
 
-    /// Whether anybody of a recorded family lives.
+    /// Returns whether any process of a recorded family is alive.
     pub(super) fn left_over(birth: &Birth) -> bool {
         !Family::new(birth, Trust::Record).look().is_empty()
     }
 
-    /// Signals the group that a child of ours leads.
+    /// Signals the process group of a child.
     pub(super) fn signal_group(birth: &Birth, signal: Signal) {
         let ours = |seen: &Seen| {
             birth.pid > 1
@@ -341,12 +341,12 @@ mod platform {
         if let Some(pid) = Pid::from_raw(birth.pid)
             && stat(birth.pid).is_some_and(|seen| ours(&seen))
         {
-            // It may be gone already, which is what we want.
+            // It may be gone already, which is fine.
             let _ = kill_process_group(pid, signal);
         }
     }
 
-    /// Ends a family: first by asking, then by force, until nobody is found.
+    /// Stops a family: first gracefully, then by force, until no process is found.
     pub(super) fn end(birth: &Birth, ending: Ending, trust: Trust) {
         let mut family = Family::new(birth, trust);
         let living = family.look();
@@ -354,7 +354,7 @@ mod platform {
             let fd = handle(root);
             let gone =
                 !ending.patience.is_zero() && wait(std::slice::from_ref(&fd), ending.patience);
-            // Whoever joined while we were patient should be known before the root, their trace, is gone.
+            // Find processes that started meanwhile before the root, which leads to them, is gone.
             let living = family.look();
             if !gone {
                 let mut group = living.iter().filter(|seen| seen.group == birth.pid);
@@ -374,7 +374,7 @@ mod platform {
         if trust == Trust::Own
             && let Some(pid) = Pid::from_raw(birth.pid)
         {
-            // Only our own child can be reaped: any other number is refused.
+            // Only our own children can be reaped; the system rejects any other id.
             let _ = waitid(
                 WaitId::Pid(pid),
                 WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
@@ -382,14 +382,14 @@ mod platform {
         }
     }
 
-    /// The processes that belong together.
+    /// The processes of a family.
     struct Family<'a> {
         birth: &'a Birth,
         trust: Trust,
         mark: Vec<u8>,
-        /// The root was seen and verified: its session is the one that it leads.
+        /// The root was seen and verified: it leads its session.
         verified: bool,
-        /// Everybody who was seen once, and when they started.
+        /// Every process seen so far, with its start time.
         known: BTreeMap<i32, u64>,
     }
 
@@ -404,7 +404,7 @@ mod platform {
             }
         }
 
-        /// Everybody who lives now, after all of them were stopped, so that nobody can start another meanwhile.
+        /// Stops all processes (SIGSTOP), so that none can start another, and returns the living ones.
         fn still(&mut self) -> Vec<Seen> {
             let mut stopped = BTreeSet::new();
             let mut living = self.look();
@@ -423,7 +423,7 @@ mod platform {
             living
         }
 
-        /// Who lives now.
+        /// Returns the living processes.
         fn look(&mut self) -> Vec<Seen> {
             let all = everybody();
             let never = proc::lineage(&all);
@@ -431,7 +431,7 @@ mod platform {
             let root = all.get(&self.birth.pid);
             let same = root.is_some_and(|seen| may(seen) && self.is_root(seen));
             self.verified |= same;
-            // While a session has members its number goes to nobody else; so if it did, ours is empty.
+            // A session's id is not reused while the session has members; so if it was reused, ours is empty.
             let passed_on = root.is_some() && !same;
             let mut members: BTreeMap<i32, Seen> = all
                 .values()
@@ -461,7 +461,7 @@ mod platform {
             members.into_values().filter(|seen| !seen.zombie).collect()
         }
 
-        /// Whether this process is the one that was started.
+        /// Returns whether this process is the one that was started.
         fn is_root(&self, seen: &Seen) -> bool {
             seen.started == self.birth.started
                 && match self.trust {
@@ -485,40 +485,40 @@ mod platform {
     };
     use std::time::{Duration, Instant};
 
-    /// How long a killed process may take to be gone.
+    /// How long a killed process may take to disappear.
     const REAPED: Duration = Duration::from_secs(1);
 
-    /// Not known here.
+    /// Unknown on this system.
     pub(in super::super) fn started(_pid: i32) -> Option<u64> {
         None
     }
 
-    /// Not known here.
+    /// Unknown on this system.
     pub(super) fn now() -> Option<u64> {
         None
     }
 
-    /// Not known here.
+    /// Unknown on this system.
     pub(super) fn younger(_birth: &Birth, _kept: bool, _than: u64) -> bool {
         true
     }
 
-    /// Whether a process runs; when it started is not known here.
+    /// Returns whether a process is running; start times are unknown on this system.
     pub(super) fn runs(pid: i32, _at: u64) -> bool {
         Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid).is_ok())
     }
 
-    /// There are no keepers here.
+    /// This system has no keepers.
     pub(super) fn ended_by_keeper(_birth: &Birth, _ending: Ending) -> bool {
         false
     }
 
-    /// A record cannot be verified here.
+    /// Records cannot be verified on this system.
     pub(super) fn left_over(_birth: &Birth) -> bool {
         false
     }
 
-    /// Signals the group that a child of ours leads.
+    /// Signals the process group of a child.
     pub(super) fn signal_group(birth: &Birth, signal: Signal) {
         if let Some(group) = Pid::from_raw(birth.pid).filter(|_| birth.pid > 1) {
             let _ = kill_process_group(group, signal);
@@ -529,7 +529,7 @@ mod platform {
         Pid::from_raw(birth.pid).is_some_and(|group| test_kill_process_group(group).is_ok())
     }
 
-    /// Ends the group.
+    /// Stops the group.
     pub(super) fn end(birth: &Birth, ending: Ending, _trust: Trust) {
         if !gone(birth, ending.patience) {
             signal_group(birth, ending.gentle);
@@ -540,11 +540,11 @@ mod platform {
         }
     }
 
-    /// Whether the group is gone within this time. There is nothing to wait on for a whole group here.
+    /// Waits up to `limit` for the group to disappear, by polling: nothing reports the end of a whole group here.
     fn gone(birth: &Birth, limit: Duration) -> bool {
         let until = Instant::now() + limit;
         loop {
-            // Nobody else waits for it any more. One that is not ours is not found, which is well.
+            // Reaps it: nothing else waits for it. An id that is not our child is not found, which is fine.
             let _ = Pid::from_raw(birth.pid).map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
             if !lives(birth) {
                 return true;

@@ -1,6 +1,6 @@
-//! One HTTP call to a model service: a request goes out, server-sent events come in, deltas go on.
+//! One HTTP call to a model service: sends a request, receives server-sent events, emits deltas.
 //!
-//! What differs between services is a [`Dialect`]; what differs between places and keys is a [`Service`].
+//! A [`Dialect`] covers the differences between services; a [`Service`] holds address and key.
 
 use crate::Backend;
 use crate::keys::Key;
@@ -16,74 +16,74 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// The longest answer, in bytes of text and thinking: a bound, not a goal.
+/// Maximum length of an answer, in bytes of text and thinking.
 const ANSWER_MAX: usize = 64 << 20;
-/// How much of an error's body is read, in bytes.
+/// How much of an error response is read, in bytes.
 const ERROR_BODY_MAX: usize = 64 << 10;
 
-/// Chunks that are taken together when they are there together: services send each event as one, and the connection
-/// hands them out singly, so that without this a burst would go through the whole house token by token.
+/// Maximum number of available chunks read in one go. Services send each event as one chunk, and the connection returns
+/// them one by one; without this, a burst would pass through the program token by token.
 const TOGETHER_MAX: usize = 256;
 
 /// Where a request goes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct To<'a> {
-    /// The service's address, without a slash at its end.
+    /// The service's address, without a trailing slash.
     pub(crate) base: &'a str,
     /// The model.
     pub(crate) model: &'a str,
-    /// Whether the service is told what of a prompt to keep for the next one.
+    /// Whether to mark which part of a prompt the service should cache.
     pub(crate) keeps_prompts: bool,
 }
 
-/// The dialect of a wire.
+/// The wire format of a kind of service.
 pub(crate) trait Dialect: Send + Sync {
-    /// Where to post: `base` has no slash at its end.
+    /// Returns the URL to post to; `base` has no trailing slash.
     fn url(&self, base: &str, model: &str) -> String;
-    /// The header that carries the key, and its value.
+    /// Returns the header that carries the key, and its value.
     fn key_header(&self, key: &str) -> (HeaderName, String);
-    /// Further headers.
+    /// Returns further headers.
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
-    /// The body.
+    /// Builds the request body.
     fn body(&self, to: To<'_>, request: &Request) -> serde_json::Value;
-    /// Asks for any JSON object in place of the schema in the body; false where the wire cannot.
+    /// Replaces the schema in the body by a request for any JSON object; returns false if the wire format cannot.
     fn any_object(&self, body: &mut serde_json::Value) -> bool;
-    /// The bound of an answer that the wire sets where a request has none.
+    /// Returns the answer limit that the wire format sets when a request has none.
     fn answer_tokens(&self) -> Option<u32> {
         None
     }
-    /// A reader for one answer.
+    /// Creates a decoder for one answer.
     fn decoder(&self) -> Box<dyn Decoder>;
 }
 
-/// How the form of an answer is asked for. Services and models that refuse one are asked by the next.
+/// How the form of an answer is requested. If a service or model refuses one form, the next is tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AskedForm {
-    /// By its schema.
+    /// A JSON schema.
     #[default]
     Schema,
-    /// As any JSON object; the schema stands in the prompt.
+    /// Any JSON object; the schema is in the prompt.
     Object,
-    /// In words alone.
+    /// By the prompt alone.
     Words,
 }
 
-/// Reads the events of one answer. Pure: a recorded stream is the whole test.
+/// Decodes the events of one answer. Pure: a recorded stream tests everything.
 pub(crate) trait Decoder: Send {
-    /// One event with data. An `Err` says what could not be read in it; the next event may be fine.
+    /// Decodes one event with data. An `Err` says what could not be parsed; the next event may be fine.
     fn event(&mut self, event: Event<'_>, out: &mut Out) -> Result<(), serde_json::Error>;
-    /// The stream is over, by its end or by a break: whether the answer is whole all the same.
+    /// Handles the end of the stream, regular or broken: the answer may be complete even so.
     fn over(&mut self, out: &mut Out);
 }
 
-/// What a decoder has to say. Pieces of text that arrive together leave together.
+/// Output of a decoder. Merges pieces of text that arrive together.
 #[derive(Debug, Default)]
 pub(crate) struct Out {
     deltas: VecDeque<Delta>,
     failure: Option<Failure>,
-    /// What an answer used that will not be whole.
+    /// Usage of an answer that will not complete.
     used: Option<Usage>,
     started: bool,
     ended: bool,
@@ -91,7 +91,7 @@ pub(crate) struct Out {
 }
 
 impl Out {
-    /// The service took the question. Only the first call counts.
+    /// The service accepted the request. Only the first call counts.
     pub(crate) fn started(&mut self, model: Option<&str>, session: Option<&str>) {
         if !self.started {
             self.started = true;
@@ -104,7 +104,7 @@ impl Out {
         }
     }
 
-    /// More of the answer.
+    /// Adds a piece of the answer.
     pub(crate) fn text(&mut self, piece: &str) {
         self.grow(piece);
         match self.deltas.back_mut() {
@@ -116,7 +116,7 @@ impl Out {
         }
     }
 
-    /// More of the thinking.
+    /// Adds a piece of thinking.
     pub(crate) fn thinking(&mut self, piece: &str) {
         self.grow(piece);
         match self.deltas.back_mut() {
@@ -128,8 +128,8 @@ impl Out {
         }
     }
 
-    /// The model calls a tool. Arguments that are no JSON are handed on as text: whoever carries the call out says what
-    /// is wrong with them.
+    /// Adds a tool call by the model. Arguments that are not valid JSON are passed on as text; the executor of the call
+    /// reports the error.
     pub(crate) fn call(&mut self, id: &str, name: &str, arguments: &str) {
         self.grow(arguments);
         let arguments = match arguments.trim() {
@@ -144,7 +144,7 @@ impl Out {
         self.deltas.push_back(Delta::Call { call });
     }
 
-    /// A sign of life without words.
+    /// Emits a sign of life without text.
     fn alive(&mut self) {
         if self.deltas.is_empty() && !self.ended {
             self.deltas.push_back(Delta::Text {
@@ -153,12 +153,12 @@ impl Out {
         }
     }
 
-    /// Something the king should know.
+    /// Adds a notice for the user.
     fn notice(&mut self, text: String) {
         self.deltas.push_back(Delta::Notice { text });
     }
 
-    /// The answer is whole. A count that leaves something out is no count: see [`Out::used`].
+    /// Completes the answer. An incomplete token count is discarded: see [`Out::used`].
     pub(crate) fn finish(&mut self, finish: Finish, usage: Option<Usage>) {
         if !self.ended {
             self.ended = true;
@@ -172,13 +172,13 @@ impl Out {
         }
     }
 
-    /// What the service counted for an answer that it withholds. A count without tokens of the prompt, or without tokens
-    /// of an answer that came, says less than what was used: the request is booked at its worst case instead.
+    /// Records usage for an answer that the service withholds. A count that lacks prompt tokens, or answer tokens
+    /// although there was an answer, is too low: the request is charged at its worst case instead.
     pub(crate) fn used(&mut self, usage: Option<Usage>) {
         self.used = usage.filter(|usage| self.is_covered(usage));
     }
 
-    /// Bytes of the answer so far.
+    /// Returns the bytes of the answer so far.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
@@ -187,7 +187,7 @@ impl Out {
         usage.input_tokens > 0 && (usage.output_tokens > 0 || self.size == 0)
     }
 
-    /// The answer will not be whole.
+    /// Fails: the answer will not complete.
     pub(crate) fn fail(&mut self, failure: Failure) {
         if !self.ended {
             self.ended = true;
@@ -209,7 +209,7 @@ impl Out {
     }
 }
 
-/// A decoder with its splitter: bytes in, deltas out, the malformed counted.
+/// Splits bytes into events, decodes them, and counts malformed ones.
 pub(crate) struct Reader {
     splitter: Splitter,
     decoder: Box<dyn Decoder>,
@@ -218,7 +218,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// A reader for one answer.
+    /// Creates a reader for one answer.
     pub(crate) fn new(decoder: Box<dyn Decoder>) -> Self {
         Self {
             splitter: Splitter::default(),
@@ -228,7 +228,7 @@ impl Reader {
         }
     }
 
-    /// More bytes of the body.
+    /// Reads more bytes of the body.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let Self {
             splitter,
@@ -245,7 +245,7 @@ impl Reader {
         self.out.alive();
     }
 
-    /// What the connection gave: more bytes, its end, or how it broke.
+    /// Handles a result of the connection: more bytes, its end, or an error.
     fn hear<B: AsRef<[u8]>>(&mut self, chunk: reqwest::Result<Option<B>>) {
         match chunk {
             Ok(Some(bytes)) => self.push(bytes.as_ref()),
@@ -254,7 +254,7 @@ impl Reader {
         }
     }
 
-    /// The body is over; `broken` says how, when it did not end by itself.
+    /// Handles the end of the body; `broken` is the error if it did not end normally.
     pub(crate) fn end(&mut self, broken: Option<String>) {
         let Self {
             splitter,
@@ -297,7 +297,7 @@ fn read(decoder: &mut dyn Decoder, malformed: &mut usize, out: &mut Out, event: 
     if let Err(error) = decoder.event(event, out) {
         *malformed += 1;
         if *malformed == 1 {
-            // The parser's message names a place, never the data.
+            // The parser's message names a position, never the data.
             out.notice(format!(
                 "a part of the answer could not be read and is left out ({error})"
             ));
@@ -305,7 +305,7 @@ fn read(decoder: &mut dyn Decoder, malformed: &mut usize, out: &mut Out, event: 
     }
 }
 
-/// Asks one model of one service.
+/// A backend for one model of one service.
 pub(crate) struct Http {
     service: Arc<Service>,
     dialect: &'static dyn Dialect,
@@ -314,7 +314,7 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// A backend for this model, whose requests are paid from this account.
+    /// Creates a backend for this model; its requests are charged to this account.
     pub(crate) fn new(
         service: Arc<Service>,
         dialect: &'static dyn Dialect,
@@ -353,19 +353,19 @@ impl Backend for Http {
     }
 }
 
-/// One call under way.
+/// A call in progress.
 struct Call {
     service: Arc<Service>,
     dialect: &'static dyn Dialect,
     model: String,
     spending: Spending,
-    /// Taken when the call is made.
+    /// Taken when the call starts.
     request: Option<Request>,
-    /// Known once it is made, to keep it out of every message.
+    /// Known once the call starts; kept to remove it from every message.
     key: Option<Key>,
-    /// The answer; gone once it is over, which closes the connection.
+    /// The response; dropped once it is over, which closes the connection.
     body: Option<(Option<reqwest::Response>, Reader)>,
-    /// What is reserved for the answer. Dropped with the call, it is booked in full.
+    /// What is reserved for the answer. Charged in full if the call is dropped.
     permit: Option<Permit>,
 }
 
@@ -420,14 +420,14 @@ impl Call {
             if reader.out.ended
                 && let Some(mut open) = response.take()
             {
-                // The transfer's own end usually came along: taking it lets the connection be used again.
+                // The end of the transfer has usually arrived too; reading it lets the connection be reused.
                 let _ = open.chunk().now_or_never();
             }
         }
     }
 
-    /// Sends the request; an answer with a good status comes back. A service that refuses the form of the answer is
-    /// asked again, less strictly, and so from then on.
+    /// Sends the request; returns a successful response. If a service refuses the form of the answer, asks again with a
+    /// less strict one, and keeps that for later requests.
     async fn begin(&mut self, request: &Request) -> Result<(reqwest::Response, Permit), Failure> {
         let mut form = self.service.form(&self.model);
         loop {
@@ -445,7 +445,7 @@ impl Call {
         }
     }
 
-    /// The permit for a request, and its body: where money or tokens are short, with a tighter bound of the answer.
+    /// Returns the permit for a request and its body, with a lower answer limit if money or tokens are short.
     fn paid(&self, request: &Request, form: AskedForm) -> Result<(Permit, Vec<u8>), Failure> {
         let (service, dialect) = (&self.service, self.dialect);
         let write = |request: &Request| {
@@ -523,7 +523,7 @@ impl Call {
         if refuses_all(code.as_u16()) {
             permit.refused();
         } else {
-            // It may have worked for the answer, and may bill that.
+            // The service may have worked on the answer, and may bill it.
             drop(permit);
         }
         let headers = std::mem::take(response.headers_mut());
@@ -547,10 +547,11 @@ impl Call {
     }
 }
 
-/// Sends a request: the only way to a service, and it takes a permit. One that reached nobody costs nothing.
+/// Sends a request: the only way to reach a service, and it needs a permit. A request that never reached the service
+/// costs nothing.
 ///
 /// # Errors
-/// When the turn is over; nothing is sent then.
+/// The turn is over; nothing is sent then.
 async fn post(
     call: reqwest::RequestBuilder,
     permit: Permit,
@@ -567,15 +568,15 @@ async fn post(
     })
 }
 
-/// Whether a status tells that the service did nothing for the request: it is not asked, not allowed, too much, or
-/// turned away before any work. Other errors may be billed.
+/// Returns whether a status means that the service did no work for the request: it is malformed, not allowed, rate
+/// limited, or rejected early. Other errors may be billed.
 fn refuses_all(code: u16) -> bool {
     matches!(code, 300..=407 | 409..=499 | 503 | 529)
 }
 
-/// Why a request was not taken.
+/// Why a request was rejected.
 enum Refusal {
-    /// The service does not take the form of the answer.
+    /// The service does not support the requested form of the answer.
     Form(Failure),
     /// Anything else.
     Other(Failure),
@@ -587,7 +588,7 @@ impl From<Failure> for Refusal {
     }
 }
 
-/// Whether an error is about the form of the answer.
+/// Returns whether an error is about the form of the answer.
 fn refuses_form(code: u16, body: &str) -> bool {
     const WORDS: &[&str] = &[
         "response_format",
@@ -612,7 +613,7 @@ fn refuses_form(code: u16, body: &str) -> bool {
     matches!(code, 400 | 404 | 415 | 422 | 501) && WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// The body of a request, with the answer's form asked for in this way.
+/// Builds the body of a request, with the answer's form requested in this way.
 fn body(
     dialect: &dyn Dialect,
     to: To<'_>,
@@ -640,8 +641,8 @@ fn body(
     dialect.body(to, &told)
 }
 
-/// Lets the other tasks of this thread run once, the connection's among them, which then has the next chunk ready if it
-/// was read already. Costs no look at the operating system, as a yield of the runtime would.
+/// Lets the other tasks of this thread run once, including the connection's, which then has the next chunk ready if it
+/// has been received. Unlike a yield of the runtime, this does not poll the operating system.
 async fn step_aside() {
     let mut waited = false;
     std::future::poll_fn(|cx| {

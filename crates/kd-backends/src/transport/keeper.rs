@@ -1,30 +1,30 @@
-//! The keeper of one agent: a small process between us and the agent that ends everything the agent started.
+//! The keeper of one agent: a small process between us and the agent that stops everything the agent started.
 //!
-//! Input: the agent's program and pipes, by inheritance, and a socket to us. Output: how the agent exited, and in the end
-//! no process of it.
+//! Input: the agent's program and pipes, by inheritance, and a socket to us. Output: how the agent exited, and in the
+//! end no process of it.
 //!
-//! A keeper adopts the orphans of its agent (`PR_SET_CHILD_SUBREAPER`), so all that the agent ever starts stays below
-//! the keeper, whatever it does with its environment, its session or its parents; and nothing else is there. It ends
-//! them when it is told to, or when the socket closes: however we end, by `kill -9` too. It exits when it has no child
-//! left, which proves that nobody is left. The process that uses this library adopts nobody and has no signal handler
-//! of ours.
+//! A keeper adopts the orphans of its agent (`PR_SET_CHILD_SUBREAPER`), so everything the agent starts stays below the
+//! keeper, whatever it does with its environment, session or parents; and nothing else is there. The keeper stops these
+//! processes on request, or when the socket closes: however we exit, even by `kill -9`. It exits when it has no child
+//! left, which proves that no process is left. The process that uses this library adopts no orphans and gets no signal
+//! handler.
 //!
-//! A keeper is a program of its own, so that it is small and does not share our memory. `kd` starts itself for this: a
+//! A keeper is a separate program, so that it is small and does not share our memory. `kd` starts itself for this: a
 //! program that uses this library calls [`enter`] first in its `main`, or names another program with [`use_program`].
-//! Without either, and elsewhere than on Linux, agents are started without a keeper: see
+//! Without either, and on systems other than Linux, agents are started without a keeper: see
 //! `docs/adr/0011-a-keeper-for-each-agent.md` for what holds then.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The name that a keeper is started under: its `argv[0]`.
+/// The `argv[0]` of a keeper.
 pub const NAME: &str = "kd-keeper";
 
-/// The program that can be a keeper.
+/// The program to start as a keeper.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Call this first in `main`. A process that was started as a keeper does its work here and never returns; any other
-/// returns at once, and starts itself as the keeper of its agents from now on.
+/// Runs as a keeper if this process was started as one; call this first in `main`. A keeper never returns from here;
+/// any other process returns at once, and starts itself as the keeper of its agents from now on.
 pub fn enter() {
     #[cfg(target_os = "linux")]
     {
@@ -42,13 +42,13 @@ pub fn enter() {
     }
 }
 
-/// Names a program whose `main` calls [`enter`], for a process whose own `main` cannot. The first word counts.
+/// Sets a program whose `main` calls [`enter`], for a process whose own `main` cannot. Only the first call counts.
 pub fn use_program(program: impl Into<PathBuf>) {
     let _ = PROGRAM.set(program.into());
 }
 
-/// The program of a bridge to a server of tools, started with the word [`tools::BRIDGE`]: the same as that of a keeper, by
-/// a path that every process understands.
+/// Returns the program of a bridge to a tool server, to be started with the argument [`tools::BRIDGE`]: the keeper's
+/// program, by a path that is valid in every process.
 #[cfg(target_os = "linux")]
 pub(crate) fn bridge() -> Option<PathBuf> {
     let program = program()?;
@@ -59,11 +59,11 @@ pub(crate) fn bridge() -> Option<PathBuf> {
     }
 }
 
-/// This program, whatever became of its file.
+/// This program, even if its file was replaced or removed.
 #[cfg(target_os = "linux")]
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// How many keepers are above this process: agents of `kd`, one inside the other, that it runs below.
+/// Counts the keepers above this process: one for each agent of `kd` that it is nested in.
 #[cfg(target_os = "linux")]
 pub fn above() -> u32 {
     use super::proc;
@@ -79,24 +79,24 @@ pub fn above() -> u32 {
     u32::MAX
 }
 
-/// Parents that are looked at. Who has more hides something.
+/// Maximum number of ancestors examined. A longer chain is suspicious.
 #[cfg(target_os = "linux")]
 const PARENTS_MAX: usize = 10_000;
 
-/// Whether a process was started as a keeper: by its `argv[0]`. Another that takes this name is counted, too, which only
-/// makes what is below it stricter.
+/// Returns whether a process was started as a keeper, by its `argv[0]`. A process that takes this name is counted too,
+/// which only makes the limits below it stricter.
 #[cfg(target_os = "linux")]
 pub(super) fn is_keeper(pid: i32) -> bool {
     word(pid, 0).is_some_and(|word| word == NAME.as_bytes())
 }
 
-/// The name of the socket of a keeper's server of tools: its first argument.
+/// Returns the socket name of a keeper's tool server: its first argument.
 #[cfg(target_os = "linux")]
 pub(super) fn socket_of(keeper: i32) -> Option<Vec<u8>> {
     word(keeper, 1).filter(|name| !name.is_empty())
 }
 
-/// A word of the command line of a process.
+/// Returns an argument from the command line of a process.
 #[cfg(target_os = "linux")]
 fn word(pid: i32, at: usize) -> Option<Vec<u8>> {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
@@ -106,7 +106,7 @@ fn word(pid: i32, at: usize) -> Option<Vec<u8>> {
 #[cfg(target_os = "linux")]
 use super::tools;
 
-/// The program to start as a keeper, if there is one.
+/// Returns the program to start as a keeper, if there is one.
 pub(super) fn program() -> Option<&'static Path> {
     PROGRAM.get().map(PathBuf::as_path)
 }
@@ -138,36 +138,36 @@ mod platform {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    /// The number under which a keeper finds its socket.
+    /// The file descriptor of a keeper's socket.
     pub(in super::super) const CONTROL: i32 = 3;
-    /// The largest plan that is read.
+    /// Maximum size of a plan.
     const PLAN_MAX: u32 = 4 * 1024 * 1024;
-    /// How long the agent may take to obey a signal when nobody is left to say how long.
+    /// How long the agent may take to obey a signal if the parent is gone and cannot say.
     const ALONE: Duration = Duration::from_secs(1);
-    /// How long killed processes may take to be gone before they are looked for again.
+    /// How long to wait for killed processes before looking for them again.
     const ROUND: Duration = Duration::from_millis(200);
-    /// How often that is done: a process that the kernel holds cannot be killed.
+    /// Maximum number of such rounds: a process stuck in the kernel cannot be killed.
     const ROUNDS_MAX: usize = 50;
-    /// How often we look for processes that were started while others were being stopped.
+    /// How often to rescan for processes that started while others were being stopped.
     const LOOKS_MAX: usize = 16;
 
     /// What a keeper must know before it starts the agent.
     #[derive(Clone, Debug, Default, Serialize, Deserialize)]
     pub(in super::super) struct Plan {
-        /// The number of the signal that the agent ends well on.
+        /// The number of the signal that ends the agent gracefully.
         pub(in super::super) gentle: i32,
-        /// How long it may take to obey, in milliseconds.
+        /// How long the agent may take after that signal, in milliseconds.
         pub(in super::super) grace: u64,
-        /// What it may reach; none is everything.
+        /// The paths it may access; `None` is everything.
         pub(in super::super) rights: Option<Rights>,
-        /// The folder for its temporary files, made at the start and removed at the end.
+        /// The folder for its temporary files, created at the start and removed at the end.
         pub(in super::super) temporary: Option<PathBuf>,
-        /// A server of tools for the agent, which is started here and has none of its limits: program and arguments.
+        /// Program and arguments of a tool server for the agent, started by the keeper, outside of the agent's limits.
         pub(in super::super) tools: Vec<String>,
     }
 
     impl Plan {
-        /// The bytes to write into the socket first.
+        /// Returns the bytes to write to the socket first.
         pub(in super::super) fn bytes(&self) -> io::Result<Vec<u8>> {
             let text = serde_json::to_vec(self)?;
             let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
@@ -194,21 +194,21 @@ mod platform {
         }
     }
 
-    /// What a keeper tells.
+    /// A message from the keeper.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(in super::super) enum Note {
         /// The agent runs.
         Started,
-        /// It could not be started, for this reason of the system's.
+        /// The agent could not be started; the system's error number.
         Failed(i32),
-        /// Its rights could not be taken away, for this reason of the system's; 0 is none. `Failed` follows.
+        /// The agent's access could not be restricted; the system's error number, or 0. `Failed` follows.
         Unheld(i32),
         /// It exited; the status is that of wait(2).
         Exited(i32),
     }
 
     impl Note {
-        /// Bytes of a note.
+        /// Length of a note in bytes.
         pub(in super::super) const LENGTH: usize = 5;
 
         fn bytes(self) -> [u8; Self::LENGTH] {
@@ -222,7 +222,7 @@ mod platform {
             [kind, a, b, c, d]
         }
 
-        /// Reads one; nothing if these are no note.
+        /// Parses a note; `None` if the bytes are not one.
         pub(in super::super) fn of(bytes: [u8; Self::LENGTH]) -> Option<Self> {
             let [kind, value @ ..] = bytes;
             let value = i32::from_le_bytes(value);
@@ -236,14 +236,14 @@ mod platform {
         }
     }
 
-    /// How a keeper is told to end the agent.
+    /// Tells a keeper how to stop the agent.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(in super::super) struct End {
-        /// How long the agent may take to end by itself, in milliseconds.
+        /// How long the agent may take to exit without a signal, in milliseconds.
         pub(in super::super) patience: u32,
-        /// The signal it is then asked with.
+        /// The signal that then asks it to exit.
         pub(in super::super) gentle: i32,
-        /// How long it may take to obey, in milliseconds.
+        /// How long it may take after that signal, in milliseconds.
         pub(in super::super) grace: u32,
     }
 
@@ -270,13 +270,13 @@ mod platform {
         }
     }
 
-    /// Tells a keeper to end its agent. It never waits: the socket has room for it.
+    /// Tells a keeper to stop its agent. Never blocks: the message fits the socket's buffer.
     pub(in super::super) fn order(mut socket: &UnixStream, end: End) {
         // A keeper that is gone needs no order.
         let _ = socket.write_all(&end.bytes());
     }
 
-    /// The life of a keeper. Returns its exit code: 0 when nobody is left.
+    /// Runs the keeper. Returns its exit code: 0 when no process is left.
     pub(super) fn keep() -> i32 {
         let Some(control) = control() else {
             let words = format!(
@@ -324,7 +324,7 @@ mod platform {
         code
     }
 
-    /// Listens for bridges to the server of tools, if there is one.
+    /// Listens for bridges to the tool server, if there is one.
     fn listen(plan: &Plan) -> io::Result<Option<Tools>> {
         if plan.tools.is_empty() {
             return Ok(None);
@@ -335,13 +335,13 @@ mod platform {
 
     fn tidy(temporary: Option<&Path>) {
         if let Some(temporary) = temporary {
-            // It may never have been made.
+            // The folder may never have been created.
             let _ = std::fs::remove_dir_all(temporary);
         }
     }
 
     fn tell(mut control: &UnixStream, note: Note) {
-        // Nobody may be there to hear it.
+        // The other end may be closed.
         let _ = control.write_all(&note.bytes());
     }
 
@@ -350,12 +350,12 @@ mod platform {
         0
     }
 
-    /// Starts the agent, in a session of its own. Our own death is its death, too.
+    /// Starts the agent in a new session. It dies if the keeper dies.
     fn start(plan: &Plan, control: &UnixStream) -> io::Result<i32> {
         let mut args = std::env::args_os().skip(2);
         let program = args.next().ok_or_else(|| io::Error::other("no program"))?;
-        // The command is only what forks: it becomes the agent in the end of `become_after`, which runs no shell for a
-        // script that names none.
+        // The command only forks: the child becomes the agent in `become_after`, which runs no shell for a script
+        // without a `#!` line.
         let mut command = Command::new(&program);
         let argv: Vec<OsString> = std::iter::once(program).chain(args).collect();
         let keeper = getpid();
@@ -378,11 +378,11 @@ mod platform {
             }
             Ok(())
         })?;
-        // Nobody has waited for it yet, so the number is its own.
+        // Not reaped yet, so the id is still the child's.
         i32::try_from(command.spawn()?.id()).map_err(io::Error::other)
     }
 
-    /// The system's number for an error, which may be below others; 0 is none.
+    /// Returns the system's number for an error, which may be wrapped in others; 0 if there is none.
     fn number_of(error: &io::Error) -> i32 {
         let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
         while let Some(error) = at {
@@ -395,7 +395,7 @@ mod platform {
         0
     }
 
-    /// The domain that the agent enters, with a folder for its temporary files.
+    /// Returns the Landlock domain for the agent, including the folder for its temporary files.
     fn domain(rights: &Rights, plan: &Plan) -> io::Result<RulesetCreated> {
         let mut rights = rights.clone();
         if let Some(temporary) = &plan.temporary {
@@ -405,7 +405,8 @@ mod platform {
         ruleset(&rights)
     }
 
-    /// Lets go of the agent's pipes and folder, which end or can be removed when the agent lets go of them.
+    /// Releases the agent's pipes and working folder, so that they close or can be removed once the agent releases
+    /// them.
     fn let_go() {
         let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
         if let Ok(nothing) = nothing {
@@ -416,8 +417,8 @@ mod platform {
         let _ = rustix::process::chdir("/");
     }
 
-    /// Waits for every child, adopted ones too, and tells how the agent itself exited. No child is left in the end, and
-    /// so no descendant: an orphan would be a child.
+    /// Waits for every child, adopted ones too, and returns how the agent itself exited. In the end no child is left,
+    /// and so no descendant: an orphan would be a child.
     fn reap(control: &UnixStream, agent: i32) -> i32 {
         loop {
             match rustix::process::wait(WaitOptions::empty()) {
@@ -430,7 +431,7 @@ mod platform {
         }
     }
 
-    /// Waits for the word to end the agent, for the end of whoever started us, or for a signal, and ends the agent.
+    /// Waits for the order to stop the agent, for the parent's end, or for a signal; then stops the agent.
     fn obey(control: &UnixStream, plan: &Plan, root: Option<&Seen>) {
         let alone = End {
             patience: 0,
@@ -447,11 +448,11 @@ mod platform {
         let end = if told { End::read(control).ok() } else { None };
         finish(control, end.unwrap_or(alone), root);
         tidy(plan.temporary.as_deref());
-        // Somebody cannot be killed. Its owner is told by our exit code.
+        // A process cannot be killed. The exit code tells the parent.
         std::process::exit(1);
     }
 
-    /// Ends the agent and its descendants. When they are gone the other thread ends this process.
+    /// Stops the agent and its descendants. When they are gone, the other thread ends this process.
     fn finish(control: &UnixStream, end: End, root: Option<&Seen>) {
         let agent = root.and_then(handle);
         let gone = agent.as_ref().is_none_or(|agent| {
@@ -471,14 +472,14 @@ mod platform {
             let handles: Vec<Option<OwnedFd>> = left.iter().map(handle).collect();
             left.iter().for_each(|seen| strike(seen, Signal::KILL));
             if left.is_empty() {
-                // They are dead and only wait to be reaped.
+                // They are dead and only have to be reaped.
                 std::thread::sleep(Duration::from_millis(10));
             }
             wait(&handles, ROUND);
         }
     }
 
-    /// Waits for the agent's own end, at most so long, and no longer than somebody is there who wants it.
+    /// Waits up to `patience` for the agent to exit on its own, and only while the parent is there.
     fn ends_by_itself(control: &UnixStream, agent: &OwnedFd, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         loop {
@@ -497,7 +498,7 @@ mod platform {
         }
     }
 
-    /// Everybody below us who lives, after all of them were stopped: who is stopped starts nobody else.
+    /// Stops every process below the keeper (SIGSTOP), so that none can start another, and returns the living ones.
     fn stopped() -> Vec<Seen> {
         let mut known: Vec<Seen> = Vec::new();
         for _ in 0..LOOKS_MAX {
@@ -532,20 +533,20 @@ mod platform {
         use std::process::Command;
         use std::ptr;
 
-        /// The socket; none when this process was started by something else.
+        /// Returns the socket; `None` if this process was not started by `kd`.
         pub(super) fn control() -> Option<UnixStream> {
-            // SAFETY: the borrow lasts for this call only, and a number that is not open is refused by it.
+            // SAFETY: the borrow lasts for this call only, which rejects a number that is not open.
             let is_open = fcntl_setfd(unsafe { BorrowedFd::borrow_raw(CONTROL) }, FdFlags::CLOEXEC);
             is_open.ok()?;
-            // SAFETY: it is open, and nothing else in this process, which has only begun, uses this number.
+            // SAFETY: it is open, and nothing else in this process, which has just started, uses this number.
             let fd = unsafe { OwnedFd::from_raw_fd(CONTROL) };
             Some(fd.into())
         }
 
-        /// Readable when a signal came that asks us to end. All are blocked by who started us.
+        /// Returns a descriptor that is readable when a signal asks the keeper to end. The parent blocked all of them.
         pub(super) fn signals() -> Option<OwnedFd> {
             let mut set = MaybeUninit::uninit();
-            // SAFETY: the set is initialised by the first call and only read by the others.
+            // SAFETY: the set is initialized by the first call and only read by the others.
             let fd = unsafe {
                 libc::sigemptyset(set.as_mut_ptr());
                 for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
@@ -553,13 +554,13 @@ mod platform {
                 }
                 libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC)
             };
-            // SAFETY: the descriptor is new and ours.
+            // SAFETY: the descriptor is new and owned by us.
             (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
         }
 
-        /// Has the child of a keeper take signals, which are all blocked here.
+        /// Unblocks all signals in a child of the keeper, where they are blocked.
         pub(in super::super::super) fn take_signals(command: &mut Command) {
-            // SAFETY: only functions are called that may be called after a fork, and nothing is allocated.
+            // SAFETY: only async-signal-safe functions are called after the fork, and nothing is allocated.
             unsafe {
                 command.pre_exec(|| {
                     let mut none = MaybeUninit::uninit();
@@ -570,7 +571,7 @@ mod platform {
             }
         }
 
-        /// Has the child do this, take signals again, and become the program that these words call.
+        /// Makes the child run this, unblock signals, and execute the given command line.
         pub(super) fn become_after(
             command: &mut Command,
             words: &[OsString],
@@ -587,7 +588,7 @@ mod platform {
                 let argv: Vec<_> = argv.chain([ptr::null()]).collect();
                 let program = words.first().map_or(ptr::null(), |word| word.as_ptr());
                 let mut none = MaybeUninit::uninit();
-                // SAFETY: the set is initialised by the first call; the words live until the program is another, and
+                // SAFETY: the set is initialized by the first call; the words live until the program is replaced, and
                 // their list ends with null.
                 unsafe {
                     libc::sigemptyset(none.as_mut_ptr());
@@ -596,8 +597,8 @@ mod platform {
                 }
                 Err(io::Error::last_os_error())
             };
-            // SAFETY: this process has one thread until the agent was started, so that the child is a whole copy of it:
-            // no lock is held by a thread that is not there.
+            // SAFETY: this process has one thread until the agent is started, so the child is a complete copy of it: no
+            // lock is held by a thread that does not exist in the child.
             unsafe { command.pre_exec(become_it) };
             Ok(())
         }

@@ -1,23 +1,22 @@
-//! Lines out of bytes. Comes in: bytes in any pieces. Goes out: lines, ended by the byte `\n` and nothing else (JSON
-//! strings hold U+2028 and other line ends of Unicode), without their end.
+//! Splits bytes into lines at `\n` and nothing else (JSON strings contain U+2028 and other Unicode line ends).
 
-/// Longest line, in bytes: a whole answer can stand on one line, and 200 KB of it have been seen.
+/// Maximum line length in bytes: an answer can be a single line, and lines of 200 KB occur.
 pub const LINE_MAX: usize = 32 * 1024 * 1024;
 
-/// What was found up to a line end.
+/// A line found in the input, without its line ending.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// A line, perhaps empty.
+    /// A line, possibly empty.
     Whole(&'a [u8]),
-    /// A line that was longer than the limit, and its length in bytes. Its text is gone.
+    /// The length in bytes of a line over the limit. Its text is discarded.
     TooLong(u64),
 }
 
-/// Cuts lines; holds one unfinished line.
+/// Splits lines; holds one incomplete line.
 #[derive(Debug)]
 pub struct Lines {
     held: Vec<u8>,
-    /// Bytes of a line that is already longer than the limit.
+    /// Bytes of the current line, if it is over the limit already.
     skipped: u64,
     max: usize,
 }
@@ -29,7 +28,7 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// Lines of at most so many bytes.
+    /// Creates a splitter for lines of at most `max` bytes.
     pub fn with_max(max: usize) -> Self {
         Self {
             held: Vec::new(),
@@ -38,7 +37,7 @@ impl Lines {
         }
     }
 
-    /// Takes bytes and hands out every line that they end.
+    /// Takes bytes and emits every line that they complete.
     pub fn push(&mut self, bytes: &[u8], mut line: impl FnMut(Line<'_>)) {
         let mut rest = bytes;
         while let Some(end) = memchr::memchr(b'\n', rest) {
@@ -59,7 +58,7 @@ impl Lines {
         self.hold(rest);
     }
 
-    /// The stream ended: the line that no line end closed, if there is one that is not too long.
+    /// Handles the end of the stream: returns an unterminated last line, unless it is too long.
     pub fn finish(&mut self) -> Option<Vec<u8>> {
         let held = std::mem::take(&mut self.held);
         let skipped = std::mem::take(&mut self.skipped);
@@ -80,7 +79,7 @@ impl Lines {
     fn clear(&mut self) {
         self.skipped = 0;
         self.held.clear();
-        // One huge line should not keep its memory for the rest of the turn.
+        // A huge line should not keep its memory for the rest of the turn.
         self.held.shrink_to(64 * 1024);
     }
 }

@@ -1,4 +1,4 @@
-//! How bytes travel, whatever they mean: HTTP calls, server-sent events, child processes and their lines.
+//! Transports, independent of content: HTTP calls, server-sent events, child processes and their lines.
 
 mod child;
 pub mod family;

@@ -1,7 +1,7 @@
-//! What a program prints, read when its reader is ready for more. Comes in: the read end of a pipe. Goes out: its bytes.
+//! Reads a program's output when its reader is ready for more.
 //!
-//! A pipe that is registered with the runtime wakes it at each write of the program, whether anybody wants to read or
-//! not: 200 times a second for 200 words. Here it is registered only while somebody waits and nothing is there.
+//! A pipe registered with the runtime wakes it at each write of the program, even when nothing reads: 200 times a
+//! second for 200 words. So this registers the pipe only while a reader waits and no data is available.
 
 use rustix::io::Errno;
 use std::io;
@@ -12,26 +12,26 @@ use tokio::net::unix::pipe::Receiver;
 #[derive(Debug)]
 pub(super) struct Outlet {
     pipe: OwnedFd,
-    /// The same pipe, registered. None while nobody waits.
+    /// The same pipe, registered; `None` while nothing waits for it.
     news: Option<Receiver>,
 }
 
 impl Outlet {
-    /// Takes the pipe over.
+    /// Takes ownership of the pipe.
     ///
     /// # Errors
-    /// When the system will not make it one that never blocks.
+    /// The pipe cannot be made non-blocking.
     pub(super) fn new(pipe: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Self { pipe, news: None })
     }
 
-    /// The next bytes, at most as many as there is room for; none at the end. May be dropped and called again.
+    /// Reads the next bytes, at most `room.len()`; 0 at the end. Cancel safe.
     ///
     /// # Errors
-    /// When the pipe breaks, or the runtime cannot tell of it.
+    /// The pipe breaks, or the runtime cannot watch it.
     pub(super) async fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        // Whoever prints without a pause must not keep the others from their turn.
+        // A program that prints without a pause must not starve other tasks.
         tokio::task::coop::consume_budget().await;
         let news = match &mut self.news {
             Some(news) => news,
@@ -48,18 +48,18 @@ impl Outlet {
         }
     }
 
-    /// Nobody waits for its bytes now.
+    /// Unregisters the pipe: nothing waits for its bytes now.
     pub(super) fn rest(&mut self) {
         self.news = None;
     }
 
-    /// The pipe itself.
+    /// Returns the pipe.
     pub(super) fn into_pipe(self) -> OwnedFd {
         self.pipe
     }
 }
 
-/// Reads what is there. None when nothing is.
+/// Reads what is available; `None` if nothing is.
 fn look(pipe: &OwnedFd, room: &mut [u8]) -> io::Result<Option<usize>> {
     loop {
         match rustix::io::read(pipe, &mut *room) {

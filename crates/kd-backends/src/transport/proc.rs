@@ -1,7 +1,6 @@
 //! The processes of this machine, as `/proc` shows them.
 //!
-//! Input: process numbers. Output: parents, sessions, start times, and signals that reach the process that was looked
-//! at and no other.
+//! Input: process ids. Output: parents, sessions, start times, and signals that reach only the process that was seen.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -20,12 +19,12 @@ pub(super) struct Seen {
     pub(super) parent: i32,
     pub(super) group: i32,
     pub(super) session: i32,
-    /// When it started, in clock ticks since the machine did.
+    /// When it started, in clock ticks since boot.
     pub(super) started: u64,
     pub(super) zombie: bool,
 }
 
-/// Every process that can be seen, by its number.
+/// Returns every visible process, by its id.
 pub(super) fn everybody() -> BTreeMap<i32, Seen> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return BTreeMap::new();
@@ -37,15 +36,15 @@ pub(super) fn everybody() -> BTreeMap<i32, Seen> {
         .collect()
 }
 
-/// Everybody who descends from a process and lives.
+/// Returns all living descendants of a process.
 pub(super) fn descendants(of: i32) -> Vec<Seen> {
     let found = by_lists_of_children(of).unwrap_or_else(|| among_everybody(of));
     let found = found.into_iter().filter(|pid| *pid != of);
     found.filter_map(stat).filter(|seen| !seen.zombie).collect()
 }
 
-/// Reads who the children are, and theirs: quick enough to catch a process that starts its successor and exits. None
-/// where the system keeps no such lists.
+/// Reads the lists of children recursively: fast enough to catch a process that starts its successor and exits. `None`
+/// if the system keeps no such lists.
 fn by_lists_of_children(of: i32) -> Option<BTreeSet<i32>> {
     let mut found = BTreeSet::from([of]);
     let mut next = vec![of];
@@ -86,10 +85,10 @@ fn among_everybody(of: i32) -> BTreeSet<i32> {
     }
 }
 
-/// One process.
+/// Reads one process.
 pub(super) fn stat(pid: i32) -> Option<Seen> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name is in brackets and may hold anything; nothing after it does.
+    // The name is in parentheses and may contain anything; nothing after it contains a parenthesis.
     let after = stat.iter().rposition(|byte| *byte == b')')? + 1;
     let fields: Vec<&str> = std::str::from_utf8(&stat[after..])
         .ok()?
@@ -106,28 +105,28 @@ pub(super) fn stat(pid: i32) -> Option<Seen> {
     })
 }
 
-/// The number of this process.
+/// Returns the id of this process.
 pub(super) fn own_pid() -> i32 {
     getpid().as_raw_nonzero().get()
 }
 
-/// When a process started.
+/// Returns when a process started.
 pub(super) fn started(pid: i32) -> Option<u64> {
     stat(pid).map(|seen| seen.started)
 }
 
-/// Whether a process belongs to the user of this one.
+/// Returns whether a process belongs to the user of this one.
 pub(super) fn is_own_user(pid: i32) -> bool {
     std::fs::metadata(format!("/proc/{pid}")).is_ok_and(|meta| meta.uid() == geteuid().as_raw())
 }
 
-/// Whether a process was started with this `NAME=value` in its environment.
+/// Returns whether a process was started with this `NAME=value` in its environment.
 pub(super) fn has_variable(pid: i32, variable: &[u8]) -> bool {
     std::fs::read(format!("/proc/{pid}/environ"))
         .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|v| v == variable))
 }
 
-/// This process and all that it descends from: nothing in here is ever signalled.
+/// Returns this process and all its ancestors: none of them is ever signaled.
 pub(super) fn lineage(all: &BTreeMap<i32, Seen>) -> BTreeSet<i32> {
     let mut line = BTreeSet::new();
     let mut at = own_pid();
@@ -137,19 +136,18 @@ pub(super) fn lineage(all: &BTreeMap<i32, Seen>) -> BTreeSet<i32> {
     line
 }
 
-/// A handle on the process that was seen; none when it is gone, or its number has passed to another.
+/// Opens a handle on the process that was seen; `None` if it is gone or its id was reused.
 pub(super) fn handle(seen: &Seen) -> Option<OwnedFd> {
     let fd = pidfd_open(Pid::from_raw(seen.pid)?, PidfdFlags::empty()).ok()?;
     (started(seen.pid) == Some(seen.started)).then_some(fd)
 }
 
-/// Signals the process that was seen. Where the system has no handles on processes, its number is used, right after a
-/// second look.
+/// Signals the process that was seen. On systems without process handles it uses the id, right after checking it again.
 pub(super) fn strike(seen: &Seen, signal: Signal) {
     let Some(pid) = Pid::from_raw(seen.pid).filter(|_| seen.pid > 1 && seen.started != 0) else {
         return;
     };
-    // It may be gone already, or another user's: nothing can be done about either.
+    // It may be gone already, or belong to another user: nothing can be done about either.
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(fd) if started(seen.pid) == Some(seen.started) => {
             let _ = pidfd_send_signal(fd, signal);
@@ -161,7 +159,7 @@ pub(super) fn strike(seen: &Seen, signal: Signal) {
     }
 }
 
-/// Waits until all of these processes have exited; false when the limit is over first.
+/// Waits until all of these processes have exited; returns false on timeout.
 pub(super) fn wait(handles: &[Option<OwnedFd>], limit: Duration) -> bool {
     let until = Instant::now() + limit;
     let mut open: Vec<&OwnedFd> = handles.iter().flatten().collect();

@@ -1,8 +1,10 @@
-//! An agent program as a child of ours. Comes in: what to start, and the prompt. Goes out: its stdout as bytes, and how
-//! it ended. Dropping it ends it, with all that it started (see [`super::family`]).
+//! An agent program as a child process.
 //!
-//! The child leads a session of its own, gets the environment that it is given and no other, the prompt on stdin (or an
-//! end of file at once), and its stderr is read all the time, so that it can never block on a full pipe.
+//! Input: what to start, and the prompt. Output: its stdout as bytes, and how it exited. Dropping it stops it and
+//! everything it started (see [`super::family`]).
+//!
+//! The child leads its own session, gets exactly the given environment, and the prompt on stdin (or end of file at
+//! once). Its stderr is read all the time, so that it never blocks on a full pipe.
 
 use super::child::{Child, Start};
 use super::family::{self, Ending, MARK};
@@ -30,15 +32,15 @@ pub use super::family::{
     Birth, Moment, alive, end_left_over, is_running, living, on_change, run_of, settle, this_run,
 };
 
-/// Bytes of stderr that are kept, its end.
+/// How many bytes of the end of stderr are kept.
 const STDERR_MAX: usize = 64 * 1024;
-/// Bytes read from stdout at once.
+/// Bytes per read from stdout.
 const CHUNK: usize = 64 * 1024;
-/// How long the last output may take after the program is gone, if others hold its pipes.
+/// How long to wait for the last output after the program exited, if other processes hold its pipes.
 const DRAIN: Duration = Duration::from_millis(300);
-/// Words that come within a frame are taken together: see [`Running::rest`]. 30 frames a second look like a stream.
+/// Output within one frame is read together: see [`Running::rest`]. 30 frames a second look like a stream.
 const FRAME: Duration = Duration::from_millis(32);
-/// Who says more than this at once is not waited for.
+/// More output than this at once is read without delay.
 const FEW: usize = 4 * 1024;
 /// How long a program may take to exit after it closed its stdout.
 const EXIT: Duration = Duration::from_secs(2);
@@ -46,30 +48,30 @@ const EXIT: Duration = Duration::from_secs(2);
 /// What to start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    /// For whom it answers: see [`living`].
+    /// Identifies the agent: see [`living`].
     pub label: String,
     /// The program, as a path.
     pub program: PathBuf,
-    /// Its arguments. Never the prompt, where the program can do without.
+    /// Its arguments; without the prompt, where possible.
     pub args: Vec<OsString>,
-    /// Its whole environment.
+    /// The complete environment.
     pub env: Vec<(String, String)>,
-    /// The folder it works in.
+    /// Its working folder.
     pub folder: PathBuf,
-    /// What it reads on stdin, until the end of file. None is an end of file at once.
+    /// Its input on stdin; `None` is end of file at once.
     pub input: Option<Vec<u8>>,
-    /// What it may reach of the file system, held by the system where it can: see [`super::rights`]. None is everything.
+    /// The paths it may access, enforced by the system where possible: see [`super::rights`]. `None` is everything.
     pub rights: Option<Rights>,
-    /// A server of tools that its keeper starts for it, outside of what `rights` hold: the path of a program, and its
-    /// arguments. What connects to it below the agent is [`super::tools`]. Empty is none.
+    /// Command of a tool server that its keeper starts, outside of the limits in `rights`: a program and its arguments,
+    /// or empty. [`super::tools`] connects the agent to it.
     pub tools: Vec<String>,
-    /// The signal that it ends well on.
+    /// The signal that ends it gracefully.
     pub gentle: Gentle,
-    /// How long it may take to obey that signal.
+    /// How long it may take after that signal.
     pub grace: Duration,
 }
 
-/// The signal that a program ends well on.
+/// The signal that ends a program gracefully.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gentle {
     /// SIGINT.
@@ -91,14 +93,14 @@ impl Gentle {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
-    /// What is still to be written to its stdin; gone when nothing more will be.
+    /// Queue of input for its stdin; `None` once stdin is to be closed.
     words: Option<mpsc::UnboundedSender<Vec<u8>>>,
-    /// Gone only while it is dropped.
+    /// `None` only during drop.
     stdout: Option<Outlet>,
     stderr: Arc<Mutex<VecDeque<u8>>>,
     drained: Option<JoinHandle<()>>,
     chunk: Vec<u8>,
-    /// Bytes that came last, and before when nothing more is read.
+    /// Bytes of the last read; of the one before at end of file.
     came: usize,
     rest_until: Option<Instant>,
     exit: Option<ExitStatus>,
@@ -107,18 +109,18 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it.
+    /// Starts the program.
     ///
     /// # Errors
-    /// Whatever the system says when the program cannot be started.
+    /// The program cannot be started.
     pub fn start(spec: Spec) -> io::Result<Self> {
         Self::begin(spec, false)
     }
 
-    /// Starts it with a stdin that stays open for more: see [`Running::say`].
+    /// Starts the program with a stdin that stays open: see [`Running::say`].
     ///
     /// # Errors
-    /// Whatever the system says when the program cannot be started.
+    /// The program cannot be started.
     pub fn converse(spec: Spec) -> io::Result<Self> {
         Self::begin(spec, true)
     }
@@ -132,7 +134,7 @@ impl Running {
         if let Some(temporary) = &temporary {
             let path = temporary.to_string_lossy().into_owned();
             env.push(("TMPDIR".to_owned(), path));
-            // A key that others hold can be used through it.
+            // Gives access to keys of the user.
             env.retain(|(name, _)| name != "SSH_AUTH_SOCK");
         }
         let start = Start {
@@ -159,10 +161,10 @@ impl Running {
         if let Some(stdin) = pipes.stdin {
             let (sender, receiver) = mpsc::unbounded_channel();
             if let Some(input) = spec.input {
-                // Nobody took the other end yet.
+                // The receiver still exists.
                 let _ = sender.send(input);
             }
-            // Written beside what is read, or both sides could wait for each other.
+            // Runs concurrently with reading, or both sides could deadlock.
             tokio::spawn(write(stdin, receiver));
             words = open.then_some(sender);
         }
@@ -188,12 +190,12 @@ impl Running {
         })
     }
 
-    /// By what it can be found again when this process is gone.
+    /// Identifies the process after this one is gone.
     pub fn birth(&self) -> &Birth {
         &self.birth
     }
 
-    /// Writes to its stdin, in the order of the calls, without waiting. What it does not want to hear is lost: its answer
+    /// Writes to its stdin, in the order of the calls, without waiting. Input that it does not read is lost; its output
     /// decides.
     pub fn say(&self, bytes: Vec<u8>) {
         if let Some(words) = &self.words {
@@ -201,12 +203,12 @@ impl Running {
         }
     }
 
-    /// Whether something that it started since this moment still runs.
+    /// Returns whether something that it started since this time is still running.
     pub fn left_behind(&self, since: Moment) -> bool {
         family::younger(&self.birth, self.child.is_kept(), since)
     }
 
-    /// Whether it has exited.
+    /// Returns whether it has exited.
     pub fn gone(&mut self) -> bool {
         if self.exit.is_none() {
             self.exit = self.child.try_wait().ok().flatten();
@@ -214,9 +216,9 @@ impl Running {
         self.exit.is_some()
     }
 
-    /// What came last were words of an answer: the next are read a frame later, with whatever has come by then. A program
-    /// that streams 200 words a second would else wake us, and all who listen, for each of them. The first words of an
-    /// answer never wait, and a flood is read as fast as it comes.
+    /// Delays the next read by one frame, and reads what has arrived by then; call it after text of an answer.
+    /// Otherwise a program that streams 200 words a second would wake us and all listeners for each one. The first
+    /// words of an answer are never delayed, and large output is read at full speed.
     pub fn rest(&mut self) {
         if self.came <= FEW {
             self.rest_until = Some(Instant::now() + FRAME);
@@ -226,10 +228,10 @@ impl Running {
         }
     }
 
-    /// The next bytes of its stdout; nothing when there are no more. May be dropped and called again.
+    /// Reads the next bytes of its stdout; empty at the end. Cancel safe.
     ///
     /// # Errors
-    /// When the pipe breaks.
+    /// The pipe breaks.
     pub async fn read(&mut self) -> io::Result<&[u8]> {
         let Some(stdout) = &mut self.stdout else {
             return Ok(&[]);
@@ -240,7 +242,7 @@ impl Running {
         }
         loop {
             let length = if self.exit.is_some() {
-                // Something that it started may hold the pipe open for ever.
+                // A process that it started may hold the pipe open forever.
                 match timeout(DRAIN, stdout.read(&mut self.chunk)).await {
                     Ok(length) => length?,
                     Err(_) => 0,
@@ -260,7 +262,7 @@ impl Running {
         }
     }
 
-    /// How it ended, once its stdout did. A program that stays is reported as unseen.
+    /// Waits for its exit, once stdout has ended. A program that keeps running is reported as unseen.
     pub async fn exit(&mut self) -> ExitSeen {
         if self.exit.is_none() {
             self.exit = timeout(EXIT, self.child.wait())
@@ -280,7 +282,7 @@ impl Running {
         }
     }
 
-    /// The end of what it has printed on stderr so far.
+    /// Returns the end of its stderr output so far.
     pub fn stderr(&self) -> String {
         let kept: Vec<u8> = self
             .stderr
@@ -292,13 +294,13 @@ impl Running {
         String::from_utf8_lossy(&kept).into_owned()
     }
 
-    /// How long it may take to end by itself once it is dropped, before it is signalled.
+    /// Sets how long it may take to exit on its own after being dropped, before it is signaled.
     pub fn wait_for(&mut self, patience: Duration) {
         self.ending.patience = patience;
     }
 
-    /// Lets it end by itself, within this time: its turn is over, and its stdin ends. It is still ended when it does not,
-    /// and with it whatever it leaves behind.
+    /// Lets it exit on its own within this time: its turn is over, and its stdin is closed. After that it is stopped,
+    /// with everything it left behind.
     pub fn retire(mut self, patience: Duration) {
         self.words = None;
         self.ending.patience = patience;
@@ -309,18 +311,18 @@ impl Drop for Running {
     fn drop(&mut self) {
         let keeper = self.take_keeper();
         if keeper.is_none() && self.ending.patience.is_zero() && self.exit.is_none() {
-            // At once, even if this process is about to end.
+            // At once, even if this process is about to exit.
             family::signal_group(&self.birth, self.ending.gentle);
         }
-        // A program whose last words cannot be written takes its time to end: Claude Code 2 s.
+        // A program whose last output cannot be written takes longer to exit: Claude Code 2 s.
         let open = self.stdout.take().map(Outlet::into_pipe);
         family::end(self.birth.clone(), self.ending, open, keeper);
     }
 }
 
 impl Running {
-    /// The socket of the keeper, which is told at once to end the agent: it does so even if this process is about to
-    /// end.
+    /// Takes the socket of the keeper, after telling it to stop the agent: the keeper does so even if this process is
+    /// about to exit.
     #[cfg(target_os = "linux")]
     fn take_keeper(&mut self) -> Option<family::Socket> {
         let socket = self.child.socket()?;
@@ -340,14 +342,14 @@ impl Running {
     }
 }
 
-/// A mark that no other family has, in this process or another.
+/// Returns a mark that no other family has, in this process or another.
 fn mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let (us, started) = family::this_run();
     format!("{us}.{started}.{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A path for the temporary files of one agent, which its keeper makes and removes. Nobody can guess it.
+/// Returns an unguessable path for one agent's temporary files; its keeper creates and removes the folder.
 fn temporary(env: &[(String, String)], mark: &str) -> PathBuf {
     use std::hash::{BuildHasher, Hasher};
     let set = env.iter().rev().find(|(name, _)| name == "TMPDIR");
@@ -365,17 +367,17 @@ fn how(status: ExitStatus) -> Exit {
     }
 }
 
-/// Writes whatever comes, until nothing more will or the program hears no more.
+/// Writes queued input until there is no more or the program stops reading.
 async fn write(mut stdin: pipe::Sender, mut words: mpsc::UnboundedReceiver<Vec<u8>>) {
     while let Some(bytes) = words.recv().await {
         if stdin.write_all(&bytes).await.is_err() || stdin.flush().await.is_err() {
             return;
         }
     }
-    // Dropped, it is the end of the file.
+    // Dropping stdin signals end of file.
 }
 
-/// Reads stderr to its end and keeps the last of it.
+/// Reads stderr to its end and keeps the last part.
 async fn drain(mut from: impl AsyncRead + Unpin, kept: Arc<Mutex<VecDeque<u8>>>) {
     let mut chunk = vec![0; 8 * 1024];
     while let Ok(length @ 1..) = from.read(&mut chunk).await {

@@ -1,16 +1,16 @@
-//! What an agent that may not write can reach: rights that the system enforces, beside the agent's own flags.
+//! File access of a read-only agent, enforced by the system in addition to the agent's own flags.
 //!
-//! Input: the paths an agent may read and those it may write. Output: a Landlock domain that its process enters before
-//! it becomes the agent. Everything else does not exist for it, whatever it is told.
+//! Input: the paths that an agent may read or write. Output: a Landlock domain that its process enters before it
+//! becomes the agent. To the agent everything else does not exist.
 //!
-//! Linux 5.13 or newer, with Landlock switched on; what an older version of Landlock cannot hold is left to the flags
-//! (before 6.2 files can be truncated, before 6.12 other processes can be signalled). What no version of Landlock holds is
-//! in docs/agents.md, "What it does not hold".
+//! Needs Linux 5.13 or newer with Landlock enabled; what an older version of Landlock cannot enforce is left to the
+//! flags (before 6.2 files can be truncated, before 6.12 other processes can be signaled). What no version of Landlock
+//! enforces is in docs/agents.md, "What it does not hold".
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The paths that an agent may use. Folders hold for all below them; a path that does not exist is passed over.
+/// The paths that an agent may use. Folders include everything below them; a path that does not exist is skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rights {
     /// Read and run.
@@ -19,7 +19,7 @@ pub struct Rights {
     pub write: Vec<PathBuf>,
 }
 
-/// What every program needs of the system: programs, libraries, settings, names of hosts, certificates.
+/// What every program needs from the system: programs, libraries, settings, host names, certificates.
 const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",
@@ -46,7 +46,7 @@ const SYSTEM: &[&str] = &[
     "/var/lib/ca-certificates",
 ];
 
-/// The version of Landlock that this system has.
+/// Returns the version of Landlock on this system.
 pub fn landlock() -> Option<i32> {
     #[cfg(target_os = "linux")]
     return platform::version();
@@ -54,13 +54,13 @@ pub fn landlock() -> Option<i32> {
     None
 }
 
-/// The version of Landlock that holds the rights of programs that this process starts; none without a keeper, which
+/// Returns the version of Landlock that restricts the programs this process starts; `None` without a keeper, which
 /// enters the domain for them.
 pub fn held() -> Option<i32> {
     super::keeper::program().and_then(|_| landlock())
 }
 
-/// Folders of programs, libraries and settings that every program needs.
+/// Returns the folders of programs, libraries and settings that every program needs.
 pub(crate) fn system() -> impl Iterator<Item = PathBuf> {
     let folders = SYSTEM.iter().map(PathBuf::from);
     folders.filter(|at| !at.starts_with("/proc") && !at.starts_with("/sys"))
@@ -79,11 +79,10 @@ mod platform {
     use std::io;
     use std::sync::OnceLock;
 
-    /// The newest version whose rights are asked for.
+    /// The newest version whose rights are requested.
     const ABI_ASKED: ABI = ABI::V6;
 
-    /// Devices without an owner. Not `/dev` as a whole: in it are the user's terminals, the memory that programs share,
-    /// and disks.
+    /// Shared devices. Not all of `/dev`: it contains the user's terminals, shared memory, and disks.
     const DEVICES: &[&str] = &[
         "/dev/null",
         "/dev/zero",
@@ -110,10 +109,10 @@ mod platform {
         *VERSION.get_or_init(|| std::thread::spawn(enter).join().ok().flatten())
     }
 
-    /// A domain with these rights, not entered yet.
+    /// Creates a domain with these rights, without entering it.
     ///
     /// # Errors
-    /// Where the system refuses to make one. Where it knows none, the domain holds nothing.
+    /// The system refuses to create one. On a system without Landlock the domain enforces nothing.
     pub(in super::super) fn ruleset(rights: &Rights) -> io::Result<RulesetCreated> {
         let read = AccessFs::from_read(ABI_ASKED);
         let all = AccessFs::from_all(ABI_ASKED);
@@ -130,7 +129,7 @@ mod platform {
         made().map_err(io::Error::other)
     }
 
-    /// What the devices may be used for.
+    /// Returns the access allowed to devices.
     fn device() -> BitFlags<AccessFs> {
         AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev
     }

@@ -1,11 +1,12 @@
-//! Server-sent events: bytes come in as the network cuts them, whole events go out.
+//! Parses server-sent events from bytes that are split anywhere.
 //!
-//! Any line end of the standard (LF, CRLF, CR), comments, several data lines, a byte order mark. Invalid UTF-8 becomes
-//! the replacement character; a line or an event beyond its bound is an error, never memory.
+//! Supports every line ending of the standard (LF, CRLF, CR), comments, several data lines, and a byte order mark.
+//! Invalid UTF-8 becomes the replacement character; a line or event over its limit is an error, so memory stays
+//! bounded.
 
 use memchr::memchr2;
 
-/// The longest event, in bytes: well above the largest answer that comes in one piece.
+/// Maximum length of an event, in bytes: well above the largest answer that arrives in one piece.
 pub(crate) const EVENT_MAX: usize = 32 << 20;
 
 /// One event.
@@ -24,20 +25,20 @@ pub(crate) struct TooLong;
 /// Splits a stream of bytes into events.
 #[derive(Debug, Default)]
 pub(crate) struct Splitter {
-    /// The begun line, when its end has not come yet.
+    /// The incomplete last line.
     line: Vec<u8>,
     name: String,
     data: String,
     /// Whether the event has a data line yet (an empty one counts).
     begun: bool,
-    /// The last byte was CR: an LF that follows belongs to it.
+    /// The last byte was CR: a following LF belongs to it.
     after_cr: bool,
-    /// Something was read already, so a byte order mark is none.
+    /// Input was read already, so a byte order mark is not special.
     started: bool,
 }
 
 impl Splitter {
-    /// Takes more bytes and calls `each` for every event that is whole now.
+    /// Takes more bytes and calls `each` for every complete event.
     pub(crate) fn push(
         &mut self,
         mut bytes: &[u8],
@@ -65,7 +66,7 @@ impl Splitter {
                 let mut line = std::mem::take(&mut self.line);
                 line.extend_from_slice(&bytes[..at]);
                 self.take(&line, each)?;
-                // Its memory is used again, but a giant line does not stay.
+                // Reuses its memory, but not that of a giant line.
                 line.clear();
                 line.shrink_to(1 << 16);
                 self.line = line;
@@ -75,7 +76,7 @@ impl Splitter {
         Ok(())
     }
 
-    /// The bytes are over: an event without its closing empty line counts, as servers forget it.
+    /// Handles the end of input: an event without its closing empty line counts, since some servers omit it.
     pub(crate) fn end(&mut self, each: &mut dyn FnMut(Event<'_>)) -> Result<(), TooLong> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
@@ -84,7 +85,7 @@ impl Splitter {
         self.take(b"", each)
     }
 
-    /// One line without its end.
+    /// Parses one line without its line ending.
     fn take(&mut self, mut line: &[u8], each: &mut dyn FnMut(Event<'_>)) -> Result<(), TooLong> {
         if !self.started {
             self.started = true;

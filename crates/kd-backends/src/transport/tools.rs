@@ -1,13 +1,13 @@
-//! Tools of the council for an agent in the sandbox: their server runs outside of it, and a bridge inside connects the
-//! agent to it.
+//! Council tools for an agent in the sandbox: their server runs outside of it, and a bridge inside connects the agent
+//! to it.
 //!
-//! Input: the program of a server, and the bytes of an agent. Output: the server's answers.
+//! Input: the program of a server, and the agent's bytes. Output: the server's answers.
 //!
-//! The agent starts the bridge as its server of tools. The bridge finds the keeper among its parents and connects to an
-//! abstract socket: no file, so no right to a file. The name of the socket is a word of the keeper's command line, because
-//! agents hand a server few variables, and is random, because anybody can take a name that they can guess. The keeper
-//! lets in its own descendants only, and starts one server for each. So the agent can call the tools and not touch the
-//! files behind them; and the server ends with the agent, since it is a child of the keeper.
+//! The agent starts the bridge as its MCP server. The bridge finds the keeper among its ancestors and connects to an
+//! abstract socket, which is not a file and so needs no file access. The socket's name is in the keeper's command line,
+//! because agents pass a server few variables, and is random, because any process can take a name that it can guess.
+//! The keeper accepts only its own descendants, and starts one server for each. So the agent can call the tools but not
+//! touch the files behind them; and the server ends with the agent, since it is a child of the keeper.
 
 use super::keeper;
 use super::proc;
@@ -27,15 +27,15 @@ use std::time::Duration;
 
 /// The first argument of a bridge.
 pub(crate) const BRIDGE: &str = "kd-tools-bridge";
-/// Servers of one agent that may run at the same time.
+/// Maximum number of concurrent servers per agent.
 const SERVERS_MAX: usize = 16;
-/// How long to wait before the next connection when there is no room for one.
+/// Delay before the next connection when the limit is reached.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Bytes carried at once.
+/// Bytes copied at once.
 const CHUNK: usize = 64 * 1024;
 
-/// A new name for the socket of a keeper.
+/// Generates a name for the socket of a keeper.
 pub(super) fn name() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("kd-tools-{:016x}{:016x}", random(), random())
@@ -63,12 +63,12 @@ impl Tools {
     pub(super) fn serve(&self) {
         loop {
             match self.listener.accept() {
-                // A bridge whose server cannot be started reads an end of file.
+                // A bridge whose server cannot be started reads end of file.
                 Ok((stream, _)) if is_welcome(&stream) => drop(self.start(stream)),
                 Ok(_) => {}
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::INTR | Errno::CONNABORTED) => {}
-                    // Room may come when another server ends.
+                    // Resources may be freed when another server ends.
                     Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
                         std::thread::sleep(PAUSE);
                     }
@@ -83,7 +83,7 @@ impl Tools {
             .words
             .split_first()
             .ok_or_else(|| io::Error::other("a server without a program"))?;
-        // A spawn that fails waits for its child, which the keeper may have done before.
+        // A failed spawn waits for its child, which the keeper may already have reaped.
         access(program, Access::EXEC_OK)?;
         let mut command = Command::new(program);
         command
@@ -100,7 +100,7 @@ impl Tools {
     }
 }
 
-/// Whether a connection comes from below this keeper, which has room for one more server.
+/// Returns whether a connection comes from below this keeper, and another server is allowed.
 fn is_welcome(stream: &UnixStream) -> bool {
     let own = proc::own_pid();
     let children = proc::descendants(own);
@@ -109,19 +109,19 @@ fn is_welcome(stream: &UnixStream) -> bool {
     children.count() <= SERVERS_MAX && peer.is_some_and(|peer| parents(peer).any(|p| p == own))
 }
 
-/// The process at the other end.
+/// Returns the process at the other end.
 fn peer(stream: &UnixStream) -> Option<i32> {
     let credentials = socket_peercred(stream.as_fd()).ok()?;
     Some(credentials.pid.as_raw_nonzero().get())
 }
 
-/// The parents of a process, the nearest first.
+/// Iterates over the ancestors of a process, nearest first.
 fn parents(of: i32) -> impl Iterator<Item = i32> {
     let parent = |pid: &i32| Some(proc::stat(*pid)?.parent).filter(|parent| *parent > 0);
     std::iter::successors(parent(&of), parent)
 }
 
-/// The agent's side: connects stdin and stdout with a server of its keeper. Returns the exit code.
+/// Runs the agent's side: connects stdin and stdout with a server of its keeper. Returns the exit code.
 pub(super) fn bridge() -> i32 {
     match connect().and_then(|stream| carry(&stream)) {
         Ok(()) => 0,
@@ -146,21 +146,21 @@ fn connect() -> io::Result<UnixStream> {
     }
 }
 
-/// Carries bytes both ways until the server has no more.
+/// Copies bytes both ways until the server has no more.
 fn carry(stream: &UnixStream) -> io::Result<()> {
     let up = stream.try_clone()?;
     std::thread::Builder::new().spawn(move || {
-        // The server reads an end of file, whatever ended the agent's words.
+        // The server reads end of file, whatever ended the agent's input.
         let _ = pump(rustix::stdio::stdin(), up.as_fd());
         let _ = up.shutdown(Shutdown::Write);
     })?;
     pump(stream.as_fd(), rustix::stdio::stdout())
 }
 
-/// Carries bytes from one to the other, each as soon as it comes, until there are no more.
+/// Copies bytes from one to the other, as soon as they arrive, until the end.
 ///
-/// By read(2) and write(2): `io::copy` takes splice(2), which holds the lock of the pipe that it writes to while it waits
-/// for the socket, so that the agent cannot read what is in the pipe already.
+/// Uses read(2) and write(2): `io::copy` uses splice(2), which holds the lock of the pipe that it writes to while it
+/// waits for the socket, so that the agent cannot read what is already in the pipe.
 fn pump(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> io::Result<()> {
     let mut room = vec![0; CHUNK];
     loop {
@@ -178,7 +178,7 @@ fn pump(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> io::Result<()> {
     }
 }
 
-/// Does this, again where a signal came between, and later where whoever started us made the file non-blocking.
+/// Retries the call after a signal, and waits where the parent made the file non-blocking.
 fn when(
     file: BorrowedFd<'_>,
     ready: PollFlags,
