@@ -1,4 +1,4 @@
-//! Whether words around an option speak against it.
+//! Detects words near an option that reject it.
 
 use super::language::is_han;
 use super::words::{Stop, Word};
@@ -88,7 +88,7 @@ pub(super) const AGAINST_BEFORE: &[&str] = &[
     "放弃",
 ];
 
-/// Comparisons before an option: they reject the second of two.
+/// Comparative phrases before an option: the second of the two options is rejected.
 pub(super) const COMPARATIVE: &[&str] = &[
     "edges",
     "outclasses",
@@ -116,7 +116,7 @@ pub(super) const COMPARATIVE: &[&str] = &[
     "supera",
 ];
 
-/// Words behind an option that reject it.
+/// Words after an option that reject it.
 pub(super) const AGAINST_AFTER: &[&str] = &[
     "都不",
     "都太",
@@ -223,7 +223,7 @@ pub(super) const AGAINST_AFTER: &[&str] = &[
     "太",
 ];
 
-/// Whether the option at a place is spoken against.
+/// Returns whether the option at `at` is rejected.
 pub(super) fn against(
     words: &[Word],
     at: usize,
@@ -231,7 +231,7 @@ pub(super) fn against(
     taken: &[bool],
     not_first: bool,
 ) -> bool {
-    // Before it, in the same clause, up to the option before.
+    // Before the option: the same clause, back to the previous option.
     let mut from = at;
     for back in 1..=5 {
         let Some(place) = at.checked_sub(back) else {
@@ -338,7 +338,7 @@ pub(super) fn against(
     {
         return true;
     }
-    // Behind it, up to the end of the clause.
+    // After the option: up to the end of the clause.
     let end = at + length;
     if words[end - 1].stop == Stop::Sentence {
         return false;
@@ -360,7 +360,7 @@ pub(super) fn against(
     words[end - 1].stop == Stop::None && AGAINST_AFTER.iter().any(|w| after.starts_with(w))
 }
 
-/// Whether these words follow at a place.
+/// Returns whether `by` follows at a position.
 pub(super) fn followed(words: &[Word], at: usize, by: &str) -> bool {
     by.split(' ')
         .enumerate()

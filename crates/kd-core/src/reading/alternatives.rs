@@ -1,5 +1,5 @@
-//! Alternatives without labels: what "or" joins (`Should we use SQLite or PostgreSQL?`, `今天还是明天`), what a stroke
-//! separates (`Rome / Oslo / Bonn`), and what a question compares (`Between Lyon and Nice, which …`).
+//! Alternatives without labels: joined by "or" (`Should we use SQLite or PostgreSQL?`, `今天还是明天`), separated by slashes
+//! (`Rome / Oslo / Bonn`), or compared (`Between Lyon and Nice, which …`).
 
 use super::asking::{self, Word, without_asides, words};
 use super::language::{Language, is_han};
@@ -7,47 +7,47 @@ use super::option_names;
 
 /// Words between the last two alternatives.
 const OR: &str = "or oder ou o u vs vs. versus bzw bzw. ó";
-/// Words that stand before a noun.
+/// Words that precede a noun.
 const ARTICLES: &str = "the a an der die das den dem des ein eine einen einem einer kein keine le la les l' un une des \
      el los las una unos unas du";
-/// Words that stand before a phrase.
+/// Words that start a prepositional phrase.
 const PREPOSITIONS: &str = "in on at with by to for from as via am im an auf mit bei beim zum zur für nach aus vor en a al \
      à au aux con par pour por para sur dans chez avec de";
-/// Pronouns that begin a clause.
+/// Pronouns that start a clause.
 const PRONOUNS: &str =
     "i we you they he she it ich wir du ihr sie man je nous on tu vous ils elles nosotros";
-/// Words with which what all alternatives share begins, behind the last.
+/// Words that start the part shared by all alternatives, after the last one.
 const TAIL: &str = "for für pour para to as when wenn si if with at on by from in is are was were fits makes has have would \
      should ist sind hat liegt est sont es tiene son a à zum zur quand cuando than über pendant während auf bei mit the \
      a an le la les el los las der die das un une una ein eine einen dans en por because weil parce porque que which \
      make makes give gives under unter sous this these dieses diese cette este esta now jetzt of zu nach fürs ce cet";
-/// Verbs that begin a question.
+/// Verbs that start a question.
 const HEADS: &str = "is are was were do does did can could will would should shall must may has have am soll sollen sollte \
      sollten kann können könnte muss müssen darf dürfen wird werden würde würden ist sind war haben hat nehmen wollen will \
      macht machen lohnt faut-il doit-on peut-on vaut-il devrait-on est-ce est-il est-elle conviene deberíamos debería \
      debemos debo puedo podemos quieres let's lass lasst";
-/// Words that make a clause a question by themselves, so that nothing in it is an alternative.
+/// Words that make a clause a question of its own, so that it contains no alternative.
 const QUESTION_WORDS: &str = "which wich what who who's whom whose where when how welche welcher welches welchen welchem was wer wen wem wo \
      wann wie wohin quel quelle quels quelles lequel laquelle qui que où quand comment qu'est-ce qué cuál cuáles quién dónde \
      cuándo cómo qual";
-/// Words that begin a condition.
+/// Words that start a condition.
 const CONDITIONS: &str = "if when given since because wenn falls da weil si quand cuando como puisque for für pour para bei \
      with mit avec con in im en dans";
-/// Words before an alternative that are no part of it.
+/// Words before an alternative that are not part of it.
 const HEDGES: &str = "rather maybe perhaps just simply better either doch eher lieber einfach vielleicht entweder plutôt \
      simplement soit mejor más bien directamente instead still go use";
 
-/// The longest alternative, in words and in characters.
+/// Maximum length of an alternative, in words and in characters.
 const WORDS_MAX: usize = 10;
 const CHARS_MAX: usize = 90;
-/// The most alternatives.
+/// Maximum number of alternatives.
 const COUNT_MAX: usize = 12;
 
 fn has(table: &str, word: &str) -> bool {
     !word.is_empty() && table.split_whitespace().any(|w| w == word)
 }
 
-/// The alternatives of a sentence.
+/// Returns the alternatives in a sentence.
 pub(super) fn of(sentence: &str) -> Option<Vec<String>> {
     if let Some(options) = option_names::compared(sentence) {
         let named = options.iter().map(|option| bare(before_han(option)));
@@ -75,7 +75,7 @@ pub(super) fn of(sentence: &str) -> Option<Vec<String>> {
     joined(&bare)
 }
 
-/// Names with a word between each two of them: `yaml vs toml vs json`.
+/// Parses names separated by the same word: `yaml vs toml vs json`.
 fn opposed(sentence: &str) -> Option<Vec<String>> {
     const AGAINST: [&str; 6] = [" vs ", " vs. ", " v ", " versus ", " gegen ", " contre "];
     const WORDS_MAX: usize = 3;
@@ -92,7 +92,7 @@ fn opposed(sentence: &str) -> Option<Vec<String>> {
         names.push(bare(clause.get(from..at)?));
         from = at + found.len();
     }
-    // Of the first and the last piece, what is as long as those between.
+    // Trim the first and the last piece to the length of those between.
     let long = |name: &String| name.split_whitespace().count() > WORDS_MAX;
     if names[1..names.len() - 1].iter().any(long) {
         return None;
@@ -111,7 +111,7 @@ fn opposed(sentence: &str) -> Option<Vec<String>> {
     distinct(names)
 }
 
-/// The alternatives that a statement gives: quoted ones, what stands between "between" and "and", what "or" joins.
+/// Returns the alternatives in a statement: quotations, or names joined by "between … and" or by "or".
 pub(super) fn given(sentence: &str) -> Option<Vec<String>> {
     let mut quoted: Vec<String> = Vec::new();
     for (open, close) in [('"', '"'), ('“', '”'), ('«', '»'), ('„', '“')] {
@@ -133,7 +133,7 @@ pub(super) fn given(sentence: &str) -> Option<Vec<String>> {
         .or_else(|| behind_colon(sentence))
 }
 
-/// The alternatives that the first sentence of a text gives which gives any.
+/// Returns the alternatives in the first sentence of a text that has any.
 pub(super) fn of_text(text: &str) -> Vec<String> {
     let text = asking::bounded(text);
     let sentences = asking::sentences(&text);
@@ -142,7 +142,8 @@ pub(super) fn of_text(text: &str) -> Vec<String> {
     each.find_map(of).or(quoted).unwrap_or_default()
 }
 
-/// Names between marks: `[tracing|log|slog]`, `{quarantine ; delete}`, `<opt>vite</opt><opt>webpack</opt>`.
+/// Parses bracketed or tagged names: `[tracing|log|slog]`, `{quarantine ; delete}`,
+/// `<opt>vite</opt><opt>webpack</opt>`.
 pub(super) fn enclosed(text: &str) -> Option<Vec<String>> {
     const PAIRS: [(char, char); 3] = [('[', ']'), ('{', '}'), ('(', ')')];
     let names = |inner: &str, stop: &[char]| -> Option<Vec<String>> {
@@ -171,7 +172,7 @@ pub(super) fn enclosed(text: &str) -> Option<Vec<String>> {
             rest = after;
         }
     }
-    // The same element several times.
+    // The same element, repeated.
     let (_, behind) = text.split_once('<')?;
     let (element, _) = behind.split_once('>')?;
     let is_element = !element.is_empty() && element.chars().all(|c| c.is_ascii_alphanumeric());
@@ -182,7 +183,7 @@ pub(super) fn enclosed(text: &str) -> Option<Vec<String>> {
     names(&inner.join("|"), &['|'])
 }
 
-/// Names between commas behind a colon: `Pick a database: Postgres, MySQL, SQLite`.
+/// Parses comma-separated names after a colon: `Pick a database: Postgres, MySQL, SQLite`.
 pub(super) fn behind_colon(sentence: &str) -> Option<Vec<String>> {
     let (bare_text, _) = without_asides(sentence);
     let at = bare_text.find([':', '：'])?;
@@ -235,7 +236,7 @@ fn paired(sentence: &str) -> Option<Vec<String>> {
         .and_then(distinct)
 }
 
-/// The alternatives of an aside: `(yes, no, later)`, `(yes/no)`.
+/// Parses the alternatives in an aside: `(yes, no, later)`, `(yes/no)`.
 fn listed(aside: &str) -> Option<Vec<String>> {
     let by_stroke = aside.contains('/') && !aside.contains([',', ';']);
     let pieces: Vec<String> = match by_stroke {
@@ -260,7 +261,7 @@ fn listed(aside: &str) -> Option<Vec<String>> {
         .and_then(distinct)
 }
 
-/// Names between strokes: `2.4.8 / 2.5.0`, `marquee | castle hall`.
+/// Parses names separated by slashes or bars: `2.4.8 / 2.5.0`, `marquee | castle hall`.
 fn strokes(sentence: &str) -> Option<Vec<String>> {
     let word = sentence.split_whitespace().find(|w| {
         let parts: Vec<&str> = w.split('/').collect();
@@ -279,7 +280,7 @@ fn strokes(sentence: &str) -> Option<Vec<String>> {
         .find(|m| sentence.contains(**m))?;
     let pieces: Vec<&str> = sentence.split(mark).collect();
     let (first, last) = (pieces.first()?, pieces.last()?);
-    // What introduces the first ends with a colon or a dash, else the first is as long as the second.
+    // Text before the first name ends with a colon or a dash; otherwise the first name is as long as the second.
     let cut = [": ", "：", " – ", " — ", " - ", ", "]
         .iter()
         .filter_map(|m| first.rfind(m).map(|at| at + m.len()))
@@ -331,7 +332,7 @@ fn bracketed(sentence: &str) -> Option<Vec<String>> {
     distinct(names)
 }
 
-/// Quotations that "or" joins: `Is it "das" or "dass"`.
+/// Parses quotations joined by "or": `Is it "das" or "dass"`.
 fn quoted(sentence: &str) -> Option<Vec<String>> {
     const MARKS: [(char, char); 4] = [('"', '"'), ('“', '”'), ('«', '»'), ('„', '“')];
     MARKS.iter().find_map(|(open, close)| {
@@ -357,7 +358,7 @@ fn quoted(sentence: &str) -> Option<Vec<String>> {
     })
 }
 
-/// What "or" joins.
+/// Parses alternatives joined by "or".
 fn joined(sentence: &str) -> Option<Vec<String>> {
     let all = words(sentence);
     let or = (1..all.len().saturating_sub(1)).rev().find(|at| {
@@ -366,7 +367,7 @@ fn joined(sentence: &str) -> Option<Vec<String>> {
         has(OR, &word.low) && !word.text.contains('/') && !negated(&all[at + 1])
     })?;
     let (before, after) = (&all[..or], &all[or + 1..]);
-    // A clause that ends before the "or" introduces nothing: `…; or is it`.
+    // A clause that ends before the "or" is no introduction: `…; or is it`.
     let stop = after
         .iter()
         .position(|w| w.ends)
@@ -434,7 +435,7 @@ fn joined(sentence: &str) -> Option<Vec<String>> {
     named(&options, sentence)
 }
 
-/// Where the region of the alternatives begins: behind a colon, a dash, or "between" and its like.
+/// Returns where the alternatives begin: after a colon, a dash, or a word such as "between".
 fn region(before: &[Word<'_>]) -> usize {
     let colon = before
         .iter()
@@ -463,7 +464,7 @@ fn region(before: &[Word<'_>]) -> usize {
         .min(before.len().saturating_sub(1))
 }
 
-/// Whether a piece between commas is an alternative as a whole.
+/// Returns whether all of a piece between commas is an alternative.
 fn is_item(piece: &[Word<'_>], sibling: &[Word<'_>]) -> bool {
     let count = piece.iter().filter(|w| !w.low.is_empty()).count();
     let first = &piece[0].low;
@@ -479,13 +480,14 @@ fn is_item(piece: &[Word<'_>], sibling: &[Word<'_>]) -> bool {
     !asks && (same && count <= WORDS_MAX || !headed && count <= sibling.len().max(3) + 1)
 }
 
-/// Whether the first piece of a sentence holds more than the first alternative: `Is the sky red, green or blue`.
+/// Returns whether the first piece of a sentence contains more than the first alternative: `Is the sky red, green or
+/// blue`.
 fn opens(piece: &[Word<'_>], sibling: &[Word<'_>]) -> bool {
     let same = sibling.first().is_some_and(|w| w.low == piece[0].low);
     !same && piece.len() > sibling.len() + 1
 }
 
-/// The last alternative without what all of them share behind it.
+/// Returns the last alternative without the words that all alternatives share.
 fn nominal<'a, 'b>(right: &'a [Word<'b>], sentence: &str) -> &'a [Word<'b>] {
     let leading = usize::from(right.len() > 1 && is_function(&right[0].low));
     let leading =
@@ -520,7 +522,7 @@ fn is_function(low: &str) -> bool {
     has(ARTICLES, low) || has(PREPOSITIONS, low) || has(PRONOUNS, low)
 }
 
-/// The part of a clause that is parallel to the other alternative, and whether both are as long as their clauses.
+/// Returns the part of a clause parallel to the other alternative, and whether both span their whole clauses.
 fn parallel<'a, 'b>(
     piece: &'a [Word<'b>],
     right: &[Word<'_>],
@@ -604,14 +606,14 @@ fn parallel<'a, 'b>(
         while at > 1 && piece.len() - at < longest && named(&piece[at]) && named(&piece[at - 1]) {
             at -= 1;
         }
-        // `apple pie with cream or cake`: what a preposition joins to a noun.
+        // `apple pie with cream or cake`: a preposition attaches to its noun.
         while at > 1 && !german && has("de du des d' aux of", &piece[at - 1].low) {
             at -= 2;
         }
-        // One lower word against a whole clause: `Should we rewrite it or wait`.
+        // A single lowercase word against a whole clause: `Should we rewrite it or wait`.
         return (from(at), false);
     }
-    // Clauses: what stands behind the verb and the subject of a question, else the whole.
+    // Clauses: the part after the verb and subject of a question, otherwise the whole clause.
     let head = match has(HEADS, &piece[0].low) && piece.len() > 2 {
         true if has(ARTICLES, &piece[1].low) => 3,
         true => 2,
@@ -632,7 +634,7 @@ fn texts<'a>(words: &[Word<'a>]) -> Vec<&'a str> {
     words.iter().map(|w| w.text).collect()
 }
 
-/// The alternatives by name, without what all of them share.
+/// Returns the names of the alternatives without the words they share.
 fn named(options: &[Vec<&str>], sentence: &str) -> Option<Vec<String>> {
     let mut names: Vec<String> = options
         .iter()
@@ -678,7 +680,7 @@ fn named(options: &[Vec<&str>], sentence: &str) -> Option<Vec<String>> {
     distinct(names).filter(|_| fits && options.len() == count)
 }
 
-/// Words as they stand in a sentence: French articles touch their noun.
+/// Joins words as they appear in a sentence: no space after an elided French article.
 fn glued(words: &[&str]) -> String {
     let mut out = String::new();
     for word in words {
@@ -690,7 +692,7 @@ fn glued(words: &[&str]) -> String {
     out
 }
 
-/// The alternatives of a Chinese sentence.
+/// Returns the alternatives in a Chinese sentence.
 fn chinese(sentence: &str) -> Option<Vec<String>> {
     // `苹果、香蕉、西瓜，哪个最甜`
     if let Some((listed, _)) = ["，哪个", "，哪一个", "，谁", "哪个最", "哪个更"]
@@ -768,7 +770,7 @@ fn chinese(sentence: &str) -> Option<Vec<String>> {
     distinct(options).filter(|_| fits)
 }
 
-/// A name without marks and articles.
+/// Strips marks and articles from a name.
 fn bare(text: &str) -> String {
     let text = text
         .trim()
@@ -788,13 +790,13 @@ fn bare(text: &str) -> String {
     }
 }
 
-/// Alternatives that differ and can be meant.
+/// Returns the alternatives if they differ and are plausible.
 fn distinct(options: Vec<String>) -> Option<Vec<String>> {
     let mut seen: Vec<String> = options.iter().map(|o| o.to_lowercase()).collect();
     seen.sort();
     seen.dedup();
     const RESERVED: &str = "not nicht more less mehr weniger so why 不 it is plus moins más menos two three later else similar other";
-    // Of two things "both" is no third one.
+    // With two options, "both" is not a third one.
     let both = options.len() < 3 && seen.iter().any(|o| o == "both" || o == "neither");
     let fits = seen.len() == options.len()
         && (2..=COUNT_MAX).contains(&options.len())

@@ -1,6 +1,6 @@
-//! Words around numbers, in the five languages.
+//! Words found around numbers, in the five languages.
 
-/// Words of a result, in its clause.
+/// Words that announce a result in the same clause.
 pub(super) const RESULTS: &[&str] = &[
     "end up with",
     "ends up with",
@@ -153,7 +153,7 @@ pub(super) const STATES: &[&str] = &[
     "约",
 ];
 
-/// Words before a number that is the name of a thing: `step 3`.
+/// Words before a number that is part of a name: `step 3`.
 pub(super) const NAMES: &[&str] = &[
     "step",
     "steps",

@@ -1,6 +1,6 @@
-//! Weighs the numbers of a text. Operands, ranges, references, rejected and conditional numbers count nothing; a number
-//! that stands alone, in bold, behind the last `=` or in a conclusion counts more than one in passing. The heaviest is
-//! the answer. Where several are as heavy, only what settles it decides.
+//! Weighs the numbers in a text. Operands, ranges, references, and rejected or conditional numbers have no weight; a
+//! number alone, in bold, after the last `=` or in a conclusion weighs more than one in passing. The heaviest number is
+//! the answer. On a tie, only a conclusive statement decides.
 
 use super::amount_words::{CONFIDENCE, RESULTS, STATES};
 use super::clauses::{self, Before, Clause, Form, Role, Sentence};
@@ -16,14 +16,14 @@ use super::{sayings, voices};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// Spoken against.
+    /// Rejected.
     Against,
-    /// An operand, a bound, a reference, or in a condition, a bracket or a question.
+    /// An operand, a bound or a reference, or inside a condition, brackets or a question.
     Nothing,
-    /// In a report, or alone in a bracket: it counts where there is no other.
+    /// Reported, or alone in brackets: counts only if there is no other number.
     Reported,
     Named,
-    /// Behind the last `=` of its clause, or a word such as `is` or `gives`.
+    /// After the last `=` of its clause, or after a word such as `is` or `gives`.
     Result,
     /// In a conclusion.
     Concluded,
@@ -35,15 +35,15 @@ enum Weight {
 struct Weighed {
     key: String,
     weight: Weight,
-    /// The sentence, from 0.
+    /// Index of the sentence.
     place: usize,
     clause: usize,
     settles: bool,
-    /// Whether its unit is a percentage.
+    /// Whether the unit is a percentage.
     percent: bool,
 }
 
-/// The number that a text without labels gives.
+/// Returns the number given by a text without labels.
 pub(super) fn decide(text: &str, language: Language) -> Said<String> {
     let outside = without_code(text);
     let said = weighed(&outside, language);
@@ -55,7 +55,7 @@ pub(super) fn decide(text: &str, language: Language) -> Said<String> {
     }
 }
 
-/// A text without its blocks of code.
+/// Removes code blocks from a text.
 fn without_code(text: &str) -> String {
     let mut out = String::new();
     let mut inside = false;
@@ -111,7 +111,7 @@ fn weighed(text: &str, language: Language) -> Said<String> {
         }
         all.append(&mut here);
     }
-    // Two numbers, and nobody knows which.
+    // Two different numbers, and nothing says which one counts.
     let differ = all.iter().any(|w| w.key != all[0].key);
     let lower = lines.join("\n").to_lowercase().replace('’', "'");
     if differ && cues::has(&lower, cues::CANNOT_CHOOSE) {
@@ -123,7 +123,7 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     }
 }
 
-/// A line without the same amount in mixed units: `165 minutes, soit 2 h 45`.
+/// Removes the second of two equal amounts in mixed units: `165 minutes, soit 2 h 45`.
 fn without_restated(line: &str, language: Language) -> String {
     const SAYS_AGAIN: [&str; 9] = [
         ", soit ",
@@ -168,7 +168,7 @@ fn without_restated(line: &str, language: Language) -> String {
     }
 }
 
-/// The only bold number of a text, behind the label or the `=` of its last line: `Total: **12,500 €**`.
+/// Returns the only bold number of a text, after a label or an `=` on the last line: `Total: **12,500 €**`.
 fn closing(lines: &[String], lower: &str, language: Language) -> Option<String> {
     let mut filled = lines.iter().rev().filter(|line| !line.trim().is_empty());
     let last = filled.next()?;
@@ -190,7 +190,7 @@ fn closing(lines: &[String], lower: &str, language: Language) -> Option<String> 
     (alone && ends && leads && !open && !twofold).then_some(key)
 }
 
-/// Whether a sentence leaves a number open: between two, or one of two.
+/// Returns whether a sentence leaves the number open: a range, or one of two.
 fn is_open(lower: &str, here: &[Weighed]) -> bool {
     const OPEN: &[&str] = &[
         "between",
@@ -252,10 +252,10 @@ fn is_open(lower: &str, here: &[Weighed]) -> bool {
     here.len() > 1 && here.iter().all(|w| w.weight <= Weight::Named) && cues::has(lower, OPEN)
 }
 
-/// The most numbers of a sentence that are weighed: the last.
+/// Maximum number of numbers weighed per sentence, counted from the end.
 const NUMBERS_MAX: usize = 40;
 
-/// The last numbers of a sentence, in figures; else its only one in words.
+/// Returns the last numerals of a sentence, or its only number in words.
 fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
     let mut numbers = number::numbers(&sentence.text, language);
     numbers.drain(..numbers.len().saturating_sub(NUMBERS_MAX));
@@ -271,7 +271,7 @@ fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
     numbers
 }
 
-/// The number in words that a verb gives, behind the last figure: `15% of 240 is thirty-six.`
+/// Returns the number in words that a verb states after the last numeral: `15% of 240 is thirty-six.`
 fn numeral_stated(sentence: &Sentence, numbers: &[Number]) -> Option<Number> {
     const VERBS: &[&str] = &[
         " is ", " are ", " equals ", " makes ", " ist ", " sind ", " ergibt ", " macht ", " est ",
@@ -294,7 +294,7 @@ fn numeral_stated(sentence: &Sentence, numbers: &[Number]) -> Option<Number> {
     })
 }
 
-/// The number in words of a last clause that concludes from figures: `128 bits, soit seize octets`.
+/// Returns the number in words of a final clause that draws a conclusion from numerals: `128 bits, soit seize octets`.
 fn numeral_concluded(sentence: &Sentence, numbers: &[Number]) -> Option<Number> {
     const THAT_IS: &[&str] = &[
         "soit",
@@ -364,7 +364,7 @@ fn of_sentence(sentence: &Sentence, place: usize, numbers: &[Number]) -> Vec<Wei
     out
 }
 
-/// Whether the clause before adds up: `Adding these up, budget 3,500.`
+/// Returns whether the previous clause announces a sum: `Adding these up, budget 3,500.`
 fn sums_up(sentence: &Sentence, at: usize) -> bool {
     const SUMS: &[&str] = &[
         "adding",
@@ -390,7 +390,7 @@ fn sums_up(sentence: &Sentence, at: usize) -> bool {
     before.is_some_and(|clause| cues::has(&clause.lower, SUMS))
 }
 
-/// Whether the author takes the number at a place of a clause in so many words: `Me quedo con 6`.
+/// Returns whether the author explicitly chooses the number at a position in a clause: `Me quedo con 6`.
 fn is_own_choice(clause: &str, place: usize) -> bool {
     const TAKES: &[&str] = &[
         "i'll go with",
@@ -565,7 +565,7 @@ fn weight(
                 && is_alone(text, &own, c.start)
         })
     };
-    // `1, 2, 3` lists.
+    // `1, 2, 3`: a list.
     if alone && alone_too(at + 1) {
         return Weight::Named;
     }
@@ -583,7 +583,7 @@ fn weight(
             Weight::Stated
         };
     }
-    // The last clause of a derivation.
+    // The last clause of a calculation.
     let ends = n > 0 && at + 1 == sentence.clauses.len() && clause.before == Before::Comma;
     if alone
         && ends
@@ -601,7 +601,7 @@ fn weight(
             false => Weight::Nothing,
         };
     }
-    // What a colon introduces counts, not what introduces it.
+    // The text after a colon counts, not the text before it.
     if let Some(next) = sentence.clauses.get(at + 1)
         && next.before == Before::Colon
         && text.get(next.start..).is_some_and(|rest| {
@@ -636,7 +636,7 @@ fn weight(
     Weight::Named
 }
 
-/// Whether there are no words beside a number, or only a short unit: `(90)`, `(-4 °C)`, `(15 天)`.
+/// Returns whether a number has at most a short unit beside it: `(90)`, `(-4 °C)`, `(15 天)`.
 fn is_unit_alone(clause: &str) -> bool {
     let letters: Vec<char> = clause.chars().filter(|c| c.is_alphabetic()).collect();
     match letters.as_slice() {
@@ -655,7 +655,7 @@ fn is_whole(sentence: &Sentence, clause: &Clause) -> bool {
     outside.count() == 0 && clause.in_brackets && sentence.clauses.len() == 1
 }
 
-/// Whether a clause is a number with at most a unit: `about 6 weeks`.
+/// Returns whether a clause is a number with at most a unit: `about 6 weeks`.
 fn is_alone(clause: &str, numbers: &[&Number], start: usize) -> bool {
     let Some((first, rest)) = numbers.split_first() else {
         return false;
@@ -808,7 +808,7 @@ fn resolve(all: &[Weighed], doubts: &[usize], turns: &[usize]) -> Said<String> {
     if doubted {
         return Said::Several;
     }
-    // A change of mind behind it that gives another number.
+    // A later change of mind to another number.
     let opposed = all.iter().any(|w| {
         (w.place, w.clause) > (last.place, last.clause)
             && w.key != last.key
@@ -837,6 +837,6 @@ fn resolve(all: &[Weighed], doubts: &[usize], turns: &[usize]) -> Said<String> {
             return Said::Several;
         }
     }
-    // A later result is not outweighed by a bold number in passing.
+    // A bold number in passing does not outweigh a later result.
     Said::LastLine(last.key.clone())
 }

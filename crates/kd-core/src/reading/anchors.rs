@@ -1,6 +1,5 @@
-//! Bare answers: what a reply says first, and whether that is nothing but a number, a day, yes or no, a list, code, or
-//! something that the question names. Input: a question and replies to it. They tell how the answers compare where the
-//! form of the question does not.
+//! Bare answers: whether the first statement of a reply is just a number, a date, yes or no, a list, code, or something
+//! named in the question. Tells how to compare the replies to a question whose form does not tell.
 
 use super::kind_words::{IN_ORDER, TOOLS, any_in, has};
 use super::language::{Language, is_han};
@@ -10,31 +9,31 @@ use super::{
     units,
 };
 
-/// The most of what a reply states that is kept, in bytes: a bare answer is short.
+/// Maximum bytes of a reply's statement that are kept; a bare answer is short.
 const WHOLE_BYTES_MAX: usize = 4 << 10;
-/// The most words of a text that is short.
+/// Maximum number of words in a short text.
 const SHORT_WORDS_MAX: usize = 12;
-/// The most words of a text that is one statement, whatever points stand in it: `Mo 26. Mai`.
+/// Maximum number of words in a text that counts as one statement, whatever periods it contains: `Mo 26. Mai`.
 const BARE_WORDS_MAX: usize = 5;
-/// The most words of a thing in a list, and of one that the question names.
+/// Maximum number of words in a list item, or in an item named in the question.
 const THING_WORDS_MAX: usize = 4;
-/// The most Chinese characters of such a thing.
+/// Maximum number of Chinese characters in such an item.
 const THING_HAN_MAX: usize = 8;
 
-/// A reply that answers.
+/// A reply that contains an answer.
 #[derive(Clone, Debug)]
 pub struct Head<'a> {
-    /// As it came.
+    /// The original reply.
     pub reply: &'a str,
-    /// What it states: the answer of its JSON, else all of it.
+    /// The statement: the answer field of its JSON, otherwise the whole reply.
     whole: String,
-    /// The first sentence of that.
+    /// The first sentence of the statement.
     first: String,
-    /// Whether it is a few words.
+    /// Whether it has only a few words.
     pub is_short: bool,
 }
 
-/// The replies that answer: not those that are empty, decline, or decide nothing in a few words.
+/// Returns the replies that contain an answer, without those that are empty, decline, or briefly state no decision.
 pub fn heads<'a>(replies: &[&'a str]) -> Vec<Head<'a>> {
     replies.iter().filter_map(|reply| head(reply)).collect()
 }
@@ -73,9 +72,9 @@ fn head(reply: &str) -> Option<Head<'_>> {
 }
 
 impl Head<'_> {
-    /// Whether it says yes or no with its first words.
+    /// Returns whether its first words say yes or no.
     pub fn is_side(&self, question: &str) -> bool {
-        // `=SI(B2>5;…)` says no yes.
+        // `=SI(B2>5;…)` is not a yes.
         if self.is_code() {
             return false;
         }
@@ -86,13 +85,13 @@ impl Head<'_> {
             || asked::echoed_side(question, &self.first).is_some()
     }
 
-    /// Whether it is a number with a unit, or a sum with its result.
+    /// Returns whether it is a number with a unit, or a calculation with its result.
     pub fn is_number(&self) -> bool {
         let read = super::read(&Wanted::Number, &self.first).is_ok();
         if code::has_marks(&self.first) {
             return false;
         }
-        // A regular expression, a list of numbers.
+        // A regular expression or a list of numbers.
         if self.first.contains(['\\', '{', '[', '^'].as_slice()) && !self.first.contains('=')
             || !self.first.contains(['=', '≈']) && self.is_several()
         {
@@ -103,7 +102,7 @@ impl Head<'_> {
         read && words <= 3 && han <= 6 && !self.has_month()
     }
 
-    /// Whether it is a day, or a year where one is asked for.
+    /// Returns whether it is a date, or a year if the question asks for one.
     pub fn is_date(&self, question: &str, is_likely: bool) -> bool {
         let words = alphabetic(&self.first);
         if words > 8 {
@@ -117,12 +116,12 @@ impl Head<'_> {
         (is_likely || asks_time(question)) && (year || in_digits)
     }
 
-    /// Whether it names a month.
+    /// Returns whether it names a month.
     pub fn has_month(&self) -> bool {
         date::only(&self.first).is_some_and(|key| key.len() > 4)
     }
 
-    /// Whether several short things stand in it.
+    /// Returns whether it contains several short items.
     fn is_several(&self) -> bool {
         let Some(items) = lists::in_order(&self.whole) else {
             return false;
@@ -134,17 +133,17 @@ impl Head<'_> {
         items.len() >= 2 && items.iter().all(short)
     }
 
-    /// Whether it names several things and says nothing else.
+    /// Returns whether it is a list of several items and nothing else.
     pub fn is_list(&self) -> bool {
         self.is_several() && !self.is_code()
     }
 
-    /// How many things it names.
+    /// Returns the number of items it names.
     pub fn count(&self) -> usize {
         lists::in_order(&self.whole).map_or(0, |items| items.len())
     }
 
-    /// Whether it is code: between marks, or a line that is no prose.
+    /// Returns whether it is code: marked as code, or a line that is not prose.
     pub fn is_code(&self) -> bool {
         let text = self.reply.trim();
         if text.contains("```") || text.starts_with('`') && text.matches('`').count() == 2 {
@@ -159,7 +158,7 @@ impl Head<'_> {
         marked && !whole.ends_with(['.', '!'])
     }
 
-    /// Whether it names one of these options.
+    /// Returns whether it names one of these options.
     pub fn names_one(&self, options: &[String]) -> bool {
         if self.lists_given(&options.join("\n")) || self.is_code() {
             return false;
@@ -172,21 +171,22 @@ impl Head<'_> {
                 || own_words::of(options, "", &clause).is_some())
     }
 
-    /// Whether it lists what a text names.
+    /// Returns whether it lists items named in a text.
     fn lists_given(&self, given: &str) -> bool {
         let given = given.to_lowercase();
         let items = lists::in_order(&self.whole).unwrap_or_default();
         self.is_several() && items.iter().all(|item| given.contains(item.as_str()))
     }
 
-    /// Whether numbers have several units, so that a bare number tells too little: 3 days and 3 weeks, 90 min and 2 h.
+    /// Returns whether the numbers have several units, so that a bare number is ambiguous: 3 days and 3 weeks, 90 min
+    /// and 2 h.
     pub fn mix_units(heads: &[Head<'_>]) -> bool {
         let mut units = heads.iter().filter_map(Head::unit);
         let first = units.next();
         units.any(|unit| Some(unit) != first)
     }
 
-    /// The unit of its only number. Its bare form may lack a sign of currency.
+    /// Returns the unit of its only number. The bare form may lack the currency sign.
     fn unit(&self) -> Option<&'static str> {
         let whole = self.is_short.then_some(self.reply);
         Self::unit_in(&self.first).or_else(|| whole.and_then(Self::unit_in))
@@ -208,7 +208,8 @@ impl Head<'_> {
     }
 }
 
-/// Whether lists are in an order: the question asks for one, an answer marks one, or answers differ in it alone.
+/// Returns whether the lists are ordered: the question asks for an order, an answer marks one, or answers differ only
+/// in it.
 pub fn are_orders(question: &str, heads: &[Head<'_>]) -> bool {
     const MARKS: [&str; 8] = ["→", "->", " > ", " < ", "≻", "➜", ">", "<"];
     let lists: Vec<Vec<String>> = heads
@@ -224,7 +225,7 @@ pub fn are_orders(question: &str, heads: &[Head<'_>]) -> bool {
     let marked = heads
         .iter()
         .any(|h| MARKS.iter().any(|m| h.whole.contains(m)));
-    // What the question gives to be ordered.
+    // The items to be ordered, as given in the question.
     let lower = question.to_lowercase();
     let given = |list: &Vec<String>| {
         list.iter()
@@ -240,7 +241,8 @@ pub fn are_orders(question: &str, heads: &[Head<'_>]) -> bool {
     any_in(IN_ORDER, &lower) || marked || moved && lists.iter().any(given)
 }
 
-/// The things of a question that short answers name: `spaces` and `tabs` for `tabs v spaces py`. The longest form of each.
+/// Returns the items of a question named by short answers: `spaces` and `tabs` for `tabs v spaces py`. Keeps the
+/// longest form of each.
 pub fn named(question: &str, heads: &[Head<'_>]) -> Vec<String> {
     let asked = tokens(question);
     let mut out: Vec<String> = Vec::new();
@@ -257,7 +259,7 @@ pub fn named(question: &str, heads: &[Head<'_>]) -> Vec<String> {
         out.retain(|other| !low.contains(&other.to_lowercase()));
         out.push(name);
     }
-    // One name alone: the others that the question gives beside it.
+    // Only one name: add the other items of the question.
     if let [one] = out.as_slice() {
         let given = alternatives::of_text(question);
         let low = one.to_lowercase();
@@ -268,7 +270,7 @@ pub fn named(question: &str, heads: &[Head<'_>]) -> Vec<String> {
     out
 }
 
-/// The words of an answer, where they are words of the question in its order and nothing else.
+/// Returns the words of an answer if they all appear in the question in the same order.
 fn name_in(question: &str, asked: &[String], clause: &str) -> Option<String> {
     const LEADS: [&str; 8] = ["我选", "建议", "选择", "选", "用", "先", "听", "坐"];
     let lead = LEADS.iter().find_map(|lead| clause.strip_prefix(lead));
@@ -291,7 +293,7 @@ fn name_in(question: &str, asked: &[String], clause: &str) -> Option<String> {
     })
 }
 
-/// The words that name something, in lower case.
+/// Returns the words that name something, in lower case.
 fn tokens(text: &str) -> Vec<String> {
     const EMPTY: &str = "the a an of to in on at der die das den dem ein eine zu im am le la les l un une des du à au en el los las una unos del al";
     text.split(|c: char| is_han(c) || !c.is_alphanumeric() && !matches!(c, '.' | '+' | '#' | '-'))
@@ -300,7 +302,7 @@ fn tokens(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The first clause of a sentence.
+/// Returns the first clause of a sentence.
 fn clause(sentence: &str) -> String {
     let chars: Vec<(usize, char)> = sentence.char_indices().collect();
     let end = chars.iter().enumerate().find_map(|(at, (place, c))| {
@@ -320,7 +322,7 @@ fn clause(sentence: &str) -> String {
         .to_owned()
 }
 
-/// Words of letters, of more than one.
+/// Counts the words of two or more letters.
 fn alphabetic(text: &str) -> usize {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
     words
@@ -333,7 +335,7 @@ fn alphabetic(text: &str) -> usize {
         .count()
 }
 
-/// Whether a question speaks of a day or a year.
+/// Returns whether a question mentions a day or a year.
 fn asks_time(question: &str) -> bool {
     const TIME: &str = "year yr date day when since deadline eol released birth jahr datum tag wann seit frist année annee an date jour quand depuis échéance \
         año fecha día cuándo cuando desde plazo vence";

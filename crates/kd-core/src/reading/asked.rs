@@ -1,13 +1,13 @@
-//! What the language of a question tells about a bare reply to it: whether `12/10/1492` begins with the day, that
-//! `1.440` can be two numbers, and that `不需要` says no.
+//! Uses the language of a question to read a bare reply: whether `12/10/1492` begins with the day, whether `1.440` can
+//! be two numbers, and that `不需要` means no.
 
 use super::language::{Language, is_han};
 use super::number;
 use std::borrow::Cow;
 
-/// A reply with dates such as `12/10/1492` in the order of the question's language, day first but in English.
+/// Rewrites dates such as `12/10/1492` in the order of the question's language: day first except in English.
 pub fn with_days_first(reply: &str, question: &str) -> String {
-    // `9.12` is a day where a Chinese question asks for one.
+    // `9.12` is a date if a Chinese question asks for one.
     if question.chars().any(is_han)
         && let Some((month, day)) = reply.trim().trim_end_matches('。').split_once('.')
         && let (Ok(month @ 1..=12), Ok(day @ 1..=31)) = (month.parse::<u8>(), day.parse::<u8>())
@@ -23,7 +23,7 @@ pub fn with_days_first(reply: &str, question: &str) -> String {
     }
     let mut out = String::with_capacity(reply.len());
     let mut run = String::new();
-    // A run of digits and strokes is a date, or stays as it is.
+    // A run of digits and slashes is a date, or stays unchanged.
     for c in reply.chars().chain(['\0']) {
         if c.is_ascii_digit() || c == '/' {
             run.push(c);
@@ -47,7 +47,8 @@ pub fn with_days_first(reply: &str, question: &str) -> String {
     out
 }
 
-/// Whether a bare number can be two numbers: `1.440` in reply to a German question, with no word that tells.
+/// Returns whether a bare number can be two numbers: `1.440` in reply to a German question, with no word to
+/// disambiguate.
 pub fn is_two_numbers(reply: &str, question: &str) -> bool {
     let asked = Language::of(question);
     if !matches!(
@@ -60,18 +61,18 @@ pub fn is_two_numbers(reply: &str, question: &str) -> bool {
     let own = Language::of(reply);
     let here = number::numbers(reply, own);
     let there = number::numbers(reply, asked);
-    // Words of its own language decide.
+    // If the reply has words, its own language decides.
     let differ = here.last().map(|n| &n.key) != there.last().map(|n| &n.key);
     own == Language::English && !has_words(reply) && differ
 }
 
-/// Whether there are words beside numbers and a unit.
+/// Returns whether there are words besides numbers and a unit.
 fn has_words(text: &str) -> bool {
     let words = text.split(|c: char| !c.is_alphabetic());
     words.filter(|word| word.chars().count() > 3).count() > 1
 }
 
-/// The side of a letter, where the question offers letters for yes and no: `doable y/n`, `V ou F`, `J/N?`.
+/// Returns the side chosen by a letter, if the question offers letters for yes and no: `doable y/n`, `V ou F`, `J/N?`.
 pub fn lettered_side(question: &str, reply: &str) -> Option<bool> {
     const PAIRS: [(&str, &str); 8] = [
         ("y", "n"),
@@ -114,7 +115,7 @@ pub fn lettered_side(question: &str, reply: &str) -> Option<bool> {
     }
 }
 
-/// Whether a question offers yes and no: `y/n`, `oui/non`, `对不对`.
+/// Returns whether a question offers yes and no: `y/n`, `oui/non`, `对不对`.
 pub fn offers_sides(question: &str) -> bool {
     const PAIRS: [&str; 8] = [
         "yes/no",
@@ -138,7 +139,7 @@ pub fn offers_sides(question: &str) -> bool {
             .any(|end| lower.trim_end_matches(['?', '？', '。']).ends_with(end))
 }
 
-/// The side that a reply takes with its first word, where it names no other: `no hace falta`, `Nein besser nicht`.
+/// Returns the side given by a reply's first word, if the reply names no other: `no hace falta`, `Nein besser nicht`.
 pub fn first_side(reply: &str) -> Option<bool> {
     const YES: &str = "yes yeah yep yup ja jep oui ouais sí si sip";
     const NO: &str = "no nope nop nah nein nö non nee";
@@ -188,7 +189,7 @@ pub fn first_side(reply: &str) -> Option<bool> {
     }
 }
 
-/// Yes or no in a short Chinese statement: `不需要。`, `需要`, `没有`.
+/// Parses yes or no in a short Chinese statement: `不需要。`, `需要`, `没有`.
 pub fn chinese_side(reply: &str) -> Option<bool> {
     const UNDECIDED: &[&str] = &["不一定", "不知道", "不确定", "不清楚", "不好说", "难说"];
     const STILL_YES: &[&str] = &["不错", "不得不", "没错", "没问题", "不仅", "不可否认"];
@@ -219,8 +220,8 @@ pub fn chinese_side(reply: &str) -> Option<bool> {
     (starts(YES) && plain).then_some(true)
 }
 
-/// Yes or no in a statement that says of the thing what the question asks of it: `It is even.` for `Is 0 even?`,
-/// `够，一共 18,797 元` for `够吗`, `强制推送不会成功` for `还能成功吗`.
+/// Parses yes or no in a statement that repeats the predicate of the question: `It is even.` for `Is 0 even?`, `够，一共
+/// 18,797 元` for `够吗`, `强制推送不会成功` for `还能成功吗`.
 pub fn restated_side(question: &str, reply: &str) -> Option<bool> {
     match question.chars().any(is_han) {
         true => restated_in_han(question, reply),
@@ -233,7 +234,7 @@ fn restated_in_words(question: &str, reply: &str) -> Option<bool> {
     const VERBS: &str = "is isn't are aren't was wasn't were does doesn't do did didn't can can't will won't has hasn't should shouldn't \
         ist sind war kann darf muss wird hat est sont était peut doit";
     const NOT: &str = "not nicht kein keine keinen pas never no";
-    // What bounds a claim makes no plain yes of it.
+    // A claim with a limitation is not a plain yes.
     const BOUNDS: &str = "if only when unless sometimes partly wenn nur si seulement parfois but aber mais or neither either";
     let is = |table: &str, word: &str| table.split_whitespace().any(|w| w == word);
     let words = |text: &str| -> Vec<String> {
@@ -290,7 +291,7 @@ fn restated_in_han(question: &str, reply: &str) -> Option<bool> {
     if predicate.contains(['不', '没', '非', '未']) {
         return None;
     }
-    // What stands behind the last modal verb.
+    // The text after the last modal verb.
     for modal in MODALS {
         if let Some((_, rest)) = predicate.rsplit_once(modal)
             && !rest.is_empty()
@@ -311,7 +312,7 @@ fn restated_in_han(question: &str, reply: &str) -> Option<bool> {
             .iter()
             .any(|w| clause.contains(w));
         let open = clause.contains('吗') || behind.chars().count() > 1 || bounded;
-        // One character is in many words: only a clause of its own says it.
+        // A single character occurs in many words: it counts only as a clause of its own.
         if open || length == 1 && clause.trim().chars().count() > 4 {
             return None;
         }
@@ -325,7 +326,7 @@ fn restated_in_han(question: &str, reply: &str) -> Option<bool> {
     }
 }
 
-/// Yes or no in a Chinese statement that repeats the question: `鸵鸟不会飞` for `鸵鸟会飞吗`.
+/// Parses yes or no in a Chinese statement that repeats the question: `鸵鸟不会飞` for `鸵鸟会飞吗`.
 pub fn echoed_side(question: &str, reply: &str) -> Option<bool> {
     let clause = reply.split(['，', '。', '；', ',', '.']).next()?.trim();
     if clause.chars().count() < 3 || !clause.chars().all(is_han) {
@@ -342,7 +343,7 @@ pub fn echoed_side(question: &str, reply: &str) -> Option<bool> {
     repeats.then_some(!negated)
 }
 
-/// A share restated as a percentage: `40/250 = 0.16, so 16 percent` gives `16`.
+/// Returns a fraction restated as a percentage: `40/250 = 0.16, so 16 percent` gives `16`.
 pub fn percentage(line: &str) -> Option<String> {
     let line = line.trim();
     let line = line.lines().next_back().map(Cow::Borrowed)?;
@@ -362,7 +363,7 @@ pub fn percentage(line: &str) -> Option<String> {
     .any(|u| unit.starts_with(u));
     let value = |key: &str| key.parse::<f64>().ok();
     let whole = value(&last.key)?;
-    // `0.25 (25 %)` restates for the reader.
+    // `0.25 (25 %)`: the parentheses only restate the value.
     if line.get(..last.start)?.trim_end().ends_with(['(', '（']) {
         return None;
     }
@@ -373,7 +374,8 @@ pub fn percentage(line: &str) -> Option<String> {
     (is_percent && restated).then(|| last.key.clone())
 }
 
-/// A number with what it counts behind a colon: `There are 3: red, 4 and 5` does not, `There are 3: 2, 3 and 5` does.
+/// Returns a count followed by a colon and the counted items: not `There are 3: red, 4 and 5`, but `There are 3: 2, 3
+/// and 5`.
 pub fn count(text: &str) -> Option<String> {
     let text = text.trim();
     let (head, tail) = text.split_once([':', '：'])?;

@@ -1,42 +1,42 @@
-//! The sentence of a text that asks, and its words. A text may have context before and after it, asides in parentheses,
-//! greetings, and no question mark.
+//! Finds the sentence of a text that asks, and its words. A text may have context before and after it, asides in
+//! parentheses, greetings, and no question mark.
 
-/// The most of a text that is looked at, in bytes: half from its beginning, half from its end.
+/// Maximum bytes of a text to examine: half from its beginning, half from its end.
 const BYTES_MAX: usize = 8 << 10;
-/// The longest quotation or aside that holds no end of a sentence, in characters.
+/// Maximum length of a quotation or aside in which sentence ends are ignored, in characters.
 const ASIDE_CHARS_MAX: usize = 200;
-/// The most sentences that are looked at, from the beginning and from the end.
+/// Maximum number of sentences to examine, from the beginning and from the end.
 const SENTENCES_MAX: usize = 12;
-/// The most words of a sentence that are looked at.
+/// Maximum number of words of a sentence to examine.
 const WORDS_MAX: usize = 160;
 
 /// A sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sentence<'a> {
-    /// Its text, without the mark at its end.
+    /// Its text, without the final punctuation mark.
     pub text: &'a str,
-    /// Whether a question mark ends it.
+    /// Whether it ends with a question mark.
     pub asks: bool,
 }
 
 /// A word, with the punctuation around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word<'a> {
-    /// As it is written.
+    /// Its original spelling.
     pub text: &'a str,
     /// In lower case, without punctuation.
     pub low: String,
-    /// Whether it may be a name: it begins with a capital, or the sentence has no capitals.
+    /// Whether it may be a name: it is capitalized, or the sentence has no capitals.
     pub named: bool,
-    /// Whether a clause ends behind it.
+    /// Whether a clause ends after it.
     pub ends: bool,
 }
 
-/// Abbreviations whose point ends no sentence.
+/// Abbreviations whose period does not end a sentence.
 const ABBREVIATIONS: &str = "vs e.g i.e etc z.b bzw ca nr no art abs st dr mr mrs ms mme sr sra ee uu p.ej approx prof inkl max min ggf evtl \
      fr sa so mo di mi do env num max. cf al";
 
-/// A text of bounded size.
+/// Returns a text cut to the maximum size.
 pub(super) fn bounded(text: &str) -> String {
     if text.len() <= BYTES_MAX {
         return text.replace('’', "'").replace(['\u{a0}', '\u{202f}'], " ");
@@ -50,7 +50,7 @@ pub(super) fn bounded(text: &str) -> String {
     format!("{head}\n{tail}").replace('’', "'")
 }
 
-/// What closes a quotation or an aside.
+/// Returns the closing mark of a quotation or an aside.
 fn closing(open: char) -> Option<char> {
     Some(match open {
         '(' => ')',
@@ -67,7 +67,7 @@ fn closing(open: char) -> Option<char> {
     })
 }
 
-/// The sentences of a text.
+/// Splits a text into sentences.
 pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
     let chars: Vec<(usize, char)> = text.char_indices().collect();
     let mut out = Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
                 .take_while(|(_, c)| *c != '\n')
                 .position(|(_, c)| *c == close);
             if let Some(length) = found {
-                // A text that is one quotation is looked into.
+                // If the whole text is one quotation, its content is split.
                 let whole = text.get(from..place).is_some_and(|t| t.trim().is_empty())
                     && at + length + 3 >= chars.len();
                 at += if whole { 1 } else { length + 2 };
@@ -99,7 +99,7 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence<'_>> {
         at += 1;
     }
     push(&mut out, text.get(from..), false);
-    // What asks stands at either end.
+    // The asking sentence is near one of the ends.
     if out.len() > 2 * SENTENCES_MAX {
         out.drain(SENTENCES_MAX..out.len() - SENTENCES_MAX);
     }
@@ -113,7 +113,7 @@ fn push<'a>(out: &mut Vec<Sentence<'a>>, text: Option<&'a str>, asks: bool) {
     }
 }
 
-/// Whether a point ends a sentence: a blank follows, and neither an abbreviation nor a short number stands before it.
+/// Returns whether a period ends a sentence: whitespace follows it, and no abbreviation or short number precedes it.
 fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize) -> bool {
     let next = chars[at + 1..].iter().map(|(_, c)| *c).take(40);
     let mut next = next.skip_while(|c| matches!(c, ')' | '"' | '”' | '*'));
@@ -144,7 +144,7 @@ fn is_full_stop(text: &str, chars: &[(usize, char)], at: usize) -> bool {
     !(abbreviated || initial || ordinal)
 }
 
-/// A sentence without what stands in parentheses, and what stood there.
+/// Returns a sentence without its parenthesized parts, and those parts.
 pub(super) fn without_asides(sentence: &str) -> (String, Vec<String>) {
     let (mut out, mut asides) = (String::new(), Vec::new());
     let mut rest = sentence;
@@ -155,7 +155,7 @@ pub(super) fn without_asides(sentence: &str) -> (String, Vec<String>) {
             break;
         };
         out.push_str(&rest[..open]);
-        // `mentor(in)`, `f(x)`: a part of a word.
+        // `mentor(in)`, `f(x)`: part of a word.
         let glued = rest[..open].ends_with(|c: char| c.is_ascii_alphanumeric());
         let after = close + inner[close..].chars().next().map_or(1, char::len_utf8);
         match glued {
@@ -171,7 +171,7 @@ pub(super) fn without_asides(sentence: &str) -> (String, Vec<String>) {
     (out, asides)
 }
 
-/// The words of a sentence. French articles are words of their own.
+/// Splits a sentence into words. French articles are separate words.
 pub(super) fn words(sentence: &str) -> Vec<Word<'_>> {
     let mut out = Vec::new();
     let lower = !sentence.chars().any(char::is_uppercase);
@@ -216,7 +216,7 @@ fn word(text: &str, lower: bool) -> Word<'_> {
     }
 }
 
-/// A text without a prefix, whatever the case of its letters.
+/// Strips a prefix, ignoring case.
 pub(super) fn strip<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let mut rest = text.chars();
     for wanted in prefix.chars() {

@@ -1,10 +1,10 @@
-//! What a Chinese sentence asks for. Question words stand where their answers would, so they are looked for anywhere.
+//! What a Chinese sentence asks for. Question words occupy the place of the answer, so they are looked for anywhere.
 
 use super::grammar::is_arithmetic;
 use super::kind_words::{ENDLESS_HAN, TOOLS, any_in, has};
 use super::kinds::Kind;
 
-/// The kind of a sentence in lower case, without asides.
+/// Returns the kind of a lowercase sentence without asides.
 pub(super) fn kind(sentence: &str, asks: bool, alone: bool) -> Option<Kind> {
     let text = sentence
         .trim()
@@ -111,7 +111,7 @@ pub(super) fn kind(sentence: &str, asks: bool, alone: bool) -> Option<Kind> {
     None
 }
 
-/// A number of things that are asked for: `四个特性是什么`.
+/// Returns whether a text asks for a given number of things: `四个特性是什么`.
 fn is_counted(text: &str) -> bool {
     let asked = any_in("是什么|是哪|有什么|叫什么|包括", text);
     has_count(text)
@@ -120,7 +120,7 @@ fn is_counted(text: &str) -> bool {
 
 /// `三原色`, `七种颜色`
 fn has_count(text: &str) -> bool {
-    // Titles count nothing.
+    // Numbers in titles do not count.
     let untitled = text.rsplit('》').next().unwrap_or(text);
     let chars: Vec<char> = untitled.chars().collect();
     chars.windows(2).any(|pair| {

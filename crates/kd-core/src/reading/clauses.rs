@@ -1,18 +1,17 @@
-//! Sentences and their clauses. Input: a reply. Output: its sentences in order, each cut into clauses at punctuation and
-//! at words such as `but`, `if` and `so`, and what each clause is worth as a statement: a claim, a condition, a
-//! concession, the view of others.
+//! Sentences and their clauses. Input: a reply. Output: its sentences in order, each split into clauses at punctuation
+//! and at words such as `but`, `if` and `so`, with the role of each clause: claim, condition, concession, report.
 
 use super::cues;
 use super::language::is_han;
 
-/// The form of a line that a sentence begins.
+/// The form of the line that a sentence begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Running text, or a sentence inside a line.
+    /// Running text.
     Plain,
     /// A line of a list.
     Bullet,
-    /// A numbered line, and its number.
+    /// A numbered line, with its number.
     Numbered(usize),
     /// A heading.
     Heading,
@@ -26,17 +25,17 @@ pub(super) enum Form {
 #[derive(Clone, Debug)]
 pub(super) struct Sentence {
     pub(super) text: String,
-    /// The form of its line; `None` inside a line.
+    /// The form of its line; `None` unless it begins the line.
     pub(super) form: Option<Form>,
     pub(super) clauses: Vec<Clause>,
 }
 
-/// What stands before a clause.
+/// What separates a clause from the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     Start,
     Comma,
-    /// A colon, a dash or an arrow: what follows is told by what came before.
+    /// A colon, a dash or an arrow: the text before introduces the text after.
     Colon,
     Semicolon,
     Bracket,
@@ -44,24 +43,24 @@ pub(super) enum Before {
     Word,
 }
 
-/// What a clause is worth.
+/// The role of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It says what its author thinks.
+    /// States the author's view.
     Claim,
-    /// It follows from the rest.
+    /// Follows from the rest.
     Conclusion,
-    /// It is set against what came before.
+    /// Contrasts with the text before.
     Contrast,
-    /// It gives a reason.
+    /// Gives a reason.
     Reason,
-    /// It holds only in a case.
+    /// Holds only under a condition.
     Condition,
-    /// It names the other case of a condition.
+    /// Names the alternative to a condition.
     Otherwise,
-    /// It admits something that does not decide.
+    /// Concedes something that does not decide.
     Concession,
-    /// It tells what others say, or what its author thought before.
+    /// Reports the views of others, or an earlier view of the author.
     Report,
 }
 
@@ -77,14 +76,14 @@ pub(super) struct Clause {
 }
 
 impl Sentence {
-    /// Whether it asks.
+    /// Returns whether the sentence asks.
     pub(super) fn asks(&self) -> bool {
         self.text
             .trim_end_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '?' | '？'))
             .ends_with(['?', '？'])
     }
 
-    /// Whether all of it stands in brackets.
+    /// Returns whether the whole sentence is in brackets.
     pub(super) fn is_aside(&self) -> bool {
         let text = self.text.trim_start_matches(['*', '_', ' ']);
         let Some(inner) = text.strip_prefix(['(', '（']) else {
@@ -95,22 +94,22 @@ impl Sentence {
         !behind.chars().any(char::is_alphanumeric)
     }
 
-    /// The clause at a place, in bytes.
+    /// Returns the clause at a byte position.
     pub(super) fn clause_at(&self, place: usize) -> usize {
         let after = self.clauses.partition_point(|c| c.start <= place);
         after.saturating_sub(1)
     }
 
-    /// Whether a clause has a role.
+    /// Returns whether a clause has a role.
     pub(super) fn has(&self, role: Role) -> bool {
         self.clauses.iter().any(|c| c.role == role)
     }
 }
 
-/// The most of a sentence that is read, in bytes: its end.
+/// Maximum bytes read of a sentence, counted from its end.
 const SENTENCE_BYTES_MAX: usize = 2000;
 
-/// Cuts a text into sentences, and these into clauses.
+/// Splits a text into sentences, and the sentences into clauses.
 pub(super) fn sentences(text: &str) -> Vec<Sentence> {
     let mut sentences = split(text);
     for sentence in &mut sentences {
@@ -119,7 +118,7 @@ pub(super) fn sentences(text: &str) -> Vec<Sentence> {
     sentences
 }
 
-/// Cuts a text into sentences that are not cut into clauses yet.
+/// Splits a text into sentences, without clauses.
 pub(super) fn split(text: &str) -> Vec<Sentence> {
     let mut out = Vec::new();
     for line in text.lines() {
@@ -141,7 +140,7 @@ pub(super) fn split(text: &str) -> Vec<Sentence> {
     out
 }
 
-/// The end of a sentence that is long: hostile ones have no end.
+/// Returns the end of a long sentence: a hostile text may never end its sentence.
 fn end_of(sentence: String) -> String {
     let from = sentence.len().saturating_sub(SENTENCE_BYTES_MAX);
     match from {
@@ -155,7 +154,7 @@ fn is_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// The form of a line, and the line without its marks.
+/// Returns the form of a line, and the line without its marks.
 fn form_of(line: &str) -> (Form, &str) {
     let bare = line.trim().trim_start_matches(['>', ' ']);
     if bare.starts_with('|') && bare.matches('|').count() > 2 {
@@ -185,7 +184,7 @@ fn form_of(line: &str) -> (Form, &str) {
     }
 }
 
-/// The sentences of a line.
+/// Splits a line into sentences.
 fn parts(line: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut from = 0;
@@ -213,7 +212,7 @@ fn parts(line: &str) -> Vec<String> {
     out
 }
 
-/// Whether a point behind these words shortens the last one, or follows a number or letter that begins an item.
+/// Returns whether a period belongs to an abbreviation, or follows a number or letter that begins an item.
 fn is_abbreviation(before: &str, behind: &str) -> bool {
     let word = before
         .rsplit(|c: char| c.is_whitespace() || c == '(')
@@ -231,7 +230,7 @@ fn is_abbreviation(before: &str, behind: &str) -> bool {
         || numbered && cues::NUMBERED.contains(&lower.as_str())
 }
 
-/// Cuts a sentence into clauses.
+/// Splits a sentence into clauses.
 pub(super) fn clauses(text: &str) -> Vec<Clause> {
     let mut out: Vec<Clause> = Vec::new();
     let mut cuts: Vec<(usize, usize, Before)> = vec![(0, 0, Before::Start)];
@@ -247,7 +246,7 @@ pub(super) fn clauses(text: &str) -> Vec<Clause> {
             ',' if !digits => Some(Before::Comma),
             '，' => Some(Before::Comma),
             ';' | '；' => Some(Before::Semicolon),
-            // `1500 : 6 = 250` divides.
+            // `1500 : 6 = 250`: a division.
             ':' if text[..at]
                 .trim_end()
                 .ends_with(|c: char| c.is_ascii_digit())
@@ -286,7 +285,7 @@ pub(super) fn clauses(text: &str) -> Vec<Clause> {
     }
     for at in 0..out.len() {
         out[at].role = role_of(&out[at].lower);
-        // `only` stands before the cut, `if` behind it.
+        // `only` is before the split, `if` after it.
         if let Some(next) = out.get(at + 1)
             && next.before == Before::Word
         {
@@ -308,7 +307,7 @@ pub(super) fn clauses(text: &str) -> Vec<Clause> {
     out
 }
 
-/// Cuts at words that begin a clause without punctuation.
+/// Splits at words that begin a clause without punctuation.
 fn split_at_words(
     text: &str,
     from: usize,
@@ -328,13 +327,13 @@ fn split_at_words(
             .flat_map(|word| folded.words(word))
             .collect(),
     };
-    // `… both make mistakes so C`: what follows is an option, blanked.
+    // `… both make mistakes so C`: an option, blanked out, follows.
     openers.extend(folded.words("so").filter(|range| {
         let rest = piece[range.end..].trim();
         !rest.is_empty() && rest.chars().all(|c| c == 'x')
     }));
     openers.sort_unstable_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
-    // `if` inside `only if` begins nothing.
+    // The `if` inside `only if` does not begin a clause.
     let mut places: Vec<usize> = Vec::new();
     let mut covered = 0;
     for range in openers {
@@ -365,7 +364,7 @@ fn split_at_words(
     }
 }
 
-/// Whether every letter of a text is as long in lower case.
+/// Returns whether every letter of a text keeps its byte length in lower case.
 fn keeps_places(text: &str) -> bool {
     let length = |c: char| c.to_lowercase().map(char::len_utf8).sum::<usize>();
     text.is_ascii() || text.chars().all(|c| length(c) == c.len_utf8())
@@ -380,7 +379,7 @@ fn role_of(lower: &str) -> Role {
     if starts(cues::CONCESSIONS) || cues::has(lower, cues::CONCEDING) {
         return Role::Concession;
     }
-    // English: `falls short` is no German condition.
+    // English: `falls short` is not a German condition.
     const FALLS: &[&str] = &[
         "falls short",
         "falls apart",
@@ -424,7 +423,7 @@ fn role_of(lower: &str) -> Role {
     }
 }
 
-/// Whether a text begins with a word, and not with a longer one.
+/// Returns whether a text begins with this whole word.
 pub(super) fn begins(text: &str, word: &str) -> bool {
     text.strip_prefix(word).is_some_and(|rest| {
         word.chars().any(is_han) || word.ends_with(' ') || !rest.starts_with(char::is_alphabetic)

@@ -1,16 +1,16 @@
-//! Code in a reply: a command, an expression, a program; fenced, between backticks, or bare. Input: a reply. Output: the
-//! code as it stands, and the form by which two are the same.
+//! Code in a reply: a command, an expression or a program; fenced, between backticks, or bare. Input: a reply. Output:
+//! the original code, and the normal form used to compare it.
 
 use super::language::is_han;
 use super::prose;
 use serde_json::Value;
 
-/// The longest line that is code by itself, in bytes.
+/// Maximum length of a line that is code on its own, in bytes.
 const LINE_BYTES_MAX: usize = 300;
-/// The longest key, in characters.
+/// Maximum length of a key, in characters.
 const KEY_CHARS_MAX: usize = 160;
 
-/// Statements of SQL, whose words have no case.
+/// SQL statements; their keywords are case-insensitive.
 const SQL: &[&str] = &[
     "select ",
     "insert ",
@@ -24,7 +24,7 @@ const SQL: &[&str] = &[
     "grant ",
 ];
 
-/// The code that a reply gives; `None` where it gives none, or several.
+/// Returns the code in a reply; `None` if there is none, or several differ.
 pub fn of(reply: &str) -> Option<String> {
     let text = prose::without_thoughts(reply);
     let lines: Vec<&str> = text
@@ -35,7 +35,7 @@ pub fn of(reply: &str) -> Option<String> {
     let text = text.trim();
     let fenced = fences(text);
     if let Some(first) = fenced.first() {
-        // Of several blocks none is the answer, unless they are the same.
+        // With several blocks, none is the answer unless they are the same.
         let same = fenced.iter().all(|code| same(code, first));
         return same.then(|| first.clone());
     }
@@ -51,7 +51,7 @@ pub fn of(reply: &str) -> Option<String> {
     bare(text)
 }
 
-/// The contents of fences.
+/// Returns the contents of code fences.
 fn fences(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let mut open: Option<Vec<&str>> = None;
@@ -64,17 +64,17 @@ fn fences(text: &str) -> Vec<String> {
             (None, false) => {}
         }
     }
-    // A reply that was cut has no closing fence.
+    // A truncated reply has no closing fence.
     out.extend(open.map(|lines| lines.join("\n")));
     out.retain(|code| !code.trim().is_empty());
     out
 }
 
-/// What stands between backticks.
+/// Returns the text between backticks.
 fn spans(text: &str) -> Vec<&str> {
     let pieces: Vec<&str> = text.split('`').collect();
     let inside = pieces.iter().skip(1).step_by(2);
-    // The last piece of an even number is not closed.
+    // With an even number of pieces, the last is not closed.
     let closed = pieces.len() / 2 - usize::from(pieces.len().is_multiple_of(2) && pieces.len() > 1);
     inside
         .take(closed)
@@ -83,7 +83,7 @@ fn spans(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Code without marks: the whole of a short text, or what stands behind a colon or among Chinese characters.
+/// Returns code without marks: a whole short text, or the text after a colon or among Chinese characters.
 fn bare(text: &str) -> Option<String> {
     let text = text.trim_matches('*').trim();
     if text.is_empty() {
@@ -122,7 +122,7 @@ fn bare(text: &str) -> Option<String> {
         .then(|| text.to_owned())
 }
 
-/// Whether a line is code by its marks alone.
+/// Returns whether the characters of a line alone show that it is code.
 pub(super) fn has_marks(text: &str) -> bool {
     let formula = text.starts_with('=') && text[1..].starts_with(char::is_alphabetic);
     let option = text.split_whitespace().any(|w| {
@@ -145,7 +145,8 @@ pub(super) fn has_marks(text: &str) -> bool {
             .any(|word| lower.starts_with(word) && lower.contains(" from "))
 }
 
-/// Whether a text is a program or a formula: a call with its brackets, alone or in indented lines, and no sentence.
+/// Returns whether a text is a program or a formula: a call with its brackets, alone or in indented lines, and no
+/// sentence.
 pub(super) fn is_program(text: &str) -> bool {
     let called = |line: &str| {
         let bare = line.trim().trim_end_matches([';', ':']);
@@ -162,7 +163,7 @@ pub(super) fn is_program(text: &str) -> bool {
         || lines.clone().count() > 0 && lines.clone().all(called)
 }
 
-/// Whether a text has marks that prose does not have, or begins as a statement of SQL does.
+/// Returns whether a text has characters that prose does not have, or begins like an SQL statement.
 fn looks_like_code(text: &str) -> bool {
     let lower = text.to_lowercase();
     let marks = [
@@ -175,12 +176,12 @@ fn looks_like_code(text: &str) -> bool {
         || found == 1 && !text.ends_with('.')
 }
 
-/// Whether two pieces of code are the same but for blanks, empty lines and a last semicolon.
+/// Returns whether two pieces of code are the same except for whitespace, empty lines and a final semicolon.
 pub fn same(one: &str, two: &str) -> bool {
     normal(one) == normal(two)
 }
 
-/// The form by which code is compared.
+/// Returns the normal form used to compare code.
 pub fn normal(code: &str) -> String {
     let code = code
         .trim()
@@ -202,7 +203,7 @@ pub fn normal(code: &str) -> String {
     }
 }
 
-/// A line with one blank between its words, but within quotes.
+/// Collapses the spaces in a line, except within quotes.
 fn spaced(line: &str) -> String {
     let mut out = String::new();
     let mut quote: Option<char> = None;
@@ -226,7 +227,7 @@ fn spaced(line: &str) -> String {
     out
 }
 
-/// A statement of SQL in lower case but within quotes, without blanks around its marks.
+/// Lowercases an SQL statement and removes spaces around punctuation, except within quotes.
 fn sql(code: &str) -> String {
     let joined = spaced(&code.lines().map(str::trim).collect::<Vec<_>>().join(" "));
     let mut out = String::new();
@@ -253,7 +254,8 @@ fn sql(code: &str) -> String {
     out
 }
 
-/// The name of code in a count: a line as it is; of more lines the first, their number, and what tells them from others.
+/// Returns the name of code in a count: a single line unchanged; otherwise the start of the first line, the number of
+/// lines and a hash.
 pub fn key(code: &str) -> String {
     let lower = code.trim().to_lowercase();
     let joined: String = match SQL.iter().any(|word| lower.starts_with(word)) {
@@ -280,12 +282,12 @@ pub fn key(code: &str) -> String {
     format!("{head} … ({} lines, {:08x})", lines.len(), mark as u32)
 }
 
-/// A line without control characters.
+/// Removes control characters from a line.
 fn clean(line: &str) -> String {
     line.trim().chars().filter(|c| !c.is_control()).collect()
 }
 
-/// The code in a JSON value.
+/// Returns the code in a JSON value.
 pub fn of_value(value: &Value) -> Option<String> {
     let text = value.as_str()?.trim();
     let marked = text.contains("```") || text.starts_with('`');

@@ -1,16 +1,16 @@
-//! Contrast: what two short answers cannot both mean, whoever says that they are the same.
+//! Contrast: whether two short answers cannot mean the same, no matter what a judge says.
 
 use super::language::Language;
 use super::{number, prose};
 
-/// The longest answer whose numbers are its meaning, in bytes.
+/// Maximum length of an answer whose number is its meaning, in bytes.
 const SHORT_BYTES_MAX: usize = 80;
 
-/// First words that are an answer by themselves.
+/// First words that are a complete answer.
 const YES: &[&str] = &["yes", "ja", "oui", "sí", "si", "是", "是的", "对"];
 const NO: &[&str] = &["no", "nein", "non", "不", "不是", "否", "不会", "不能"];
 
-/// Why two answers differ, where that needs no judge.
+/// Returns why two answers differ, if that is clear without a judge.
 pub fn between(one: &str, two: &str) -> Option<&'static str> {
     if let (Some(a), Some(b)) = (side(one), side(two))
         && a != b
@@ -21,8 +21,8 @@ pub fn between(one: &str, two: &str) -> Option<&'static str> {
     (a.1 == b.1 && a.0 != b.0).then_some("their numbers differ")
 }
 
-/// Whether a text begins with yes or no as an answer: with punctuation behind it, or nothing. "No doubt: ship it." and
-/// "Si on attend …" begin a sentence.
+/// Returns the side if a text begins with yes or no as an answer: followed by punctuation, or alone. "No doubt: ship
+/// it." and "Si on attend …" only begin a sentence.
 fn side(text: &str) -> Option<bool> {
     let text = prose::bare(&prose::without_thoughts(text)).to_lowercase();
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -44,7 +44,7 @@ fn side(text: &str) -> Option<bool> {
     }
 }
 
-/// The only number of a short text, and the words around it.
+/// Returns the only number of a short text, and the words around it.
 fn amount(text: &str) -> Option<(String, String)> {
     let text = prose::without_thoughts(text);
     let lines: Vec<&str> = text

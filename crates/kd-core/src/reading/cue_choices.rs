@@ -1,6 +1,6 @@
 //! Words that choose an option, or call it good or the best.
 
-/// Words of a choice, or of the advice to make one.
+/// Words that state or recommend a choice.
 pub(super) const CHOOSES: &[&str] = &[
     "den vorzug",
     "preference to",
@@ -241,7 +241,7 @@ pub(super) const CHOOSES: &[&str] = &[
     "优先",
 ];
 
-/// Words straight before an option that choose it: `I would hold`.
+/// Words directly before an option that choose it: `I would hold`.
 pub(super) const MODALS: &[&str] = &[
     "i'd say",
     "i would say",
@@ -504,7 +504,7 @@ pub(super) const BEST: &[&str] = &[
     "优于",
 ];
 
-/// Words that speak well of a thing.
+/// Words of praise.
 pub(super) const PRAISES: &[&str] = &[
     "i like",
     "i love",

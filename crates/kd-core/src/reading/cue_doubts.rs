@@ -1,6 +1,6 @@
-//! Words that speak against an option, give it a lesser place, or leave the choice open.
+//! Words that speak against an option, rank it lower, or leave the choice open.
 
-/// Words behind an option that give it a later place.
+/// Words after an option that rank it later.
 pub(super) const LATER: &[&str] = &[
     "is second",
     "second choice",
@@ -34,7 +34,7 @@ pub(super) const LATER: &[&str] = &[
     "is my second",
 ];
 
-/// Words before a colon that explain and do not answer.
+/// Words before a colon that introduce an explanation, not an answer.
 pub(super) const EXPLAINS: &[&str] = &[
     "explanation",
     "reason",
@@ -87,7 +87,7 @@ pub(super) const EXPLAINS: &[&str] = &[
     "long answer",
 ];
 
-/// Words of advice against something.
+/// Words that advise against something.
 pub(super) const AGAINST: &[&str] = &[
     "advise against",
     "advised against",
@@ -116,7 +116,7 @@ pub(super) const AGAINST: &[&str] = &[
     "劝退",
 ];
 
-/// Words that find fault with something.
+/// Words that find a fault.
 pub(super) const FAULTS: &[&str] = &[
     "跑题",
     "离题",
@@ -197,7 +197,7 @@ pub(super) const FAULTS: &[&str] = &[
     "遗漏",
 ];
 
-/// What is possible but not claimed.
+/// Phrases for what is possible but not claimed.
 pub(super) const HYPOTHETICAL: &[&str] = &[
     "is also",
     "are also",
@@ -240,7 +240,7 @@ pub(super) const HYPOTHETICAL: &[&str] = &[
     "可能",
 ];
 
-/// Words of a lesser place.
+/// Words for a lower rank.
 pub(super) const MINOR: &[&str] = &[
     "acceptable",
     "viable",
@@ -304,7 +304,7 @@ pub(super) const MINOR: &[&str] = &[
     "loser",
 ];
 
-/// Words of a predicate that rejects, behind an option and a colon or a dash.
+/// Words of a rejecting predicate, after an option and a colon or dash.
 pub(super) const REJECTS: &[&str] = &[
     "no",
     "nope",
@@ -339,7 +339,7 @@ pub(super) const REJECTS: &[&str] = &[
     "forget it",
 ];
 
-/// Words of a predicate that accepts, in the same place.
+/// Words of an accepting predicate, in the same place.
 pub(super) const ACCEPTS: &[&str] = &[
     "yes",
     "winner",
@@ -369,7 +369,7 @@ pub(super) const ACCEPTS: &[&str] = &[
     "✔",
 ];
 
-/// Words of somebody who does not choose.
+/// Phrases that leave the choice open.
 pub(super) const UNDECIDED: &[&str] = &[
     "match nul",
     "ex aequo",
@@ -490,7 +490,7 @@ pub(super) const UNDECIDED: &[&str] = &[
     "combination",
 ];
 
-/// Words of somebody who says that they do not choose, whatever came before.
+/// Phrases that explicitly decline to choose, whatever came before.
 pub(super) const CANNOT_CHOOSE: &[&str] = &[
     "happy with either",
     "fine with either",
@@ -635,7 +635,7 @@ pub(super) const CANNOT_CHOOSE: &[&str] = &[
     "说不准",
 ];
 
-/// Words of a mind that changes.
+/// Phrases that announce a change of mind.
 pub(super) const TURNS: &[&str] = &[
     "no wait",
     "hang on",

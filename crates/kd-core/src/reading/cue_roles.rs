@@ -1,17 +1,17 @@
-//! Words that tell the role of a clause: condition, concession, conclusion, report.
+//! Words that show the role of a clause: condition, concession, conclusion, report.
 
-/// Words that end with a point inside a sentence.
+/// Words that end with a period inside a sentence.
 pub(super) const ABBREVIATIONS: &[&str] = &[
     "i.e", "e.g", "vs", "ca", "approx", "bzw", "z.b", "d.h", "u.a", "p.ex", "ej", "dr", "mr",
     "mrs", "st", "env", "aprox", "evtl", "ggf", "inkl", "cf", "sr", "sra",
 ];
 
-/// Words that do so before a number.
+/// Words that end with a period only before a number.
 pub(super) const NUMBERED: &[&str] = &[
     "no", "nr", "art", "abs", "p", "v", "fig", "eq", "sec", "min", "max", "est", "ch", "vol", "núm",
 ];
 
-/// Words at which a clause begins without punctuation.
+/// Words that begin a clause without punctuation.
 pub(super) const OPENERS: &[&str] = &[
     "but",
     "however",
@@ -69,7 +69,7 @@ pub(super) const OPENERS: &[&str] = &[
     "despite",
 ];
 
-/// What begins a clause that holds only in a case.
+/// Phrases that begin a conditional clause.
 pub(super) const CONDITIONS: &[&str] = &[
     "if",
     "unless",
@@ -112,7 +112,7 @@ pub(super) const CONDITIONS: &[&str] = &[
     "当",
 ];
 
-/// Conditions that are none: `if I had to choose, B`.
+/// Phrases that look like a condition but still choose: `if I had to choose, B`.
 pub(super) const STILL_CHOOSES: &[&str] = &[
     "if i was you",
     "if i was in your",
@@ -169,7 +169,7 @@ pub(super) const STILL_CHOOSES: &[&str] = &[
     "如果要我",
 ];
 
-/// Words that leave only a case to a thing.
+/// Phrases that restrict something to one case.
 pub(super) const ONLY: &[&str] = &[
     "only if",
     "only when",
@@ -231,7 +231,7 @@ pub(super) const OTHERWISE: &[&str] = &[
     "不然",
 ];
 
-/// What begins a clause that admits something.
+/// Phrases that begin a concession.
 pub(super) const CONCESSIONS: &[&str] = &[
     "与其",
     "although",
@@ -275,10 +275,10 @@ pub(super) const CONCESSIONS: &[&str] = &[
     "固然",
 ];
 
-/// Words inside such a clause.
+/// Words inside a concession.
 pub(super) const CONCEDING: &[&str] = &["zwar"];
 
-/// What begins a conclusion.
+/// Phrases that begin a conclusion.
 pub(super) const CONCLUSIONS: &[&str] = &[
     "dann",
     "then",
@@ -400,7 +400,7 @@ pub(super) const CONCLUSIONS: &[&str] = &[
     "于是",
 ];
 
-/// What begins a clause against what came before.
+/// Phrases that begin a contrasting clause.
 pub(super) const CONTRASTS: &[&str] = &[
     "but",
     "however",
@@ -456,7 +456,7 @@ pub(super) const REASONS: &[&str] = &[
     "由于",
 ];
 
-/// Words for what was thought before.
+/// Phrases that refer to an earlier view.
 pub(super) const BEFORE: &[&str] = &[
     "at first",
     "initially",
@@ -501,7 +501,7 @@ pub(super) const BEFORE: &[&str] = &[
     "起先",
 ];
 
-/// Words for the views of others.
+/// Phrases that refer to the views of others.
 pub(super) const OTHERS: &[&str] = &[
     "will tell you",
     "would tell you",
@@ -542,7 +542,7 @@ pub(super) const OTHERS: &[&str] = &[
     "人们",
 ];
 
-/// Words for others where a clause begins with them.
+/// Words that refer to others at the beginning of a clause.
 pub(super) const OTHERS_FIRST: &[&str] = &[
     "my colleague",
     "my boss",
@@ -588,7 +588,7 @@ pub(super) const OTHERS_FIRST: &[&str] = &[
     "many people",
 ];
 
-/// Words for the author.
+/// Words that refer to the author.
 pub(super) const OWN: &[&str] = &[
     "i", "i'd", "i'll", "i'm", "my", "we", "ich", "meine", "mein", "wir", "je", "j'*", "mon", "ma",
     "nous", "yo", "mi", "nosotros", "我", "我们",

@@ -1,4 +1,4 @@
-//! Words that tell what a clause does, in the five languages: it chooses, praises, concludes, concedes, reports.
+//! Cue words in the five languages that show what a clause does: choose, praise, conclude, concede or report.
 
 use super::language::is_han;
 use std::cell::RefCell;
@@ -9,13 +9,13 @@ pub(super) use super::cue_choices::*;
 pub(super) use super::cue_doubts::*;
 pub(super) use super::cue_roles::*;
 
-/// Words in the order of a list, found by how they begin.
+/// The words of a list, indexed by their beginnings; list order is kept.
 struct Index {
-    /// By their first word, in lower case.
+    /// By first word, in lower case.
     by_word: BTreeMap<&'static str, Vec<&'static str>>,
-    /// Those with any ending, by their first two letters.
+    /// Words with any ending, by their first two letters.
     open: BTreeMap<[char; 2], Vec<&'static str>>,
-    /// Those of other signs, such as Chinese ones, by the first.
+    /// Words in other scripts, such as Chinese, by first character.
     by_sign: BTreeMap<char, Vec<&'static str>>,
 }
 
@@ -44,7 +44,7 @@ impl Index {
         index
     }
 
-    /// The words that can begin where a word of a text does.
+    /// Returns the words that can begin at a word of a text.
     fn at(&self, lower: &str, start: usize, end: usize) -> impl Iterator<Item = &'static str> {
         let word = &lower[start..end];
         let mut letters = word.chars();
@@ -59,13 +59,13 @@ impl Index {
     }
 }
 
-/// Whether a sign ends a word.
+/// Returns whether a character ends a word.
 fn is_edge(c: char) -> bool {
     !c.is_alphanumeric() || is_han(c)
 }
 
 thread_local! {
-    /// The index of each list, by its address: the lists are static.
+    /// The index of each list, keyed by its address: the lists are static.
     static INDEXES: RefCell<BTreeMap<(usize, usize), Rc<Index>>> = RefCell::default();
 }
 
@@ -76,13 +76,13 @@ fn index(words: &'static [&'static str]) -> Rc<Index> {
     })
 }
 
-/// Whether one of these words is in a text, not as a part of a longer word. A `*` at the end of a word stands for any
-/// ending.
+/// Returns whether a text contains one of these words, not as part of a longer word. A `*` at the end of a word matches
+/// any ending.
 pub(super) fn has(lower: &str, words: &'static [&'static str]) -> bool {
     places(lower, words).next().is_some()
 }
 
-/// Where these words are in a text, in order: where each begins and ends.
+/// Returns the byte ranges of these words in a text, in order.
 pub(super) fn places(
     lower: &str,
     words: &'static [&'static str],
@@ -109,7 +109,7 @@ pub(super) fn places(
     })
 }
 
-/// Where a word ends that a text has at a place.
+/// Returns where a word ends if it begins at `start`.
 fn fits(lower: &str, start: usize, word: &str) -> Option<usize> {
     let (word, open) = match word.strip_suffix('*') {
         Some(stem) => (stem, true),
@@ -121,7 +121,7 @@ fn fits(lower: &str, start: usize, word: &str) -> Option<usize> {
     (han || open || ends).then(|| start + word.len())
 }
 
-/// Where a word begins in a text.
+/// Returns where a word begins in a text.
 pub(super) fn find(lower: &str, word: &str) -> Option<usize> {
     let (word, open) = match word.strip_suffix('*') {
         Some(stem) => (stem, true),

@@ -1,10 +1,10 @@
 //! Dates as people and models write them, in five languages: `1989-11-09`, `9 November 1989`, `9. November 1989`,
-//! `1989年11月9日`; without their year, and days of the week. What can be two days (`05/06/1989`) is none.
+//! `1989年11月9日`; also without a year, and days of the week. An ambiguous date (`05/06/1989`) is not read.
 
-/// A year, 0 where it is not told, with its month and day where they are there.
+/// A year (0 if not given), and a month and day if given.
 type Date = (u32, Option<u32>, Option<u32>);
 
-/// The beginnings of the months' names in English, German, French and Spanish.
+/// Prefixes of the month names in English, German, French and Spanish.
 const MONTHS: [&[&str]; 12] = [
     &["jan", "jän", "ene"],
     &["feb", "fév", "fev"],
@@ -20,14 +20,14 @@ const MONTHS: [&[&str]; 12] = [
     &["dec", "dez", "déc", "dic"],
 ];
 
-/// The only date of a text, in its ISO form.
+/// Returns the only date of a text, in ISO form.
 pub fn only(text: &str) -> Option<String> {
     let all = dates(text);
     let (first, rest) = all.split_first()?;
     rest.iter().all(|d| d == first).then(|| first.clone())
 }
 
-/// The date in bold, or the only one of the last clause that concludes: `From 14 January back, so 14 October`.
+/// Returns the date in bold, or the only one in the last concluding clause: `From 14 January back, so 14 October`.
 pub fn concluded(text: &str) -> Option<String> {
     let bold: Vec<&str> = text.split("**").skip(1).step_by(2).collect();
     let mut in_bold: Vec<String> = bold.iter().filter_map(|part| only(part)).collect();
@@ -54,7 +54,7 @@ pub fn concluded(text: &str) -> Option<String> {
         }
         _ => return None,
     };
-    // A day that the text names with its year.
+    // The same day, named with its year elsewhere in the text.
     let full = |date: &String| {
         key.strip_prefix("--")
             .is_some_and(|day| date.ends_with(day))
@@ -67,7 +67,7 @@ pub fn concluded(text: &str) -> Option<String> {
     }
 }
 
-/// The dates of a text, in their ISO form: the fullest ones.
+/// Returns the dates of a text in ISO form, keeping only the most complete ones.
 pub fn dates(text: &str) -> Vec<String> {
     let words = words(&with_digits(text));
     let mut found: Vec<Date> = Vec::new();
@@ -79,7 +79,7 @@ pub fn dates(text: &str) -> Vec<String> {
     }
     let parts =
         |d: &Date| usize::from(d.0 > 0) + usize::from(d.1.is_some()) + usize::from(d.2.is_some());
-    // A year alone says less than a month and a day.
+    // A year alone is less specific than a month and a day.
     let parts = |d: &Date| match d {
         (0, ..) => 2,
         (_, Some(_), None) => 2,
@@ -98,7 +98,7 @@ pub fn dates(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A text with the Chinese numerals before month and day as digits: `十月一日`.
+/// Converts Chinese numerals before month and day to digits: `十月一日`.
 fn with_digits(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut run = String::new();
@@ -125,7 +125,7 @@ fn with_digits(text: &str) -> String {
     out + &run
 }
 
-/// The value of Chinese numerals below a hundred.
+/// Returns the value of Chinese numerals below a hundred.
 fn value_of(run: &str) -> Option<u32> {
     let digit = |c: char| {
         "一二三四五六七八九"
@@ -149,7 +149,7 @@ fn value_of(run: &str) -> Option<u32> {
     }
 }
 
-/// Whether a question asks for a year.
+/// Returns whether a question asks for a year.
 pub fn asks_year(question: &str) -> bool {
     let lower = question
         .to_lowercase()
@@ -161,7 +161,7 @@ pub fn asks_year(question: &str) -> bool {
         "day date when tag datum wann jour quand dia fecha cuando month monat mois mes years";
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
     let alone = |text: &str| words.clone().any(|w| w == text && w != "an");
-    // `2025 年 9 月 1 日` is a day.
+    // `2025 年 9 月 1 日` is a full date.
     let han = lower.chars().any(super::language::is_han);
     let bare = !(han && lower.contains(['月', '日', '天', '号']))
         && YEAR.iter().any(|year| alone(year))
@@ -169,7 +169,7 @@ pub fn asks_year(question: &str) -> bool {
     bare || WORDS.split('|').any(|phrase| lower.contains(phrase))
 }
 
-/// The only year that a text names, of a date or alone.
+/// Returns the only year of a text, within a date or alone.
 pub fn only_year(text: &str) -> Option<String> {
     let words = words(&with_digits(text));
     let mut years: Vec<u32> = words
@@ -185,10 +185,10 @@ pub fn only_year(text: &str) -> Option<String> {
     }
 }
 
-/// The date at the beginning of these words, and how many of them it takes.
+/// Returns the date at the beginning of these words, and how many of them it takes.
 fn here(words: &[String]) -> (Option<Date>, usize) {
     let get = |at: usize| words.get(at).map(String::as_str).unwrap_or_default();
-    // `2001-09-09T01`, what a colon leaves of a time.
+    // `2001-09-09T01`: the part of a timestamp before a colon.
     if let Some((day, time)) = get(0).split_once('t')
         && time.starts_with(|c: char| c.is_ascii_digit())
         && let Some(date) = numeric(day)
@@ -231,13 +231,13 @@ fn here(words: &[String]) -> (Option<Date>, usize) {
             return (checked(0, Some(month), Some(day)), 2);
         }
     }
-    // 11 月 9 日
+    // `11 月 9 日`
     if let (Ok(month), "月", Ok(day), "日" | "号") =
         (get(0).parse(), get(1), get(2).parse(), get(3))
     {
         return (checked(0, Some(month), Some(day)), 4);
     }
-    // 1989 年 11 月 9 日
+    // `1989 年 11 月 9 日`
     if let (Some(year), "年") = (year(get(0)), get(1)) {
         return match (get(2).parse(), get(3), get(4).parse(), get(5)) {
             (Ok(month), "月", Ok(day), "日" | "号") => {
@@ -250,7 +250,7 @@ fn here(words: &[String]) -> (Option<Date>, usize) {
     (year(get(0)).and_then(|year| checked(year, None, None)), 1)
 }
 
-/// `1989-11-09`, `1989/11/09`, `09.11.1989`, and `11/25/1989` where only one reading is a day.
+/// Parses `1989-11-09`, `1989/11/09`, `09.11.1989`, and `11/25/1989` if only one reading is a valid date.
 fn numeric(word: &str) -> Option<Date> {
     let parts: Vec<&str> = word.split(['-', '/', '.']).collect();
     let two = |text: &str| text.len() == 2 && text.chars().all(|c| c.is_ascii_digit());
@@ -287,7 +287,7 @@ fn numeric(word: &str) -> Option<Date> {
     }
 }
 
-/// A date without a year, with the only year that a question names.
+/// Completes a date without a year with the only year named in the question.
 pub fn with_year_of(key: &str, question: &str) -> String {
     let Some(rest) = key.strip_prefix("--") else {
         return key.to_owned();
@@ -303,7 +303,7 @@ pub fn with_year_of(key: &str, question: &str) -> String {
     }
 }
 
-/// The days of the week.
+/// Names of the days of the week.
 const WEEKDAYS: [(&str, &str); 7] = [
     ("monday", "monday|montag|lundi|lunes|星期一|周一|礼拜一"),
     (
@@ -332,14 +332,14 @@ const WEEKDAYS: [(&str, &str); 7] = [
     ),
 ];
 
-/// Whether a question asks for a day of the week.
+/// Returns whether a question asks for a day of the week.
 pub fn asks_weekday(question: &str) -> bool {
     let lower = question.to_lowercase();
     let asks = "weekday|day of the week|wochentag|jour de la semaine|día de la semana|dia de la semana|星期几|周几|礼拜几";
     asks.split('|').any(|phrase| lower.contains(phrase))
 }
 
-/// The only day of the week that a text names.
+/// Returns the only day of the week named in a text.
 pub fn weekday(text: &str) -> Option<&'static str> {
     let lower = text.to_lowercase();
     let mut named = WEEKDAYS
@@ -362,13 +362,13 @@ fn year(word: &str) -> Option<u32> {
         .filter(|year| fits && (1000..=2999).contains(year))
 }
 
-/// A year without its century and with its mark: `'29`.
+/// Parses a two-digit year with an apostrophe: `'29`.
 fn marked_year(word: &str) -> Option<u32> {
     let bare = word.strip_prefix(['\'', '’', '‘'])?;
     short_year(bare.trim_end_matches('.'))
 }
 
-/// A year without its century, behind a day and a month: up to 39 of this century, from 40 of the last.
+/// Parses a two-digit year after a day and a month: up to 39 is this century, 40 and above the last.
 fn short_year(word: &str) -> Option<u32> {
     let bare = word
         .trim_start_matches(['\'', '’', '‘'])
@@ -396,7 +396,7 @@ fn month(word: &str) -> Option<u32> {
     let at = MONTHS
         .iter()
         .position(|names| names.iter().any(|name| word.starts_with(name)))?;
-    // `market` begins as `march` does.
+    // `market` begins like `march`.
     let long = word.trim_end_matches('.').chars().count();
     let whole = [
         "january",
@@ -451,7 +451,7 @@ fn month(word: &str) -> Option<u32> {
     (known && (long == 3 || whole.contains(&word.trim_end_matches('.')))).then_some(at as u32 + 1)
 }
 
-/// Words in lower case; Chinese characters are words of their own.
+/// Splits a text into lowercase words; each Chinese character is a word.
 fn words(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for piece in text.to_lowercase().split(|c: char| {

@@ -1,7 +1,7 @@
-//! Replies that are no words of a member: the error of a program, or a model that repeats itself without an end. Numbers
-//! and names in them answer nothing.
+//! Detects replies that are not an answer: a program's error, or a model stuck in a loop. Numbers and names in them are
+//! ignored.
 
-/// Whether a text is the error of a program: a trace, a status of HTTP, a message that begins with `error:`.
+/// Returns whether a text is a program's error: a stack trace, an HTTP status, a message that begins with `error:`.
 pub(super) fn is_error(text: &str) -> bool {
     const BEGINS: [&str; 14] = [
         "traceback (most recent call last)",
@@ -38,12 +38,12 @@ pub(super) fn is_error(text: &str) -> bool {
     status || raised
 }
 
-/// The fewest digits of a number that can be a loop.
+/// Minimum digits of a number that can be a loop.
 const LOOP_DIGITS_MIN: usize = 30;
-/// The longest piece that a loop repeats.
+/// Maximum length of a repeated piece.
 const PIECE_DIGITS_MAX: usize = 4;
 
-/// Whether digits count up (`1234567891011…`) or repeat a piece: no number that anyone means.
+/// Returns whether digits count up (`1234567891011…`) or repeat a piece, and so are not a meaningful number.
 pub(super) fn is_loop(digits: &str) -> bool {
     if digits.len() < LOOP_DIGITS_MIN {
         return false;

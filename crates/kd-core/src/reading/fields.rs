@@ -1,11 +1,11 @@
-//! The answer in an object whose field has none of the usual names: the only value that is an option, the only number,
-//! the only option marked `true`.
+//! Finds the answer in an object without a field of a usual name: the only value that is an option, the only number, or
+//! the only option set to `true`.
 
 use super::options::Options;
 use super::{Answer, Wanted, in_prose};
 use serde_json::Value;
 
-/// Parts of names of fields that hold no answer.
+/// Parts of field names that hold no answer.
 const OTHER: &[&str] = &[
     "confid",
     "certain",
@@ -64,7 +64,7 @@ const OTHER: &[&str] = &[
     "instead",
 ];
 
-/// The answer under any name; `None` where no value is one, or several are.
+/// Returns the answer under any name; `None` if no value is one, or several are.
 pub(super) fn any(wanted: &Wanted, value: &Value) -> Option<Answer> {
     let fields = value.as_object()?;
     if let Wanted::Option(options) = wanted
@@ -95,7 +95,7 @@ pub(super) fn any(wanted: &Wanted, value: &Value) -> Option<Answer> {
     found.iter().all(|answer| *answer == first).then_some(first)
 }
 
-/// The one option that is `true` where each field is an option.
+/// Returns the one option that is `true`, if each field is an option.
 fn marked(options: &Options, value: &Value) -> Option<usize> {
     let mut chosen = Vec::new();
     for (name, value) in value.as_object()? {

@@ -1,17 +1,17 @@
-//! Searches a text without regard to case. Input: a text, and words in lower case. Output: where they are in the text
-//! itself.
+//! Case-insensitive search. Input: a text, and words in lower case. Output: byte ranges in the original text.
 //!
-//! Lowering moves bytes: `İ` becomes one byte longer, the ohm sign one shorter. A place in the lowered copy is therefore
-//! no place in the text, not even where both are equally long.
+//! Lowercasing moves bytes: `İ` becomes one byte longer, the ohm sign one shorter. An offset in the lowercase copy is
+//! therefore not valid in the text, even if both have the same length.
 
 use super::language::is_han;
 use std::ops::Range;
 
-/// A text, and its copy in lower case.
+/// A text and its lowercase copy.
 pub(super) struct Folded<'a> {
     text: &'a str,
     lower: String,
-    /// Where each character begins in the copy and in the text, and where both end. Empty for ASCII: no byte moves.
+    /// Offset of each character in the copy and in the text, then the end of both. Empty for ASCII, where no byte
+    /// moves.
     starts: Vec<(usize, usize)>,
 }
 
@@ -38,24 +38,24 @@ impl<'a> Folded<'a> {
         }
     }
 
-    /// The copy in lower case, for questions that need no place.
+    /// Returns the lowercase copy, for checks that need no offset.
     pub(super) fn lower(&self) -> &str {
         &self.lower
     }
 
-    /// The first occurrence of a word.
+    /// Returns the first occurrence of a word.
     pub(super) fn find(&self, word: &str) -> Option<Range<usize>> {
         let at = self.lower.find(word)?;
         Some(self.range(at, word))
     }
 
-    /// The last occurrence of a word.
+    /// Returns the last occurrence of a word.
     pub(super) fn rfind(&self, word: &str) -> Option<Range<usize>> {
         let at = self.lower.rfind(word)?;
         Some(self.range(at, word))
     }
 
-    /// Occurrences of a word that are no part of a longer one. Chinese words need no space around them.
+    /// Returns the occurrences of a word that are not part of a longer word. Chinese words need no space around them.
     pub(super) fn words(&self, word: &str) -> impl Iterator<Item = Range<usize>> {
         let han = word.chars().any(is_han);
         let edge = |c: Option<char>| c.is_none_or(|c| !c.is_alphabetic() || is_han(c));
@@ -68,13 +68,13 @@ impl<'a> Folded<'a> {
             })
     }
 
-    /// The text behind a word that it begins with.
+    /// Strips a word from the beginning of the text.
     pub(super) fn strip_prefix(&self, word: &str) -> Option<&'a str> {
         let starts = self.lower.starts_with(word);
         starts.then(|| &self.text[self.range(0, word).end..])
     }
 
-    /// The characters of the text that a word in the copy covers, wholly or in part.
+    /// Returns the range in the text of the characters that a word in the copy touches.
     fn range(&self, at: usize, word: &str) -> Range<usize> {
         let end = at + word.len();
         if self.starts.is_empty() {
@@ -91,7 +91,7 @@ impl<'a> Folded<'a> {
 mod tests {
     use super::Folded;
 
-    /// Letters whose bytes change in number when they are lowered, and one that stays.
+    /// Letters whose byte length changes in lower case, and one whose does not.
     const LETTERS: [&str; 7] = ["İ", "Ω", "K", "Å", "Ⱥ", "ẞ", "ä"];
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_letter_is_the_whole_letter() {
-        // `İ` is lowered to `i` and a dot above.
+        // `İ` becomes `i` and a combining dot above.
         let folded = Folded::new("aİb");
         assert_eq!(folded.find("i"), Some(1..3));
         assert_eq!(folded.find("ai"), Some(0..3));

@@ -1,5 +1,5 @@
-//! What the grammar of a sentence asks for: its question word and the noun behind it, the verb of a request, the verb at
-//! the beginning of a question of yes or no, a noun alone.
+//! The kind of answer a sentence asks for by its grammar: a question word and its noun, the verb of a request, the verb
+//! that begins a yes/no question, or a noun alone.
 
 use super::asking::{Sentence, Word, strip, without_asides, words};
 use super::kind_words::*;
@@ -7,12 +7,12 @@ use super::kinds::Kind;
 use super::language::{Language, is_han};
 use super::{chinese, number};
 
-/// The kind of a sentence; `None` where its grammar does not tell. `alone`: the text has no other sentence.
+/// Returns the kind of a sentence; `None` if its grammar does not tell. `alone`: the text has no other sentence.
 pub(super) fn kind(sentence: &Sentence<'_>, alone: bool) -> Option<Kind> {
     found(sentence, alone).map(|(kind, _)| kind)
 }
 
-/// The kind of a sentence, and whether a question word or a verb tells it, not a noun alone.
+/// Returns the kind of a sentence, and whether a question word or a verb gives it rather than a noun alone.
 pub(super) fn found(sentence: &Sentence<'_>, alone: bool) -> Option<(Kind, bool)> {
     let (bare, _) = without_asides(sentence.text);
     let bare = without_lead(&bare);
@@ -88,7 +88,7 @@ pub(super) fn found(sentence: &Sentence<'_>, alone: bool) -> Option<(Kind, bool)
     }
 }
 
-/// A question word that stands where its answer would: `C'est quand ?`, `Das kostet wie viel?`
+/// Returns the kind given by a question word in the place of the answer: `C'est quand ?`, `Das kostet wie viel?`
 fn in_place(all: &[Word<'_>]) -> Option<Kind> {
     for pair in all.windows(2) {
         let (one, two) = (pair[0].low.as_str(), pair[1].low.as_str());
@@ -115,7 +115,7 @@ fn in_place(all: &[Word<'_>]) -> Option<Kind> {
     }
 }
 
-/// A sentence without greetings, politeness and what joins it to the one before.
+/// Strips greetings, polite phrases and connecting words from the beginning of a sentence.
 pub(super) fn without_lead(text: &str) -> &str {
     let trim = |t: &str| -> usize {
         t.find(|c: char| {
@@ -142,7 +142,7 @@ pub(super) fn without_lead(text: &str) -> &str {
     rest
 }
 
-/// The clauses of a sentence.
+/// Splits a sentence into clauses.
 fn clauses<'a, 'b>(all: &'a [Word<'b>]) -> Vec<&'a [Word<'b>]> {
     let mut out: Vec<&[Word<'_>]> = Vec::new();
     let mut from = 0;
@@ -162,19 +162,19 @@ fn clauses<'a, 'b>(all: &'a [Word<'b>]) -> Vec<&'a [Word<'b>]> {
     out
 }
 
-/// What a clause stands in.
+/// The context of a clause.
 #[derive(Clone, Copy)]
 struct Whole<'a> {
     sentence: &'a Sentence<'a>,
     all: &'a [Word<'a>],
     lower: &'a str,
     language: Language,
-    /// Whether it names a tool in which one types.
+    /// Whether the sentence names a tool that takes typed input.
     tool: bool,
     is_first: bool,
 }
 
-/// What a clause asks for by its first words.
+/// Returns what a clause asks for by its first words.
 fn of_clause(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     let Whole {
         sentence,
@@ -250,7 +250,7 @@ fn is_question_word(low: &str) -> bool {
         || has("whom wem wen qui quién", low)
 }
 
-/// A clause without the small words before its question word: `also`, `genau`, `about`.
+/// Strips small words before the question word: `also`, `genau`, `about`.
 fn without_small_words<'a, 'b>(clause: &'a [Word<'b>]) -> &'a [Word<'b>] {
     let small = "and so then exactly roughly about approximately just but und also denn genau ungefähr etwa et alors environ y entonces aproximadamente \
          please bitte svp pls hm well also quick";
@@ -261,7 +261,7 @@ fn without_small_words<'a, 'b>(clause: &'a [Word<'b>]) -> &'a [Word<'b>] {
     &clause[skip.min(clause.len().saturating_sub(1))..]
 }
 
-/// Whether "which" or "que" joins a clause and asks nothing.
+/// Returns whether "which" or "que" joins a clause and asks nothing.
 fn is_relative(
     clause: &[Word<'_>],
     is_first: bool,
@@ -271,7 +271,7 @@ fn is_relative(
     let first = clause[0].low.as_str();
     let second = clause.get(1).map_or("", |w| w.low.as_str());
     match first {
-        // `Was the wall built in 1961?`, and German `was`.
+        // `Was the wall built in 1961?`, or German `was`.
         "was" => {
             let verb = has(
                 "ist sind war kostet kosten ergibt ergeben macht bedeutet heißt hat haben soll sollen sollte sollten kann können passiert geschieht wäre würde \
@@ -298,7 +298,7 @@ fn is_relative(
     }
 }
 
-/// What "how" asks for.
+/// Returns what "how" asks for.
 fn of_how(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
     if has(MEASURES, low(1)) {
@@ -323,7 +323,7 @@ fn of_how(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     })
 }
 
-/// Whether a question of "how" is answered by something to type: it names a tool, and what to do with it.
+/// Returns whether the answer to a "how" question is something to type: it names a tool and a task for it.
 fn is_operation(whole: &Whole<'_>) -> bool {
     let vague = whole.all.iter().any(|w| has(ABSTRACT, &w.low));
     let tool = whole.tool || whole.all.iter().any(|w| has(COMPUTING, &w.low));
@@ -351,7 +351,7 @@ fn is_tool(word: &Word<'_>) -> bool {
     one(low) || low.split('-').any(|part| part.len() > 2 && one(part))
 }
 
-/// What "when" asks for: a day, or advice.
+/// Returns what "when" asks for: a date or advice.
 fn of_when(
     clause: &[Word<'_>],
     is_first: bool,
@@ -415,7 +415,7 @@ fn of_when(
     })
 }
 
-/// What "which" and "what" ask for: the noun behind them, or behind the verb "be".
+/// Returns what "which" or "what" asks for: the noun after it, or after the verb "be".
 fn of_which(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     let lower = whole.lower;
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
@@ -474,7 +474,7 @@ fn of_which(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     Some(Kind::Open)
 }
 
-/// `What do I need for …`, `Was brauche ich für …`
+/// Matches `What do I need for …`, `Was brauche ich für …`.
 fn is_need(clause: &[Word<'_>]) -> bool {
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
     let english = has("do does", low(1)) && low(3) == "need";
@@ -486,7 +486,7 @@ fn is_need(clause: &[Word<'_>]) -> bool {
     (english || other) && clause.len() > 4
 }
 
-/// Whether a sentence ends with the unit that its number has: `in dollars`, `en euros`.
+/// Returns whether a sentence ends with the unit of the expected number: `in dollars`, `en euros`.
 fn is_in_unit(lower: &str) -> bool {
     const UNITS: &str = "dollars euro euros eur usd km/h mph m/s km kilometers kilometres meters metres meter metern mètres metros miles minutes minuten minutos hours stunden heures horas \
         seconds sekunden secondes segundos days tagen tage jours días percent prozent percentage grams gramm grammes gramos kg kilos litres liters liter litern litros \
@@ -502,7 +502,7 @@ fn is_in_unit(lower: &str) -> bool {
     has(UNITS, last) && has("in en", before)
 }
 
-/// Whether the noun behind a question word is plural.
+/// Returns whether the noun after a question word is plural.
 fn is_plural(
     first: &str,
     second: &str,
@@ -592,7 +592,7 @@ fn small_number(word: &str) -> bool {
     word.parse::<u32>().is_ok_and(|n| (2..=20).contains(&n))
 }
 
-/// Whether a clause speaks of things without an end. A number gives the main ones an end.
+/// Returns whether a clause asks for an open-ended set. A number limits the main ones.
 fn is_endless(clause: &[Word<'_>]) -> bool {
     let counted = clause
         .iter()
@@ -602,7 +602,7 @@ fn is_endless(clause: &[Word<'_>]) -> bool {
     words.any(|w| has(ENDLESS, &w.low) && !(counted && has(MAIN, &w.low)))
 }
 
-/// The kind of the first noun that has one, in a phrase.
+/// Returns the kind of the first noun in a phrase that has one.
 fn of_noun(phrase: &[Word<'_>], is_copula: bool, whole: &Whole<'_>) -> Option<Kind> {
     let mut seen = 0;
     let mut found: Option<(Kind, usize)> = None;
@@ -618,7 +618,7 @@ fn of_noun(phrase: &[Word<'_>], is_copula: bool, whole: &Whole<'_>) -> Option<Ki
         seen += 1;
         let other = matches!(low, "nombre" | "aire") && whole.language == Language::Spanish;
         if let Some(kind) = noun(word).filter(|_| !other) {
-            // The head is the last in English and German, the first in French and Spanish; code before all.
+            // The head noun is the last in English and German, the first in French and Spanish; code takes precedence.
             if found.as_ref().is_none_or(|(k, _)| *k != Kind::Code) {
                 found = Some((kind, at));
             }
@@ -632,14 +632,14 @@ fn of_noun(phrase: &[Word<'_>], is_copula: bool, whole: &Whole<'_>) -> Option<Ki
     let more = phrase.len() > at + 1;
     match kind {
         Kind::Code if has(CODE_VAGUE, word) && !whole.tool => None,
-        // `What is speed?` asks what the thing is.
+        // `What is speed?` asks for an explanation.
         Kind::Number if is_copula && !more && seen == 1 => None,
         Kind::Number if has(VAGUE, word) && !more && seen == 1 => None,
         kind => Some(kind),
     }
 }
 
-/// The kind that a noun names, also as the end of a compound. German nouns have a capital.
+/// Returns the kind that a noun names, also as the end of a compound. German nouns are capitalized.
 fn noun(word: &Word<'_>) -> Option<Kind> {
     let low = word.low.as_str();
     let capital = word.named;
@@ -689,7 +689,7 @@ fn noun(word: &Word<'_>) -> Option<Kind> {
     None
 }
 
-/// A phrase that names a number, a day, or code without a verb.
+/// Returns the kind of a phrase that names a number, a date or code without a verb.
 fn of_phrase(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
     // `les nombres premiers entre 10 et 20`, `días del fin de semana`
@@ -713,7 +713,7 @@ fn of_phrase(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     let kind = of_noun(clause, false, whole)?;
     let first = usize::from(has(DETERMINERS, low(0)));
     let at = (first..first + 3).find(|at| clause.get(*at).is_some_and(|w| noun(w).is_some()))?;
-    // Behind the noun stands what it is of, or nothing.
+    // After the noun: its complement, or nothing.
     let ends = clause[at].ends || at + 1 >= clause.len();
     let of = has(STOPS, low(at + 1)) || clause.get(at + 1).is_some_and(|w| noun(w).is_some());
     let alone = whole.sentence.asks || clause.len() + usize::from(whole.tool) > 1;
@@ -723,7 +723,7 @@ fn of_phrase(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
         .then_some(kind)
 }
 
-/// A request for code without a verb: `sql to count rows`, `git command to undo`, `Regex that matches …`.
+/// Matches a request for code without a verb: `sql to count rows`, `git command to undo`, `Regex that matches …`.
 fn of_code(clause: &[Word<'_>], all: &[Word<'_>]) -> Option<Kind> {
     let near = clause.iter().take(5);
     let named = near
@@ -754,7 +754,7 @@ fn of_code(clause: &[Word<'_>], all: &[Word<'_>]) -> Option<Kind> {
     (named && purpose || vague && tool && purpose).then_some(Kind::Code)
 }
 
-/// What a request asks for by its verb.
+/// Returns what a request asks for by its verb.
 fn of_request(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     let lower = whole.lower;
     let verb = clause[0].low.as_str();
@@ -845,7 +845,7 @@ fn of_request(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     (has(WRITE, verb)).then_some(Kind::Open)
 }
 
-/// Whether the things that a request names are several.
+/// Returns whether a request names several items.
 fn is_several(rest: &[Word<'_>]) -> bool {
     let rest: Vec<&str> = rest
         .iter()
@@ -894,7 +894,7 @@ fn is_several(rest: &[Word<'_>]) -> bool {
     }
 }
 
-/// Whether a sentence asks for an order.
+/// Returns whether a sentence asks for an order.
 fn is_order(all: &[Word<'_>], lower: &str) -> bool {
     let first = all.first().map_or("", |w| w.low.as_str());
     let code = all.iter().any(|w| {
@@ -935,7 +935,7 @@ fn is_order(all: &[Word<'_>], lower: &str) -> bool {
                 || has("in", first))
 }
 
-/// Whether a clause begins with a verb of yes or no, and is no statement.
+/// Returns whether a clause begins with the verb of a yes/no question and is not a statement.
 fn is_verb_first(clause: &[Word<'_>], is_first: bool, sentence: &Sentence<'_>) -> bool {
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
     let (first, second) = (low(0), low(1));
@@ -945,7 +945,7 @@ fn is_verb_first(clause: &[Word<'_>], is_first: bool, sentence: &Sentence<'_>) -
     {
         return false;
     }
-    // Spanish and German statements begin with a verb as well.
+    // Spanish and German statements can also begin with a verb.
     let statement = has(
         "es está están son hay ha hace tengo era fue será necesito necesitamos tiene tienen geht gibt",
         first,
@@ -956,7 +956,8 @@ fn is_verb_first(clause: &[Word<'_>], is_first: bool, sentence: &Sentence<'_>) -
     clause.len() > 1
 }
 
-/// Whether a clause begins with a verb that is no question word's: `lower the bar`, `Trägt das Team`.
+/// Returns whether a clause begins with a verb that does not belong to a question word: `lower the bar`, `Trägt das
+/// Team`.
 fn starts_with_verb(clause: &[Word<'_>]) -> bool {
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
     let german = ["t", "en", "st"].iter().any(|e| low(0).ends_with(e));
@@ -964,7 +965,7 @@ fn starts_with_verb(clause: &[Word<'_>]) -> bool {
     object && !has(DETERMINERS, low(0)) && clause.first().is_none_or(|w| noun(w).is_none())
 }
 
-/// Verb and pronoun turned round: `est-il`, `a-t-on`.
+/// Returns whether a word is an inverted verb and pronoun: `est-il`, `a-t-on`.
 fn is_inverted(low: &str) -> bool {
     let pronoun = [
         "-il", "-elle", "-ils", "-elles", "-on", "-nous", "-vous", "-je", "-tu",
@@ -974,7 +975,7 @@ fn is_inverted(low: &str) -> bool {
     pronoun.is_some_and(|verb| verb.chars().count() > 1 && !has("dites rendez peut-être", low))
 }
 
-/// Verb and pronoun turned round without a hyphen: `la tomate est elle`, `peut on`.
+/// Returns whether a verb and pronoun are inverted without a hyphen: `la tomate est elle`, `peut on`.
 fn is_turned(all: &[Word<'_>]) -> bool {
     let open = all.iter().take(2).any(|w| {
         has(WHICH, &w.low) || has(WHEN, &w.low) || has(HOW, &w.low) || has(OPEN_WORDS, &w.low)
@@ -988,7 +989,7 @@ fn is_turned(all: &[Word<'_>]) -> bool {
         })
 }
 
-/// Whether a clause is a phrase without a verb: `Capital of Peru`, `Best tea for the morning`.
+/// Returns whether a clause is a phrase without a verb: `Capital of Peru`, `Best tea for the morning`.
 fn is_phrase(clause: &[Word<'_>]) -> bool {
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
     let verb = clause.iter().any(|w| {
@@ -1008,7 +1009,7 @@ fn is_phrase(clause: &[Word<'_>]) -> bool {
     marked || of
 }
 
-/// `What is 17*23`, `3x + 5 = 20`, `17 × 23 =`
+/// Matches `What is 17*23`, `3x + 5 = 20`, `17 × 23 =`.
 pub(super) fn is_arithmetic(lower: &str) -> bool {
     if lower.chars().count() >= 200 || !lower.chars().any(|c| c.is_ascii_digit()) {
         return false;
@@ -1052,7 +1053,7 @@ pub(super) fn is_arithmetic(lower: &str) -> bool {
             )
 }
 
-/// Whether a sentence asks for one of what is known: `Which one would you take`.
+/// Returns whether a sentence asks for one of several known things: `Which one would you take`.
 pub(super) fn asks_which(text: &str) -> bool {
     let text = without_lead(text);
     let all = words(text);

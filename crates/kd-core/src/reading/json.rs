@@ -1,20 +1,20 @@
-//! JSON as models write it: bare, in a fence, among other words, or damaged in the usual ways.
+//! JSON as models write it: bare, in a fence, surrounded by text, or damaged in common ways.
 //!
-//! Input: any text. Output: the objects in it, each with how it was found. Nothing is invented: a value that the text
-//! breaks off in is left out.
+//! Input: any text. Output: the objects in it, and how each was found. Nothing is invented: a value cut off by the end
+//! of the text is left out.
 
 use serde_json::{Map, Value};
 
 /// How an object was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// The text is JSON.
+    /// The whole text is JSON.
     Exact,
     /// JSON inside a Markdown fence.
     Fenced,
-    /// JSON among other words.
+    /// JSON surrounded by text.
     Embedded,
-    /// JSON after repairs: trailing commas, quotes, comments, an unfinished end.
+    /// JSON after repairs: trailing commas, quotes, comments, a missing end.
     Repaired,
 }
 
@@ -29,15 +29,15 @@ pub struct Found {
     pub start: usize,
     /// Where it ends, in bytes.
     pub end: usize,
-    /// Fields that are there twice with different values.
+    /// Fields that occur twice with different values.
     pub twice: Vec<String>,
 }
 
-/// The deepest nesting that is read.
+/// Maximum nesting depth.
 const DEPTH_MAX: usize = 48;
-/// The longest name of a field, in bytes; longer ones are words in quotes.
+/// Maximum length of a field name, in bytes; longer ones are quoted prose.
 const NAME_BYTES_MAX: usize = 200;
-/// Places at which an object is tried; a text with more braces is code.
+/// Maximum number of positions tried; a text with more braces is code.
 const TRIES_MAX: usize = 400;
 
 /// Finds the outermost objects of a text, in order.
@@ -100,7 +100,7 @@ pub fn objects(text: &str) -> Vec<Found> {
     found
 }
 
-/// Whether a place of a text is the whole content of a fence.
+/// Returns whether a range of a text is the whole content of a fence.
 fn fenced(text: &str, start: usize, end: usize) -> bool {
     let before = text.get(..start).unwrap_or_default().trim_end();
     let line = before.rsplit('\n').next().unwrap_or_default().trim();
@@ -125,13 +125,13 @@ struct Reader<'a> {
     twice: Vec<String>,
 }
 
-/// A value, or nothing because the text ends in it.
+/// A value, or nothing if the text ends inside it.
 enum Part {
     Whole(Value),
     Cut,
 }
 
-/// How it goes on after an item.
+/// How to continue after an item.
 enum Go {
     On,
     /// The text ends before the next item.
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         there
     }
 
-    /// Passes over white space and comments.
+    /// Skips whitespace and comments.
     fn blank(&mut self) {
         loop {
             let rest = self.rest();
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
             let Part::Whole(value) = reader.value(depth + 1)? else {
                 return Some(Go::Cut);
             };
-            // An empty field that is filled in later says nothing.
+            // A later value may fill an empty field.
             let says = |earlier: &&Value| !earlier.is_null() && earlier.as_str() != Some("");
             let earlier = fields.get(&name).filter(says);
             if earlier.is_some_and(|earlier| *earlier != value) {
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
         Some(Value::Array(items))
     }
 
-    /// The items of an object or an array up to its end, with the separators between them.
+    /// Reads the items of an object or an array up to its end, with separators.
     fn items(
         &mut self,
         depth: usize,
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
                     self.damaged = true;
                     continue;
                 }
-                // The bracket was forgotten.
+                // The closing bracket is missing.
                 Some('}') if is_array => {
                     self.damaged = true;
                     return Some(());
@@ -278,7 +278,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What becomes of an object whose next field is none: where the text ends there, what came before is whole.
+    /// Decides what to do with an object that has no further field: if the text ends there, the fields so far are
+    /// complete.
     fn cut_off(&self, has_fields: bool) -> Option<Go> {
         (self.rest().is_empty() && has_fields).then_some(Go::End)
     }
@@ -319,7 +320,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text in quotes of any kind.
+    /// Reads a string in quotes of any kind.
     fn quoted(&mut self, is_name: bool) -> Option<Part> {
         let open = self.peek()?;
         let closes: &[char] = match open {
@@ -348,7 +349,7 @@ impl<'a> Reader<'a> {
                     }
                     Some((_, 'u')) => {
                         let hex = body.get(from..from + 6).unwrap_or_default();
-                        // Pairs of surrogates are left to the JSON crate.
+                        // Surrogate pairs are left to `serde_json`.
                         let long = body.get(from..from + 12).unwrap_or_default();
                         let read =
                             |t: &str| serde_json::from_str::<String>(&format!("\"{t}\"")).ok();
@@ -366,7 +367,7 @@ impl<'a> Reader<'a> {
                     Some((_, 't')) => out.push('\t'),
                     Some((_, 'r')) => out.push('\r'),
                     Some((_, 'b' | 'f')) => {
-                        // `\boxed` and `\frac` that nobody escaped.
+                        // `\boxed` and `\frac` without escaping.
                         let letter = body.get(from + 1..from + 2).unwrap_or_default();
                         let word = body.get(from + 2..).and_then(|t| t.chars().next());
                         match word.is_some_and(|c| c.is_ascii_lowercase()) {
@@ -397,7 +398,7 @@ impl<'a> Reader<'a> {
             }
             out.push(c);
         }
-        // Never closed. Where the braces are, only the quote was forgotten; else the text was cut here.
+        // Never closed. If braces follow, only the quote is missing; otherwise the text was cut off here.
         self.at += body.len();
         self.damaged = true;
         let kept = out.trim_end();
@@ -410,7 +411,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether a quote ends its text: what follows can only follow an end.
+    /// Returns whether a quote ends its string: only then can the next character follow.
     fn is_end(&self, body: &str, after: usize, is_name: bool) -> bool {
         let rest = body.get(after..).unwrap_or_default();
         let next = rest.trim_start().chars().next();
@@ -419,7 +420,7 @@ impl<'a> Reader<'a> {
             Some(':' | '：') => is_name,
             Some('}' | ']') => !is_name,
             Some(',') if !is_name => {
-                // A comma inside a text is followed by words; one after it by a field, an item or an end.
+                // A comma inside a string is followed by words; after a string, by a field, an item or an end.
                 let then = rest.trim_start().get(1..).unwrap_or_default().trim_start();
                 match then.chars().next() {
                     None | Some('"' | '\'' | '}' | ']' | '{' | '[' | '“' | '‘' | '/' | '#') => {
@@ -437,7 +438,7 @@ impl<'a> Reader<'a> {
                 }
             }
             Some('"' | '\'' | '“') if !is_name => {
-                // The comma was forgotten: a field must follow.
+                // The comma is missing: a field must follow.
                 let then = rest.trim_start();
                 let quote = then.chars().next().unwrap_or('"');
                 let inner = then.get(quote.len_utf8()..).unwrap_or_default();
@@ -455,7 +456,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number, a word of JSON or Python, or a word without quotes.
+    /// Reads a number, a JSON or Python keyword, or an unquoted word.
     fn bare(&mut self) -> Option<Part> {
         let rest = self.rest();
         let end = rest

@@ -1,12 +1,12 @@
-//! The words by which the kind of a question is recognised, by class, in English, German, French and Spanish; Chinese has
-//! phrases of its own. Words are separated by blanks, phrases by strokes.
+//! Words that show the kind of a question, by class, in English, German, French and Spanish; Chinese has its own
+//! phrases. Words are separated by spaces, phrases by bars.
 
-/// Whether a table holds a word.
+/// Returns whether a table contains a word.
 pub(super) fn has(table: &str, word: &str) -> bool {
     !word.is_empty() && table.split_whitespace().any(|w| w == word)
 }
 
-/// Whether a table holds a word, whatever its accents are: `annee` for `année`.
+/// Returns whether a table contains a word, ignoring accents: `annee` for `année`.
 pub(super) fn has_loose(table: &str, word: &str) -> bool {
     has(table, word)
         || word.is_ascii()
@@ -30,12 +30,12 @@ fn without_accents(word: &str) -> String {
         .collect()
 }
 
-/// Whether a text holds one of the phrases of a table.
+/// Returns whether a text contains one of the phrases of a table.
 pub(super) fn any_in(table: &str, text: &str) -> bool {
     table.split('|').any(|phrase| text.contains(phrase.trim()))
 }
 
-/// What may stand before a question: politeness, and words that join sentences.
+/// Text that may precede a question: polite phrases, and words that join sentences.
 pub(super) const LEADS: &str = "please|pls|plz|hi|hello|hey|hi all|hi team|dear all|dear assistant|quick question|question|a question|can you tell me|\
     could you tell me|could you please tell me|can you please tell me|can anyone tell me|do you know|do you happen to know|i want to know|i'd like to know|\
     i would like to know|i need to know|i was wondering|wondering|just curious|any idea|ok so|ok|okay|so|and|but|also|now|then|well|\
@@ -47,23 +47,23 @@ pub(super) const LEADS: &str = "please|pls|plz|hi|hello|hey|hi all|hi team|dear 
     hola|buenas|buenos días|por favor|porfa|pregunta|una pregunta|me puedes decir|me podrías decir|puedes decirme|podrías decirme|¿me puedes decir|\
     sabes|sabéis|quiero saber|quisiera saber|necesito saber|puedes|podrías|podéis|y|pero|entonces";
 
-/// What asks how many.
+/// Words that ask how many.
 pub(super) const HOW_MANY: &str = "combien wieviel wieviele wievielen wievielte cuánto cuánta cuántos cuántas cuanto cuanta cuantos cuantas";
-/// Adjectives of measure behind "how" and "wie".
+/// Adjectives of measure after "how" and "wie".
 pub(super) const MEASURES: &str = "many much old tall far high deep fast long heavy wide big large hot cold thick late likely strong warm \
     viel viele vielen alt hoch weit groß schwer tief schnell lang lange breit teuer warm heiß kalt oft spät dick";
-/// What asks for a moment.
+/// Words that ask when.
 pub(super) const WHEN: &str = "when when's wann quand cuándo cuando";
-/// What asks for one of many, or for a thing.
+/// Words that ask for one of several, or for a thing.
 pub(super) const WHICH: &str = "which what what's whats was welche welcher welches welchen welchem quel quelle quels quelles lequel laquelle lesquels lesquelles qu' que \
     qué que cuál cuales cuáles cual qual qu'est-ce wie's";
-/// Who, where, why: open text.
+/// Who, where and why: open text.
 pub(super) const OPEN_WORDS: &str = "who who's whose whom where why wer wen wem wessen wo wohin woher warum wieso weshalb wozu worin woran wodurch womit \
     qui où pourquoi quién quiénes dónde adónde quien donde";
 /// How.
 pub(super) const HOW: &str = "how wie comment cómo como";
 
-/// Verbs that begin a question of yes or no.
+/// Verbs that begin a yes/no question.
 pub(super) const AUXILIARIES: &str = "is isn't are aren't was wasn't were weren't do does doesn't don't did didn't can can't cannot could couldn't will won't \
     would wouldn't should shouldn't has hasn't have haven't had may must mustn't shall am might \
     ist sind war waren hat haben hatte hatten kann können könnte könnten soll sollen sollte sollten muss müssen müsste darf dürfen dürfte wird werden würde würden \
@@ -73,11 +73,11 @@ pub(super) const AUXILIARIES: &str = "is isn't are aren't was wasn't were weren'
     devons-nous est-on ai-je suis-je dois-je puis-je devrais-je vaut-il y-a-t-il peux-tu dois-tu faudrait-il serait-il sommes-nous avons-nous pouvons-nous \
     es está están son fue fueron puede pueden puedo podemos debe deben debería deberíamos debo debemos hay existe tiene tienen vale conviene era será sirve \
     funciona ha han tengo hace merece necesito necesitamos";
-/// Words that are no verb at the beginning, though they look like one.
+/// Words that look like a verb at the beginning but are not.
 pub(super) const PRONOUNS: &str = "i we you he she it they one this that these those there ich wir du ihr sie man es das dies je nous tu vous il elle ils elles \
     ce cela ça yo nosotros él ella ellos usted se the a an der die das ein eine mein unser le la les l' un une mon notre el los las una mi nuestro my our your";
 
-/// Verbs of reckoning.
+/// Verbs of calculation.
 pub(super) const COMPUTE: &str = "calculate compute convert solve estimate multiply add subtract divide round simplify evaluate determine count \
     berechne berechnen rechne rechnen addiere multipliziere dividiere löse lösen schätze schätzen ermittle bestimme runde wandle \
     calcule calculez calculer convertis convertissez résous résolvez estime estimez détermine déterminez additionne additionnez arrondis trouve trouvez \
@@ -87,14 +87,14 @@ pub(super) const WRITE: &str = "write create implement code generate give show p
     schreibe schreib schreiben erstelle erstell implementiere gib zeig zeige programmiere baue brauche suche formuliere \
     écris écrivez écrire crée créez implémente implémentez donne donnez montre génère programme \
     escribe escriba escribir crea cree implementa genera dame muestra muéstrame haz programa necesito";
-/// Verbs that ask for all of some things.
+/// Verbs that ask for a list.
 pub(super) const NAME: &str = "name list enumerate give state tell mention cite identify nenne nennen nenn liste zähle zähl gib sag sage sagt sagen \
     cite citez énumère énumérez nomme nommez liste listez donne donnez indique indiquez mentionne dis-moi dites-moi donne-moi donnez-moi \
     nombra enumera menciona lista cita di dime dame indica nómbrame";
 /// Verbs that ask for an order.
 pub(super) const RANK: &str = "rank order sort arrange prioritize prioritise sequence ordne sortiere sortieren priorisiere ordnen reihe classe classez ordonne ordonnez range \
     rangez trie triez priorise ordena ordene clasifica prioriza ordenar";
-/// Words for an order of given things.
+/// Phrases that ask for an order of given things.
 pub(super) const IN_ORDER: &str = "in what order|in which order|correct order|right order|order of priority|in order of|in order,|, in order|in the order|chronological order|\
     welcher reihenfolge|richtige reihenfolge|richtigen reihenfolge|reihenfolge|rangfolge|der reihe nach|quel ordre|dans l'ordre|ordre chronologique|bon ordre|ordre de|ordre correct|\
     qué orden|orden correcto|en orden|orden cronológico|orden de|de mayor a menor|de menor a mayor|from best to worst|from highest|from lowest|from oldest|from cheapest|from smallest|from largest";
@@ -106,11 +106,11 @@ pub(super) const EXPLAIN: &str = "explain describe summarize summarise discuss c
     explica explique describe resume compara traduce analiza cuéntame propón redacta sugiere";
 /// Verbs that ask for one of several.
 pub(super) const CHOOSE: &str = "pick choose select decide vote wähle wählt entscheide such choisis choisissez tranche votez elige escoge decide elegid";
-/// Verbs of cost and measure behind a question word.
+/// Verbs of cost and measure after a question word.
 pub(super) const COSTS: &str = "cost costs weigh weighs kostet kosten wiegt wiegen ergibt ergeben macht verdient zahlt coûte coûtent pèse pèsent vaut valent font fait mesure cuesta cuestan pesa pesan \
     vale valen mide suma";
 
-/// Nouns that name a number.
+/// Nouns for a number.
 pub(super) const NUMBER_NOUNS: &str = "number count amount total sum product percentage percent ratio price cost costs fee fine year age height length weight mass depth width \
     distance area boiling melting freezing volume density altitude radius diameter perimeter circumference angle frequency voltage century decade duration population probability chance odds remainder average mean median \
     speed velocity temperature capacity budget salary wage rent port quotient factorial gcd lcm root digit exponent interest discount tax vat rate latency throughput bandwidth \
@@ -121,49 +121,49 @@ pub(super) const NUMBER_NOUNS: &str = "number count amount total sum product per
     numéro siècle siglo mitad doble tercio número cantidad suma total producto porcentaje precio costo coste año edad altura longitud peso masa profundidad anchura distancia área volumen densidad radio diámetro \
     perímetro ángulo frecuencia duración probabilidad resto promedio media mediana velocidad temperatura capacidad presupuesto salario sueldo alquiler raíz cociente mcd mcm tasa cifra \
     importe población valor resultado superficie puerto iva";
-/// German nouns that name a number.
+/// German nouns for a number.
 pub(super) const GERMAN_NUMBERS: &str = "zahl anzahl menge summe produkt prozent prozentsatz anteil verhältnis preis kosten gebühr jahr jahreszahl alter höhe länge gewicht masse tiefe breite entfernung fläche \
     volumen dichte radius durchmesser umfang winkel frequenz spannung dauer wahrscheinlichkeit rest durchschnitt mittelwert median geschwindigkeit temperatur kapazität \
     jahrhundert hälfte doppelte drittel viertel gehalt lohn miete port quersumme quotient fakultät ggt kgv wurzel ziffer zins zinsen rabatt steuer betrag wert ergebnis einwohnerzahl postleitzahl stückzahl flächeninhalt siedepunkt \
     schmelzpunkt gesamtpreis endpreis";
-/// Nouns that name a number only where something is said of them: `What is the value of …`, but not `What is value?`.
+/// Nouns for a number only with a complement: `What is the value of …`, but not `What is value?`.
 pub(super) const VAGUE: &str = "value result port rate budget total media valor resultado wert ergebnis résultat valeur produkt product produit producto reste resto rest mean \
     chance share rent mass masse masa root age speed time";
-/// Nouns that name a day.
+/// Nouns for a date.
 pub(super) const DATE_NOUNS: &str = "date day weekday deadline birthday due expiry datum tag wochentag stichtag geburtstag enddatum ablaufdatum fälligkeit fristende fristablauf liefertermin abgabetermin \
     date jour échéance fecha día plazo vencimiento month monat mois mes";
-/// Nouns that name several things.
+/// Nouns for a list of things.
 pub(super) const LIST_NOUNS: &str = "ingredients ingrédients ingredientes zutaten";
-/// Nouns that name something to type.
+/// Nouns for something to type.
 pub(super) const CODE_NOUNS: &str = "command query regex regexp lambda comprehension one-liner oneliner script snippet function method program subroutine macro alias cronjob crontab selector expression formula statement code \
     sql dockerfile makefile bash shell \
     befehl kommando abfrage regex einzeiler skript funktion methode programm makro ausdruck formel anweisung code selektor query \
     commande requête regex fonction script méthode programme macro formule instruction expression code sélecteur \
     comando consulta regex función script método programa macro fórmula instrucción sentencia expresión código selector";
-/// Nouns that name something to type only beside a tool: `Excel formula`, `Python expression`.
+/// Nouns for something to type only together with a tool: `Excel formula`, `Python expression`.
 pub(super) const CODE_VAGUE: &str = "expression formula statement method program code function macro selector alias ausdruck formel anweisung methode programm funktion makro selektor formule \
     instruction méthode programme fonction sélecteur fórmula instrucción expresión método programa función sentencia código shell bash sql";
-/// Languages and programs in which one types.
+/// Languages and programs that take typed input.
 pub(super) const TOOLS: &str = "git bash shell zsh powershell cmd sql mysql postgres postgresql sqlite psql python python3 java javascript js typescript ts rust c c++ c# go golang ruby php perl kotlin swift scala \
     haskell r julia lua excel sheets calc numpy pandas regex awk sed grep jq curl docker kubectl kubernetes pip vim nano tmux linux unix ubuntu macos terminal css html npm yarn pip cargo \
     make cmake latex matlab ffmpeg ssh rsync systemctl systemd crontab cron terraform ansible node react django mongodb redis kommandozeile konsole ligne console consola línea libreoffice";
 /// Things that only a command or a program handles.
 pub(super) const COMPUTING: &str = "process pid commit commits branch stash repo repository container pod array dict dictionary stdout stdin symlink localhost \
     prozess array repo commits rama ramas proceso processus branche conteneur";
-/// Verbs and nouns of what no line of code does.
+/// Verbs and nouns for tasks that no line of code can do.
 pub(super) const ABSTRACT: &str = "learn start begin improve structure organize organise design choose decide teach handle scale review test debug maintain document explain become avoid prevent \
     work works think feel compare migrate convince lernen anfangen verbessern strukturieren organisieren entwerfen wählen entscheiden vermeiden funktioniert funktionieren umgehen arbeiten arbeitet \
     apprendre commencer améliorer structurer organiser choisir éviter fonctionne fonctionnent aprender empezar mejorar estructurar organizar elegir evitar funciona funcionan should soll sollte sollten \
     devrait devrions debería deberíamos best beste besten meilleur mejor erkläre expliquer explicar";
 
-/// What asks for a list, in a sentence of its own.
+/// Phrases that ask for a list, in a sentence of their own.
 pub(super) const LIST_FORMS: &str = "list them|name them|short list|as a list|give all|give a list|give me a list|name all|list all|all of them|alle nennen|nenne alle|nenne sie|nenn sie|als liste|zähle sie auf|\
     cite-les|citez-les|donne-les|donnez-les|nomme-les|sous forme de liste|en liste|dilos|dilas|nómbralos|nómbralas|enuméralos|enuméralas|en una lista|todos ellos|全部列出|请列出|列出来";
 
 /// Numbers above one.
 pub(super) const SEVERAL: &str = "two three four five six seven eight nine ten twelve both several some all few zwei drei vier fünf sechs sieben acht neun zehn zwölf alle alles sämtliche beide beiden einige \
     deux trois quatre cinq six sept huit neuf dix douze tous toutes plusieurs quelques dos tres cuatro cinco seis siete ocho nueve diez doce todos todas varios varias algunos algunas ambos";
-/// Things without an end, or of somebody's choice: whoever lists them makes a proposal.
+/// Open-ended or subjective things: a list of them is a proposal.
 pub(super) const ENDLESS: &str = "reason reasons way ways advantage advantages disadvantage disadvantages benefit benefits drawback drawbacks difference differences cause causes risk risks pros cons \
     tip tips idea ideas example examples effect effects consequence consequences best main most biggest implication implications trade-off trade-offs tradeoff tradeoffs option options alternative alternatives \
     challenge challenges thought thoughts suggestion suggestions argument arguments factor factors good \
@@ -172,27 +172,27 @@ pub(super) const ENDLESS: &str = "reason reasons way ways advantage advantages d
     conséquence conséquences principale principales principaux causes arguments propositions \
     razón razones ventaja ventajas desventaja desventajas diferencia diferencias causa causas riesgo riesgos consejo consejos idea ideas ejemplo ejemplos mejor mejores principal principales \
     consecuencia consecuencias motivos argumentos";
-/// Those of them that a number gives an end: `the three main meals`.
+/// Adjectives that limit them together with a number: `the three main meals`.
 pub(super) const MAIN: &str = "best main most biggest good beste besten wichtigste wichtigsten meilleur meilleure meilleurs meilleures principale principales principaux mejor mejores principal principales";
-/// The same in Chinese.
+/// The Chinese equivalent of `ENDLESS`.
 pub(super) const ENDLESS_HAN: &str = "原因|理由|优点|缺点|区别|方法|建议|例子|影响|风险|好处|坏处|办法|想法|差别|利弊|优势|劣势|注意";
 
-/// Words between which a noun phrase ends.
+/// Words that end a noun phrase.
 pub(super) const STOPS: &str = "of for to that which who in on at from with by when if is are was were does do did can has have should will would must und oder von für der des die das zu mit bei auf aus wenn \
     ist sind hat haben wird soll muss kann liegt gibt de du des d' que qui pour dans en sur avec à au aux est sont a ont faut doit peut del para con por es son tiene hay está fue \
     between zwischen entre as per beim im am pro";
-/// Words before a noun that are no part of the phrase.
+/// Words before a noun that are not part of the phrase.
 pub(super) const DETERMINERS: &str = "the a an its our my your their his her der die das dem den ein eine einen einem einer unser unsere mein meine le la les l' un une mon ma mes notre nos son sa ses \
     el los las una unos unas mi mis su sus nuestro nuestra me us mir uns moi nous nos";
-/// Words that are a form of "be", behind a question word.
+/// Forms of "be" after a question word.
 pub(super) const COPULAS: &str = "is are was were 's be ist sind war waren lautet lauten heißt heißen beträgt est sont était fut es son era fue eran serait will would wird wäre será";
 
-/// Superlatives and other marks of a phrase that is a question without a verb.
+/// Superlatives and other marks of a question without a verb.
 pub(super) const PHRASE_MARKS: &str = "best beste bester bestes meilleur meilleure meilleurs mejor mejores ideal optimal thoughts opinions ideas tips advice meinung meinungen tipps avis conseils consejos opiniones \
     capital capitale author auteur autor hauptstadt definition meaning synonym recommendation recommendations";
 
-/// Words of a moment that is asked about in general: there is no day that answers.
+/// Words of a general question about a moment, which no date answers.
 pub(super) const WHEN_OPEN: &str = "should would to use sollte sollten soll sollen verwende verwendet benutzt benutze nutzt devrais devrait devons faut-il conviene debería deberíamos debo usar utilise utiliser";
-/// Words of the calendar.
+/// Calendar words.
 pub(super) const CALENDAR: &str = "january february march april june july august september october november december januar februar märz mai juni juli oktober dezember janvier février mars avril juin juillet \
     août septembre octobre novembre décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre today heute aujourd'hui hoy latest spätestens deadline frist";

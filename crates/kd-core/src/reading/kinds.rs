@@ -1,9 +1,8 @@
-//! How answers to a question can be compared, from the form of the question, in English, German, French, Spanish and
-//! Chinese. Input: the question. Output: its options, yes or no, a number, a date, a list, an order, code; open text
-//! otherwise.
+//! How the answers to a question can be compared, judged by the form of the question, in English, German, French,
+//! Spanish and Chinese. Input: the question. Output: its options, yes/no, number, date, list, order or code; otherwise
+//! open text.
 //!
-//! Three things tell, in this order: labelled options, alternatives that "or" joins, and the grammar of the sentence that
-//! asks.
+//! Checked in this order: labelled options, alternatives joined by "or", and the grammar of the sentence that asks.
 
 use super::asking::{self, Sentence};
 use super::kind_words::{CHOOSE, COMPUTE, HOW, HOW_MANY, LIST_FORMS, any_in, has};
@@ -13,7 +12,7 @@ use super::{alternatives, date, grammar};
 /// What a question asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One of these.
+    /// One of these options.
     Choice(Vec<String>),
     /// Yes or no.
     YesNo,
@@ -21,22 +20,22 @@ pub enum Kind {
     Number,
     /// A day, a month or a year.
     Date,
-    /// All of some things, in any order.
+    /// A list of things, in any order.
     List,
-    /// Things in their order.
+    /// Things in order.
     Ranking,
-    /// A command, an expression, a program.
+    /// A command, an expression or a program.
     Code,
-    /// Open text: explanations, names, lists without an end.
+    /// Open text: explanations, names, open-ended lists.
     Open,
 }
 
-/// The kind of a question.
+/// Returns the kind of a question.
 pub fn of(asked: &str) -> Kind {
     found(asked).0
 }
 
-/// The kind of a question, and whether its form tells it. Where it does not, the kind is a guess, and the answers decide.
+/// Returns the kind of a question, and whether its form shows it. If not, the kind is a guess and the answers decide.
 pub fn found(asked: &str) -> (Kind, bool) {
     let text = asking::bounded(asked);
     if super::asked::offers_sides(&text) {
@@ -67,7 +66,7 @@ pub fn found(asked: &str) -> (Kind, bool) {
             !matches!(asks, Some(Kind::Number | Kind::List)),
         )
     {
-        // Where an option ends is not certain; the answers tell.
+        // The boundaries of an option are uncertain; the answers decide.
         if matches!(&options, Kind::Choice(names) if !are_whole(names)) {
             return (Kind::Open, false);
         }
@@ -81,7 +80,7 @@ pub fn found(asked: &str) -> (Kind, bool) {
     }
 }
 
-/// Whether these are the options that a question labels: `(A) 3 (B) 4`.
+/// Returns whether these are labelled options of the question: `(A) 3 (B) 4`.
 pub fn are_labelled(asked: &str, options: &[String]) -> bool {
     let labelled = labels::of(&asking::bounded(asked));
     labelled.is_some_and(|(found, _)| match found {
@@ -89,13 +88,13 @@ pub fn are_labelled(asked: &str, options: &[String]) -> bool {
     })
 }
 
-/// Whether another sentence asks for a list: `What do I need? List it.`
+/// Returns whether another sentence asks for a list: `What do I need? List it.`
 fn wants_list(sentences: &[Sentence<'_>], asking: usize) -> bool {
     let mut others = sentences.iter().enumerate().filter(|(at, _)| *at != asking);
     others.any(|(_, s)| s.text.len() < 80 && any_in(LIST_FORMS, &s.text.to_lowercase()))
 }
 
-/// The things that a question gives to be put in order: `Rank these: a, b, c`.
+/// Returns the things that a question asks to put in order: `Rank these: a, b, c`.
 pub fn given(asked: &str) -> Vec<String> {
     let text = asking::bounded(asked);
     if let Some((Labelled::Letters(o) | Labelled::Numbers(o) | Labelled::Bullets(o), _)) =
@@ -110,7 +109,7 @@ pub fn given(asked: &str) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// The kind of a question with labelled options. Numbers and bullets may label what is given as well.
+/// Returns the kind of a question with labelled options. Numbers and bullets can also label given data.
 fn with_labels(labelled: Labelled, by_grammar: Option<Kind>) -> Kind {
     match (labelled, by_grammar) {
         (_, Some(Kind::Ranking)) => Kind::Ranking,
@@ -124,7 +123,8 @@ fn with_labels(labelled: Labelled, by_grammar: Option<Kind>) -> Kind {
     }
 }
 
-/// The sentence that asks: the last with a question mark, else the last whose grammar asks, else the first.
+/// Returns the sentence that asks: the last with a question mark, otherwise the last that asks by its grammar,
+/// otherwise the first.
 fn asking_one(sentences: &[Sentence<'_>]) -> Option<usize> {
     let marked: Vec<usize> = (0..sentences.len())
         .filter(|at| sentences[*at].asks)
@@ -152,7 +152,7 @@ fn asking_one(sentences: &[Sentence<'_>]) -> Option<usize> {
         .or((!sentences.is_empty()).then_some(0))
 }
 
-/// Whether what "or" joins in a sentence are alternatives to choose from.
+/// Returns whether the parts joined by "or" in a sentence are alternatives to choose from.
 fn has_alternatives(sentence: &Sentence<'_>, by_grammar: Option<&Kind>) -> bool {
     let first = grammar::without_lead(sentence.text);
     let first = first
@@ -178,7 +178,8 @@ fn has_alternatives(sentence: &Sentence<'_>, by_grammar: Option<&Kind>) -> bool 
     }
 }
 
-/// The options of the sentence that asks, or of one beside it where it names none: `Train or plane? Which would you take?`
+/// Returns the options of the sentence that asks, or of a neighbor if it has none: `Train or plane? Which would you
+/// take?`
 fn options(sentences: &[Sentence<'_>], at: usize, listed: bool) -> Option<Kind> {
     let text = sentences[at].text;
     let here = alternatives::of(text);
@@ -202,7 +203,8 @@ fn options(sentences: &[Sentence<'_>], at: usize, listed: bool) -> Option<Kind> 
     })
 }
 
-/// Whether options hold nothing of the sentence around them: no `Is SQLite`, `est plus rapide`, `for a CLI`.
+/// Returns whether options are free of words from the surrounding sentence: `Is SQLite`, `est plus rapide`, `for a
+/// CLI`.
 fn are_whole(options: &[String]) -> bool {
     const COPULAS: &str = "is are was were est sont était ist sind war waren es son era fue eran";
     const PURPOSES: &str = "for für pour para";
@@ -225,7 +227,7 @@ fn are_whole(options: &[String]) -> bool {
         || in_some(&|words| holds(OR, words)))
 }
 
-/// Whether two options are yes and no.
+/// Returns whether two options are yes and no.
 fn is_yes_no(options: &[String]) -> bool {
     const YES: &str = "yes ja oui sí si 是 y 可以 有 能 要";
     const NO: &str = "no nein non 否 不是 n 不可以 没有 不能 不要 不";

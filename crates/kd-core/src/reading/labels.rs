@@ -1,24 +1,24 @@
-//! Options with labels: `A) …` in lines of their own, `(A) iron (B) gold` inside a line, `(1) dark mode`, bullets.
+//! Labelled options: `A) …` on separate lines, `(A) iron (B) gold` within a line, `(1) dark mode`, bullets.
 
 use super::language::is_han;
 
-/// The options of a question, by how they are labelled.
+/// The options of a question, by kind of label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Labelled {
-    /// By letters.
+    /// Labelled by letters.
     Letters(Vec<String>),
-    /// By numbers.
+    /// Labelled by numbers.
     Numbers(Vec<String>),
-    /// By bullets.
+    /// Labelled by bullets.
     Bullets(Vec<String>),
 }
 
-/// The most options.
+/// Maximum number of options.
 const OPTIONS_MAX: usize = 26;
-/// The longest option, in characters.
+/// Maximum length of an option, in characters.
 const OPTION_CHARS_MAX: usize = 120;
 
-/// The labelled options of a text, and the text without them.
+/// Returns the labelled options of a text, and the text without them.
 pub(super) fn of(text: &str) -> Option<(Labelled, String)> {
     for lines in [true, false] {
         if let Some((options, rest)) = labelled(text, 'a', lines) {
@@ -36,7 +36,7 @@ pub(super) fn of(text: &str) -> Option<(Labelled, String)> {
     bullets(text).map(|(options, rest)| (Labelled::Bullets(options), rest))
 }
 
-/// Options with Chinese labels: `甲：便宜；乙：快`.
+/// Parses options with Chinese labels: `甲：便宜；乙：快`.
 fn stems(text: &str) -> Option<(Vec<String>, String)> {
     let places: Vec<usize> = ['甲', '乙', '丙', '丁']
         .iter()
@@ -72,13 +72,13 @@ fn stems(text: &str) -> Option<(Vec<String>, String)> {
         .then_some((options, rest))
 }
 
-/// A label: where it begins, and where its option does.
+/// A label: where it begins, and where its option begins.
 struct Mark {
     from: usize,
     to: usize,
 }
 
-/// Options with labels in order from the first.
+/// Parses options labelled in order from `first`.
 fn labelled(text: &str, first: char, lines: bool) -> Option<(Vec<String>, String)> {
     let marks = marks(text, first, lines);
     if marks.len() < 2 {
@@ -129,7 +129,7 @@ fn marks(text: &str, first: char, lines: bool) -> Vec<Mark> {
         });
         let mut stop = matches!(after, ')' | '）' | '.' | ':' | '、' | '：' | '．');
         if first == '1' && !lines {
-            // `1.5` and `at 1: …` are no labels.
+            // `1.5` and `at 1: …` are not labels.
             stop = matches!(after, ')' | '）');
         }
         let starts_line = || {
@@ -161,7 +161,7 @@ fn marks(text: &str, first: char, lines: bool) -> Vec<Mark> {
     found
 }
 
-/// Where the last option inside a line ends: with its sentence, or before an aside.
+/// Returns where the last option within a line ends: at the end of its sentence, or before an aside.
 fn last_end(piece: &str) -> usize {
     let lead = piece.len() - piece.trim_start().len();
     let body = &piece[lead..];
@@ -182,7 +182,7 @@ fn last_end(piece: &str) -> usize {
         .unwrap_or(body.len())
 }
 
-/// Lines that begin with a bullet, at least two, in a text that has others.
+/// Parses at least two bulleted lines, in a text that also has other lines.
 fn bullets(text: &str) -> Option<(Vec<String>, String)> {
     let mut options = Vec::new();
     let mut rest = String::new();
@@ -204,7 +204,7 @@ fn bullets(text: &str) -> Option<(Vec<String>, String)> {
         .then_some((options, rest))
 }
 
-/// An option without the punctuation and the "or" behind it.
+/// Strips trailing punctuation and a trailing "or" from an option.
 fn trimmed(piece: &str) -> String {
     let mut piece = piece.trim();
     for or in [

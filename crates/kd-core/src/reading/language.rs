@@ -1,9 +1,9 @@
-//! Which of the five languages a text is written in: it tells a decimal comma from a comma between thousands.
+//! Detects which of the five languages a text is written in, to tell a decimal comma from a thousands separator.
 
-/// A language.
+/// A natural language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
-    /// English, and whatever cannot be told.
+    /// English; also the default.
     #[default]
     English,
     /// German.
@@ -16,7 +16,7 @@ pub enum Language {
     Chinese,
 }
 
-/// Frequent words that the other languages do not have.
+/// Frequent words that are unique to one language.
 const FREQUENT: &[(Language, &[&str])] = &[
     (
         Language::German,
@@ -162,7 +162,7 @@ const FREQUENT: &[(Language, &[&str])] = &[
 ];
 
 impl Language {
-    /// The language of a text.
+    /// Detects the language of a text.
     pub fn of(text: &str) -> Self {
         if text.chars().any(is_han) {
             return Self::Chinese;
@@ -178,7 +178,7 @@ impl Language {
                 best = (count, *language);
             }
         }
-        // Letters tell where no word does.
+        // Without such words, letters decide.
         let has = |letters: &str| lower.chars().any(|c| letters.contains(c));
         match best.0 {
             0 if has("äöüß") => Self::German,
@@ -188,13 +188,13 @@ impl Language {
         }
     }
 
-    /// Whether a comma stands before decimals.
+    /// Returns whether the language uses a decimal comma.
     pub fn has_decimal_comma(self) -> bool {
         matches!(self, Self::German | Self::French | Self::Spanish)
     }
 }
 
-/// Whether a character is Chinese.
+/// Returns whether a character is Chinese.
 pub fn is_han(c: char) -> bool {
     matches!(c, '\u{4e00}'..='\u{9fff}' | '\u{3400}'..='\u{4dbf}')
 }

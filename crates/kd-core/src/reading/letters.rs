@@ -1,9 +1,9 @@
-//! Letters and short words that name an option or are something else: the label `A`, the article, the verb `go`.
+//! Letters and short words that may name an option or something else: the label `A`, the article, the verb `go`.
 
 use super::language::is_han;
 use super::words::{Stop, Word};
 
-/// Whether a short name with a capital is the verb of a sentence here: `I'd go with Rust`, `Go for Rust`.
+/// Returns whether a short capitalized name is a verb here: `I'd go with Rust`, `Go for Rust`.
 pub(super) fn is_verb(words: &[Word], at: usize, name: &[Word]) -> bool {
     let [own] = name else { return false };
     if !(2..=3).contains(&own.text.chars().count()) || !own.text.starts_with(char::is_uppercase) {
@@ -16,7 +16,7 @@ pub(super) fn is_verb(words: &[Word], at: usize, name: &[Word]) -> bool {
         let opens = at == 0 || words[at - 1].stop == Stop::Sentence;
         return words.len() > 1 && own.lower == "go" && opens && goes_on;
     }
-    // In lower case it is the name where a name stands.
+    // In lower case it is a name only in the position of a name.
     const BEFORE: &[&str] = &[
         "in", "use", "using", "with", "choose", "pick", "take", "prefer", "say", "think", "answer",
         "for", "like", "en", "als", "mit", "le", "el", "than", "over",
@@ -32,7 +32,7 @@ pub(super) fn is_verb(words: &[Word], at: usize, name: &[Word]) -> bool {
     !(words.len() == 1 || word.marked || word.quoted || named || alone)
 }
 
-/// Whether a letter is an option that is called so, and not the article of `a backup` or the pronoun of `I think`.
+/// Returns whether a letter is an option's name, not the article in `a backup` or the pronoun in `I think`.
 pub(super) fn is_letter_named(words: &[Word], at: usize) -> bool {
     let word = &words[at];
     let is_also_a_word = ["a", "i", "o", "y", "e"].contains(&word.lower.as_str());
@@ -43,7 +43,7 @@ pub(super) fn is_letter_named(words: &[Word], at: usize) -> bool {
     word.marked || words.len() == 1 || at.checked_sub(1).is_some_and(named)
 }
 
-/// Words that say that a letter behind them is a label.
+/// Words that mark the letter after them as a label.
 pub(super) const CALLED: &[&str] = &[
     "option",
     "answer",
@@ -58,20 +58,20 @@ pub(super) const CALLED: &[&str] = &[
     "lettre",
 ];
 
-/// Whether a capital `A` stands inside a sentence, where the article is written small: `Draft A is clear`.
+/// Returns whether a capital `A` is inside a sentence, where the article would be lowercase: `Draft A is clear`.
 pub(super) fn is_capital_inside(words: &[Word], at: usize) -> bool {
     let before = at.checked_sub(1).map(|b| &words[b]);
     words[at].text.starts_with('A')
         && before.is_some_and(|b| b.stop == Stop::None && b.text.chars().any(char::is_lowercase))
 }
 
-/// Whether a word is a label or its possessive: `B's`.
+/// Returns whether a word is a label or its possessive: `B's`.
 pub(super) fn is_labelled(word: &str, label: &str) -> bool {
     let rest = word.strip_prefix(label);
     rest.is_some_and(|rest| matches!(rest, "" | "'s" | "’s"))
 }
 
-/// Whether a capital letter is a label here, and not the article or the pronoun.
+/// Returns whether a capital letter is a label here, not the article or the pronoun.
 pub(super) fn is_label(words: &[Word], at: usize) -> bool {
     let word = &words[at];
     let before = at.checked_sub(1).map(|b| words[b].lower.as_str());
@@ -153,7 +153,7 @@ pub(super) fn is_label(words: &[Word], at: usize) -> bool {
         return true;
     }
     match word.text.as_str() {
-        // `A man`, `I think`: only where it cannot be the article or the pronoun.
+        // `A man`, `I think`: a label only where neither article nor pronoun is possible.
         "A" | "I" | "O" | "Y" | "E" => match next {
             _ if word.stop != Stop::None => true,
             None => true,

@@ -1,9 +1,9 @@
-//! Lists: the things that a reply names, in whatever order and form, and the order in which it puts those of a question.
+//! Lists: the items named in a reply in any order and form, and the order given to the items of a question.
 
 use super::{prose, sameness};
 use serde_json::Value;
 
-/// The things that a reply names, each in its normal form, sorted; none where it is no list.
+/// Returns the items named in a reply, normalized and sorted; `None` if it is not a list.
 pub fn items(reply: &str) -> Option<Vec<String>> {
     let mut items = in_order(reply)?;
     items.sort();
@@ -11,7 +11,7 @@ pub fn items(reply: &str) -> Option<Vec<String>> {
     Some(items)
 }
 
-/// The things that a reply names, each in its normal form, in its order.
+/// Returns the items named in a reply, normalized, in the order given.
 pub fn in_order(reply: &str) -> Option<Vec<String>> {
     let text = prose::without_thoughts(reply);
     let lines: Vec<&str> = text
@@ -21,7 +21,7 @@ pub fn in_order(reply: &str) -> Option<Vec<String>> {
         .collect();
     let bulleted: Vec<&str> = lines.iter().filter_map(|line| bullet(line)).collect();
     let others = lines.len() - bulleted.len();
-    // One line may introduce them.
+    // One line may introduce the list.
     let headed = others == 0 || others == 1 && lines[0].ends_with([':', '：']);
     let pieces = match bulleted.len() >= 2 && headed {
         true => bulleted.into_iter().map(str::to_owned).collect(),
@@ -35,7 +35,7 @@ pub fn in_order(reply: &str) -> Option<Vec<String>> {
     (!items.is_empty()).then_some(items)
 }
 
-/// The text behind a bullet or a number.
+/// Returns the text after a bullet or a number.
 fn bullet(line: &str) -> Option<&str> {
     if let Some(rest) = line.strip_prefix(['-', '*', '•', '–']) {
         return Some(rest.trim()).filter(|rest| !rest.is_empty());
@@ -48,7 +48,7 @@ fn bullet(line: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// The pieces of a line behind numbers: `1. red 2. green`, `1) red 2) green`.
+/// Splits a line at its numbers: `1. red 2. green`, `1) red 2) green`.
 fn numbered(text: &str) -> Option<Vec<String>> {
     let mut marks: Vec<(usize, usize)> = Vec::new();
     let mut from = 0;
@@ -91,7 +91,7 @@ fn numbered(text: &str) -> Option<Vec<String>> {
     Some(pieces.filter(|piece| !piece.is_empty()).collect())
 }
 
-/// The pieces of a line: behind numbers, around arrows, between commas, and around the last "and".
+/// Splits a line at numbers, arrows, commas, and the last "and".
 fn split(text: &str) -> Option<Vec<String>> {
     if let Some(pieces) = numbered(text) {
         return Some(pieces);
@@ -140,7 +140,7 @@ fn without_article(piece: &str) -> &str {
     article.and_then(|a| piece.get(a.len()..)).unwrap_or(piece)
 }
 
-/// The order in which a reply puts the things that a question gives; of its own things where the question gives none.
+/// Returns the order in which a reply puts the items of a question, or its own items if the question gives none.
 pub fn ranked(given: &[String], reply: &str) -> Option<Vec<String>> {
     if given.len() < 2 {
         return in_order(reply);
@@ -151,7 +151,7 @@ pub fn ranked(given: &[String], reply: &str) -> Option<Vec<String>> {
             return Some(places.iter().map(|at| given[*at].to_lowercase()).collect());
         }
     }
-    // In prose each is named once: `Typo first, then XSS, then the dashboard.`
+    // In prose, each is named once: `Typo first, then XSS, then the dashboard.`
     let text = prose::without_thoughts(reply).to_lowercase();
     let mut found: Vec<(usize, usize)> = Vec::new();
     for at in 0..given.len() {
@@ -177,7 +177,7 @@ fn is_permutation(places: &[usize], count: usize) -> bool {
     sorted.iter().copied().eq(0..count)
 }
 
-/// The only given thing that an item names.
+/// Returns the only given item that `item` names.
 fn place_of(given: &[String], item: &str) -> Option<usize> {
     let low = |text: &str| sameness::words(without_article(text)).join(" ");
     if let Some(at) = given.iter().position(|g| low(g) == item) {
@@ -192,7 +192,7 @@ fn place_of(given: &[String], item: &str) -> Option<usize> {
     named.next().is_none().then_some(at)
 }
 
-/// The words that only one of the given things has, in lower case; the whole of it first.
+/// Returns the words unique to one of the given items, in lower case; its full text comes first.
 fn distinct_words(given: &[String], at: usize) -> Vec<String> {
     let of = |text: &str| -> Vec<String> {
         let words = text.to_lowercase();
@@ -213,7 +213,7 @@ fn distinct_words(given: &[String], at: usize) -> Vec<String> {
     std::iter::once(whole).chain(own).collect()
 }
 
-/// The things in a JSON value.
+/// Returns the items in a JSON value.
 pub fn of_value(value: &Value) -> Option<Vec<String>> {
     let text = |item: &Value| match item {
         Value::String(text) => Some(text.clone()),

@@ -1,11 +1,11 @@
-//! Options in lists that are ticked, pointed at, called right or wrong, or put first.
+//! Options in lists that are ticked, pointed at, called right or wrong, or ranked first.
 
 use super::language::is_han;
 use super::options::Options;
 use super::plain::undecorated;
 use super::statements::Taken;
 
-/// The one option of a list that is ticked, or that is called right where the others are called wrong.
+/// Returns the one option of a list that is ticked, or called right while the others are called wrong.
 pub(super) fn marked_line(text: &str, options: &Options) -> Taken<usize> {
     const GOOD: &[&str] = &[
         "[x]",
@@ -104,7 +104,7 @@ pub(super) fn marked_line(text: &str, options: &Options) -> Taken<usize> {
     }
 }
 
-/// The option that is put first in words: "B first, then A".
+/// Returns the option ranked first in words: "B first, then A".
 pub(super) fn placed_first(text: &str, options: &Options) -> Option<usize> {
     const FIRST: &[&str] = &[
         "first",
@@ -129,7 +129,7 @@ pub(super) fn placed_first(text: &str, options: &Options) -> Option<usize> {
     if options.is_yes_no() || !ranks.iter().any(|w| lower.contains(w)) {
         return None;
     }
-    // An aside tells what was thought on the way, and "at first" tells no rank.
+    // An aside gives earlier thoughts, and "at first" is not a rank.
     let (text, _) = super::asking::without_asides(text);
     let mut first = Vec::new();
     for part in text.split([',', ';', '.', ':', '\n', '，', '。', '；', '：']) {

@@ -1,4 +1,4 @@
-//! Where a sentence names options, and whether for or against them.
+//! Finds where a sentence names options, and whether it rejects them.
 
 use super::against::against;
 use super::language::is_han;
@@ -12,7 +12,7 @@ const AND: &[&str] = &[
     "or", "and", "nor", "oder", "und", "noch", "ou", "et", "ni", "o", "y", "或", "和",
 ];
 
-/// Words between two options after which the second is worth less.
+/// Words between two options that rank the second lower.
 const WORSE_SIGNS: &[&str] = &[
     "worse",
     "schlechter",
@@ -25,7 +25,7 @@ const WORSE_SIGNS: &[&str] = &[
 ];
 
 impl Options {
-    /// Where a sentence speaks of options.
+    /// Returns the mentions of options in a sentence.
     pub fn mentions(&self, sentence: &str) -> Vec<Mention> {
         let from = sentence.len().saturating_sub(SENTENCE_BYTES_MAX);
         let from = sentence.ceil_char_boundary(from);
@@ -63,7 +63,7 @@ impl Options {
             found.extend(naming::find(&words, &self.names, &mut taken));
         }
         let named = found.iter().any(|n| !n.partial);
-        // "A 6, B 8 and C 3": letters with numbers behind them are labels, the article too.
+        // "A 6, B 8 and C 3": letters followed by numbers are labels, even the article.
         let has_score = |at: &usize| {
             let next = words.get(at + 1);
             next.is_some_and(|w| w.lower.chars().all(|c| c.is_ascii_digit()))
@@ -89,7 +89,7 @@ impl Options {
                 continue;
             }
             if let Some(item) = self.labels.iter().position(|l| is_labelled(&word.text, l))
-                // `20 °C` beside an option's own name is no label.
+                // `20 °C` beside an option's own name is not a label.
                 && !(self.are_default && named)
                 && (scored
                     || is_label(&words, at)
@@ -158,7 +158,7 @@ impl Options {
                 mentions[n - 1].rejected = true;
             }
         }
-        // `Zero-clause BSD (0BSD)`: what stands in the bracket is its name.
+        // `Zero-clause BSD (0BSD)`: the brackets contain its name.
         let named_behind = |n: usize| {
             let (one, two): (&Mention, Option<&Mention>) = (&mentions[n], mentions.get(n + 1));
             two.is_some_and(|two| {
@@ -178,13 +178,13 @@ impl Options {
         let mut renamed = renamed.into_iter();
         mentions.retain(|_| renamed.next() != Some(true));
         if worse {
-            // Which is worse than which is not told by order alone.
+            // Order alone does not tell which option is worse.
             mentions.iter_mut().for_each(|m| m.rejected = false);
         }
         mentions
     }
 
-    /// Finds candidates by their place: `the second one`, `la primera`, `第一个`.
+    /// Finds options by position: `the second one`, `la primera`, `第一个`.
     fn by_ordinal(&self, words: &[Word], taken: &mut [bool], found: &mut Vec<Named>) {
         const ORDINALS: &[&[&str]] = &[
             &[
@@ -295,7 +295,7 @@ impl Options {
         }
     }
 
-    /// The option whose only name a word begins: `Postgres` of `PostgreSQL`.
+    /// Returns the option whose only name begins with a word: `Postgres` for `PostgreSQL`.
     fn shortened(&self, word: &str) -> Option<usize> {
         let long = |name: &str| name.chars().count();
         if long(word) < 5 || word.chars().any(is_han) {
@@ -303,7 +303,7 @@ impl Options {
         }
         let mut begun = self.items.iter().enumerate().filter(|(_, names)| {
             names.iter().any(|name| {
-                // `PostgreSQL` is Postgres too.
+                // `PostgreSQL` also names Postgres.
                 if let Some(more) = word.strip_prefix(name.as_str())
                     && long(name) >= 6
                     && (1..=3).contains(&long(more))
@@ -322,7 +322,7 @@ impl Options {
         }
     }
 
-    /// Whether yes or no is said here, and not `no doubt` or `is it`.
+    /// Returns whether this is an actual yes or no, unlike in `no doubt` or `is it`.
     fn is_said(&self, words: &[Word], at: usize, length: usize) -> bool {
         if !self.yes_no {
             if let (1, [letter]) = (length, words[at].lower.as_bytes())
@@ -330,7 +330,7 @@ impl Options {
             {
                 return is_letter_named(words, at);
             }
-            // The right answer need not be the one that is called `right`.
+            // The right answer is not necessarily the option called `right`.
             let next = words.get(at + length).map_or("", |w| w.lower.as_str());
             let praises =
                 ["right", "correct", "best", "better"].contains(&words[at].lower.as_str());

@@ -1,7 +1,7 @@
-//! One reader for replies. Input: what was asked for, and a reply as any model writes it. Output: the answer and the step
-//! that found it, or why there is none. Steps go from the strict to the lenient: JSON (exact, fenced, embedded,
-//! repaired), labelled lines, then the clauses of the prose. Each mention of an option or a number gets a weight from its
-//! clause; the heaviest is the answer where nothing contradicts it. What can be understood in two ways is not read.
+//! Reads the answer from a reply. Input: the expected kind of answer, and a reply written by any model. Output: the
+//! answer and the step that found it, or why there is none. Steps go from strict to lenient: JSON (exact, fenced,
+//! embedded, repaired), labelled lines, then the clauses of the prose. Each mention of an option or a number gets a
+//! weight from its clause; the heaviest is the answer unless something contradicts it. An ambiguous reply is not read.
 
 mod against;
 mod alternatives;
@@ -74,26 +74,26 @@ use serde_json::Value;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// The reply is the JSON asked for.
+    /// The reply is the requested JSON.
     Exact,
     /// JSON in a Markdown fence.
     Fenced,
-    /// JSON among other words.
+    /// JSON surrounded by text.
     Embedded,
     /// JSON after repairs.
     Repaired,
     /// A line with a label: `Answer: 391`.
     Labelled,
-    /// An option's own words.
+    /// Words of an option.
     Words,
     /// The last line.
     LastLine,
-    /// A short text, taken whole.
+    /// A short text as a whole.
     Whole,
 }
 
 impl Step {
-    /// Its name in the record.
+    /// Returns its name in the record.
     pub fn words(self) -> &'static str {
         match self {
             Step::Exact => "exact JSON",
@@ -123,18 +123,18 @@ impl From<Form> for Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unread {
-    /// There are no words.
+    /// The reply has no words.
     Empty,
-    /// It declines.
+    /// The reply declines.
     Refused,
-    /// It can be understood in several ways.
+    /// The reply has several readings.
     Ambiguous,
-    /// It says nothing of the kind asked for.
+    /// The reply contains nothing of the requested kind.
     Missing,
 }
 
 impl Unread {
-    /// The reason in the record.
+    /// Returns the reason for the record.
     pub fn words(self) -> &'static str {
         match self {
             Unread::Empty => "the reply is empty",
@@ -144,13 +144,13 @@ impl Unread {
         }
     }
 
-    /// Whether asking the member for the bare answer can help.
+    /// Returns whether asking the member for the bare answer can help.
     pub fn is_worth_asking(self) -> bool {
         matches!(self, Unread::Ambiguous | Unread::Missing)
     }
 }
 
-/// What is asked for.
+/// The requested kind of answer.
 #[derive(Clone, Debug)]
 pub enum Wanted {
     /// One of these options, by name or label.
@@ -161,33 +161,33 @@ pub enum Wanted {
     Date,
     /// A JSON value.
     Json,
-    /// Things in any order.
+    /// A list, in any order.
     List,
-    /// Things in their order; those that the question gives, where it gives any.
+    /// An order; of the items given by the question, if any.
     Ranking(Vec<String>),
-    /// A command, an expression, a program.
+    /// A command, an expression or a program.
     Code,
     /// A short text.
     Short,
 }
 
-/// What was read.
+/// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The place of an option.
+    /// Index of an option.
     Option(usize),
-    /// A number in its normal form, a JSON value, or a short text.
+    /// A normalized number, a JSON value, or a short text.
     Text(String),
 }
 
-/// The longest text that is an answer as a whole, in bytes.
+/// Maximum length of a text that is an answer as a whole, in bytes.
 const SHORT_BYTES_MAX: usize = 200;
-/// How far into a text a change of mind begins it, in characters.
+/// How many characters into a text a change of mind still counts as its beginning.
 const TURN_CHARS_MAX: usize = 16;
-/// The most of a reply that is read as prose, in bytes: answers stand at the end.
+/// Maximum bytes of a reply read as prose, counted from the end, where answers are.
 const PROSE_BYTES_MAX: usize = 16 << 10;
 
-/// Names of the field that holds an answer, the usual ones first.
+/// Names of the field that holds an answer, most common first.
 const ANSWER_FIELDS: &[&str] = &[
     "answer",
     "finalanswer",
@@ -222,7 +222,7 @@ const ANSWER_FIELDS: &[&str] = &[
     "bestanswer",
     "pick",
 ];
-/// Objects that hold the object asked for.
+/// Fields that wrap the requested object.
 const WRAPPERS: &[&str] = &[
     "response",
     "result",
@@ -240,7 +240,7 @@ const WRAPPERS: &[&str] = &[
     "choices",
 ];
 
-/// Reads the answer of a reply.
+/// Reads the answer from a reply.
 pub fn read(wanted: &Wanted, reply: &str) -> Result<(Answer, Step), Unread> {
     if reply.trim().is_empty() {
         return Err(Unread::Empty);
@@ -264,7 +264,7 @@ pub fn read(wanted: &Wanted, reply: &str) -> Result<(Answer, Step), Unread> {
     in_prose(wanted, tail(&without_objects(text)))
 }
 
-/// Reads the object asked for: the one that fits, when all that fit say the same.
+/// Reads the requested object: one that fits, if all that fit are equal.
 pub fn object(reply: &str, fits: impl Fn(&Value) -> bool) -> Result<(Value, Step), Unread> {
     if reply.trim().is_empty() {
         return Err(Unread::Empty);
@@ -289,7 +289,7 @@ pub fn object(reply: &str, fits: impl Fn(&Value) -> bool) -> Result<(Value, Step
     }
 }
 
-/// The words around the objects of a text: an object without an answer holds no hidden one.
+/// Returns the text around the objects of a reply: an object without an answer hides none.
 fn without_objects(text: &str) -> String {
     let mut out = String::new();
     let mut from = 0;
@@ -302,7 +302,7 @@ fn without_objects(text: &str) -> String {
     out
 }
 
-/// The field of an object, whatever the case of its name.
+/// Returns a field of an object, ignoring the case of its name.
 pub fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let fields = value.as_object()?;
     fields.get(name).or_else(|| {
@@ -349,14 +349,14 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
             false => InObjects::None,
         };
     };
-    // Words that choose something else contradict the object.
+    // Text that chooses another option contradicts the object.
     if let (Wanted::Option(options), Answer::Option(at)) = (wanted, last)
         && read.len() == 1
         && prose::contradicts(&without_objects(text), *at, options)
     {
         return InObjects::Ambiguous;
     }
-    // So does a number that the words announce.
+    // So does a number announced in the text.
     if let (Wanted::Number, Answer::Text(key), [_]) = (wanted, last, read.as_slice()) {
         let words = without_objects(text);
         let said = prose::number(&words, Language::of(&words));
@@ -364,11 +364,11 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
             return InObjects::Ambiguous;
         }
     }
-    // A mind that changes behind the object is asked again.
+    // A change of mind after the object makes the reply ambiguous.
     let behind = text.get(place.end..).unwrap_or_default();
     if prose::turns(behind) {
         let then = in_prose(wanted, behind);
-        // `Wait, …` at its beginning counts unless the same is said once more.
+        // `Wait, …` at its beginning counts unless the same answer is repeated.
         let first: String = behind.trim_start().chars().take(TURN_CHARS_MAX).collect();
         let same = then.as_ref().is_ok_and(|(then, _)| then == last);
         let other = then.is_ok_and(|(then, _)| then != *last);
@@ -388,7 +388,7 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
     }
 }
 
-/// The answer in an object; `None` where it has none.
+/// Returns the answer in an object; `None` if it has none.
 fn of_object(wanted: &Wanted, found: &Found) -> Result<Option<Answer>, Unread> {
     let mut value = &found.value;
     for _ in 0..2 {
@@ -397,7 +397,7 @@ fn of_object(wanted: &Wanted, found: &Found) -> Result<Option<Answer>, Unread> {
         {
             break;
         }
-        // A list of one object is that object.
+        // A list with one object is treated as that object.
         let alone = |value: &'_ Value| value.as_array().is_some_and(|items| items.len() == 1);
         let inner = WRAPPERS.iter().find_map(|name| {
             let found = field(value, name)?;
@@ -500,10 +500,10 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
     }
 }
 
-/// Reads a choice among options in a reply to a question, in which an option may be named by its own words alone.
+/// Reads a choice among options from a reply to a question; words unique to an option are enough to name it.
 ///
 /// # Errors
-/// Why none is read.
+/// Why no choice is read.
 pub fn choice(options: &[String], question: &str, reply: &str) -> Result<(usize, Step), Unread> {
     let wanted = Wanted::Option(Options::new(options));
     let place = |answer: Answer| match answer {
@@ -537,8 +537,8 @@ pub fn choice(options: &[String], question: &str, reply: &str) -> Result<(usize,
     }
 }
 
-/// The one option that says the same as a text in another form: the same number (`384 400 Kilometer` for `384400`), or the
-/// same things in another order.
+/// Returns the one option equal to a text in another form: the same number (`384 400 Kilometer` for `384400`), or the
+/// same items in another order.
 fn equal_option(options: &Options, text: &str) -> Option<usize> {
     let number = |text: &str| match in_prose(&Wanted::Number, text) {
         Ok((Answer::Text(key), _)) => Some(key),
@@ -558,7 +558,7 @@ fn equal_option(options: &Options, text: &str) -> Option<usize> {
     )
 }
 
-/// The place of the only one that fits.
+/// Returns the index of the only match.
 fn only(fits: impl Iterator<Item = bool>) -> Option<usize> {
     let mut fitting = fits.enumerate().filter(|(_, fits)| *fits);
     let (at, _) = fitting.next()?;
@@ -600,7 +600,7 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
         },
         Wanted::Short => short(text),
     };
-    // A reply that ends with a question or in the middle of a sentence has not decided yet.
+    // A reply that ends with a question or mid-sentence has not decided.
     let is_open = matches!(wanted, Wanted::Option(_) | Wanted::Number | Wanted::Date)
         && (asks_back(text) || breaks_off(text));
     match said {
@@ -614,7 +614,7 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
     }
 }
 
-/// Whether a text of several words ends with a word that something must follow: `so the total is`.
+/// Returns whether a text of several words ends with a word that needs a continuation: `so the total is`.
 fn breaks_off(text: &str) -> bool {
     const DANGLING: &str = "is are was were be equals the of to and that which than with from ist sind war beträgt der die das den und dass mit von \
         est sont était le la les du des et que avec es son era el los las del y con";
@@ -626,7 +626,7 @@ fn breaks_off(text: &str) -> bool {
         || text.chars().count() > 12 && HAN.iter().any(|word| text.ends_with(word))
 }
 
-/// Whether the last sentence of several is a question.
+/// Returns whether the last of several sentences is a question.
 fn asks_back(text: &str) -> bool {
     let text = text.trim_end_matches([' ', '\n', '\r', '*', '_', '"', '”', '»', ')']);
     let Some(question) = text.strip_suffix(['?', '？']) else {
@@ -635,7 +635,7 @@ fn asks_back(text: &str) -> bool {
     question.contains(['.', '!', '?', ':', '。', '！', '？', '：', '\n'])
 }
 
-/// The things of a list: of a labelled line, else of a short text or of bullets.
+/// Reads a list: from a labelled line, otherwise from a short text or bullets.
 fn list(text: &str) -> Said<Answer> {
     let taken = |text: &str| lists::items(text).map(|items| Answer::Text(items.join(", ")));
     if let Some(answer) = prose::labelled_text(text).as_deref().and_then(taken) {
@@ -651,7 +651,7 @@ fn list(text: &str) -> Said<Answer> {
     }
 }
 
-/// Things in their order: of a labelled line, else of a short text or of bullets.
+/// Reads an order: from a labelled line, otherwise from a short text or bullets.
 fn ranking(given: &[String], text: &str) -> Said<Answer> {
     let taken =
         |text: &str| lists::ranked(given, text).map(|items| Answer::Text(items.join(" > ")));
@@ -668,7 +668,7 @@ fn ranking(given: &[String], text: &str) -> Said<Answer> {
     }
 }
 
-/// A short text: the labelled line, else the whole where it is one line.
+/// Reads a short text: the labelled line, otherwise the whole text if it is one line.
 fn short(text: &str) -> Said<Answer> {
     if let Some(line) = prose::labelled_text(text).filter(|l| l.len() <= SHORT_BYTES_MAX) {
         return Said::Labelled(Answer::Text(line));
@@ -694,7 +694,7 @@ fn short(text: &str) -> Said<Answer> {
     }
 }
 
-/// The name that a sentence gives: `The highest mountain is Mount Everest.`
+/// Returns the name given by a sentence: `The highest mountain is Mount Everest.`
 fn complement(text: &str) -> Option<String> {
     const ARTICLES: &[&str] = &[
         "the", "der", "die", "das", "le", "la", "l'", "el", "it's", "it",
@@ -715,7 +715,7 @@ fn complement(text: &str) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
-/// The only words in bold of a sentence, or the quotation behind a label: `The capital is **Ottawa**.`
+/// Returns the only bold words of a sentence, or the quotation after a label: `The capital is **Ottawa**.`
 fn marked(text: &str) -> Option<String> {
     let text = text.trim();
     if text.contains('\n') {
@@ -736,7 +736,7 @@ fn marked(text: &str) -> Option<String> {
     named_in_quotes(text)
 }
 
-/// The line that another one introduces: `The biggest planet is:` and `Jupiter`.
+/// Returns the line introduced by the one before: `The biggest planet is:` and `Jupiter`.
 fn on_own_line(text: &str) -> Option<String> {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let (head, line, None) = (lines.next()?, lines.next()?, lines.next()) else {
@@ -748,7 +748,7 @@ fn on_own_line(text: &str) -> Option<String> {
         .filter(|l| !l.is_empty())
 }
 
-/// What stands behind a word that says what it is, and a colon: `Mot cherché : idempotence.`
+/// Returns the text after a describing word and a colon: `Mot cherché : idempotence.`
 fn behind_noun(text: &str) -> Option<String> {
     const NOUNS: &str = "word term name title phrase expression keyword spelling plural opposite synonym translation capital city country author \
         wort begriff name titel ausdruck stichwort fachbegriff fachwort schreibweise gegenteil synonym übersetzung hauptstadt stadt land autor autorin \
@@ -773,7 +773,7 @@ fn behind_noun(text: &str) -> Option<String> {
     (noun && words.len() <= 3 && one && !rest.is_empty()).then(|| prose::bare(rest))
 }
 
-/// The quotation with which a short sentence ends: `Gesucht ist das Wort „Kulanz“.`
+/// Returns the quotation at the end of a short sentence: `Gesucht ist das Wort „Kulanz“.`
 fn named_in_quotes(text: &str) -> Option<String> {
     const PAIRS: [(char, char); 6] = [
         ('«', '»'),
@@ -805,7 +805,7 @@ fn named_in_quotes(text: &str) -> Option<String> {
         })
 }
 
-/// The end of a text that is long.
+/// Returns the end of a long text.
 fn tail(text: &str) -> &str {
     let from = text.len().saturating_sub(PROSE_BYTES_MAX);
     text.get(text.ceil_char_boundary(from)..)

@@ -1,5 +1,5 @@
-//! Where words of a text name an option: its name, an inflected form (`declining` for `decline`), most of a long name, or
-//! the one word of it that no other option has.
+//! Finds the words of a text that name an option: its name, an inflected form (`declining` for `decline`), most of a
+//! long name, or the one word of it that is unique among the options.
 
 use super::language::is_han;
 use super::words::{Stop, Word};
@@ -9,7 +9,7 @@ use super::words::{Stop, Word};
 pub(super) struct Name {
     pub(super) item: usize,
     pub(super) words: Vec<Word>,
-    /// Whether it is the option's own name, and not another way to write it.
+    /// Whether it is the option's own name, not a variant.
     pub(super) is_own: bool,
 }
 
@@ -19,11 +19,11 @@ pub(super) struct Named {
     pub(super) at: usize,
     pub(super) length: usize,
     pub(super) item: usize,
-    /// Whether it is only a part of the name.
+    /// Whether it is only part of the name.
     pub(super) partial: bool,
 }
 
-/// Short words that carry no meaning in a name, and words that are common outside of names.
+/// Short words without meaning in a name, and words common outside names.
 const COMMON: &[&str] = &[
     "a",
     "an",
@@ -153,7 +153,7 @@ const COMMON: &[&str] = &[
     "个",
 ];
 
-/// Endings of inflected words, the longest first.
+/// Endings of inflected words, longest first.
 const ENDINGS: &[&str] = &[
     "eren", "erer", "eres", "ere", "aría", "ería", "iría", "erais", "irais", "ieren", "ung", "ing",
     "ión", "ier", "ies", "ed", "es", "er", "en", "ez", "ar", "ir", "ón", "s", "e", "n", "t", "y",
@@ -162,7 +162,7 @@ const ENDINGS: &[&str] = &[
 /// Endings of short English verbs.
 const VERBAL: &[&str] = &["ing", "ed", "es", "s", "d", "er", "e"];
 
-/// Finds the options that a sentence names, the longest names first. `taken` tells which words belong to a name.
+/// Finds the options named in a sentence, longest names first. `taken` marks the words that belong to a name.
 pub(super) fn find(words: &[Word], names: &[Name], taken: &mut [bool]) -> Vec<Named> {
     let mut found = Vec::new();
     for name in names.iter().filter(|n| n.is_own) {
@@ -177,7 +177,7 @@ pub(super) fn find(words: &[Word], names: &[Name], taken: &mut [bool]) -> Vec<Na
     found
 }
 
-/// A name without its label and its article: `A) Paris`, `the cat`.
+/// Strips the label and the article from a name: `A) Paris`, `the cat`.
 pub(super) fn without_frame(name: &str) -> &str {
     const ARTICLES: &[&str] = &[
         "the ", "a ", "an ", "der ", "die ", "das ", "ein ", "eine ", "le ", "la ", "les ", "l'",
@@ -205,7 +205,7 @@ pub(super) fn without_frame(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// Whether two words are equal but for their case and the `v` of a version.
+/// Returns whether two words are equal except for case and the `v` of a version.
 pub(super) fn is_equal(said: &Word, name: &Word) -> bool {
     let owner = said
         .lower
@@ -224,12 +224,12 @@ pub(super) fn is_equal(said: &Word, name: &Word) -> bool {
     }
 }
 
-/// Whether two words are forms of one word.
+/// Returns whether two words are forms of the same word.
 pub(super) fn is_same(one: &str, two: &str) -> bool {
     if one == two {
         return true;
     }
-    // `even` is no evening.
+    // `even` is not a form of evening.
     const OTHERS: &[&str] = &[
         "even", "ever", "under", "over", "after", "other", "later", "never", "there", "here",
         "being", "doing",
@@ -279,7 +279,7 @@ fn stem(word: &str) -> &str {
     undoubled(word)
 }
 
-/// A stem without the second of two equal consonants at its end.
+/// Strips the second of two equal consonants at the end of a stem.
 fn undoubled(stem: &str) -> &str {
     let mut chars = stem.chars().rev();
     match (chars.next(), chars.next()) {
@@ -321,13 +321,13 @@ fn inflected(words: &[Word], name: &Name, taken: &mut [bool], found: &mut Vec<Na
     }
 }
 
-/// Whether a name that begins with a capital is written without: `going` is no form of `Go`.
+/// Returns whether a capitalized name is written in lower case: `going` is not a form of `Go`.
 fn is_lowered(said: &str, name: &str) -> bool {
     let short = name.chars().count() <= 3;
     short && name.starts_with(char::is_uppercase) && said.starts_with(char::is_lowercase)
 }
 
-/// Runs that hold most words of a long name: `Esperar a la 18` of `esperar a la versión 18`.
+/// Finds runs that hold most words of a long name: `Esperar a la 18` of `esperar a la versión 18`.
 fn most(words: &[Word], name: &Name, all: &[Name], taken: &mut [bool], found: &mut Vec<Named>) {
     let own: Vec<&str> = content(name).collect();
     if own.len() < 2 {
@@ -373,7 +373,7 @@ fn most(words: &[Word], name: &Name, all: &[Name], taken: &mut [bool], found: &m
     }
 }
 
-/// Words that only one name has.
+/// Finds words that belong to one name only.
 fn distinctive(
     words: &[Word],
     name: &Name,
@@ -390,7 +390,7 @@ fn distinctive(
             let plural = own.chars().count() >= 5
                 && ["s", "es", "n", "en", "re", "ren", "er", "res"].contains(&ending);
             let owner = word.lower.strip_suffix("'s") == Some(own);
-            // One Chinese character says little, but for the letters of a list.
+            // A single Chinese character is weak evidence, except for list labels.
             let weak = own.chars().all(is_han) && !"甲乙丙丁".contains(own);
             (own == word.lower || plural || owner)
                 && !weak
@@ -409,7 +409,7 @@ fn distinctive(
     }
 }
 
-/// The words of a name that carry its meaning.
+/// Returns the words of a name that carry its meaning.
 fn content(name: &Name) -> impl Iterator<Item = &str> {
     let words = name.words.iter().map(|w| w.lower.as_str());
     words.filter(|w| !is_common(w))

@@ -6,18 +6,18 @@ use super::language::{Language, is_han};
 /// A number in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// Its normal form: digits, a point, no zeros around them.
+    /// Its normal form: digits, a decimal point, no leading or trailing zeros.
     pub key: String,
     /// Where it begins, in bytes.
     pub start: usize,
-    /// Where it ends, with the word that scales it, in bytes.
+    /// Where it ends, including the word that scales it, in bytes.
     pub end: usize,
 }
 
-/// The most digits of a number.
+/// Maximum digits of a number.
 const DIGITS_MAX: usize = 120;
 
-/// Words that multiply the number before them, by powers of ten. Longer ones come first.
+/// Words that multiply the number before them by a power of ten. Longer ones come first.
 const SCALES: &[(&str, i32)] = &[
     ("trillions", 12),
     ("trillion", 12),
@@ -48,7 +48,7 @@ const SCALES: &[(&str, i32)] = &[
     ("m", 6),
 ];
 
-/// Finds the numbers of a text, in order. Digits inside words (`GPT-4`, `H2O`), dates and times are none.
+/// Finds the numbers of a text, in order. Digits inside words (`GPT-4`, `H2O`), dates and times do not count.
 pub fn numbers(text: &str, language: Language) -> Vec<Number> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -64,7 +64,7 @@ pub fn numbers(text: &str, language: Language) -> Vec<Number> {
     found
 }
 
-/// The only number of a text; `None` where there is none, or several that differ.
+/// Returns the only number of a text; `None` if there is none, or several that differ.
 pub fn only(text: &str, language: Language) -> Option<String> {
     let all = numbers(text, language);
     let (first, rest) = all.split_first()?;
@@ -73,7 +73,7 @@ pub fn only(text: &str, language: Language) -> Option<String> {
         .then(|| first.key.clone())
 }
 
-/// The normal form of a number of JSON.
+/// Returns the normal form of a JSON number.
 pub fn of_json(number: &serde_json::Number) -> Option<String> {
     let text = number.to_string();
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -84,7 +84,7 @@ pub fn of_json(number: &serde_json::Number) -> Option<String> {
     normal(mantissa.trim_start_matches('-'), exponent, negative)
 }
 
-/// Reads the number that begins here; where the reading goes on.
+/// Reads the number that begins here; returns where to continue.
 fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) {
     let before = text.get(..start).unwrap_or_default();
     let run_end = |from: usize| {
@@ -185,7 +185,7 @@ fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) 
         if *word == "m" && (gap != 0 || !words.starts_with('M')) {
             continue;
         }
-        // Ten to the `billon` is no English billion: only the words above.
+        // Ten to the power of a `billon` is not an English billion: only the words above count.
         let whole = (*word != "k" || gap == 0) && !rest.starts_with(char::is_alphabetic);
         if whole || word.chars().all(is_han) {
             exponent += power;
@@ -221,7 +221,7 @@ fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) 
     (number, end)
 }
 
-/// The digits from here on, with a point before the decimals, and where they end.
+/// Returns the digits from here on, with a decimal point, and where they end.
 fn digits(text: &str, start: usize, language: Language) -> (Option<String>, usize) {
     let rest = text.get(start..).unwrap_or_default();
     let chars: Vec<(usize, char)> = rest.char_indices().take(2 * DIGITS_MAX).collect();
@@ -257,7 +257,7 @@ fn digits(text: &str, start: usize, language: Language) -> (Option<String>, usiz
     (joined(&groups, language), end)
 }
 
-/// Groups of digits as one number; `None` where they are none (a date, a version).
+/// Joins groups of digits into one number; `None` if they are not one (a date, a version).
 fn joined(groups: &[(Option<char>, String)], language: Language) -> Option<String> {
     let total: usize = groups.iter().map(|(_, g)| g.len()).sum();
     if total > DIGITS_MAX {
@@ -299,7 +299,7 @@ fn joined(groups: &[(Option<char>, String)], language: Language) -> Option<Strin
         '.' if grouped
             && match language {
                 Language::German | Language::Spanish => true,
-                // A decimal would have a comma, and no zeros behind it.
+                // A decimal would have a comma and no trailing zeros.
                 Language::French => tail.ends_with('0'),
                 _ => tail == "000",
             } =>
@@ -311,7 +311,7 @@ fn joined(groups: &[(Option<char>, String)], language: Language) -> Option<Strin
     }
 }
 
-/// `e5`, ` × 10^5`, `·10⁵`: the exponent and how long it is written.
+/// Parses `e5`, ` × 10^5`, `·10⁵`: the exponent and its length in the text.
 fn scientific(rest: &str) -> Option<(i32, usize)> {
     if let Some(tail) = rest.strip_prefix(['e', 'E']) {
         let sign = usize::from(tail.starts_with(['+', '-']));
@@ -332,7 +332,7 @@ fn scientific(rest: &str) -> Option<(i32, usize)> {
     Some((value, rest.len() - bare.len() + length))
 }
 
-/// `^6`, `^{6}`, `⁶`: the power and how long it is written.
+/// Parses `^6`, `^{6}`, `⁶`: the power and its length in the text.
 fn power(rest: &str) -> Option<(i32, usize)> {
     if let Some(tail) = rest.strip_prefix('^').or_else(|| rest.strip_prefix("**")) {
         let open = tail.starts_with(['{', '(']);
@@ -363,7 +363,7 @@ fn power(rest: &str) -> Option<(i32, usize)> {
     Some((value.parse().ok()?, length))
 }
 
-/// `/4`: what the number is divided by.
+/// Parses `/4`: the divisor.
 fn fraction(rest: &str) -> Option<(String, usize)> {
     let tail = rest.strip_prefix('/')?;
     let count = tail.chars().take_while(char::is_ascii_digit).count();
@@ -372,7 +372,7 @@ fn fraction(rest: &str) -> Option<(String, usize)> {
         .then(|| (tail[..count].to_owned(), 1 + count))
 }
 
-/// A quotient in its normal form: decimals where they end, else the reduced fraction.
+/// Returns a quotient in normal form: decimals if they terminate, otherwise the reduced fraction.
 fn divided(high: &str, low: &str, negative: bool) -> Option<String> {
     let (a, b): (u128, u128) = (high.parse().ok()?, low.parse().ok()?);
     if b == 0 {
@@ -404,7 +404,7 @@ fn raised(digits: &str, power: i32, negative: bool) -> Option<String> {
     normal(&value.to_string(), 0, negative)
 }
 
-/// Digits with a point moved by a power of ten, without zeros around them.
+/// Shifts the decimal point by a power of ten and strips zeros.
 fn normal(digits: &str, exponent: i32, negative: bool) -> Option<String> {
     if exponent.unsigned_abs() as usize > DIGITS_MAX {
         return None;

@@ -104,8 +104,8 @@ pub(super) const UNITS: &[(&str, u64)] = &[
     ("noventa", 90),
 ];
 
-/// The number that a text says in words, where it says exactly one and has no digits. One is passed over: it is an
-/// article too.
+/// Returns the number given in words if a text has exactly one and no digits. "One" is skipped because it is also an
+/// article.
 pub(super) fn numeral(text: &str) -> Option<String> {
     if text.chars().any(|c| c.is_ascii_digit()) {
         return None;
@@ -126,7 +126,7 @@ pub(super) fn numeral(text: &str) -> Option<String> {
             .map(|(_, n)| *n)
             .or_else(|| compound(word))
     };
-    // Some hundreds are no number.
+    // "Some hundreds" is not a number.
     const VAGUE: [&str; 6] = ["paar", "einige", "mehrere", "viele", "quelques", "varios"];
     if words.iter().any(|word| VAGUE.contains(word)) {
         return None;
@@ -137,13 +137,13 @@ pub(super) fn numeral(text: &str) -> Option<String> {
             .get(at + 1)
             .and_then(|w| value(w).or((*w == "one").then_some(1)));
         match (value(words[at]), next) {
-            // Twenty-one.
+            // "Twenty-one".
             (Some(tens), Some(unit)) if tens >= 20 && tens % 10 == 0 && unit < 10 => {
                 found.push(tens + unit);
                 at += 1;
             }
             (Some(number), _) => found.push(number),
-            // What multiplies, counts on or joins makes another number of it.
+            // A multiplier, a continuation or a conjunction makes it another number.
             _ if [
                 "hundred", "thousand", "million", "cent", "mille", "cien", "ciento", "mil", "half",
                 "dozen",
@@ -165,7 +165,7 @@ pub(super) fn numeral(text: &str) -> Option<String> {
     }
 }
 
-/// Whether the only number among these words has a sign in words before it: `minus forty`, `负二十五`.
+/// Returns whether the only number among these words has a sign in words before it: `minus forty`, `负二十五`.
 fn is_negative(words: &[&str]) -> bool {
     const SIGNS: [&str; 5] = ["minus", "negative", "moins", "menos", "negativ"];
     let is_number = |word: &&str| numeral(word).is_some();
@@ -177,8 +177,8 @@ fn is_negative(words: &[&str]) -> bool {
         })
 }
 
-/// The only English number with `hundred` or `thousand` in a text: `one hundred and twenty`. The inner value is `None`
-/// where there are several.
+/// Returns the only English number with `hundred` or `thousand` in a text: `one hundred and twenty`. The inner value is
+/// `None` if there are several.
 pub(super) fn large(lower: &str) -> Option<Option<String>> {
     let words: Vec<&str> = lower
         .split(|c: char| !c.is_alphabetic())
@@ -224,7 +224,7 @@ pub(super) fn large(lower: &str) -> Option<Option<String>> {
     Some((bare && !more).then(|| (total + part).to_string()))
 }
 
-/// The only number in words of a text that begins with it, with its place: `Four engineers.`
+/// Returns the only number in words of a text that begins with it, and its position: `Four engineers.`
 pub(super) fn numeral_at(text: &str) -> Option<(String, usize, usize)> {
     let key = numeral(text)?;
     let start = text.find(char::is_alphanumeric)?;
@@ -242,7 +242,7 @@ pub(super) fn numeral_at(text: &str) -> Option<(String, usize, usize)> {
     None
 }
 
-/// A German number in one word: `fünfunddreißig`, `hundert`, `dreihundertvierzig`, `zweitausend`.
+/// Parses a German number in one word: `fünfunddreißig`, `hundert`, `dreihundertvierzig`, `zweitausend`.
 fn compound(word: &str) -> Option<u64> {
     let below_ten = |word: &str| match word {
         "ein" | "eins" => Some(1),
@@ -289,13 +289,13 @@ fn compound(word: &str) -> Option<u64> {
     }
 }
 
-/// A number that the table has.
+/// Looks up a number in the table.
 fn plain(word: &str) -> Option<u64> {
     let known = UNITS.iter().find(|(name, _)| *name == word);
     known.map(|(_, n)| *n)
 }
 
-/// A number in Chinese characters: `三百五十`, `一千零二十`, `三万`. The last digit of `三百五` counts tens.
+/// Parses a number in Chinese characters: `三百五十`, `一千零二十`, `三万`. The last digit of `三百五` counts tens.
 fn han_number(run: &[char]) -> Option<u64> {
     let (mut total, mut section) = (0u64, 0u64);
     let (mut digit, mut last, mut after_zero) = (None, 1u64, false);
@@ -314,7 +314,7 @@ fn han_number(run: &[char]) -> Option<u64> {
                     '两' => 2,
                     c => "一二三四五六七八九".chars().position(|d| d == *c)? as u64 + 1,
                 };
-                // Two digits side by side are a year, or two numbers.
+                // Two adjacent digits are a year, or two numbers.
                 if digit.replace(value).is_some() {
                     return None;
                 }
@@ -341,7 +341,7 @@ fn han_number(run: &[char]) -> Option<u64> {
     Some(total + section + rest.unwrap_or(0))
 }
 
-/// The numbers in Chinese characters of a text; one alone is passed over.
+/// Returns the numbers in Chinese characters of a text; a lone "one" is skipped.
 pub(super) fn han(text: &str) -> Vec<u64> {
     let digit = |c: char| {
         "零一二三四五六七八九"
@@ -365,7 +365,7 @@ pub(super) fn han(text: &str) -> Vec<u64> {
             [tens, '十', unit] => digit(*tens).zip(digit(*unit)).map(|(t, u)| t * 10 + u),
             run => match han_number(run) {
                 Some(number) => Some(number),
-                // Two numbers that are not understood are not one that is.
+                // Two unreadable numbers must not count as a single one.
                 None => return vec![0, 0],
             },
         };

@@ -1,11 +1,11 @@
-//! What a number is beside its neighbours: an operand, one end of a range, a part of a date, the name of a thing.
+//! The relation of a number to its neighbors: an operand, a bound of a range, part of a date, part of a name.
 
 use super::amount_words::{MONTHS, NAMES};
 use super::clauses::Sentence;
 use super::cues;
 use super::number::Number;
 
-/// Whether words between two numbers derive one from the other.
+/// Returns whether the words between two numbers derive one from the other.
 pub(super) fn is_derived(between: &str) -> bool {
     let lower = between.to_lowercase();
     cues::has(
@@ -17,7 +17,7 @@ pub(super) fn is_derived(between: &str) -> bool {
     )
 }
 
-/// Whether a number counts what is added: `18 more`.
+/// Returns whether a number counts an addition: `18 more`.
 pub(super) fn is_more(behind: &str) -> bool {
     let next = behind
         .split_whitespace()
@@ -27,7 +27,7 @@ pub(super) fn is_more(behind: &str) -> bool {
     ["more", "mehr", "weitere", "más"].contains(&next.as_str())
 }
 
-/// Whether words straight before a number rule it out.
+/// Returns whether the words directly before a number rule it out.
 pub(super) fn is_rejected(before: &str) -> bool {
     const NOT: &[&str] = &[
         "not",
@@ -63,7 +63,7 @@ pub(super) fn is_rejected(before: &str) -> bool {
     })
 }
 
-/// Whether a number is one end of a range, or behind `±`.
+/// Returns whether a number is a bound of a range, or follows `±`.
 pub(super) fn is_bound(sentence: &Sentence, numbers: &[Number], n: usize) -> bool {
     const TO: &[&str] = &[
         "to", "and", "bis", "und", "à", "et", "a", "al", "y", "到", "至", "和",
@@ -114,7 +114,7 @@ pub(super) fn is_bound(sentence: &Sentence, numbers: &[Number], n: usize) -> boo
         || margin.iter().any(|m| head.trim_end().ends_with(m))
 }
 
-/// The last bytes of a text.
+/// Returns the last bytes of a text.
 fn end_of(text: &str) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(NEAR_BYTES_MAX))..]
 }
@@ -132,12 +132,12 @@ pub(super) fn is_name(before: &str) -> bool {
         || tail.ends_with('§')
 }
 
-/// How far from a number the rest of its date or its range may stand, in bytes.
+/// How far from a number the rest of its date or range may be, in bytes.
 const NEAR_BYTES_MAX: usize = 80;
 
-/// Whether a number is the day of a date: `July 20`, `8. Mai`, `29 May`.
+/// Returns whether a number is the day of a date: `July 20`, `8. Mai`, `29 May`.
 pub(super) fn is_dated(before: &str, behind: &str, key: &str) -> bool {
-    // What a date is made of stands beside the number.
+    // The parts of a date are next to the number.
     let behind = &behind[..behind.floor_char_boundary(NEAR_BYTES_MAX)];
     let from = before.ceil_char_boundary(before.len().saturating_sub(NEAR_BYTES_MAX));
     let before = &before[from..];
@@ -169,10 +169,10 @@ pub(super) fn is_dated(before: &str, behind: &str, key: &str) -> bool {
         || behind.starts_with(['月', '日']))
 }
 
-/// How far before a number what it is counted by may stand, in bytes.
+/// How far before a number the unit it is counted by may be, in bytes.
 const PER_BYTES_MAX: usize = 80;
 
-/// Whether a number measures what something else is counted by: `90 days per period of 180 days`, `pro 100 g`, `每 7 天`.
+/// Returns whether a number is the denominator of a rate: `90 days per period of 180 days`, `pro 100 g`, `每 7 天`.
 pub(super) fn is_per(before: &str) -> bool {
     const EACH: &str = "per par pro por each every any jede jeder jedes jeden je chaque cada";
     const BETWEEN: &str = "period periods span window stretch interval of de von zeitraum période tranche periodo período rolling consecutive";
@@ -202,9 +202,9 @@ pub(super) fn is_per(before: &str) -> bool {
             }))
 }
 
-/// Whether a number counts a part of something: `3 of 8`.
+/// Returns whether a number counts a part of something: `3 of 8`.
 pub(super) fn is_share_of(before: &str, behind: &str) -> bool {
-    // `14.5 out of 20`: the mark counts, its scale does not.
+    // `14.5 out of 20`: the score counts, its scale does not.
     let scale = ["out of ", "sur ", "von ", "sobre "];
     if scale.iter().any(|w| behind.trim_start().starts_with(w)) {
         return false;
@@ -226,7 +226,7 @@ pub(super) fn is_operand(before: &str, behind: &str) -> bool {
     is_operand_left(behind) || is_operand_right(before)
 }
 
-/// Whether an operator and another number follow.
+/// Returns whether an operator and another number follow.
 pub(super) fn is_operand_left(behind: &str) -> bool {
     let mut rest = behind.trim_start();
     // A unit between: `3 boîtes × 4`.
@@ -251,7 +251,7 @@ pub(super) fn is_operand_left(behind: &str) -> bool {
     is_operator && after.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether a number and an operator come before.
+/// Returns whether a number and an operator precede.
 pub(super) fn is_operand_right(before: &str) -> bool {
     let rest = before.trim_end_matches([' ', '(', '$', '€', '£']);
     if rest.ends_with("**") || rest.ends_with('=') {

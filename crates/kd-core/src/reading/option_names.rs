@@ -1,15 +1,15 @@
-//! The names of options without what the sentence around them adds: prepositions that all of them have, a verb behind
-//! the last.
+//! Strips words from option names that belong to the surrounding sentence: shared prepositions, or a verb after the
+//! last option.
 
 use super::language::{Language, is_han};
 
-/// Words that may stand before each option alike.
+/// Prepositions that may precede every option.
 const BEFORE: &[&str] = &[
     "in", "on", "at", "with", "by", "to", "for", "am", "im", "an", "auf", "mit", "bei", "beim",
     "zum", "zur", "en", "a", "al", "à", "au", "con", "par", "pour", "por", "para", "sur",
 ];
 
-/// An option without the preposition that the words before it have too: `in Redis or in PostgreSQL`.
+/// Strips a preposition from an option if the words before it have the same one: `in Redis or in PostgreSQL`.
 pub(super) fn without_shared<'a>(option: &'a str, before: &str) -> &'a str {
     let Some((first, rest)) = option.split_once(' ') else {
         return option;
@@ -23,7 +23,7 @@ pub(super) fn without_shared<'a>(option: &'a str, before: &str) -> &'a str {
     if shared { rest.trim() } else { option }
 }
 
-/// The last option without the infinitive that ends a German question: `… oder am Freitag sein?`
+/// Strips the infinitive at the end of a German question from the last option: `… oder am Freitag sein?`
 pub(super) fn without_infinitive<'a>(option: &'a str, question: &str) -> &'a str {
     const MODALS: &[&str] = &[
         "soll", "sollen", "sollte", "sollten", "kann", "können", "muss", "müssen", "darf", "will",
@@ -41,7 +41,7 @@ pub(super) fn without_infinitive<'a>(option: &'a str, question: &str) -> &'a str
     }
 }
 
-/// The two things that a question compares: `Between Lyon and Nice, which …`, `长江和黄河哪个更长`.
+/// Returns the two things that a question compares: `Between Lyon and Nice, which …`, `长江和黄河哪个更长`.
 pub(super) fn compared(question: &str) -> Option<Vec<String>> {
     const BETWEEN: &[(&str, &str)] = &[
         ("between ", " and "),
@@ -72,7 +72,7 @@ pub(super) fn compared(question: &str) -> Option<Vec<String>> {
     })
 }
 
-/// The options of a Chinese list: `太阳是恒星、行星还是卫星`. `before` is what stands before the last "or".
+/// Returns the options in a Chinese list: `太阳是恒星、行星还是卫星`. `before` is the text before the last "or".
 pub(super) fn chinese(before: &str, last: &str) -> Option<Vec<String>> {
     let (head, listed) = before.split_once('、')?;
     let first = head

@@ -1,4 +1,4 @@
-//! The options of a question, and where a text speaks of them: by their label, by their words, for or against.
+//! The options of a question, and where a text mentions them: by label or by words, for or against.
 
 use super::language::is_han;
 use super::naming::{self, Name};
@@ -7,36 +7,36 @@ use super::words::{folded, words};
 /// The options of a question, or the labels of a ballot.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The words of each.
+    /// The words of each option.
     pub(super) items: Vec<Vec<String>>,
-    /// The words of each name, the longest name first.
+    /// The words of each name, longest name first.
     pub(super) names: Vec<Name>,
-    /// Their label, as it is written: `B`.
+    /// The label of each option as written: `B`.
     pub(super) labels: Vec<String>,
-    /// Whether the labels are those that every list of options has.
+    /// Whether the labels are the default ones of any list of options.
     pub(super) are_default: bool,
     pub(super) yes_no: bool,
 }
 
-/// Where a text speaks of an option.
+/// A mention of an option in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mention {
-    /// Which.
+    /// Index of the option.
     pub item: usize,
-    /// Whether it is spoken against.
+    /// Whether the text rejects it.
     pub rejected: bool,
     /// Where its words begin, in bytes.
     pub start: usize,
     /// Where its words end, in bytes.
     pub end: usize,
-    /// Whether only some of the words of its name are there.
+    /// Whether only some words of its name are present.
     pub partial: bool,
 }
 
-/// The most of a sentence that is looked at, in bytes: its end.
+/// Maximum bytes of a sentence to examine, counted from its end.
 pub(super) const SENTENCE_BYTES_MAX: usize = 2000;
 
-/// How yes and no are written in the five languages.
+/// Spellings of yes and no in the five languages.
 const YES: &[&str] = &[
     "yes", "yeah", "yep", "yup", "ja", "jep", "jawohl", "oui", "ouais", "sí", "si", "sip", "是的",
     "是", "对", "true", "correct",
@@ -60,7 +60,7 @@ pub(super) const NO: &[&str] = &[
 ];
 
 impl Options {
-    /// Options by their words, labelled A, B, … in this order.
+    /// Creates options from their words, labelled A, B, … in this order.
     pub fn new(names: &[String]) -> Self {
         let labels = (0..names.len())
             .filter(|at| *at < 26)
@@ -68,7 +68,7 @@ impl Options {
         Self::made(names, &labels.collect::<Vec<_>>(), true)
     }
 
-    /// Options with labels that the reader was shown.
+    /// Creates options with the labels that the author of the reply was shown.
     pub fn labelled(names: &[String], labels: &[String]) -> Self {
         Self::made(names, labels, false)
     }
@@ -92,7 +92,7 @@ impl Options {
                 all
             })
             .collect();
-        // An option that is a single letter is its own label. A digit is none where the labels are letters: `(A) 6 (B) 8`.
+        // A single-letter option is its own label. A digit is not, if the labels are letters: `(A) 6 (B) 8`.
         let own_label = |c: char| !(is_han(c) || are_default && c.is_ascii_digit());
         let letters = lower
             .iter()
@@ -106,7 +106,7 @@ impl Options {
                 is_own: n == 0,
             }));
         }
-        // `the cat` is called `cat`, `A) Paris` is called `Paris`.
+        // `the cat` is also `cat`, `A) Paris` is also `Paris`.
         for item in 0..names.len() {
             let short = naming::without_frame(&names[item]);
             let key = folded(short);
@@ -120,7 +120,7 @@ impl Options {
                 });
             }
         }
-        // So that `New York` is not `York`.
+        // Longest first, so that `New York` does not match `York`.
         words_of.sort_by_key(|name| std::cmp::Reverse(name.words.len()));
         Self {
             items,
@@ -134,34 +134,34 @@ impl Options {
         }
     }
 
-    /// The words of each option, in lower case.
+    /// Returns the words of each option, in lower case.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.items
             .iter()
             .map(|names| names.first().map_or("", String::as_str))
     }
 
-    /// How many there are.
+    /// Returns the number of options.
     pub(super) fn count(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether the options were shown under letters.
+    /// Returns whether the options were shown with letters.
     pub(super) fn has_letters(&self) -> bool {
         !self.are_default && self.labels.iter().any(|l| l.len() == 1)
     }
 
-    /// Whether this is a label.
+    /// Returns whether `label` is a label.
     pub(super) fn has_label(&self, label: &str) -> bool {
         self.labels.iter().any(|l| l == label)
     }
 
-    /// Whether the options are yes and no.
+    /// Returns whether the options are yes and no.
     pub fn is_yes_no(&self) -> bool {
         self.yes_no
     }
 
-    /// The option that a short statement is: its words, its label, or both.
+    /// Returns the option that a short statement consists of: its words, its label, or both.
     pub fn stated(&self, said: &str) -> Option<usize> {
         let said = folded(said);
         if said.is_empty() {
@@ -216,7 +216,7 @@ impl Options {
         {
             return Some(at);
         }
-        // `B) PostgreSQL`, `B: because`, `PostgreSQL (B)`: the words behind a label must not name another option.
+        // `B) PostgreSQL`, `B: because`, `PostgreSQL (B)`: the words after a label must not name another option.
         let cut = rest.find([
             ')', '.', ':', ' ', ']', '—', '–', '-', ',', '(', '。', '，', '、', '：',
         ])?;
@@ -230,7 +230,7 @@ impl Options {
             ')', '.', ':', ' ', ']', '—', '–', '-', ',', '*', '(', '。', '，', '、', '：', '"',
         ]);
         let named: Vec<usize> = self.mentions(more).iter().map(|m| m.item).collect();
-        // A list that goes on with other labels states none of them.
+        // A list that continues with other labels states none of them.
         let goes_on = more.split_whitespace().any(|word| {
             let label = word.trim_end_matches([':', ')', '.']);
             label.len() < word.len() && by_label(label).is_some_and(|other| other != at)
@@ -239,7 +239,7 @@ impl Options {
         (agree && (separated || !named.is_empty())).then_some(at)
     }
 
-    /// All options in the order of a line such as `B > A > C`, or of a numbered list.
+    /// Parses a ranking of all options: a line such as `B > A > C`, or a numbered list.
     pub fn ranked(&self, text: &str) -> Option<Vec<usize>> {
         let whole = self.order_of(text);
         whole.or_else(|| text.lines().rev().find_map(|line| self.order_of(line)))
@@ -251,7 +251,7 @@ impl Options {
         }
         let count = self.items.len();
         let mut order = Vec::new();
-        // `A > B = C` puts A first, `A = B > C` none.
+        // `A > B = C` ranks A first; `A = B > C` has no first.
         let (head, tail) = text.split_once(['>', '≻']).unwrap_or((text, ""));
         let equal = !head.contains('=') && tail.contains('=');
         let marks =
@@ -277,7 +277,7 @@ impl Options {
         (order.len() == count && sorted.len() == count && count > 1).then_some(order)
     }
 
-    /// The option with the largest share where shares stand behind at least two: `Rust (80 %), Go (20 %)`.
+    /// Returns the option with the largest share if at least two have one: `Rust (80 %), Go (20 %)`.
     pub fn largest_share(&self, text: &str) -> Option<usize> {
         if !text.contains('%') || text.len() > SENTENCE_BYTES_MAX {
             return None;
@@ -307,7 +307,7 @@ impl Options {
         }
     }
 
-    /// Whether all options but one are spoken against, and that one is not spoken of: then it is left.
+    /// Returns the remaining option if all others are rejected and it is not mentioned.
     pub fn left(&self, mentions: &[Mention]) -> Option<usize> {
         let mut left: Vec<usize> = (0..self.items.len()).collect();
         left.retain(|at| mentions.iter().all(|m| m.item != *at));

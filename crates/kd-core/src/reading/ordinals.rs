@@ -1,9 +1,10 @@
-//! Options by their place in the question, in a sentence that says nothing else: `The latter.`, `Lieber letzteres.`
+//! Options named by their position in the question, in a sentence that says nothing else: `The latter.`, `Lieber
+//! letzteres.`
 
 use super::language::is_han;
 use super::options::Options;
 
-/// Words for each place.
+/// Words for each position.
 const PLACES: [&[&str]; 4] = [
     &[
         "first",
@@ -57,7 +58,7 @@ const PLACES: [&[&str]; 4] = [
         "cuarto",
     ],
 ];
-/// Words for the first and for the second of two.
+/// Words for the first and second of two.
 const OF_TWO: [&[&str]; 2] = [
     &[
         "former",
@@ -82,12 +83,12 @@ const OF_TWO: [&[&str]; 2] = [
         "última",
     ],
 ];
-/// Words without which a place in words is none: `first, measure`.
+/// Articles; an ordinal without one does not count: `first, measure`.
 const ARTICLES: &[&str] = &[
     "the", "das", "die", "der", "den", "dem", "le", "la", "l'", "el", "lo", "ce", "cette", "cet",
     "this", "that",
 ];
-/// Words that choose, or add nothing.
+/// Words that choose or add nothing.
 const SMALL: &str = "i i'd i'll i'm we we'd go going with for would say pick picking choose choosing take prefer recommend suggest use vote my \
     answer choice pick option one is be of two these them clearly definitely probably honestly personally rather please it's \
     that's so then just lean leaning towards toward opt \
@@ -116,10 +117,10 @@ const HAN_SMALL: [&str; 17] = [
     "选项",
     "更好",
 ];
-/// The most words of such a sentence.
+/// Maximum number of words in such a sentence.
 const WORDS_MAX: usize = 9;
 
-/// The place that a sentence names and says nothing else.
+/// Returns the position named by a sentence that says nothing else.
 pub(super) fn only(sentence: &str, options: &Options) -> Option<usize> {
     if options.is_yes_no() {
         return None;

@@ -1,23 +1,23 @@
-//! The option that a short reply means by words which only that option has: `Nantes.` for `move to Nantes`, `XPS` for
-//! `XPS-Platten`, `option 2`. For replies in which no option is named in full.
+//! Finds the option named by words that are unique to it, in short replies that name no option in full: `Nantes.` for
+//! `move to Nantes`, `XPS` for `XPS-Platten`, `option 2`.
 
 use super::language::{Language, is_han};
 use super::prose;
 
-/// The longest clause that is looked at, in bytes.
+/// Maximum length of a clause to examine, in bytes.
 const CLAUSE_BYTES_MAX: usize = 120;
-/// Words that rule out, or leave open.
+/// Words that reject an option or leave it open.
 const NEGATIONS: &str = "bad worse worst slow slower risky wrong expensive schlecht schlechter riskant falsch teuer langsam mauvais pire risqué cher malo peor caro \
     not no nor never neither none either both don't doesn't isn't won't wouldn't shouldn't can't against except without unless instead depends \
     nicht kein keine keinen nie weder statt ohne außer gegen beide ni pas non jamais sans sauf contre deux nunca sin contra ambos salvo ninguno ningún depende";
-/// Words that name nothing.
+/// Words without content.
 const EMPTY: &str = "the a an of for to in on at and or with der die das dem den ein eine und oder von für zu mit le la les un une de des du et ou à au en celui celle \
     el los las una unos del y o con para por that this one it its we our is are be on ist sind est es son go use take \
     i me my we us you your he she they them am was were will would should can could does did have has had where when how what which who as if than then there here now \
     ich du wir ihr sie mein dein bin bist habe hat wo wie wenn als da hier noch nur je tu il elle nous vous mon ma mes suis ai où quand que qui si comme \
     yo tú mi su estoy soy donde como cuando ya hay";
 
-/// The place of the option.
+/// Returns the index of the option.
 pub(super) fn of(options: &[String], question: &str, reply: &str) -> Option<usize> {
     let text = prose::without_thoughts(reply);
     let text = text.trim();
@@ -42,7 +42,7 @@ pub(super) fn of(options: &[String], question: &str, reply: &str) -> Option<usiz
     if negated || han && clause.contains(['不', '没', '别', '非', '都']) {
         return None;
     }
-    // `0-1` and `½-½` are no words: no part of one names it.
+    // `0-1` and `½-½` are not words: no part of them names the option.
     let is_score =
         |option: &String| !option.chars().any(char::is_alphabetic) && option.contains('-');
     if options.iter().all(is_score) {
@@ -61,7 +61,7 @@ pub(super) fn of(options: &[String], question: &str, reply: &str) -> Option<usiz
     named.next().is_none().then_some(at)
 }
 
-/// The option that a short reply comes to: behind a word such as "so", or in a last sentence of a few words.
+/// Returns the option that a short reply concludes with: after a word such as "so", or in a short last sentence.
 pub(super) fn concluded(options: &[String], question: &str, reply: &str) -> Option<usize> {
     const FOLLOWS: [&str; 14] = [
         "->",
@@ -116,7 +116,7 @@ pub(super) fn concluded(options: &[String], question: &str, reply: &str) -> Opti
     of(options, question, lower.get(from..)?)
 }
 
-/// What a reply says first, in lower case.
+/// Returns the first clause of a reply, in lower case.
 fn first_clause(text: &str) -> Option<String> {
     let lower = text
         .to_lowercase()
@@ -136,7 +136,7 @@ fn first_clause(text: &str) -> Option<String> {
     (!clause.is_empty() && clause.len() <= CLAUSE_BYTES_MAX).then_some(clause)
 }
 
-/// `(2)`, `option 2`: where the question numbers its options.
+/// Parses `(2)`, `option 2`, if the question numbers its options.
 fn numbered(options: &[String], question: &str, clause: &str) -> Option<usize> {
     let labels = ['甲', '乙', '丙', '丁'];
     let mut named = labels
@@ -191,7 +191,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The words that only one option has; of Chinese, pairs of characters.
+/// Returns the words unique to one option; for Chinese, pairs of characters.
 fn own_words(options: &[String], at: usize) -> Vec<String> {
     let of = |text: &str| -> Vec<String> {
         let lower = text.to_lowercase();
@@ -214,8 +214,8 @@ fn own_words(options: &[String], at: usize) -> Vec<String> {
         .collect()
 }
 
-/// Whether two words are one in two forms: `1.4` and `1.4m`, `déménage` and `déménager`, `v2.5.0` and `2.5.0`, `Boskop` and
-/// `Boskoop`.
+/// Returns whether two words are forms of the same word: `1.4` and `1.4m`, `déménage` and `déménager`, `v2.5.0` and
+/// `2.5.0`, `Boskop` and `Boskoop`.
 fn alike(one: &str, two: &str) -> bool {
     if one == two {
         return true;

@@ -1,6 +1,6 @@
-//! Plain words of a reply: its sentences, and texts without Markdown, LaTeX and marks around them.
+//! Plain text of a reply: its sentences, and texts without Markdown, LaTeX and surrounding marks.
 
-/// Sentences and lines.
+/// Splits a text into sentences and lines.
 pub(super) fn sentences(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     for line in text.lines() {
@@ -16,7 +16,7 @@ pub(super) fn sentences(text: &str) -> Vec<String> {
                 '。' | '！' | '？' | '；' | ';' => true,
                 _ => false,
             };
-            // `A.` and `1.` begin an item and end no sentence.
+            // `A.` and `1.` begin an item and do not end a sentence.
             let short = line[from..at].trim().chars().count() <= 1 && c == '.';
             if ends && !short {
                 out.push(line[from..end].trim().to_owned());
@@ -29,7 +29,7 @@ pub(super) fn sentences(text: &str) -> Vec<String> {
     out
 }
 
-/// A line without marks of lists, headings and quotes before it.
+/// Strips list, heading and quote marks from the beginning of a line.
 pub(super) fn undecorated(line: &str) -> String {
     let bare = line.trim().trim_start_matches([
         '*', '#', '-', '>', '_', ' ', '•', '✅', '➡', '👉', '\u{fe0f}', '|', '→', '`', '"', '“',
@@ -38,7 +38,7 @@ pub(super) fn undecorated(line: &str) -> String {
     bare.to_owned()
 }
 
-/// A text without marks around it.
+/// Strips the marks around a text.
 pub fn bare(text: &str) -> String {
     plain_latex(text)
         .trim()
@@ -52,7 +52,7 @@ pub fn bare(text: &str) -> String {
         .to_owned()
 }
 
-/// A session of an interpreter without what was typed into it: `>>> pick(["make", "just"])`.
+/// Removes typed input from an interpreter session: `>>> pick(["make", "just"])`.
 pub(super) fn without_input(text: &str) -> std::borrow::Cow<'_, str> {
     let typed =
         |line: &str| line.trim_start().starts_with(">>> ") || line.trim_start().starts_with("In [");
@@ -63,7 +63,7 @@ pub(super) fn without_input(text: &str) -> std::borrow::Cow<'_, str> {
     said.join("\n").into()
 }
 
-/// The content of the brace that follows.
+/// Returns the content of the brace that follows.
 pub(super) fn braced(rest: &str) -> String {
     let Some(inner) = rest.trim_start().strip_prefix('{') else {
         return rest.trim().to_owned();
@@ -82,10 +82,10 @@ pub(super) fn braced(rest: &str) -> String {
     inner.to_owned()
 }
 
-/// The longest text in which LaTeX is read, in bytes: an answer is short.
+/// Maximum length of a text whose LaTeX is converted, in bytes: an answer is short.
 pub(super) const LATEX_BYTES_MAX: usize = 2000;
 
-/// LaTeX of short answers as plain words.
+/// Converts LaTeX in short answers to plain text.
 pub fn plain_latex(text: &str) -> String {
     if !text.contains(['\\', '$']) || text.len() > LATEX_BYTES_MAX {
         return text.to_owned();
@@ -137,7 +137,7 @@ pub fn plain_latex(text: &str) -> String {
     out.replace('$', "")
 }
 
-/// Whether a line states a confidence.
+/// Returns whether a line states a confidence.
 pub fn is_about_confidence(line: &str) -> bool {
     let lower = line.to_lowercase();
     let lower = lower.trim_start_matches(['*', '#', '-', '>', '_', ' ', '|', '"']);

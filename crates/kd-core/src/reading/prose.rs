@@ -1,5 +1,5 @@
-//! What a person would take from an answer in words: labelled lines, the option that is chosen and not the one that is
-//! rejected, the number of the last line. Whatever can be understood in two ways is not read.
+//! Reads an answer in prose as a person would: labelled lines, the chosen option rather than a rejected one, the number
+//! on the last line. Ambiguous text is not read.
 
 use super::folded::Folded;
 use super::language::{Language, is_han};
@@ -19,25 +19,25 @@ pub(super) use super::plain::sentences;
 
 pub use super::thoughts::without_thoughts;
 
-/// What a text in words says.
+/// The result of reading prose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said<T> {
-    /// This, on a labelled line.
+    /// Stated on a labelled line.
     Labelled(T),
-    /// This, in the words of an option.
+    /// Stated in the words of an option.
     Words(T),
-    /// This, on its last line.
+    /// Stated on the last line.
     LastLine(T),
-    /// It can be understood in several ways.
+    /// Several readings.
     Several,
-    /// It refuses.
+    /// A refusal.
     Refused,
-    /// Nothing of the kind.
+    /// Nothing of the requested kind.
     Nothing,
 }
 
 impl<T> Said<T> {
-    /// The same of something else.
+    /// Maps the value.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Said<U> {
         match self {
             Said::Labelled(t) => Said::Labelled(f(t)),
@@ -50,7 +50,7 @@ impl<T> Said<T> {
     }
 }
 
-/// The option that a text chooses.
+/// Returns the option chosen by a text.
 pub fn option(text: &str, options: &Options) -> Said<usize> {
     match said_option(text, options) {
         Said::Words(at) if lists_letters(text, options, at) => Said::Several,
@@ -59,7 +59,7 @@ pub fn option(text: &str, options: &Options) -> Said<usize> {
     }
 }
 
-/// Whether a short text goes through options that are single letters, and says nothing of this one alone: `could be A, B or C`.
+/// Returns whether a short text enumerates single-letter options and singles out none: `could be A, B or C`.
 fn lists_letters(text: &str, options: &Options, at: usize) -> bool {
     let names: Vec<String> = options.names().map(str::to_uppercase).collect();
     let is_letter = |name: &String| name.chars().count() == 1;
@@ -75,7 +75,7 @@ fn lists_letters(text: &str, options: &Options, at: usize) -> bool {
     named > 2 && count(&names[at]) < 2
 }
 
-/// Whether the last sentence says that its author no longer knows.
+/// Returns whether the last sentence says that the author no longer knows.
 fn ends_unknown(text: &str) -> bool {
     const GIVES_UP: [&str; 8] = [
         "je ne sais plus",
@@ -137,7 +137,7 @@ fn said_option(text: &str, options: &Options) -> Said<usize> {
     }
 }
 
-/// The option that a text without labels chooses; labels in brackets are read as labels where nothing else is found.
+/// Returns the option chosen by a text without labels; labels in brackets count if nothing else is found.
 fn chosen(text: &str, options: &Options) -> Said<usize> {
     match chosen_as_written(text, options) {
         Said::Nothing => super::rewritten::without_brackets(text, options)
@@ -201,7 +201,7 @@ fn chosen_as_written(text: &str, options: &Options) -> Said<usize> {
     }
 }
 
-/// The option that the first sentence names by its place alone, where the others name no other one.
+/// Returns the option that the first sentence names by position alone, unless other sentences name another one.
 fn by_place(text: &str, options: &Options) -> Option<Said<usize>> {
     let parts = sentences(text);
     let (first, rest) = parts.split_first()?;
@@ -217,7 +217,7 @@ fn by_place(text: &str, options: &Options) -> Option<Said<usize>> {
     })
 }
 
-/// The option that a labelled line chooses: the line as a whole, else its first sentence where nothing is taken back.
+/// Returns the option chosen by a labelled line: the whole line, otherwise its first sentence if nothing is retracted.
 fn labelled_choice(line: &str, options: &Options) -> Taken<usize> {
     let parts = sentences(line);
     let first = match parts.split_first() {
@@ -231,7 +231,7 @@ fn labelled_choice(line: &str, options: &Options) -> Taken<usize> {
     }
 }
 
-/// Whether a mind changes behind the last labelled line, towards another option.
+/// Returns whether the author changes to another option after the last labelled line.
 fn is_taken_back(text: &str, stated: &[Stated], at: usize, options: &Options) -> bool {
     let last = stated.iter().map(|s| s.line).max().unwrap_or(0);
     let rest: Vec<&str> = text.lines().skip(last + 1).collect();
@@ -247,14 +247,14 @@ fn is_taken_back(text: &str, stated: &[Stated], at: usize, options: &Options) ->
             .any(|m| !m.rejected && m.item != at)
 }
 
-/// Whether the last line is nothing but another option.
+/// Returns whether the last line consists of another option.
 fn ends_otherwise(text: &str, at: usize, options: &Options) -> bool {
     let last = text.lines().rev().find(|line| !line.trim().is_empty());
     let stated = last.and_then(|line| options.stated(&bare(line)));
     stated.is_some_and(|other| other != at)
 }
 
-/// Whether a text chooses another option as clearly as its label does, and no mind changes.
+/// Returns whether a text chooses another option as clearly as its label does, without a change of mind.
 fn has_rival(text: &str, stated: &[Stated], at: usize, options: &Options) -> bool {
     if turns(text) {
         return false;
@@ -269,7 +269,7 @@ fn has_rival(text: &str, stated: &[Stated], at: usize, options: &Options) -> boo
     rivals.any(differs) || super::weigh::rivals(text, at, options)
 }
 
-/// The number that a text gives.
+/// Returns the number given by a text.
 pub fn number(text: &str, language: Language) -> Said<String> {
     let read = |line: &str| match super::amounts::decide(line, language) {
         Said::LastLine(key) => Taken::One(key),
@@ -306,7 +306,7 @@ pub fn number(text: &str, language: Language) -> Said<String> {
     }
 }
 
-/// Whether a text goes back to an answer that it had left: 5, 7, 5.
+/// Returns whether a text returns to an answer that it had dropped: 5, 7, 5.
 fn wavers(text: &str, language: Language) -> bool {
     let keys = sentences(text)
         .into_iter()
@@ -323,7 +323,7 @@ fn wavers(text: &str, language: Language) -> bool {
     false
 }
 
-/// Whether a sentence beside a refusal gives a number as its result, and does not only mention one.
+/// Returns whether a sentence next to a refusal gives a number as its result rather than only mentioning it.
 fn gives_number(sentence: &str) -> bool {
     const ABOUT: &[&str] = &[
         "about",
@@ -345,7 +345,7 @@ fn gives_number(sentence: &str) -> bool {
         || has_any(&lower, ABOUT)
 }
 
-/// The date that a text gives: that of a labelled line, else the only one, else the one of the last line.
+/// Returns the date given by a text: from a labelled line, otherwise the only one, otherwise the one on the last line.
 pub fn date(text: &str) -> Said<String> {
     let read = |line: &str| match date::only(line) {
         Some(key) => Taken::One(key),
@@ -372,7 +372,8 @@ pub fn date(text: &str) -> Said<String> {
     }
 }
 
-/// The number that a line gives: its only one, the one after the last `=`, the bold one, the one after a copula.
+/// Returns the number given by a line: its only one, the one after the last `=`, the bold one, or the one after a
+/// copula.
 pub fn number_of(line: &str, language: Language) -> Option<String> {
     let line = &plain_latex(line);
     if let Some(only) = number::only(line, language) {
@@ -394,7 +395,7 @@ pub fn number_of(line: &str, language: Language) -> Option<String> {
         return Some(only);
     }
     let folded = Folded::new(line);
-    // What is left of the cue is the question restated.
+    // The rest of the cue restates the question.
     let cues = [
         " is ",
         " get ",
@@ -447,7 +448,7 @@ pub fn number_of(line: &str, language: Language) -> Option<String> {
     number::only(line.get(after..)?, language)
 }
 
-/// What an open text says beside a refusal; the whole where it holds none.
+/// Returns the answer in an open text besides a refusal; all of it if there is no refusal.
 pub(super) fn open_answer(text: &str) -> Said<&str> {
     let Some(declined) = refusal::of(text) else {
         return Said::Words(text);
@@ -460,7 +461,7 @@ pub(super) fn open_answer(text: &str) -> Said<&str> {
     }
 }
 
-/// Whether one of these words begins in a text where no other word goes on: `so` is not in `also`.
+/// Returns whether a word of a text begins with one of these: `also` does not begin with `so`.
 fn has_any(lower: &str, words: &[&str]) -> bool {
     words.iter().any(|word| {
         lower.match_indices(word).any(|(at, _)| {
@@ -470,8 +471,8 @@ fn has_any(lower: &str, words: &[&str]) -> bool {
     })
 }
 
-/// Whether a text advises against something in so many words. Of two options the other one is then meant; that one of
-/// them is not ideal says less.
+/// Returns whether a text explicitly advises against something. With two options, the other one is then meant; calling
+/// one of them not ideal is weaker.
 pub(super) fn forbids(text: &str) -> bool {
     const FORBIDS: &[&str] = &[
         "do not ",
@@ -506,7 +507,7 @@ pub(super) fn forbids(text: &str) -> bool {
         && sentences(text).len() <= 2
 }
 
-/// Whether a sentence does not choose.
+/// Returns whether a sentence leaves the choice open.
 fn is_undecided(lower: &str) -> bool {
     let lower = lower
         .replace("over both", "over")
@@ -514,7 +515,7 @@ fn is_undecided(lower: &str) -> bool {
     UNDECIDED.iter().any(|w| lower.contains(w))
 }
 
-/// Whether a text chooses another option than this in so many words, or on a final line.
+/// Returns whether a text chooses an option other than `item`, explicitly or on its final line.
 pub fn contradicts(text: &str, item: usize, options: &Options) -> bool {
     let statements = stated(text);
     let finals = statements.iter().filter(|s| s.is_final);
@@ -526,7 +527,7 @@ pub fn contradicts(text: &str, item: usize, options: &Options) -> bool {
     last.is_some_and(|at| at != item) || super::weigh::contradicts(text, item, options)
 }
 
-/// Whether a text says that what came before it is wrong, or that no answer can be given.
+/// Returns whether a text retracts what came before it, or says that no answer can be given.
 pub fn takes_back(text: &str) -> bool {
     const WRONG: &[&str] = &[
         "that is wrong",
@@ -552,7 +553,7 @@ pub fn takes_back(text: &str) -> bool {
     super::cues::has(&lower, WRONG) || super::cues::has(&lower, super::cues::CANNOT_CHOOSE)
 }
 
-/// Whether words of a changed mind stand in a text.
+/// Returns whether a text contains words of a change of mind.
 pub fn turns(text: &str) -> bool {
     let lower = text.to_lowercase();
     TURNS.iter().any(|w| lower.contains(w))

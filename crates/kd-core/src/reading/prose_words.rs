@@ -1,6 +1,6 @@
-//! Words of sentences that decide, change or leave open, for texts that decline or are labelled.
+//! Words of sentences that decide, change or leave a decision open, for texts that decline or have labels.
 
-/// Words of a mind that changes.
+/// Words of a change of mind.
 pub(super) const TURNS: &[&str] = &[
     "wait",
     "actually",
@@ -55,7 +55,7 @@ pub(super) const TURNS: &[&str] = &[
     "重新考虑",
 ];
 
-/// Words of a sentence that decides.
+/// Words of a decision.
 pub(super) const DECIDES: &[&str] = &[
     "choose",
     "chose",
@@ -157,7 +157,7 @@ pub(super) const DECIDES: &[&str] = &[
     "建议",
 ];
 
-/// Words of somebody who does not choose.
+/// Words of indecision.
 pub(super) const UNDECIDED: &[&str] = &[
     "both ",
     "either ",
@@ -205,7 +205,7 @@ pub(super) const UNDECIDED: &[&str] = &[
     "都不",
 ];
 
-/// Words of a result.
+/// Words that announce a result.
 pub(super) const RESULTS: &[&str] = &[
     "so ",
     "therefore",

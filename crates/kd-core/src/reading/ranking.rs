@@ -1,10 +1,10 @@
-//! Rankings: options behind the numbers of a list or behind ordinals, best first.
+//! Rankings: options after list numbers or ordinals, best first.
 
 use super::clauses;
 use super::cues;
 use super::options::Options;
 
-/// Words that say that a list is in order of merit.
+/// Words that mark a list as ordered by merit.
 const RANKED: &[&str] = &[
     "rank",
     "ranked",
@@ -37,7 +37,7 @@ const RANKED: &[&str] = &[
     "从好到差",
 ];
 
-/// Ordinals in words and figures that need no other word for a ranking; `1` stands for the first place.
+/// Ordinals that mark a ranking without another word; `1` is the first place.
 const FIRST: &[&str] = &[
     "1st",
     "#1",
@@ -51,7 +51,7 @@ const FIRST: &[&str] = &[
     "first place",
 ];
 
-/// The option that a ranking puts first.
+/// Returns the option ranked first.
 pub(super) fn first(text: &str, options: &Options) -> Option<usize> {
     let lower = text.to_lowercase();
     let says = cues::has(&lower, RANKED) || FIRST.iter().any(|w| lower.contains(w));
@@ -86,7 +86,7 @@ pub(super) fn first(text: &str, options: &Options) -> Option<usize> {
     (counts_up && places.len() > 1 && items.len() == places.len()).then(|| places[0].1)
 }
 
-/// The first of the options behind a word of a ranking: `My ranking is B, A, C.`
+/// Returns the first option after a ranking word: `My ranking is B, A, C.`
 fn in_line(text: &str, options: &Options) -> Option<usize> {
     let line = text
         .lines()
@@ -112,7 +112,7 @@ fn in_line(text: &str, options: &Options) -> Option<usize> {
     (order.len() > 1 && order.len() == options.names().count()).then(|| order[0])
 }
 
-/// The numbers that begin items, each with the place behind it: `1.`, `2)`, `1er`, `3rd`, `#1`.
+/// Returns the numbers that begin items, each with the position after it: `1.`, `2)`, `1er`, `3rd`, `#1`.
 fn marks(text: &str) -> Vec<(usize, usize)> {
     const BEHIND: &[&str] = &[
         ".º", "ère", "eme", "ème", "er", "re", "st", "nd", "rd", "th", "º", "ª", "e", ".", ")",

@@ -1,17 +1,17 @@
-//! Refusals. Input: a reply. Output: whether it declines, and what it says besides: "I won't use Go here. Rust is the
-//! better choice." declines nothing that was asked.
+//! Refusals. Input: a reply. Output: whether it declines, and the rest of its content: "I won't use Go here. Rust is
+//! the better choice." does not decline the question.
 
 use super::folded::Folded;
 use super::prose;
 
-/// What a phrase says about the answer.
+/// What a phrase does to the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Says {
-    /// There is none.
+    /// Declines to answer.
     Declines,
-    /// Something is ruled out, which may be the answer or a part of it.
+    /// Rules something out, which may be the answer or part of it.
     Limits,
-    /// An answer or a refusal follows.
+    /// Introduces an answer or a refusal.
     Opens,
 }
 
@@ -90,7 +90,7 @@ const PHRASES: &[(&str, Says)] = &[
     ("作为一个ai", Says::Opens),
 ];
 
-/// What somebody who declines will not do: behind a phrase that limits, the answer itself.
+/// Verbs of answering: after a limiting phrase, they make it a refusal.
 const ANSWERING: &[&str] = &[
     "answer",
     "assist",
@@ -127,7 +127,7 @@ const ANSWERING: &[&str] = &[
     "répondre",
 ];
 
-/// What makes a refusal of a sentence that only opens.
+/// Phrases that turn an introducing sentence into a refusal.
 const INABILITY: &[&str] = &[
     "can't",
     "cannot",
@@ -147,7 +147,7 @@ const INABILITY: &[&str] = &[
     "没有",
 ];
 
-/// What ends the refusing part of a sentence.
+/// Words that end the refusing part of a sentence.
 const BREAKS: &[&str] = &[
     "but",
     "however",
@@ -167,11 +167,11 @@ const BREAK_MARKS: [char; 6] = [':', ';', '：', '；', '—', '–'];
 /// How far a reply is searched for its first refusing phrase, in characters: refusals come first.
 const HEAD_CHARS: usize = 300;
 
-/// A reply with a phrase of a refusal.
+/// A reply with a refusing phrase.
 pub(super) struct Declined {
-    /// What it says besides.
+    /// The rest of its content.
     pub(super) rest: String,
-    /// Whether it declines in so many words. An answer besides contradicts it then.
+    /// Whether it declines explicitly. An answer next to it is then a contradiction.
     pub(super) outright: bool,
 }
 
@@ -205,7 +205,7 @@ pub(super) fn of(text: &str) -> Option<Declined> {
     Some(declined)
 }
 
-/// Whether a reply only says what its author lacks to answer: `I would need to see the second page.`
+/// Returns whether a reply only asks for missing information: `I would need to see the second page.`
 pub(super) fn asks_for_more(text: &str) -> bool {
     const NEEDS: &[&str] = &[
         "i would need",
@@ -274,19 +274,19 @@ pub(super) fn asks_for_more(text: &str) -> bool {
     NEEDS.iter().any(|needs| bare.starts_with(needs))
 }
 
-/// Whether a reply declines and says nothing else.
+/// Returns whether a reply declines and says nothing else.
 pub(super) fn is_all(text: &str) -> bool {
     of(text).is_some_and(|declined| declined.outright || declined.rest.is_empty())
 }
 
-/// The phrases of a text: where each ends, and what it says.
+/// Returns the refusing phrases of a text: where each ends, and its effect.
 fn phrases(folded: &Folded) -> impl Iterator<Item = (usize, Says)> {
     PHRASES
         .iter()
         .flat_map(|(phrase, says)| folded.words(phrase).map(|at| (at.end, *says)))
 }
 
-/// What a sentence says behind its refusal.
+/// Returns the content of a sentence after its refusal.
 fn behind(tail: &str, says: Says) -> &str {
     let folded = Folded::new(tail);
     let unable = INABILITY

@@ -1,10 +1,10 @@
-//! Replies in which options go by other names than their own: `Option 2` of a list that the reply itself gives, and labels
-//! in a reply without capitals.
+//! Normalizes replies that refer to options by other names: `Option 2` of a list in the reply itself, or labels in a
+//! reply without capitals.
 
 use super::options::Options;
 use std::borrow::Cow;
 
-/// The words before the number of an option.
+/// Words before the number of an option.
 const CALLED: &[&str] = &[
     "option",
     "choice",
@@ -20,10 +20,10 @@ const CALLED: &[&str] = &[
     "方案",
     "选项",
 ];
-/// The largest reply that is rewritten, in bytes.
+/// Maximum size of a reply to rewrite, in bytes.
 const BYTES_MAX: usize = 4000;
 
-/// A reply with the options under their own names.
+/// Replaces other names of options with their own.
 pub(super) fn named<'a>(text: &'a str, options: &Options) -> Cow<'a, str> {
     if text.len() > BYTES_MAX || options.is_yes_no() {
         return Cow::Borrowed(text);
@@ -57,7 +57,7 @@ pub(super) fn named<'a>(text: &'a str, options: &Options) -> Cow<'a, str> {
     Cow::Owned(out)
 }
 
-/// A reply without the form that it fills in: `Yes/No: Yes`.
+/// Strips a form that the reply fills in: `Yes/No: Yes`.
 pub(super) fn without_form(text: &str) -> &str {
     const FORMS: &[&str] = &[
         "yes/no",
@@ -82,7 +82,7 @@ pub(super) fn without_form(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// A short reply with its labels out of their brackets: `Not (C), but (B).`
+/// Removes the brackets around labels in a short reply: `Not (C), but (B).`
 pub(super) fn without_brackets(text: &str, options: &Options) -> Option<String> {
     const SHORT_BYTES_MAX: usize = 200;
     if text.len() > SHORT_BYTES_MAX || !options.has_letters() {
@@ -97,7 +97,7 @@ pub(super) fn without_brackets(text: &str, options: &Options) -> Option<String> 
     (out != text).then_some(out)
 }
 
-/// The numbers that lines of a reply give to options, `Option 2: Tee`, and where the list ends.
+/// Returns the numbers that a reply's lines assign to options (`Option 2: Tee`), and where the list ends.
 fn defined(text: &str, options: &Options) -> Vec<(usize, String, usize)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut end = 0;
@@ -133,7 +133,7 @@ fn defined(text: &str, options: &Options) -> Vec<(usize, String, usize)> {
         .collect()
 }
 
-/// A reply in lower case with capital labels: `b is best` for `B is best`.
+/// Capitalizes labels in a lowercase reply: `b is best` becomes `B is best`.
 fn with_capitals(text: &str, options: &Options) -> String {
     const BEHIND_A: &[&str] = &[
         "is", "was", "has", "wins", "and", "or", "looks", "seems", "over", "because",
@@ -163,7 +163,7 @@ fn with_capitals(text: &str, options: &Options) -> String {
     }
     out
 }
-/// A reply with colons in place of arrows behind labels: `Recommended → Vue`, where several lines have one.
+/// Replaces arrows after labels with colons, if several lines have one: `Recommended → Vue`.
 pub(super) fn without_arrows(text: &str) -> Cow<'_, str> {
     let is_labelled = |line: &&str| matches!(line.split(['→', '⇒']).collect::<Vec<_>>().as_slice(), [head, tail] if !head.trim().is_empty() && !tail.trim().is_empty());
     match text.lines().filter(is_labelled).count() {
@@ -172,7 +172,7 @@ pub(super) fn without_arrows(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A Chinese text without what others say, and without negations that deny themselves: `没有什么不可行` for `可行`.
+/// Removes reported views and double negations from a Chinese text: `没有什么不可行` becomes `可行`.
 pub(super) fn own_han(text: &str) -> String {
     const OTHERS: [&str; 12] = [
         "有人说",

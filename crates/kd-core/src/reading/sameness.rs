@@ -1,14 +1,14 @@
-//! When two open answers are the same without a judge: the same words but for marks around them, the same number with
-//! its unit, the same things in another order, the same JSON. Signs that carry meaning (`<`, `-`, `=`) stay.
+//! Decides without a judge whether two open answers are the same: same words except for punctuation, same number with
+//! its unit, same items in another order, same JSON. Meaningful signs (`<`, `-`, `=`) are kept.
 
 use super::language::Language;
 use super::{number, prose, units};
 use serde_json::Value;
 
-/// The longest text that is compared as a number or a list, in bytes; longer ones are compared word by word.
+/// Maximum length of a text compared as a number or a list, in bytes; longer ones are compared by words.
 const SHORT_BYTES_MAX: usize = 120;
 
-/// What an open answer is compared by.
+/// Returns the key used to compare an open answer.
 pub fn key(text: &str) -> String {
     let text = prose::without_thoughts(text);
     let lines: Vec<&str> = text
@@ -46,16 +46,16 @@ pub fn key(text: &str) -> String {
     words.join(" ")
 }
 
-/// A number and its unit, where the text is nothing else.
+/// Parses a text that is only a number and its unit.
 fn amount(text: &str) -> Option<String> {
     let all = number::numbers(text, Language::of(text));
     let [one] = all.as_slice() else { return None };
     let around = format!("{} {}", text.get(..one.start)?, text.get(one.end..)?);
-    // A minus and a currency before the number belong to it.
+    // A minus sign and a currency before the number belong to it.
     let around = around
         .trim_end_matches(['-', '−', '.'])
         .replace(['-', '−'], " ");
-    // `5kg`: the unit is written with the digits.
+    // `5kg`: no space between number and unit.
     let digits = text.get(one.start..one.end)?;
     let glued = digits.trim_start_matches(|c: char| !c.is_alphabetic());
     let glued = if units::name(glued).is_some() {
@@ -89,7 +89,7 @@ fn amount(text: &str) -> Option<String> {
     Some(format!("{} {unit}", one.key).trim_end().to_owned())
 }
 
-/// Things in any order: `red, green and blue`.
+/// Parses items in any order: `red, green and blue`.
 fn list(text: &str) -> Option<String> {
     if !text.contains([',', '、', '，']) || text.contains(['.', '?', '!', ':', ';', '。']) {
         return None;
@@ -103,7 +103,7 @@ fn list(text: &str) -> Option<String> {
         .map(|item| words(item).join(" "))
         .filter(|item| !item.is_empty())
         .collect();
-    // Clauses are no items.
+    // Clauses are not items.
     if items.len() < 2 || items.iter().any(|item| item.split(' ').count() > 3) {
         return None;
     }
@@ -112,7 +112,7 @@ fn list(text: &str) -> Option<String> {
     Some(items.join(", "))
 }
 
-/// The fenced code of a text, its blanks at the ends of lines and its empty lines apart.
+/// Strips trailing spaces and empty lines from a text with fenced code.
 fn code(text: &str) -> String {
     let lines: Vec<&str> = text
         .lines()
@@ -122,7 +122,7 @@ fn code(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Words in lower case, without marks that carry no meaning.
+/// Returns lowercase words without meaningless punctuation.
 pub(super) fn words(text: &str) -> Vec<String> {
     text.split_whitespace()
         .map(|word| {
@@ -137,7 +137,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A value with the fields of its objects in order, whole numbers without a point.
+/// Sorts the fields of objects, and drops the decimal point of whole numbers.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

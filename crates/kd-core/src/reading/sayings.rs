@@ -1,7 +1,7 @@
-//! Fixed phrases of replies in the five languages: ways to say yes and no, numbers in words, and courtesies that hold no
+//! Fixed phrases in replies, in the five languages: ways to say yes and no, numbers in words, and courtesies without an
 //! answer.
 
-/// Whole statements that mean yes.
+/// Complete statements that mean yes.
 const YES: &[&str] = &[
     "absolutely",
     "definitely",
@@ -106,7 +106,7 @@ const YES: &[&str] = &[
     "the answer is affirmative",
 ];
 
-/// Whole statements that mean no.
+/// Complete statements that mean no.
 const NO: &[&str] = &[
     "qué va",
     "que va",
@@ -232,7 +232,7 @@ const NO: &[&str] = &[
     "the answer is negative",
 ];
 
-/// Words before a statement that add nothing to it.
+/// Words before a statement that add nothing.
 const FILLERS: &[&str] = &[
     "well",
     "oh",
@@ -305,7 +305,7 @@ const SUBJECTS: &[&str] = &[
     "eso es",
 ];
 
-/// Predicates that affirm, and those that deny.
+/// Affirming predicates. `FALSE` has the denying ones.
 const TRUE: &[&str] = &[
     "true",
     "correct",
@@ -345,13 +345,13 @@ const FALSE: &[&str] = &[
     "incorrecta",
 ];
 
-/// The words themselves.
+/// "Yes" itself in each language.
 const SAID_YES: &[&str] = &["yes", "ja", "oui", "sí", "si"];
 
 const SAID_NO: &[&str] = &["no", "nein", "non"];
 
-/// Whether the first statement of a text is a fixed phrase for yes (`true`) or no. Only for texts in which neither word
-/// was found where it counts.
+/// Returns whether the first statement of a text is a fixed phrase for yes (`true`) or no. Only for texts without an
+/// explicit yes or no.
 pub(super) fn yes_or_no(text: &str) -> Option<bool> {
     let lower = text.to_lowercase().replace('’', "'");
     let lower = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -409,7 +409,7 @@ pub(super) fn yes_or_no(text: &str) -> Option<bool> {
     }
 }
 
-/// What a short statement says of its subject: `that statement is incorrect`.
+/// Returns the predicate of a short statement: `that statement is incorrect`.
 fn predicated(first: &str) -> Option<&str> {
     const THINGS: &[&str] = &[
         "statement",
@@ -443,7 +443,7 @@ fn predicated(first: &str) -> Option<&str> {
     (THINGS.contains(&thing) && subject.split_whitespace().count() <= 3).then_some(said)
 }
 
-/// Whether a sentence is a courtesy to the reader: an offer, a wish, a question back. It holds no answer.
+/// Returns whether a sentence is a courtesy to the reader, with no answer: an offer, a wish, a counter-question.
 pub(super) fn is_courtesy(sentence: &str) -> bool {
     let lower = sentence.to_lowercase().replace('’', "'");
     [

@@ -1,7 +1,7 @@
-//! Whether a text without yes or no is for or against what was asked: `I would advise against it`, `Go ahead`.
+//! Detects whether a text without yes or no is for or against the question: `I would advise against it`, `Go ahead`.
 //!
-//! Only words that point back at the question count (`it`, `that`, none at all): whether `Do not ship on Friday` says yes
-//! or no depends on a question that is not here.
+//! Only words that refer back to the question count (`it`, `that`, or none): whether `Do not ship on Friday` says yes
+//! or no depends on a question that is not available here.
 
 use super::clauses::{self, Role};
 use super::cues;
@@ -212,7 +212,7 @@ const AGAINST: &[&str] = &[
     "不必",
 ];
 
-/// Phrases that affirm what their clause says.
+/// Phrases that affirm their clause.
 const SURELY: &[&str] = &[
     "of course",
     "natürlich",
@@ -230,7 +230,7 @@ const NOT: &[&str] = &[
     "no", "non", "nunca",
 ];
 
-/// What a bare verb says: `You can't.`, `It does.`
+/// Parses a verb without a complement: `You can't.`, `It does.`
 fn elliptical(lower: &str) -> Option<bool> {
     const SUBJECTS: &[&str] = &[
         "you", "it", "they", "i", "we", "he", "she", "this", "that", "yes", "no",
@@ -260,7 +260,7 @@ fn elliptical(lower: &str) -> Option<bool> {
     }
 }
 
-/// Whether all that a text says of the question is for it (`true`) or against it.
+/// Returns whether everything a text says about the question is for it (`true`) or against it.
 pub(super) fn of(text: &str) -> Option<bool> {
     let mut stance: Option<bool> = None;
     for sentence in clauses::sentences(text) {

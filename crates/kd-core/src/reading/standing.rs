@@ -1,15 +1,15 @@
-//! Options that stand alone in their clause, and sentences that say yes and no.
+//! Options alone in their clause, and sentences that say both yes and no.
 
 use super::clauses::{self, Before, Role, Sentence};
 use super::cues;
 use super::language::is_han;
 use super::options::{Mention, Options};
 
-/// Whether a sentence says yes and no: `yes and no`, `是，也不是`, `yes under 100, no above that`.
+/// Returns whether a sentence says both yes and no: `yes and no`, `是，也不是`, `yes under 100, no above that`.
 pub(super) fn says_both(sentence: &Sentence) -> bool {
     const YES: &[&str] = &["yes", "yeah", "yep", "ja", "oui", "sí"];
     const NO: &[&str] = &["no", "nein", "non", "nope"];
-    // What may follow a `no` that answers.
+    // Words that may follow a `no` that answers.
     const BEHIND_NO: &[&str] = &[
         "in",
         "above",
@@ -77,7 +77,7 @@ pub(super) fn says_both(sentence: &Sentence) -> bool {
     yes > 0 && no > 0
 }
 
-/// Whether nothing but small words stands beside an option in its clause.
+/// Returns whether an option is alone in its clause except for small words.
 pub(super) fn is_alone(
     sentence: &Sentence,
     at: usize,
@@ -119,7 +119,7 @@ pub(super) fn is_alone(
     left <= 1
 }
 
-/// Small words beside an option that stands alone.
+/// Small words beside an option that is alone.
 pub(super) const FILLERS: &[&str] = &[
     "the",
     "a",
@@ -242,7 +242,7 @@ pub(super) const YES_NO_FILLERS: &[&str] = &[
     "sí",
 ];
 
-/// Whether a clause with an option alone in it is a statement, and not an item of a list inside a sentence.
+/// Returns whether a clause with only an option in it is a statement, not an item of an inline list.
 pub(super) fn stands_out(sentence: &Sentence, at: usize) -> bool {
     let clause = &sentence.clauses[at];
     match clause.before {
@@ -262,7 +262,7 @@ pub(super) fn stands_out(sentence: &Sentence, at: usize) -> bool {
     }
 }
 
-/// Whether the next clause goes on with another option: `Redis, Kafka and RabbitMQ each …`.
+/// Returns whether the next clause continues with another option: `Redis, Kafka and RabbitMQ each …`.
 pub(super) fn goes_on(
     sentence: &Sentence,
     at: usize,
@@ -283,7 +283,7 @@ pub(super) fn goes_on(
         })
 }
 
-/// Whether a sentence says something of each of several options: `bus: 40 min, tram: 35 min`.
+/// Returns whether a sentence says something about each of several options: `bus: 40 min, tram: 35 min`.
 pub(super) fn is_listed(
     sentence: &Sentence,
     at: usize,

@@ -1,12 +1,12 @@
-//! Labelled statements: `Answer: 391`, `### Recommendation`, `So the answer is B`, `\boxed{4}`. What several of them say
-//! together.
+//! Labelled statements: `Answer: 391`, `### Recommendation`, `So the answer is B`, `\boxed{4}`, and the combined result
+//! of several.
 
 use super::folded::Folded;
 use super::language::is_han;
 use super::plain::{bare, braced, is_about_confidence, plain_latex, undecorated};
 
-/// Words that stand before an answer, in the five languages; a colon, a dash or a copula follows. `true`: it announces a
-/// final answer and stands above the others.
+/// Words that precede an answer, in the five languages; a colon, a dash or a copula follows. `true`: the label
+/// announces a final answer, which takes precedence.
 pub(super) const LABELS: &[(&str, bool)] = &[
     ("final answer", true),
     ("my final answer", true),
@@ -173,12 +173,12 @@ pub(super) const LABELS: &[(&str, bool)] = &[
     ("总计", false),
 ];
 
-/// What joins a label to its answer where there is no colon.
+/// Words that join a label to its answer if there is no colon.
 pub(super) const COPULAS: &[&str] = &[
     " is ", " ist ", " lautet ", " est ", " es ", "是", "为", " = ", " → ", " -> ", " – ", " — ",
 ];
 
-/// The rest of the last labelled line: what open answers are compared by.
+/// Returns the rest of the last labelled line, by which open answers are compared.
 pub fn labelled_text(text: &str) -> Option<String> {
     match labelled(&stated(text), |line| match bare(line) {
         line if line.is_empty() => Taken::None,
@@ -189,7 +189,7 @@ pub fn labelled_text(text: &str) -> Option<String> {
     }
 }
 
-/// What a line, or all lines, say.
+/// The result of one line or of all lines.
 pub(super) enum Taken<T> {
     One(T),
     Several,
@@ -200,11 +200,11 @@ pub(super) enum Taken<T> {
 pub(super) struct Stated {
     pub(super) text: String,
     pub(super) is_final: bool,
-    /// The line on which it ends, from 0.
+    /// Index of the line on which it ends.
     pub(super) line: usize,
 }
 
-/// The labelled statements of a text, in order.
+/// Returns the labelled statements of a text, in order.
 pub(super) fn stated(text: &str) -> Vec<Stated> {
     let mut found = Vec::new();
     let lines: Vec<&str> = text.lines().collect();
@@ -270,7 +270,7 @@ pub(super) fn stated(text: &str) -> Vec<Stated> {
     found
 }
 
-/// The label at the beginning of a line, and what it says.
+/// Returns the statement after a label at the beginning of a line, and whether it is final.
 pub(super) fn split_label(line: &str) -> Option<(String, bool)> {
     label_of(line).or_else(|| {
         const ARTICLES: &[&str] = &[
@@ -301,7 +301,7 @@ pub(super) fn split_label(line: &str) -> Option<(String, bool)> {
     })
 }
 
-/// Whether a line is a heading that is a label: `### Recommendation`. Some tells whether it is a final one.
+/// Returns whether a line is a heading that is a label: `### Recommendation`. The value tells whether it is final.
 pub(super) fn heading_label(line: &str) -> Option<bool> {
     let line = line.trim();
     let is_heading = line.starts_with('#') || line.starts_with("**") && line.ends_with("**");
@@ -348,7 +348,7 @@ pub(super) fn label_of(line: &str) -> Option<(String, bool)> {
     ))
 }
 
-/// "So the answer is B", "thus my final answer: 391" inside a line.
+/// Parses "So the answer is B", "thus my final answer: 391" within a line.
 pub(super) fn announced(line: &str) -> Option<(String, bool)> {
     let folded = Folded::new(line);
     let mut best: Option<(usize, &str)> = None;
@@ -410,7 +410,7 @@ pub(super) fn announced(line: &str) -> Option<(String, bool)> {
         }
     }
     let (at, words) = best?;
-    // Another letter before it makes another word of it.
+    // A letter before it makes it another word.
     if line
         .get(..at)?
         .chars()
@@ -429,7 +429,7 @@ pub(super) fn announced(line: &str) -> Option<(String, bool)> {
         return None;
     }
     let rest = line.get(at..)?;
-    // `Is this the answer? No.` asks.
+    // `Is this the answer? No.`: a question.
     let opens = line.get(..at)?.trim_end().is_empty()
         || line
             .get(..at)?
@@ -455,7 +455,7 @@ pub(super) fn announced(line: &str) -> Option<(String, bool)> {
     Some((said, is_final || words.starts_with("final")))
 }
 
-/// What all labelled statements say together: final ones stand above others, later ones above earlier ones.
+/// Combines all labelled statements: final ones take precedence, later ones over earlier ones.
 pub(super) fn labelled<T: PartialEq>(
     stated: &[Stated],
     read: impl Fn(&str) -> Taken<T>,
@@ -470,7 +470,7 @@ pub(super) fn labelled<T: PartialEq>(
             }
         }
         if !matches!(last, Taken::None) {
-            // A final answer that cannot be read is not the one above it.
+            // An unreadable final answer is not replaced by an earlier one.
             return if unread_final && !finals {
                 Taken::Several
             } else {
@@ -481,7 +481,7 @@ pub(super) fn labelled<T: PartialEq>(
     Taken::None
 }
 
-/// Whether words are a label: `Answer`, or `Confidence`.
+/// Returns whether words are a label: `Answer` or `Confidence`.
 pub(super) fn is_label(words: &str) -> bool {
     let words = bare(words).to_lowercase();
     LABELS.iter().any(|(label, _)| *label == words)

@@ -1,6 +1,7 @@
-//! What of a reply is no answer: thoughts in tags, and words of others between the marks of our prompts.
+//! Strips the parts of a reply that are not its answer: thoughts in tags, and quoted answers between our prompt
+//! markers.
 
-/// A text without words of others between the marks of our prompts: `<<1f2e Answer A` to `1f2e>>`.
+/// Removes the text of other members between our prompt markers: from `<<1f2e Answer A` to `1f2e>>`.
 pub(super) fn without_fenced_words(text: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
     let mut inside = false;
@@ -15,14 +16,14 @@ pub(super) fn without_fenced_words(text: &str) -> String {
         }
         inside &= !bare.ends_with(">>");
     }
-    // Marks that never close are no marks.
+    // A marker that is never closed does not count.
     match inside {
         true => text.to_owned(),
         false => out.join("\n"),
     }
 }
 
-/// A text without thoughts: what stands in thinking tags, and before a tag that only closes, is not an answer.
+/// Removes thoughts: text in thinking tags, or before a closing tag without an opening one.
 pub fn without_thoughts(text: &str) -> String {
     const TAGS: &[(&str, &str)] = &[
         ("<think>", "</think>"),
@@ -72,5 +73,5 @@ pub fn without_thoughts(text: &str) -> String {
     text
 }
 
-/// Thoughts of one kind in a reply; what follows more of them is one thought.
+/// Maximum number of thoughts of one kind in a reply; the text after that is one thought.
 pub(super) const THOUGHTS_MAX: usize = 50;

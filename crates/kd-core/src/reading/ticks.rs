@@ -1,15 +1,15 @@
-//! Options that a table or a list marks: the one row or line with a tick, a medal or a verdict. Input: a reply and the
-//! options. Output: the option that is marked, where one is and no other.
+//! Options marked in a table or a list: the one row or line with a tick, a medal or a verdict. Input: a reply and the
+//! options. Output: the marked option, if exactly one is.
 
 use super::clauses::begins;
 use super::cues;
 use super::options::Options;
 use super::statements::{Taken, is_label};
 
-/// Marks of the one that is taken.
+/// Marks of the chosen option.
 const TICKS: [&str; 10] = ["✔", "✅", "✓", "☑", "🏆", "👑", "🥇", "⭐", "[x]", "(x)"];
 
-/// Words of a verdict, in a cell of its own.
+/// Words of a verdict in a cell of its own.
 const VERDICTS: &[&str] = &[
     "recommended",
     "recommend",
@@ -43,7 +43,7 @@ const VERDICTS: &[&str] = &[
     "我的选择",
 ];
 
-/// Words that turn a mark or a verdict round.
+/// Words that negate a mark or a verdict.
 const NOT: &[&str] = &[
     "not",
     "never",
@@ -71,7 +71,7 @@ const NOT: &[&str] = &[
     "淘汰",
 ];
 
-/// Titles of a column that holds the verdict.
+/// Titles of a verdict column.
 const TITLES: &[&str] = &[
     "verdict",
     "recommend*",
@@ -116,7 +116,7 @@ const TITLES: &[&str] = &[
     "答案",
 ];
 
-/// The option that a table or a list marks.
+/// Returns the option marked in a table or a list.
 pub(super) fn marked(text: &str, options: &Options) -> Taken<usize> {
     if options.is_yes_no() {
         return Taken::None;
@@ -133,7 +133,7 @@ pub(super) fn marked(text: &str, options: &Options) -> Taken<usize> {
     }
 }
 
-/// The cells of a row of a table, without their marks of emphasis.
+/// Returns the cells of a table row, without emphasis marks.
 pub(super) fn cells(line: &str) -> Option<Vec<String>> {
     let inner = line.trim().strip_prefix('|')?;
     let inner = inner.strip_suffix('|').unwrap_or(inner);
@@ -142,7 +142,7 @@ pub(super) fn cells(line: &str) -> Option<Vec<String>> {
     (cells.len() >= 2).then_some(cells)
 }
 
-/// The options whose row has the mark.
+/// Returns the options whose row is marked.
 fn in_rows(rows: &[Vec<String>], options: &Options) -> Vec<usize> {
     let titles = &rows[0];
     let mut named = 0;
@@ -175,7 +175,7 @@ fn in_rows(rows: &[Vec<String>], options: &Options) -> Vec<usize> {
     found
 }
 
-/// The options whose line has the mark, where every line is an option, or introduces them.
+/// Returns the options whose line is marked, if every line is an option or introduces them.
 fn in_lines(text: &str, options: &Options) -> Vec<usize> {
     let mut found = Vec::new();
     let mut others = 0;
@@ -201,7 +201,7 @@ fn has_tick(lower: &str) -> bool {
     TICKS.iter().any(|tick| lower.contains(tick))
 }
 
-/// Whether a line begins or ends with a tick, or ends with `yes` behind the option.
+/// Returns whether a line begins or ends with a tick, or ends with `yes` after the option.
 fn is_ticked(lower: &str) -> bool {
     const YES: [&str; 8] = ["yes", "ja", "oui", "sí", "si", "是", "选", "对"];
     let bare = lower.trim_start_matches(['-', '*', '•', ' ']);
@@ -215,7 +215,7 @@ fn is_ticked(lower: &str) -> bool {
     TICKS.iter().any(|tick| edge(tick)) || last.is_some_and(|tail| YES.contains(&tail))
 }
 
-/// What a row of a table states whose first cell is a label: `| Final answer | rwlock |`.
+/// Returns the statement of a table row whose first cell is a label: `| Final answer | rwlock |`.
 pub(super) fn labelled_row(line: &str) -> Option<String> {
     let cells = cells(line)?;
     let said: Vec<&String> = cells[1..].iter().filter(|cell| !cell.is_empty()).collect();

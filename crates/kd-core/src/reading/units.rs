@@ -1,17 +1,17 @@
-//! Units of measure: their spellings, and amounts in one unit of each dimension, so that `90 minutes` is `1.5 h` and `8 Mb`
-//! is not `8 MB`.
+//! Units of measure: their spellings, and amounts converted to one unit per dimension, so that `90 minutes` equals `1.5
+//! h` and `8 Mb` differs from `8 MB`.
 
-/// A dimension: its spellings, and what one of each is in the dimension's unit, as a fraction.
+/// A unit: its spellings, and its value in the base unit as a fraction.
 struct Unit {
-    /// The unit to which it converts.
+    /// The base unit.
     base: &'static str,
-    /// How many of it one is.
+    /// How many base units one of it is.
     scale: (i128, i128),
     /// Added before scaling.
     offset: (i128, i128),
     /// Spellings, in lower case unless `is_cased`.
     names: &'static str,
-    /// Whether upper case matters: `Mb`, `MB`.
+    /// Whether case matters: `Mb`, `MB`.
     is_cased: bool,
 }
 
@@ -35,7 +35,7 @@ const fn cased(base: &'static str, scale: i128, names: &'static str) -> Unit {
     }
 }
 
-/// The units. Of equal spellings the first counts.
+/// The units. If a spelling occurs twice, the first counts.
 const UNITS: &[Unit] = &[
     cased("bit", 1, "b bit bits Bit Bits"),
     cased("bit", 8, "B byte bytes Byte Bytes octet octets 字节"),
@@ -220,7 +220,7 @@ const UNITS: &[Unit] = &[
     unit("Hz", (1_000_000_000, 1), "ghz"),
 ];
 
-/// The unit that a word spells.
+/// Returns the unit spelled by a word.
 fn of(word: &str) -> Option<&'static Unit> {
     let word = word.trim_matches(['.', ',', '*', ')', '(', '。', '，', '!', ';', ':', '`']);
     let low = word.to_lowercase();
@@ -230,13 +230,13 @@ fn of(word: &str) -> Option<&'static Unit> {
     })
 }
 
-/// The unit of the first word of a text, its first name.
+/// Returns the first name of the unit that is the first word of a text.
 pub(super) fn name(text: &str) -> Option<&'static str> {
     let unit = leading(text)?;
     unit.names.split(' ').next()
 }
 
-/// The unit with which a text begins: `公斤左右` has no blank behind it.
+/// Returns the unit at the beginning of a text: `公斤左右` has no space after it.
 fn leading(text: &str) -> Option<&'static Unit> {
     let text = text.trim_start_matches([' ', '\u{a0}', '\u{202f}', '-', '*']);
     let word = text.split([' ', '\u{a0}', '\n']).next()?;
@@ -264,14 +264,14 @@ fn leading(text: &str) -> Option<&'static Unit> {
     })
 }
 
-/// Whether a word is a symbol that would be another in lower case.
+/// Returns whether a word is a symbol whose meaning depends on case.
 pub(super) fn is_cased(word: &str) -> bool {
     const WORDS: usize = 5;
     let short = word.chars().count() <= WORDS && word.chars().any(char::is_uppercase);
     short && of(word).is_some_and(|unit| unit.is_cased)
 }
 
-/// An amount in the unit of its dimension: `1.5`, `h` is `5400 s`. `None` where the word is no unit.
+/// Converts an amount to the base unit: `1.5`, `h` gives `5400 s`. `None` if the word is not a unit.
 pub(super) fn amount(number: &str, word: &str) -> Option<String> {
     let unit = of(word)?;
     let (top, bottom) = fraction(number)?;
@@ -289,7 +289,7 @@ pub(super) fn amount(number: &str, word: &str) -> Option<String> {
     })
 }
 
-/// A number in its normal form as a fraction.
+/// Returns a number in normal form as a fraction.
 fn fraction(number: &str) -> Option<(i128, i128)> {
     if let Some((top, bottom)) = number.split_once('/') {
         return Some((top.parse().ok()?, bottom.parse().ok()?));

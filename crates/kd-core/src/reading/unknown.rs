@@ -1,10 +1,10 @@
-//! Replies whose author does not know: a verb of knowing that is denied, in a sentence that says nothing else.
+//! Replies whose author does not know: a negated verb of knowing, in a sentence that says nothing else.
 
 use super::cues;
 use super::language::is_han;
 use super::prose;
 
-/// Verbs of knowing, and what is said of something that nobody knows.
+/// Verbs of knowing, and phrases for the unknowable.
 const KNOWS: &[&str] = &[
     "know",
     "tell",
@@ -54,7 +54,7 @@ const KNOWS: &[&str] = &[
     "gelesen",
     "vu",
 ];
-/// Words that deny it.
+/// Negations of these verbs.
 const DENIES: &[&str] = &[
     "not",
     "can't",
@@ -95,10 +95,10 @@ const HAN: [&str; 9] = [
     "难以判断",
     "不好说",
 ];
-/// The most words of such a sentence.
+/// Maximum number of words in such a sentence.
 const WORDS_MAX: usize = 7;
 
-/// Whether the first sentence of a text says that its author does not know.
+/// Returns whether the first sentence of a text says that the author does not know.
 pub fn is_unknown(text: &str) -> bool {
     let text = prose::bare(&prose::without_thoughts(text))
         .to_lowercase()
@@ -122,7 +122,7 @@ pub fn is_unknown(text: &str) -> bool {
         && !cues::has(&first, ANSWERS)
 }
 
-/// Sentences in which the same words answer.
+/// Phrases with the same words that do answer.
 const ANSWERS: &[&str] = &[
     "answer with",
     "clear no",

@@ -1,5 +1,5 @@
-//! Whose view a clause tells: its author's of today, or that of others, an earlier one, or a supposed one. What only
-//! such a clause says of an option chooses nothing.
+//! Whose view a clause gives: the author's current one, or a reported, earlier or hypothetical one. A mention of an
+//! option in the latter chooses nothing.
 
 use super::clauses::{self, Role, Sentence};
 use super::cues;
@@ -55,7 +55,7 @@ const SAYS: &[&str] = &[
     "empfahl",
     "disait",
 ];
-/// The same of several.
+/// The plural forms.
 const SAY: &[&str] = &[
     "say",
     "think",
@@ -137,7 +137,7 @@ const BETWEEN: &[&str] = &[
     "les",
     "los",
 ];
-/// Words before a verb of opinion that leave it to the author.
+/// Words before a verb of opinion that attribute it to the author.
 const OWN_SUBJECTS: &[&str] = &[
     "i",
     "i'd",
@@ -183,7 +183,7 @@ const OWN_SUBJECTS: &[&str] = &[
     "se",
     "man",
 ];
-/// Those of whom `who` tells what they say.
+/// Groups whose opinion follows after `who`.
 const GROUPS: &[&str] = &[
     "those",
     "voices",
@@ -245,7 +245,7 @@ const EVIDENCE: &[&str] = &[
     "one",
 ];
 
-/// Words for what its author thought before, or holds for the sake of argument.
+/// Phrases for the author's earlier view, or a view held for the sake of argument.
 const RESERVES: &[&str] = &[
     "used to",
     "was going to",
@@ -335,7 +335,7 @@ const RESERVES: &[&str] = &[
     "说用",
     "会说",
 ];
-/// Words for an earlier time at the beginning of a clause, and what behind them makes something else of them.
+/// Words for an earlier time at the beginning of a clause, and words after them that change their meaning.
 const EARLIER: &[(&str, &[&str])] = &[
     ("früher", &["oder"]),
     ("formerly", &[]),
@@ -350,7 +350,7 @@ const EARLIER: &[(&str, &[&str])] = &[
     ("if you had asked", &[]),
     ("hättest du", &[]),
 ];
-/// Words with which a clause turns to its author's view of today.
+/// Words that return to the author's current view.
 const TODAY: &[&str] = &[
     "now",
     "today",
@@ -383,7 +383,7 @@ const TODAY: &[&str] = &[
     "je recommande",
     "recomiendo",
 ];
-/// Words of agreement with a view just told.
+/// Words of agreement with the view just reported.
 const AGREES: &[&str] = &[
     "i agree",
     "i do too",
@@ -429,7 +429,7 @@ const DENIES: &[&str] = &[
     "not", "don't", "doesn't", "isn't", "aren't", "can't", "won't", "wouldn't", "never", "no",
     "nicht", "kein*", "nie", "pas", "plus", "jamais", "nunca", "ya no", "不", "没",
 ];
-/// Words that take back the sentence before.
+/// Phrases that retract the previous sentence.
 const RETRACTS: &[&str] = &[
     "disagree",
     "they're wrong",
@@ -488,7 +488,7 @@ const RETRACTS: &[&str] = &[
     "不这么认为",
     "不敢苟同",
 ];
-/// Whole sentences that do.
+/// Complete sentences that retract the previous one.
 const RETRACTS_ALONE: &[&str] = &[
     "it isn't",
     "it is not",
@@ -518,10 +518,10 @@ const RETRACTS_ALONE: &[&str] = &[
     "现在不会了",
     "不是这样",
 ];
-/// The most words of a sentence that takes back or agrees.
+/// Maximum number of words in a sentence that retracts or agrees.
 const WORDS_MAX: usize = 8;
 
-/// Whether what a clause says of an option is not its author's view of today.
+/// Returns whether a clause's view of an option is not the author's current one.
 pub(super) fn is_reserved(sentence: &Sentence, at: usize, mentions: &[Mention]) -> bool {
     let only = |c: &clauses::Clause| {
         c.role == Role::Condition
@@ -556,7 +556,7 @@ pub(super) fn is_reserved(sentence: &Sentence, at: usize, mentions: &[Mention]) 
     false
 }
 
-/// Whether a number in a clause is what its author thought before, or a supposition.
+/// Returns whether a number in a clause is an earlier view or a hypothesis of the author.
 pub(super) fn is_past(sentence: &Sentence, at: usize) -> bool {
     let told = |clause: &clauses::Clause| {
         let lower = clause.lower.as_str();
@@ -570,7 +570,7 @@ pub(super) fn is_past(sentence: &Sentence, at: usize) -> bool {
     told(own) || !turned && opener.is_some_and(told)
 }
 
-/// Words of today in a clause that still tells of before.
+/// Words for today in a clause that still describes the past.
 const AGAINST_TODAY: &[&str] = &[
     "until now",
     "up to now",
@@ -580,7 +580,7 @@ const AGAINST_TODAY: &[&str] = &[
     "hasta ahora",
 ];
 
-/// Whether a clause says what would be so.
+/// Returns whether a clause is hypothetical.
 fn is_supposed(lower: &str) -> bool {
     const WOULD: &[&str] = &[
         "would be",
@@ -593,7 +593,7 @@ fn is_supposed(lower: &str) -> bool {
     cues::has(lower, WOULD)
 }
 
-/// Whether a clause begins with a bound under which alone it holds: `Above 10 users`, `Bei weniger als 10 Nutzern`.
+/// Returns whether a clause begins with a threshold that limits it: `Above 10 users`, `Bei weniger als 10 Nutzern`.
 fn is_threshold(sentence: &Sentence, at: usize, mentions: &[Mention]) -> bool {
     const BOUNDS: &[&str] = &[
         "above",
@@ -684,7 +684,7 @@ fn is_earlier(lower: &str) -> bool {
     })
 }
 
-/// Whether a clause has a verb of opinion whose subject is somebody else.
+/// Returns whether a clause has a verb of opinion whose subject is not the author.
 fn is_reported(lower: &str) -> bool {
     let words: Vec<&str> = lower
         .split(|c: char| !c.is_alphanumeric() && c != '\'')
@@ -706,7 +706,7 @@ fn is_reported(lower: &str) -> bool {
         {
             return false;
         }
-        // `They will …`: the modal is a German verb too.
+        // `They will …`: the modal verb is also a German verb.
         if *word == "will"
             && !words[..at]
                 .iter()
@@ -722,23 +722,23 @@ fn is_reported(lower: &str) -> bool {
     })
 }
 
-/// Whether a clause or sentence agrees with the view before it.
+/// Returns whether a clause or sentence agrees with the view before it.
 pub(super) fn agrees(lower: &str) -> bool {
     cues::has(lower, AGREES) && !cues::has(lower, DENIES)
 }
 
-/// Whether a sentence that names no option agrees with the one before.
+/// Returns whether a sentence without an option agrees with the previous one.
 pub(super) fn agrees_with_the_last(lower: &str) -> bool {
     is_short(lower) && agrees(lower)
 }
 
-/// Whether a sentence that names no option takes back the one before.
+/// Returns whether a sentence without an option retracts the previous one.
 pub(super) fn retracts(lower: &str) -> bool {
     let bare = lower.trim_matches(|c: char| !c.is_alphanumeric());
     is_short(lower) && (cues::has(lower, RETRACTS) || RETRACTS_ALONE.contains(&bare))
 }
 
-/// Whether a clause advises against something with a verb in two parts: `Von MySQL rate ich ab`.
+/// Returns whether a clause advises against something with a separable verb: `Von MySQL rate ich ab`.
 pub(super) fn advises_against(lower: &str) -> bool {
     let mut words = lower
         .split(|c: char| !c.is_alphanumeric())

@@ -1,6 +1,7 @@
-//! Weighs what a text says about each option. Every mention gets a weight from its clause: chosen, best, praised, named,
-//! or nothing where it is rejected, conditional, conceded or reported. The heaviest option is the answer, unless another
-//! one is as heavy, or what follows takes it back. A misread reply is worse than an unread one: doubt is ambiguity.
+//! Weighs what a text says about each option. Every mention gets a weight from its clause: chosen, best, praised,
+//! named, or nothing if it is rejected, conditional, conceded or reported. The heaviest option is the answer, unless
+//! another one weighs the same or later text retracts it. A misread reply is worse than an unread one: in doubt, it is
+//! ambiguous.
 
 use super::clauses::{self, Form, Role, Sentence};
 use super::cues;
@@ -10,15 +11,15 @@ use super::standing::says_both;
 use super::voices;
 use super::weights::{Weighed, Weight, alternatives, of_sentence};
 
-/// A sentence that does not choose.
+/// A sentence that leaves the choice open.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
     place: usize,
-    /// Whether it says that no choice is made, whatever came before.
+    /// Whether it explicitly makes no choice, whatever came before.
     outright: bool,
 }
 
-/// Words of a choice that is left to the case.
+/// Words that make a choice depend on the case.
 const DEPENDS: &[&str] = &[
     "depends",
     "depending",
@@ -47,7 +48,7 @@ const MAYBE: &[&str] = &[
     "或许",
 ];
 
-/// The option that a text chooses.
+/// Returns the option chosen by a text.
 pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
     let sentences = prepared(text, options);
     let mut weighed: Vec<Weighed> = Vec::new();
@@ -159,7 +160,7 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
     }
     without_lists(&mut weighed, list_lines(text) > 2);
     match resolve(&weighed, &doubts, &turns, &spoken, text, options) {
-        // Whoever only tells what others say has not chosen yet.
+        // A text that only reports the views of others has not chosen.
         Said::Nothing if reserved => Said::Several,
         // `Not sure. Maybe tea.`
         Said::Words(_) if !doubts.is_empty() && guesses => Said::Several,
@@ -167,7 +168,7 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
     }
 }
 
-/// The option that a sentence without one points back to as its author's choice: `This is my recommendation.`
+/// Returns the option that a sentence without one refers back to as the author's choice: `This is my recommendation.`
 fn pointed_at(sentence: &Sentence, lower: &str, spoken: &[Mention]) -> Option<usize> {
     const POINTS: &[&str] = &[
         "this", "that", "that's", "it", "it's", "das", "dies", "diese", "dieser", "dieses",
@@ -218,7 +219,7 @@ fn pointed_at(sentence: &Sentence, lower: &str, spoken: &[Mention]) -> Option<us
     (short && points && plain && owns).then_some(last.item)
 }
 
-/// Whether the last clause of a sentence says that nothing is chosen: `B is politer; a draw`.
+/// Returns whether the last clause of a sentence leaves the choice open: `B is politer; a draw`.
 fn ends_undecided(sentence: &Sentence, mentions: &[Mention]) -> bool {
     let [_, .., last] = sentence.clauses.as_slice() else {
         return false;
@@ -232,17 +233,17 @@ fn ends_undecided(sentence: &Sentence, mentions: &[Mention]) -> bool {
         && (cues::has(&last.lower, cues::UNDECIDED) || cues::has(&last.lower, cues::CANNOT_CHOOSE))
 }
 
-/// A sentence, the options in it, and its words in lower case without them.
+/// A sentence, its options, and its lowercase words without them.
 struct Spoken {
     sentence: Sentence,
     mentions: Vec<Mention>,
     lower: String,
 }
 
-/// The sentences of a text. The words of an option are blanked, so that `both` or `wait` in a name tells nothing.
+/// Splits a text into sentences. The words of options are blanked, so that `both` or `wait` in a name has no effect.
 fn prepared(text: &str, options: &Options) -> Vec<Spoken> {
     let mut out = Vec::new();
-    // One apostrophe, so that places stay the same.
+    // One form of the apostrophe, so that positions match.
     for mut sentence in clauses::split(&text.replace('’', "'")) {
         let mentions = options.mentions(&sentence.text);
         let mut blanked = sentence.text.clone();
@@ -262,7 +263,7 @@ fn prepared(text: &str, options: &Options) -> Vec<Spoken> {
     out
 }
 
-/// What the next sentence says of the option that a question names: `Rust? Yes.`
+/// Returns what the next sentence says about the option named in a question: `Rust? Yes.`
 fn answered(sentence: &Sentence, next: Option<&Sentence>, mentions: &[Mention]) -> Option<Weight> {
     let [_] = mentions else { return None };
     let short = sentence.text.split_whitespace().count() <= 3;
@@ -285,7 +286,7 @@ fn answered(sentence: &Sentence, next: Option<&Sentence>, mentions: &[Mention]) 
     }
 }
 
-/// Whether a text chooses another option in so many words, without a contrast or conclusion that outweighs it later.
+/// Returns whether a text explicitly chooses another option, and no later contrast or conclusion outweighs it.
 pub(super) fn rivals(text: &str, item: usize, options: &Options) -> bool {
     const MINE: &[&str] = &[
         "i recommend",
@@ -321,7 +322,7 @@ pub(super) fn rivals(text: &str, item: usize, options: &Options) -> bool {
     rival
 }
 
-/// Whether a text chooses another option in so many words.
+/// Returns whether a text explicitly chooses another option.
 pub(super) fn contradicts(text: &str, item: usize, options: &Options) -> bool {
     let mut chosen: Option<usize> = None;
     for (place, said) in prepared(text, options).iter().enumerate() {
@@ -346,7 +347,7 @@ pub(super) fn contradicts(text: &str, item: usize, options: &Options) -> bool {
     chosen.is_some_and(|other| other != item)
 }
 
-/// Whether a sentence does not choose; whether it says so outright.
+/// Returns `Some` if a sentence leaves the choice open; the value tells whether it does so explicitly.
 fn doubt(lower: &str, sentence: &Sentence, mentions: &[Mention]) -> Option<bool> {
     if cues::has(lower, cues::CANNOT_CHOOSE) {
         return Some(true);
@@ -362,7 +363,7 @@ fn doubt(lower: &str, sentence: &Sentence, mentions: &[Mention]) -> Option<bool>
     cues::has(&rest, cues::UNDECIDED).then_some(false)
 }
 
-/// Lines that say something of a thing that they name first: `wool: warm`.
+/// Counts the lines that first name a thing and then describe it: `wool: warm`.
 fn list_lines(text: &str) -> usize {
     let names = |line: &&str| {
         let line = line.trim().trim_start_matches(['-', '*', '•', ' ']);
@@ -376,7 +377,7 @@ fn list_lines(text: &str) -> usize {
     text.lines().filter(names).count()
 }
 
-/// Takes the weight from lines that list the options: each stands alone at the beginning of a line of the same form.
+/// Removes the weight from lines that only list the options: each is alone at the beginning of a line of the same form.
 fn without_lists(weighed: &mut [Weighed], many: bool) {
     let heads: Vec<(usize, (Form, bool))> = weighed
         .iter()
@@ -397,7 +398,7 @@ fn without_lists(weighed: &mut [Weighed], many: bool) {
     }
 }
 
-/// The mentions, rejected where they weigh against their option.
+/// Returns the mentions, marked as rejected where they weigh against their option.
 fn against(spoken: &[Mention], weighed: &[Weighed]) -> Vec<Mention> {
     let mut mentions = spoken.to_vec();
     for mention in &mut mentions {
@@ -414,7 +415,7 @@ fn kind(form: Form) -> Form {
     }
 }
 
-/// The answer of all weights together.
+/// Combines all weights into an answer.
 fn resolve(
     weighed: &[Weighed],
     doubts: &[Doubt],
@@ -436,7 +437,7 @@ fn resolve(
         let other = top.iter().rev().find(|w| w.item != last.item);
         if let Some(other) = other {
             let turned = turns.iter().any(|t| (other.place..=last.place).contains(t));
-            // A vote behind a list of verdicts.
+            // A vote after a list of verdicts.
             let votes = !last.judged
                 && top.iter().all(|w| w.judged || w.item == last.item)
                 && weighed.iter().all(|w| w.place <= last.place);
@@ -444,7 +445,7 @@ fn resolve(
                 return Said::Several;
             }
         }
-        // What follows may take it back.
+        // Later text may retract it.
         let after = |w: &&Weighed| (w.place, w.clause) > (last.place, last.clause);
         let opposed = weighed.iter().filter(after).any(|w| {
             w.item != last.item

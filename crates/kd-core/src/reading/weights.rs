@@ -1,4 +1,4 @@
-//! The weight of each mention of an option in a sentence: from its clause, its neighbours, and where it stands.
+//! The weight of each mention of an option in a sentence: from its clause, its neighbors and its position.
 
 use super::clauses::{self, Before, Form, Role, Sentence};
 use super::cues;
@@ -7,18 +7,18 @@ use super::options::{Mention, Options};
 use super::standing::{goes_on, is_alone, is_listed, stands_out};
 use super::voices;
 
-/// What a mention counts.
+/// The weight of a mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
-    /// Spoken against.
+    /// Rejected.
     Against,
-    /// Said in a condition, a concession, a question or a report.
+    /// In a condition, a concession, a question or a report.
     Nothing,
     Named,
     Praised,
-    /// Called the best, or what follows from the rest.
+    /// Called the best, or a conclusion.
     Best,
-    /// Chosen in so many words, or stated alone.
+    /// Chosen explicitly, or stated alone.
     Chosen,
 }
 
@@ -27,23 +27,23 @@ pub(super) enum Weight {
 pub(super) struct Weighed {
     pub(super) item: usize,
     pub(super) weight: Weight,
-    /// The sentence, from 0.
+    /// Index of the sentence.
     pub(super) place: usize,
-    /// The clause in it.
+    /// Index of the clause in it.
     pub(super) clause: usize,
-    /// What the rest of its sentence says of it.
+    /// The weight given by the rest of its sentence.
     pub(super) beside: Weight,
-    /// Whether its sentence concludes, or corrects or outweighs what came before.
+    /// Whether its sentence concludes, or corrects or outweighs earlier text.
     pub(super) settles: bool,
     pub(super) partial: bool,
-    /// Whether it is one of several options of which a colon and a verdict say something: `Tea – correct`.
+    /// Whether it is one of several options followed by a colon and a verdict: `Tea – correct`.
     pub(super) judged: bool,
-    /// Whether it stands alone at the beginning of a line, and the form of the line.
+    /// If the option is alone at the beginning of a line: the form of the line, and whether a colon follows.
     pub(super) heads: Option<(Form, bool)>,
 }
 
 impl Weighed {
-    /// An option that a sentence chooses by pointing back to it.
+    /// Creates the weight of an option that a sentence chooses by referring back to it.
     pub(super) fn pointed(item: usize, place: usize) -> Self {
         Self {
             item,
@@ -59,7 +59,7 @@ impl Weighed {
     }
 }
 
-/// What was thought of on the way, and is no answer.
+/// Phrases for a thought that was considered and is not the answer.
 pub(super) const CONSIDERED: &[&str] = &[
     "considered",
     "i thought about",
@@ -142,7 +142,7 @@ pub(super) fn of_sentence(
         .collect();
     items.sort_unstable();
     items.dedup();
-    // What the rest of the sentence says is said of its only option.
+    // The rest of the sentence applies to its only option.
     if let [only] = items.as_slice()
         && !conditional
     {
@@ -178,7 +178,7 @@ pub(super) fn of_sentence(
     out
 }
 
-/// Whether a sentence says something only for a case.
+/// Returns whether a sentence applies only in some case.
 pub(super) fn is_conditional(sentence: &Sentence) -> bool {
     // `Rust, or failing that Go` is a choice and its substitute.
     let has_case = |c: &clauses::Clause| c.role == Role::Otherwise && !cues::has(&c.lower, FAILING);
@@ -187,7 +187,7 @@ pub(super) fn is_conditional(sentence: &Sentence) -> bool {
             && !sentence.text.to_lowercase().starts_with("prefer")
 }
 
-/// Words of a substitute.
+/// Phrases that introduce a substitute.
 const FAILING: &[&str] = &["failing that", "faute de quoi", "en su defecto"];
 
 /// `还是坐高铁吧`, `就 4090 吧`
@@ -196,7 +196,7 @@ fn proposes_in_han(lower: &str) -> bool {
     end.ends_with('吧') && (lower.contains('就') || lower.contains("还是") || lower.contains('选'))
 }
 
-/// Whether a clause is the number of an option: `Option 2`.
+/// Returns whether a clause is the number of an option: `Option 2`.
 pub(super) fn is_numbered(lower: &str) -> bool {
     const CALLED: &[&str] = &[
         "option",
@@ -213,7 +213,7 @@ pub(super) fn is_numbered(lower: &str) -> bool {
     rest.is_some_and(|rest| (1..=2).contains(&rest.trim().chars().count()))
 }
 
-/// Whether a sentence with a condition gives another option in the other case.
+/// Returns whether a conditional sentence gives another option for the other case.
 pub(super) fn alternatives(sentence: &Sentence, weighed: &[Weighed]) -> bool {
     let mut items: Vec<usize> = weighed
         .iter()
@@ -232,7 +232,7 @@ pub(super) fn alternatives(sentence: &Sentence, weighed: &[Weighed]) -> bool {
     items.len() > 1
 }
 
-/// Whether a clause names what holds in the case that its neighbour gives.
+/// Returns whether a clause holds only under the condition in its neighbor.
 pub(super) fn is_case(sentence: &Sentence, at: usize) -> bool {
     let claims = sentence.clauses[at].role == Role::Claim;
     let beside = |n: Option<usize>| {
@@ -242,7 +242,7 @@ pub(super) fn is_case(sentence: &Sentence, at: usize) -> bool {
     claims && (beside(at.checked_sub(1)) || beside(Some(at + 1)))
 }
 
-/// The weight of a mention, and whether it stands alone in its clause.
+/// Returns the weight of a mention, and whether it is alone in its clause.
 pub(super) fn weight(
     sentence: &Sentence,
     at: usize,
@@ -464,7 +464,7 @@ pub(super) fn weight(
     (Weight::Named, alone)
 }
 
-/// Whether an option is only what makes the author choose another one: `The price of A makes me lean towards B`.
+/// Returns whether an option is only the reason to choose another one: `The price of A makes me lean towards B`.
 fn leads_to_another(clause: &clauses::Clause, mention: &Mention, mentions: &[Mention]) -> bool {
     const TOWARDS: [&str; 14] = [
         "for",
@@ -498,7 +498,7 @@ fn leads_to_another(clause: &clauses::Clause, mention: &Mention, mentions: &[Men
     })
 }
 
-/// Whether a clause goes on behind a bracket: `The lift (B) is faster`.
+/// Returns whether a clause continues after a bracket: `The lift (B) is faster`.
 fn goes_on_behind_bracket(sentence: &Sentence, at: usize) -> bool {
     let next = |n: usize| sentence.clauses.get(n);
     let (Some(aside), Some(rest)) = (next(at + 1), next(at + 2)) else {
@@ -510,7 +510,7 @@ fn goes_on_behind_bracket(sentence: &Sentence, at: usize) -> bool {
     aside.in_brackets && !rest.in_brackets && closes && rest.role == Role::Claim
 }
 
-/// Whether a clause begins with a fault: `too steep`, `it's too steep`.
+/// Returns whether a clause begins with a fault: `too steep`, `it's too steep`.
 pub(super) fn begins_with_fault(lower: &str) -> bool {
     const SUBJECTS: &[&str] = &[
         "c'est", "it's", "it is", "that's", "das ist", "es ist", "es", "ist", "is",
@@ -524,7 +524,7 @@ pub(super) fn begins_with_fault(lower: &str) -> bool {
         .any(|w| clauses::begins(bare, w.trim_end_matches('*')))
 }
 
-/// Whether fault is found with an option, in its clause or straight behind its colon.
+/// Returns whether a fault is found with an option, in its clause or directly after its colon.
 pub(super) fn is_faulted(sentence: &Sentence, at: usize, mention: &Mention) -> bool {
     let clause = &sentence.clauses[at];
     let from = mention.end.saturating_sub(clause.start);
@@ -538,7 +538,7 @@ pub(super) fn is_faulted(sentence: &Sentence, at: usize, mention: &Mention) -> b
     faults(own) || next.is_some_and(|c| faults(&c.lower))
 }
 
-/// Whether a short sentence ends with an option: `Macht Eis!`
+/// Returns whether an option ends a short imperative sentence: `Macht Eis!`
 pub(super) fn is_imperative(sentence: &Sentence, mention: &Mention) -> bool {
     if matches!(sentence.form, Some(Form::Heading | Form::Bold | Form::Row)) {
         return false;
@@ -563,7 +563,7 @@ pub(super) fn is_imperative(sentence: &Sentence, mention: &Mention) -> bool {
         && sentence.clauses.len() == 1
 }
 
-/// Whether an option comes after another one in time: `and move to Postgres once …`.
+/// Returns whether an option comes later in time than another: `and move to Postgres once …`.
 pub(super) fn is_next_step(clause: &clauses::Clause, mention: &Mention) -> bool {
     const STEPS: &[&str] = &[
         "and move to",
@@ -590,12 +590,12 @@ pub(super) fn is_next_step(clause: &clauses::Clause, mention: &Mention) -> bool 
     STEPS.iter().any(|step| cues::find(before, step).is_some())
 }
 
-/// The longest clause that concludes with nothing but an option, in bytes.
+/// Maximum length of a concluding clause with only an option, in bytes.
 const CONCLUSION_BYTES_MAX: usize = 60;
-/// How many words may stand between an option and what is said of it.
+/// Maximum number of words between an option and words about it.
 pub(super) const NEAR_WORDS: usize = 7;
 
-/// Whether one of these words is near an option in its clause.
+/// Returns whether one of these words is near an option in its clause.
 pub(super) fn is_near(
     clause: &clauses::Clause,
     mention: &Mention,
@@ -611,7 +611,7 @@ pub(super) fn is_near(
         }
     };
     cues::places(&clause.lower, words).any(|(at, end)| {
-        // The name itself is no such word: `Go for I/O`.
+        // A word within the name does not count: `Go for I/O`.
         if at < to && end > from {
             return false;
         }
@@ -624,12 +624,12 @@ pub(super) fn is_near(
     })
 }
 
-/// Whether words straight before an option choose it.
+/// Returns whether the words directly before an option choose it.
 pub(super) fn has_modal(clause: &clauses::Clause, mention: &Mention) -> bool {
     let to = mention.start.saturating_sub(clause.start);
     let before = clause.lower.get(..to).unwrap_or_default();
     let before = before.trim_end_matches([' ', '*', '_', '`', '"', '“', '„', '«', '\'', ':']);
-    // A German verb stands at the end.
+    // A German verb comes at the end.
     let ends = clause.lower.len() <= mention.end.saturating_sub(clause.start) + 2;
     if ends
         && cues::has(
@@ -650,7 +650,7 @@ pub(super) fn has_modal(clause: &clauses::Clause, mention: &Mention) -> bool {
         .any(|modal| before.ends_with(modal) && cues::find(before, modal).is_some())
 }
 
-/// Whether an option is one of two that stand behind `between`.
+/// Returns whether an option is one of two after `between`.
 pub(super) fn is_between(sentence: &Sentence, mention: &Mention) -> bool {
     const BETWEEN: &[&str] = &[
         "from",
@@ -699,7 +699,7 @@ pub(super) fn is_between(sentence: &Sentence, mention: &Mention) -> bool {
         && head[at..].split_whitespace().count() <= 5
 }
 
-/// Whether the words behind an option give it a later or lesser place.
+/// Returns whether the words after an option rank it later or lower.
 pub(super) fn is_later(clause: &clauses::Clause, mention: &Mention) -> bool {
     let from = mention.end.saturating_sub(clause.start);
     let after = clause.lower.get(from..).unwrap_or_default();
@@ -710,7 +710,7 @@ pub(super) fn is_hypothetical(lower: &str) -> bool {
     cues::has(lower, cues::HYPOTHETICAL)
 }
 
-/// Whether the first of these words in a clause is negated.
+/// Returns whether the first of these words in a clause is negated.
 pub(super) fn is_negated(lower: &str, words: &'static [&'static str]) -> bool {
     const NOT: &[&str] = &[
         "not",

@@ -1,4 +1,4 @@
-//! The words of a text, with what stands behind each.
+//! Splits a text into words, each with the punctuation after it.
 
 use super::language::is_han;
 
@@ -13,12 +13,12 @@ pub(super) enum Stop {
 pub(super) struct Word {
     pub(super) text: String,
     pub(super) lower: String,
-    /// Where it begins and ends, in bytes.
+    /// Its byte range.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// What stands behind it.
+    /// The punctuation after it.
     pub(super) stop: Stop,
-    /// Whether it is in brackets, or a bracket or colon follows.
+    /// Whether it is in brackets, or followed by a bracket or colon.
     pub(super) marked: bool,
     pub(super) quoted: bool,
 }
@@ -47,7 +47,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
         let next = chars.get(at + 1).map(|(_, c)| *c);
         let inside = match c {
             '\'' | '’' | '.' | ',' => {
-                // The French article is a word: `l'avion`.
+                // An elided French article is a word: `l'avion`.
                 let elided =
                     !matches!(c, '.' | ',') && ["l", "d", "L", "D"].contains(&word.as_str());
                 !word.is_empty()
@@ -99,7 +99,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
     out
 }
 
-/// Words in lower case with single spaces, without marks around them.
+/// Returns lowercase words separated by single spaces, without surrounding marks.
 pub(super) fn folded(text: &str) -> String {
     let lower = text.to_lowercase().replace('’', "'");
     let joined: Vec<&str> = lower.split_whitespace().collect();
