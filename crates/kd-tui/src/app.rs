@@ -1,5 +1,5 @@
-//! The state of the screen, and what changes it. Comes in: messages (keys, records, time). Goes out: effects that the
-//! loop carries out. Pure: no clock, no terminal, no engine.
+//! The state of the screen and its transitions. Takes messages (keys, records, time); returns effects for the loop to
+//! carry out. Pure: no clock, no terminal, no engine.
 
 mod chat;
 mod search;
@@ -23,17 +23,17 @@ use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a short notice stands.
+/// How long a toast is shown.
 const TOAST: Duration = Duration::from_secs(6);
 /// How long the first Ctrl+C counts.
 const TWICE: Duration = Duration::from_secs(2);
 
-/// How long until a time, so that it has passed then.
+/// Returns the duration until a time, rounded up so that the time has passed by then.
 fn remaining(now: Timestamp, until: Timestamp) -> Duration {
     crate::panels::since(now, until) + Duration::from_millis(1)
 }
 
-/// What the screen is told before it begins.
+/// The screen's initial settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Colours.
@@ -42,17 +42,17 @@ pub struct Settings {
     pub unicode: bool,
     /// How long a member may take.
     pub gives_up: Option<Duration>,
-    /// The zone in which times are shown.
+    /// Time zone for displayed times.
     pub zone: jiff::tz::TimeZone,
     /// Names of modes, for completion.
     pub modes: Vec<&'static str>,
-    /// What was sent in other sessions, oldest first.
+    /// Messages sent in other sessions, oldest first.
     pub sent: Vec<String>,
-    /// What is masked in the user's words.
+    /// Masked in the user's input.
     pub secrets: kd_core::secrets::Secrets,
 }
 
-/// A thread that is being opened: what can be shown at once.
+/// A thread being opened: what can be shown at once.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
     /// Its id.
@@ -65,79 +65,79 @@ pub struct Opening {
     pub has_older: bool,
     /// The rule for who speaks next.
     pub mode: Option<String>,
-    /// How many turns may follow the answers; none leaves it to the mode.
+    /// How many turns may follow the answers; `None` leaves it to the mode.
     pub auto_messages: Option<u32>,
-    /// What was being written when it was left.
+    /// The unsent draft of the last visit.
     pub draft: String,
 }
 
-/// What happens to the screen.
+/// Input to the screen.
 #[derive(Debug)]
 pub enum Msg {
-    /// The terminal sent something.
+    /// Terminal input.
     Input(Input),
-    /// The terminal has this many columns and rows.
+    /// The new size of the terminal: columns and rows.
     Resize(u16, u16),
-    /// The time.
+    /// The current time.
     Now(Timestamp),
     /// A record of the session.
     Record(Arc<Record>),
-    /// We were too slow: the whole view.
+    /// The screen fell behind: the complete view.
     Lagged(Box<View>),
-    /// A thread is there to be shown; its session follows.
+    /// A thread can be shown; its session follows.
     Opened(Box<Opening>),
-    /// The session takes ops now. Messages that were written meanwhile.
+    /// The session accepts ops now. Carries messages written meanwhile.
     Ready(Vec<Message>),
-    /// The thread cannot be used: why.
+    /// The thread cannot be used, and why.
     Failed(String),
     /// Older messages, and whether there are more.
     Older(Vec<Message>, bool),
     /// Threads to choose from.
     Threads(Vec<ThreadRow>),
-    /// A fork is on disk: its id.
+    /// A fork is on disk: its ID.
     Forked(String),
-    /// Something was done: what to tell.
+    /// A notice that something was done.
     Told(String),
-    /// The same for what should stay and be read in full: a line in the log.
+    /// A notice that should stay and be readable in full: a line in the log.
     Noted(String),
-    /// The text that comes back from the editor.
+    /// Text returned from the editor.
     Edited(String),
 }
 
 /// What the loop has to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Put an op into the session.
+    /// Send an op to the session.
     Send(Op),
-    /// Words for these members are being written: whoever needs time to start has it now.
+    /// The user is typing a message for these members: start their programs.
     Prepare(Vec<SeatName>),
-    /// Answer a question, or the king's last one, in a way of its own.
+    /// Answer a question, or the user's last one, in another way.
     Aside(Way, Option<String>),
-    /// Open a thread: this one, or a new one.
+    /// Open this thread, or a new one.
     Open(Option<String>),
-    /// Fork the thread, and open the fork.
+    /// Fork the thread and open the fork.
     Fork(Fork),
-    /// Look which threads there are.
+    /// List the threads.
     ListThreads,
     /// Fetch messages before a number.
     FetchOlder(u32, usize),
-    /// Put a text into the clipboard; what it is called.
+    /// Copy a text to the clipboard; the second string names it.
     Copy(String, String),
-    /// Write the thread into a file.
+    /// Export the thread to a file.
     Export(Option<String>),
-    /// Edit a text in the person's editor.
+    /// Edit a text in the user's editor.
     Edit(String),
-    /// Remember a message that was sent.
+    /// Add a sent message to the history.
     Remember(String),
-    /// Tell the person, who looks elsewhere.
+    /// Notify the user, who is looking elsewhere.
     Notify(String),
-    /// Stop this process until it is continued.
+    /// Suspend this process until it is continued.
     Suspend,
-    /// Paint everything anew.
+    /// Repaint everything.
     Redraw,
-    /// Leave when the running turns have ended.
+    /// Leave once the running turns have ended.
     Close,
-    /// Leave at once.
+    /// Leave immediately.
     Leave,
 }
 
@@ -146,22 +146,22 @@ pub enum Effect {
 pub enum Screen {
     /// The log and the input.
     Chat,
-    /// The choice of a thread.
+    /// The thread picker.
     Picker(Picker),
-    /// The help, from this line on.
+    /// The help, starting at this line.
     Help(usize),
 }
 
 /// The state of the screen.
 #[derive(Debug)]
 pub struct App {
-    /// What is shown of the thread.
+    /// The displayed thread.
     pub log: Log,
-    /// What is being written.
+    /// The input editor.
     pub editor: Editor,
-    /// What could be written.
+    /// Completions for the input.
     pub candidates: Option<Candidates>,
-    /// A search among sent messages.
+    /// A search in sent messages.
     pub search: Option<Search>,
     /// What fills the screen.
     pub screen: Screen,
@@ -169,17 +169,17 @@ pub struct App {
     pub theme: Theme,
     /// The thread's id.
     pub thread: Option<String>,
-    /// Keys scroll instead of writing.
+    /// Whether keys scroll instead of typing.
     pub reading: bool,
-    /// Shift+Enter can be told from Enter.
+    /// Whether Shift+Enter can be distinguished from Enter.
     pub keyboard: bool,
-    /// Shown for a while.
+    /// A notice and when it disappears.
     pub toast: Option<(String, Timestamp)>,
-    /// Waits for the running turns to end.
+    /// Whether the screen is waiting for running turns before it leaves.
     pub leaving: bool,
-    /// Left by Ctrl+C.
+    /// Whether the user left by Ctrl+C.
     pub interrupted: bool,
-    /// Something has to be drawn.
+    /// Whether something has to be drawn.
     pub dirty: bool,
     pub(crate) settings: Settings,
     members: Vec<SeatName>,
@@ -187,21 +187,21 @@ pub struct App {
     focused: bool,
     now: Timestamp,
     size: (u16, u16),
-    /// Ops that wait for the session.
+    /// Ops waiting for the session.
     outbox: Vec<Op>,
     ready: bool,
-    /// The members were told of the message that is being written.
+    /// Whether the members were prepared for the message being typed.
     prepared: bool,
-    /// Until when a further Ctrl+C leaves.
+    /// Until when a second Ctrl+C leaves.
     armed: Option<Timestamp>,
     /// When the members were told to stop.
     stopped: Option<Timestamp>,
-    /// What was sent and is not in the thread yet.
+    /// The message sent but not in the thread yet.
     unsaid: Option<String>,
 }
 
 impl App {
-    /// A screen that shows nothing yet.
+    /// Creates an empty screen.
     pub fn new(settings: Settings, now: Timestamp) -> Self {
         Self {
             log: Log::default(),
@@ -232,7 +232,7 @@ impl App {
         }
     }
 
-    /// Takes in what happened; `files` completes paths.
+    /// Handles a message; `files` completes paths.
     pub fn update(&mut self, msg: Msg, files: &dyn Fn(&str) -> Vec<String>) -> Vec<Effect> {
         let mut fx = Vec::new();
         match msg {
@@ -257,7 +257,7 @@ impl App {
                 self.ready = true;
                 self.dirty = true;
                 fx.extend(self.outbox.drain(..).map(Effect::Send));
-                // What was written before the thread was open.
+                // What was typed before the thread was open.
                 self.prepare(&mut fx);
             }
             Msg::Failed(why) => {
@@ -287,7 +287,7 @@ impl App {
         fx
     }
 
-    /// What panels are drawn by.
+    /// Returns the look of panels.
     pub fn look(&self) -> Look {
         Look {
             styles: Styles {
@@ -303,22 +303,22 @@ impl App {
         }
     }
 
-    /// The members, in order.
+    /// Returns the members, in order.
     pub fn members(&self) -> &[SeatName] {
         &self.members
     }
 
-    /// Whether the session takes ops.
+    /// Returns whether the session accepts ops.
     pub fn is_ready(&self) -> bool {
         self.ready
     }
 
-    /// Columns of the input's text.
+    /// Returns the columns of the input's text.
     pub fn input_columns(&self) -> usize {
         usize::from(self.size.0).saturating_sub(3).max(2)
     }
 
-    /// How long until something changes by itself; none if nothing does.
+    /// Returns how long until something changes without input; `None` if nothing does.
     pub fn next_change(&self) -> Option<Duration> {
         let toast = self
             .toast
@@ -332,7 +332,7 @@ impl App {
         toast.into_iter().chain(second).chain(armed).min()
     }
 
-    /// Older messages that should be fetched because the reader comes near them.
+    /// Returns a request for older messages if the reader is near the oldest loaded ones.
     pub fn wants_older(&mut self) -> Option<Effect> {
         let (before, most) = self.log.wants_older()?;
         Some(Effect::FetchOlder(before, most))
@@ -353,17 +353,17 @@ impl App {
         }
     }
 
-    /// Whether Ctrl+C leaves now.
+    /// Returns whether Ctrl+C leaves now.
     pub(crate) fn is_armed(&self) -> bool {
         self.armed.is_some()
     }
 
-    /// Whether Esc stops something.
+    /// Returns whether Esc stops something.
     pub(crate) fn can_stop(&self) -> bool {
         self.log.view.is_busy() || !self.log.view.waiting.is_empty()
     }
 
-    /// Tells something for a while.
+    /// Shows a notice for a while.
     pub(crate) fn tell(&mut self, what: impl Into<String>) {
         let until = self.now.checked_add(TOAST).unwrap_or(self.now);
         self.toast = Some((what.into(), until));
@@ -483,7 +483,7 @@ impl App {
         }
     }
 
-    /// Goes to a thread, or to a new one, unless members speak in this one: nobody would hear them.
+    /// Goes to a thread, or to a new one, unless members are speaking in this one: their answers would be missed.
     fn go_to(&mut self, id: Option<String>, fx: &mut Vec<Effect>) {
         if self.log.view.is_busy() {
             self.screen = Screen::Chat;
@@ -493,7 +493,7 @@ impl App {
         }
     }
 
-    /// Goes on in a fork of this thread.
+    /// Continues in a fork of this thread.
     fn fork(&mut self, fork: Fork, fx: &mut Vec<Effect>) {
         if self.log.view.is_busy() {
             self.tell("members are speaking: wait for them, or stop them with Esc first");
@@ -502,7 +502,7 @@ impl App {
         }
     }
 
-    /// What could not be said goes back into the input: nothing written is ever lost.
+    /// Puts unsent messages back into the input, so that nothing typed is lost.
     fn give_back(&mut self) {
         if let Some(text) = self.unsaid.take() {
             if self.editor.is_empty() {
@@ -512,7 +512,7 @@ impl App {
         }
     }
 
-    /// What was taken back stands in the input, before what is there.
+    /// Puts a retracted message into the input, before its current text.
     fn take_back(&mut self, body: &str) {
         let text = match self.editor.text() {
             "" => body.to_owned(),
@@ -522,7 +522,7 @@ impl App {
         self.log.follow();
     }
 
-    /// Tells once for each message that it is being written: after its first word, by which it is known for whom it is.
+    /// Prepares the members once per message, after its first word, which tells whom it addresses.
     fn prepare(&mut self, fx: &mut Vec<Effect>) {
         let text = self.editor.text().trim_start();
         if !self.ready
@@ -542,7 +542,7 @@ impl App {
             said.seats
         };
         who.retain(|seat| !self.log.view.muted.contains(seat));
-        // Elsewhere members come one by one, and one program may serve several.
+        // In other modes members speak in turn, and one program may serve several.
         let broadcast = ProtocolKind::from(Mode::Broadcast).name;
         if who.len() == 1 || self.log.view.mode.as_deref() == Some(broadcast) {
             fx.push(Effect::Prepare(who));

@@ -1,11 +1,12 @@
-//! Copying so that it arrives: the bytes of OSC 52, plain and through tmux and screen where we are inside of them, and
-//! which programs of this machine take the text as well, or instead. Only a program confirms that it took a text.
+//! Copies text reliably: OSC 52 sequences, plain and wrapped for tmux and screen, and local clipboard programs in
+//! addition or instead. Only a program confirms that it took the text.
 
-/// Terminals refuse more than this in one OSC 52.
+/// Maximum payload of an OSC 52 sequence that terminals accept.
 const OSC_MAX: usize = 74_994;
 
-/// The sequences that put a text into the clipboard of the terminal, wherever that is; none if the text is too long.
-/// tmux takes the plain one (`set-clipboard on`), hands on the wrapped one (`allow-passthrough on`), or ignores both.
+/// Returns the sequences that copy a text to the terminal's clipboard, even a remote one; `None` if the text is too
+/// long. tmux accepts the plain one (`set-clipboard on`), passes on the wrapped one (`allow-passthrough on`), or
+/// ignores both.
 pub fn osc52(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let encoded = base64(text.as_bytes());
     if encoded.len() > OSC_MAX {
@@ -20,26 +21,26 @@ pub fn osc52(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<String>
     })
 }
 
-/// Whether we run inside of tmux.
+/// Returns whether we run inside tmux.
 pub fn is_in_tmux(env: &dyn Fn(&str) -> Option<String>) -> bool {
     env("TMUX").is_some_and(|v| !v.is_empty())
 }
 
-/// What came of copying a text.
+/// The result of copying a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Copied {
-    /// This program took it.
+    /// This program accepted it.
     Taken(&'static str),
-    /// It was sent to the terminal, and nothing confirms that it arrived.
+    /// It was sent to the terminal, without confirmation.
     Sent,
-    /// It is in this file.
+    /// It was written to this file.
     File(String),
-    /// Nothing took it: why.
+    /// Copying failed, and why.
     Failed(String),
 }
 
 impl Copied {
-    /// What to tell; `what` was copied.
+    /// Returns the notice; `what` names the text that was copied.
     pub fn told(&self, what: &str) -> String {
         match self {
             Self::Taken("tmux") => format!("copied {what} into tmux's buffer (prefix ] pastes)"),
@@ -51,7 +52,7 @@ impl Copied {
     }
 }
 
-/// A sequence for the outer terminal, wrapped so that tmux or screen hand it on.
+/// Wraps a sequence so that tmux or screen pass it on to the outer terminal.
 pub fn through(sequence: &str, env: &dyn Fn(&str) -> Option<String>) -> String {
     let set = |name: &str| env(name).is_some_and(|v| !v.is_empty());
     if set("TMUX") {
@@ -63,12 +64,12 @@ pub fn through(sequence: &str, env: &dyn Fn(&str) -> Option<String>) -> String {
     }
 }
 
-/// Programs that take a text for the clipboard on their input, in the order in which they should be tried here.
+/// Returns programs that copy their stdin to the clipboard, in the order to try them.
 pub fn programs(env: &dyn Fn(&str) -> Option<String>) -> Vec<&'static [&'static str]> {
     let set = |name: &str| env(name).is_some_and(|v| !v.is_empty());
     let mut programs: Vec<&[&str]> = Vec::new();
     if is_in_tmux(env) {
-        // Into a buffer of tmux, and from there by its own way to the terminal's clipboard (`-w`, since tmux 3.2).
+        // Into a tmux buffer, and from there to the terminal's clipboard (`-w`, since tmux 3.2).
         programs.push(&["tmux", "load-buffer", "-w", "-"]);
         programs.push(&["tmux", "load-buffer", "-"]);
     }
@@ -88,7 +89,8 @@ pub fn programs(env: &dyn Fn(&str) -> Option<String>) -> Vec<&'static [&'static 
     programs
 }
 
-/// Whether the terminal can be trusted to take OSC 52. None of them says so; those that are known not to are few.
+/// Returns whether the terminal can be trusted to accept OSC 52. Terminals do not report support; only a few are known
+/// to lack it.
 pub fn takes_osc52(env: &dyn Fn(&str) -> Option<String>) -> bool {
     let is = |name: &str, value: &str| env(name).is_some_and(|v| v == value);
     !is("TERM_PROGRAM", "Apple_Terminal")
@@ -114,7 +116,7 @@ fn base64(bytes: &[u8]) -> String {
     out
 }
 
-/// The newest block of code in a text.
+/// Returns the last code block of a text.
 pub fn last_code(markdown: &str) -> Option<String> {
     use pulldown_cmark::{Event, Parser, Tag, TagEnd};
     let (mut open, mut last) = (None, None);

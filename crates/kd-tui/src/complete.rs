@@ -1,37 +1,37 @@
-//! Completion: what may stand at the cursor. Comes in: the input and who is there. Goes out: candidates, best first,
-//! and which part of the input they would replace.
+//! Completion at the cursor. Takes the input and the known names; returns candidates, best first, and the range of the
+//! input they would replace.
 
 use kd_core::SeatName;
 use kd_core::slash::{self, Takes};
 use std::ops::Range;
 
-/// The most candidates.
+/// Maximum number of candidates.
 const CANDIDATES_MAX: usize = 50;
 
-/// What could be written.
+/// Completions for the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidates {
-    /// What they replace.
+    /// The range they replace.
     pub range: Range<usize>,
-    /// What could stand there, and what it is.
+    /// Each candidate and its description.
     pub list: Vec<(String, String)>,
-    /// Which is chosen.
+    /// Index of the chosen one.
     pub chosen: usize,
-    /// The person moved to it.
+    /// Whether the user moved the choice.
     pub moved: bool,
 }
 
-/// What is known to complete from.
+/// The names to complete from.
 pub struct Known<'a> {
     /// Members in order.
     pub members: &'a [SeatName],
     /// Names of modes.
     pub modes: &'a [&'static str],
-    /// Files whose path begins so.
+    /// Returns files whose path has this prefix.
     pub files: &'a dyn Fn(&str) -> Vec<String>,
 }
 
-/// What may stand at the cursor; none if there is nothing to offer.
+/// Returns the completions at the cursor; `None` if there are none.
 pub fn candidates(text: &str, cursor: usize, known: &Known<'_>) -> Option<Candidates> {
     let before = &text[..cursor];
     let start = before.rfind(char::is_whitespace).map_or(0, |at| {
@@ -59,7 +59,7 @@ pub fn candidates(text: &str, cursor: usize, known: &Known<'_>) -> Option<Candid
     } else {
         Vec::new()
     };
-    // What stands there already is no offer.
+    // Do not offer what is already typed.
     let list: Vec<_> = list
         .into_iter()
         .filter(|(c, _)| c != word)

@@ -1,4 +1,5 @@
-//! What the screen asks of the house. It knows neither files nor backends: whoever opens it hands it a desk.
+//! What the screen needs from its host. The screen knows neither files nor backends: the caller provides this
+//! interface.
 
 use crate::app::Opening;
 use crate::picker::ThreadRow;
@@ -8,19 +9,20 @@ use kd_engine::Session;
 use std::future::Future;
 use std::pin::Pin;
 
-/// A session that is being opened.
+/// A session being opened.
 pub type Joining = Pin<Box<dyn Future<Output = Result<Session, String>> + Send>>;
 
-/// Threads, drafts and files, for the screen. Calls block for as long as the disk does; all errors are one line that
-/// says what to do.
+/// Threads, drafts and files, for the screen. Calls may block on the disk; every error is one line that says what to
+/// do.
 pub trait Desk: Send + Sync + 'static {
-    /// What can be shown of a thread at once: of this one (an id, or a beginning of one), or of a new one.
+    /// Returns what can be shown at once of a thread (by ID or unique prefix) or of a new one.
     fn open(&self, id: Option<&str>) -> Result<Opening, String>;
 
     /// Opens the session of a thread.
     fn join(&self, id: &str) -> Joining;
 
-    /// Makes ready what answers a question, or the king's last one, in a way of its own; `muted` are not asked.
+    /// Prepares an aside that answers a question, or the user's last one, in another way; `muted` members are not
+    /// asked.
     fn aside(
         &self,
         id: &str,
@@ -29,34 +31,34 @@ pub trait Desk: Send + Sync + 'static {
         muted: &[SeatName],
     ) -> Result<Aside, String>;
 
-    /// Messages of a thread before a number, at most so many, in order; whether there are more.
+    /// Returns up to `most` messages of a thread before a number, in order, and whether there are more.
     fn older(&self, id: &str, before: u32, most: usize) -> Result<(Vec<Message>, bool), String>;
 
-    /// Messages of a thread after a number.
+    /// Returns the messages of a thread after a number.
     fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String>;
 
-    /// Forks a thread and makes the fork the current one. Its id.
+    /// Forks a thread, makes the fork the current one and returns its ID.
     fn fork(&self, id: &str, fork: Fork) -> Result<String, String>;
 
-    /// Threads to choose from, newest first.
+    /// Returns the threads to choose from, newest first.
     fn threads(&self) -> Result<Vec<ThreadRow>, String>;
 
-    /// Paths of files that begin so; folders end in a slash.
+    /// Returns paths of files with this prefix; folders end in a slash.
     fn files(&self, begun: &str) -> Vec<String>;
 
-    /// Keeps what is being written in a thread, where a crash does not reach it; an empty text is forgotten.
+    /// Saves a thread's draft so that it survives a crash; an empty text removes it.
     fn keep_draft(&self, id: &str, text: &str);
 
-    /// Remembers a message that was sent, for other sessions.
+    /// Saves a sent message for the history of other sessions.
     fn remember(&self, text: &str);
 
-    /// Writes a thread into a file: into this one, or one of the desk's choice. Where it stands now.
+    /// Exports a thread to this file, or to a default one. Returns the path.
     fn export(&self, id: &str, file: Option<&str>) -> Result<String, String>;
 
-    /// Keeps a text that no clipboard took. Where it stands.
+    /// Saves a text that no clipboard accepted. Returns the path.
     fn spill(&self, text: &str) -> Result<String, String>;
 
-    /// A variable of the environment.
+    /// Returns an environment variable.
     fn var(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }

@@ -1,4 +1,4 @@
-//! The whole screen, from the state. Comes in: the app and a buffer. Goes out: cells, and where the cursor stands.
+//! Draws the whole screen from the app's state into a buffer, and returns the cursor position.
 
 mod bars;
 mod help;
@@ -15,18 +15,18 @@ use anstyle::Style;
 use pen::Pen;
 use ratatui_core::buffer::Buffer;
 
-/// The most rows of the input, as a part of the screen.
+/// The input takes at most this fraction of the screen's rows.
 const INPUT_PART: u16 = 3;
-/// From this height on, rules part the header and the input from the log.
+/// Minimum height for rules that separate the header and the input from the log.
 const RULES_FROM: u16 = 18;
-/// From this height on, the strip of the round is shown while somebody speaks; with rules, afterwards too.
+/// Minimum height for the round strip while a member speaks; with rules, also afterwards.
 const STRIP_FROM: u16 = 10;
-/// What stands before the words of a search.
+/// Prompt of the search.
 const SEARCH: &str = "search: ";
-/// The most candidates that are shown.
+/// Maximum candidates shown.
 const OFFERS: usize = 6;
 
-/// Draws everything. The cursor's place; none if it is hidden.
+/// Draws everything. Returns the cursor position; `None` if it is hidden.
 pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     let area = buffer.area;
     if area.width < 4 || area.height < 3 {
@@ -167,7 +167,7 @@ fn draw_log(app: &mut App, look: &Look, pen: &mut Pen<'_>, top: u16, rows: u16) 
     let slices = app.log.slices(rows.into(), look);
     let total: usize = slices.iter().map(|s| s.rows).sum();
     let mut y = top;
-    // A short log stands above the input, where the next message will come.
+    // A short log is placed right above the input, where the next message appears.
     if following {
         y += (usize::from(rows).saturating_sub(total)) as u16;
     }
@@ -179,7 +179,7 @@ fn draw_log(app: &mut App, look: &Look, pen: &mut Pen<'_>, top: u16, rows: u16) 
     }
 }
 
-/// One line of a card, its edges included.
+/// Draws one line of a card, including its edges.
 fn card_line(slice: &Slice<'_>, at: usize, y: u16, look: &Look, pen: &mut Pen<'_>) {
     let card = slice.card;
     let width = look.columns as u16;
@@ -247,7 +247,7 @@ fn card_line(slice: &Slice<'_>, at: usize, y: u16, look: &Look, pen: &mut Pen<'_
     }
 }
 
-/// What could be written, above the status line.
+/// Draws the completions above the status line.
 fn offers(app: &App, look: &Look, pen: &mut Pen<'_>, below: u16) {
     let width = pen.buffer.area.width;
     let (list, picked) = match (&app.search, &app.candidates) {
@@ -285,7 +285,7 @@ fn offers(app: &App, look: &Look, pen: &mut Pen<'_>, below: u16) {
     }
 }
 
-/// One line of a text, from its beginning or, if that would hide the first word of a search, from shortly before it.
+/// Returns one line of a text, from its beginning or, if that would hide the first search word, from shortly before it.
 fn excerpt(text: &str, query: &str, width: usize) -> String {
     let line = clean::line(text);
     let lower = line.to_lowercase();

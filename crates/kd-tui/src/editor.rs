@@ -1,36 +1,36 @@
-//! The input: text of several lines with a cursor, undo, and what was sent before. Comes in: edits. Goes out: the text,
-//! and its rows for a width. Knows no keys and no terminal.
+//! The input editor: multi-line text with a cursor, undo and history. Takes edits; provides the text and its rows for a
+//! width. Independent of keys and terminal.
 
 use crate::text::wrap;
 use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The most states that undo remembers.
+/// Maximum undo states.
 const UNDO_MAX: usize = 200;
-/// The most sent messages that are remembered.
+/// Maximum sent messages remembered.
 const SENT_MAX: usize = 500;
-/// The most bytes of one input.
+/// Maximum bytes of an input.
 const TEXT_MAX: usize = 4 << 20;
 
-/// A text that is being written.
+/// A text being edited.
 #[derive(Clone, Debug, Default)]
 pub struct Editor {
     text: String,
-    /// A byte offset, always between graphemes.
+    /// A byte offset, always at a grapheme boundary.
     cursor: usize,
-    /// The column that vertical moves aim at.
+    /// The target column of vertical moves.
     aim: Option<usize>,
     undone: Vec<(String, usize)>,
     done: Vec<(String, usize)>,
-    /// The last edit was one typed letter: the next one joins it.
+    /// Whether the last edit was a single typed letter: the next one joins its undo step.
     typing: bool,
     killed: String,
     sent: Vec<String>,
-    /// Which of the sent ones is shown, and what was written before.
+    /// The sent message shown, and the draft it replaced.
     recall: Option<(usize, String)>,
 }
 
-/// Where a cursor goes.
+/// A cursor movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Move {
@@ -45,7 +45,7 @@ pub enum Move {
 }
 
 impl Editor {
-    /// An editor that remembers what was sent before, oldest first.
+    /// Creates an editor with this history, oldest first.
     pub fn new(sent: Vec<String>) -> Self {
         Self {
             sent,
@@ -53,27 +53,27 @@ impl Editor {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// What was sent before, oldest first.
+    /// Returns the sent messages, oldest first.
     pub fn sent(&self) -> &[String] {
         &self.sent
     }
 
-    /// Where the cursor stands, in bytes.
+    /// Returns the cursor's byte offset.
     pub fn cursor(&self) -> usize {
         self.cursor
     }
 
-    /// Whether nothing is written.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Puts text at the cursor: one edit.
+    /// Inserts text at the cursor, as one edit.
     pub fn insert(&mut self, text: &str) {
         let room = TEXT_MAX.saturating_sub(self.text.len());
         let text = &text[..text.floor_char_boundary(room)];
@@ -89,21 +89,21 @@ impl Editor {
         self.cursor = self.settle(self.cursor + text.len());
     }
 
-    /// Replaces everything: one edit.
+    /// Replaces the whole text, as one edit.
     pub fn set(&mut self, text: &str) {
         self.remember();
         self.text = text.to_owned();
         self.cursor = self.text.len();
     }
 
-    /// Replaces a part: one edit. The cursor stands behind it.
+    /// Replaces a range, as one edit, and puts the cursor behind it.
     pub fn replace(&mut self, range: Range<usize>, with: &str) {
         self.remember();
         self.text.replace_range(range.clone(), with);
         self.cursor = self.settle(range.start + with.len());
     }
 
-    /// Takes everything out, for sending; it is remembered as sent.
+    /// Takes the text for sending and adds it to the history.
     pub fn take(&mut self) -> String {
         let text = std::mem::take(&mut self.text);
         if self.sent.last() != Some(&text) && !text.trim().is_empty() {
@@ -121,7 +121,7 @@ impl Editor {
         text
     }
 
-    /// Throws everything away; undo brings it back.
+    /// Clears the text; undo restores it.
     pub fn clear(&mut self) {
         if !self.text.is_empty() {
             self.set("");
@@ -129,7 +129,7 @@ impl Editor {
         self.recall = None;
     }
 
-    /// Takes the last edit back.
+    /// Undoes the last edit.
     pub fn undo(&mut self) {
         if let Some(state) = self.done.pop() {
             let now = std::mem::replace(&mut self.text, state.0);
@@ -139,7 +139,7 @@ impl Editor {
         }
     }
 
-    /// Makes an edit again that was taken back.
+    /// Redoes the last undone edit.
     pub fn redo(&mut self) {
         if let Some(state) = self.undone.pop() {
             let now = std::mem::replace(&mut self.text, state.0);
@@ -156,7 +156,7 @@ impl Editor {
         self.aim = None;
     }
 
-    /// Deletes from the cursor to where it would go. Words and lines can be put back with [`Editor::yank`].
+    /// Deletes from the cursor to the target of a movement. [`Editor::yank`] restores deleted words and lines.
     pub fn delete(&mut self, to: Move) {
         let target = self.target(to);
         let range = target.min(self.cursor)..target.max(self.cursor);
@@ -171,14 +171,14 @@ impl Editor {
         self.cursor = self.settle(range.start);
     }
 
-    /// Puts back what was deleted last.
+    /// Inserts the last deleted text.
     pub fn yank(&mut self) {
         let killed = std::mem::take(&mut self.killed);
         self.insert(&killed);
         self.killed = killed;
     }
 
-    /// Moves up (-1) or down (1) by rows of a width. False at the edge.
+    /// Moves up (-1) or down (1) by one row. Returns false at the edge.
     pub fn vertical(&mut self, rows: i32, columns: usize) -> bool {
         let laid = self.rows(columns);
         let at = self.row_of(&laid, self.cursor);
@@ -200,7 +200,7 @@ impl Editor {
             }
             cursor += g.len();
         }
-        // The place behind a soft break belongs to the next row.
+        // The position after a soft break belongs to the next row.
         if cursor == target.end && self.soft(target) && cursor > target.start {
             cursor = self.before(cursor);
         }
@@ -210,8 +210,8 @@ impl Editor {
         true
     }
 
-    /// Shows an older (-1) or newer (1) sent message. One that was begun is searched by what is written. False if there
-    /// is none.
+    /// Shows an older (-1) or newer (1) sent message. If something was typed, only messages starting with it. Returns
+    /// false if there is none.
     pub fn recall(&mut self, step: i32) -> bool {
         let (from, written) = match &self.recall {
             Some((at, written)) => (*at, written.clone()),
@@ -242,7 +242,8 @@ impl Editor {
         true
     }
 
-    /// The rows of the text at a width: byte ranges, without their line breaks. Breaks between words where it can.
+    /// Returns the rows of the text at a width, as byte ranges without line breaks. Breaks between words where
+    /// possible.
     pub fn rows(&self, columns: usize) -> Vec<Range<usize>> {
         let columns = columns.max(2);
         let mut rows = Vec::new();
@@ -271,7 +272,7 @@ impl Editor {
         rows
     }
 
-    /// Row and column of the cursor among [`Editor::rows`].
+    /// Returns row and column of the cursor within [`Editor::rows`].
     pub fn place(&self, rows: &[Range<usize>]) -> (usize, usize) {
         let row = self.row_of(rows, self.cursor);
         let start = rows.get(row).map_or(0, |r| r.start);
@@ -282,7 +283,7 @@ impl Editor {
         rows.iter().rposition(|r| r.start <= at).unwrap_or_default()
     }
 
-    /// Whether a row goes on in the next one without a line break.
+    /// Returns whether a row continues in the next one without a line break.
     fn soft(&self, row: &Range<usize>) -> bool {
         row.end < self.text.len() && !self.text[row.end..].starts_with('\n')
     }
@@ -316,7 +317,7 @@ impl Editor {
             .map_or(0, |g| at - g.len())
     }
 
-    /// The nearest place at or behind an offset that stands between graphemes: an edit may have joined some.
+    /// Returns the nearest grapheme boundary at or after an offset: an edit may have joined graphemes.
     fn settle(&self, at: usize) -> usize {
         let line = self.text[..at].rfind('\n').map_or(0, |n| n + 1);
         let mut end = line;

@@ -1,6 +1,6 @@
-//! The forum's screen: lists on the left, what is chosen on the right, live, and an input at the bottom. Input: what a
-//! [`Library`] holds, and keys. Output: cells, and [`Deed`]s of the user. Posts are data: they are cleaned, and wrapped
-//! into their own column.
+//! The forum screen: lists on the left, the selection on the right, updated live, and an input at the bottom. Reads
+//! from a [`Library`], handles keys, draws cells, and sends the user's [`Deed`]s. Posts are untrusted data: they are
+//! sanitized, and wrapped into their own column.
 //!
 //! ```text
 //! keys ─▶ reader.rs (state) ─▶ effects ─▶ live.rs ─▶ library, editor, clipboard
@@ -28,68 +28,68 @@ use kd_core::forum::tools::Choice;
 use kd_core::forum::words::{Hit, Post, Thread};
 use std::collections::BTreeMap;
 
-/// Posts that a look brings at most.
+/// Maximum posts returned by one look.
 pub const PAGE: i64 = 1000;
 
-/// Where everything comes from, and where deeds go. Its calls may block: they are made off the screen's loop.
+/// The source of all data and the target of deeds. Calls may block: they run outside the screen's loop.
 pub trait Library: Send + Sync + 'static {
     /// Reads what is wanted.
     ///
     /// # Errors
-    /// It cannot be read: why, and what to do.
+    /// Reading failed: why, and what to do.
     fn look(&self, wants: &Wants) -> Result<Found, String>;
 
-    /// Does what the user wants.
+    /// Performs the user's action.
     ///
     /// # Errors
-    /// It is refused: why, and what to do.
+    /// The action was refused: why, and what to do.
     fn act(&self, deed: &Deed) -> Result<Done, String>;
 
-    /// A variable of the environment.
+    /// Returns an environment variable.
     fn var(&self, name: &str) -> Option<String>;
 }
 
-/// What the screen shows, and so has to be read.
+/// What the screen shows and therefore needs to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// Which view.
     pub view: View,
-    /// How many threads of the list.
+    /// Number of threads to list.
     pub threads: i64,
-    /// Words that are searched for.
+    /// Search words.
     pub search: Option<String>,
-    /// The thread that is read.
+    /// The open thread.
     pub thread: Option<i64>,
     /// The last of its posts that is known.
     pub after: i64,
-    /// The first and the last post on the screen: they may have been changed.
+    /// The first and last post on the screen, which may have changed.
     pub again: Option<(i64, i64)>,
 }
 
-/// What a look brought.
+/// The result of a look.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// Threads, the newest activity first.
+    /// Threads, most recent activity first.
     pub threads: Vec<Thread>,
-    /// Threads and posts of the forum, all of them.
+    /// Total threads and posts of the forum.
     pub counts: (i64, i64),
-    /// Motions on which votes are taken.
+    /// Motions open for voting.
     pub open_motions: usize,
-    /// The thread that is read; `None` if it is gone.
+    /// The open thread; `None` if it was deleted.
     pub thread: Option<Thread>,
-    /// Its posts behind those that are known, at most [`PAGE`].
+    /// Its posts after the known ones, at most [`PAGE`].
     pub posts: Vec<Post>,
-    /// The posts on the screen as they are now.
+    /// The current state of the posts on the screen.
     pub again: Vec<Post>,
-    /// Who hid which of these posts, and why.
+    /// Which of these posts are hidden: by whom and why.
     pub hidden: BTreeMap<i64, String>,
-    /// What was found for the words.
+    /// The search words and their hits.
     pub hits: Option<(String, Vec<Hit>)>,
-    /// The motions or the members, in their views.
+    /// The motions or members, in their views.
     pub items: Vec<Item>,
-    /// The text of a view that has no list.
+    /// The text of a view without a list.
     pub text: Vec<String>,
-    /// Who the user is here: name and role.
+    /// The user's name and role here.
     pub me: (String, String),
 }
 
@@ -98,29 +98,29 @@ pub struct Found {
 pub struct Item {
     /// The number of a motion, or the name of a member.
     pub key: String,
-    /// How the list calls it.
+    /// Its title in the list.
     pub title: String,
-    /// A word at the right edge of the list.
+    /// A word shown at the right edge of the list.
     pub note: String,
-    /// What is known of it, line by line.
+    /// Details, line by line.
     pub text: Vec<String>,
 }
 
-/// What the user does.
+/// An action of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields say what the deed is about")]
 pub enum Deed {
     /// Opens a thread.
     Open { title: String, body: String },
-    /// Writes into a thread.
+    /// Replies in a thread.
     Reply {
         thread: i64,
         quote: Option<i64>,
         body: String,
     },
-    /// Changes a post of the user.
+    /// Edits one of the user's posts.
     Edit { post: i64, body: String },
-    /// Moves something; `what` is read by [`kd_core::forum::wish::Wish`].
+    /// Proposes a motion; `what` is parsed by [`kd_core::forum::wish::Wish`].
     Propose { what: String, reason: String },
     /// Votes.
     Vote {
@@ -128,33 +128,33 @@ pub enum Deed {
         choice: Choice,
         reason: String,
     },
-    /// Hides a post, closes a thread, bans a member, gives a role.
+    /// Hides a post, closes a thread, bans a member, or assigns a role.
     Order { order: Order, reason: String },
-    /// Undoes an entry; `None` means the newest.
+    /// Undoes a log entry; `None` means the newest.
     Undo { entry: Option<i64>, reason: String },
-    /// Puts a passed motion in force.
+    /// Puts a passed motion into force.
     Confirm { motion: i64 },
-    /// Refuses a motion.
+    /// Vetoes a motion.
     Veto { motion: i64, reason: String },
 }
 
-/// What came of a deed.
+/// The result of a deed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done {
-    /// What to tell.
+    /// The notice to show.
     pub told: String,
     /// The thread to go to.
     pub thread: Option<i64>,
 }
 
-/// How the screen looks.
+/// The screen's appearance.
 #[derive(Clone, Debug)]
 pub struct Looks {
     /// Colors.
     pub theme: Theme,
     /// Glyphs.
     pub styles: Styles,
-    /// The zone of times.
+    /// Time zone for displayed times.
     pub zone: jiff::tz::TimeZone,
 }
 

@@ -1,9 +1,9 @@
-//! Keys: one table from which follow what a key does, the help, and the hints below the log.
+//! Keys: one table that defines their actions, the help, and the hints below the log.
 
 use crate::editor::{Editor, Move};
 use crate::keys::{Code, Key};
 
-/// What a key does.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Action {
@@ -54,13 +54,13 @@ pub enum Action {
     Suspend,
 }
 
-/// A row of the table: keys, what they do, and how help says it. Rows without words are variants of the row above.
+/// A row of the table: keys, their action, and their help text. Rows without help are variants of the row above.
 pub struct Row {
-    /// Which keys.
+    /// The keys.
     pub keys: &'static [Key],
-    /// What they do.
+    /// Their action.
     pub action: Action,
-    /// Keys and meaning, as help shows them.
+    /// Keys and meaning, as shown in the help.
     pub help: Option<(&'static str, &'static str)>,
 }
 
@@ -80,7 +80,7 @@ const fn row(
     Row { keys, action, help }
 }
 
-/// Every key with a meaning of its own.
+/// All keys with a special meaning.
 pub const KEYS: &[Row] = &[
     row(&[p(Code::Enter)], Action::Send, Some(("Enter", "send"))),
     row(
@@ -273,7 +273,7 @@ pub const KEYS: &[Row] = &[
     ),
 ];
 
-/// Single letters while reading. None of them asks a member: that could cost money.
+/// Single letters in reading mode. None of them asks a member, which could cost money.
 pub const READING: &[(char, Action)] = &[
     ('k', Action::LineUp),
     ('j', Action::LineDown),
@@ -300,14 +300,14 @@ pub const READING: &[(char, Action)] = &[
     ('9', Action::Focus(9)),
 ];
 
-/// What a key does while writing.
+/// Returns the action of a key while typing.
 pub fn action(key: Key) -> Option<Action> {
     KEYS.iter()
         .find(|r| r.keys.contains(&key))
         .map(|r| r.action)
 }
 
-/// Carries out an action that only concerns the text that is being written. False if it is about something else.
+/// Carries out an editing action. Returns false if the action concerns something else.
 pub fn edit(editor: &mut Editor, action: Action) -> bool {
     match action {
         Action::Newline => editor.insert("\n"),
@@ -331,7 +331,7 @@ pub fn edit(editor: &mut Editor, action: Action) -> bool {
     true
 }
 
-/// What a key does while reading, beside what it does while writing.
+/// Returns a key's additional action in reading mode.
 pub fn reading(key: Key) -> Option<Action> {
     let Code::Char(c) = key.code else { return None };
     if key.ctrl || key.alt {

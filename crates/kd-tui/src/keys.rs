@@ -1,40 +1,40 @@
-//! What a terminal sends, read. Comes in: raw bytes, cut anywhere. Goes out: keys, pastes, the mouse, focus, and answers
-//! to what we asked the terminal. Understands the old encodings, xterm's `modifyOtherKeys` and the kitty protocol.
+//! Decodes terminal input. Takes raw bytes, split anywhere; returns keys, pastes, mouse and focus events, and replies
+//! to queries. Understands the legacy encodings, xterm's `modifyOtherKeys` and the kitty protocol.
 
-/// One thing that a terminal sent.
+/// One terminal event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A key was pressed.
     Key(Key),
-    /// A text was pasted: one edit, whatever stands in it.
+    /// A pasted text: one edit, whatever it contains.
     Paste(String),
-    /// The wheel was turned: lines, negative upwards.
+    /// The mouse wheel: lines, negative upwards.
     Wheel(i32),
-    /// The window got the focus, or lost it.
+    /// Whether the window has the focus.
     Focus(bool),
-    /// An answer to a question of ours.
+    /// A reply to a query.
     Reply(Reply),
 }
 
-/// What terminals answer.
+/// Replies of terminals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The colour of the ground, 8 bits each: OSC 11.
+    /// The background color, 8 bits per channel (OSC 11).
     Ground(u8, u8, u8),
-    /// The kitty keyboard protocol is spoken: keys are told apart.
+    /// The kitty keyboard protocol is supported: modified keys can be distinguished.
     Keyboard,
-    /// Synchronized updates (DEC mode 2026) are understood, or not.
+    /// Whether synchronized updates (DEC mode 2026) are supported.
     Synchronized(bool),
-    /// The last answer: every terminal gives this one.
+    /// The last reply, which every terminal sends.
     End,
 }
 
-/// A key with what was held.
+/// A key with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// Which key.
+    /// The key itself.
     pub code: Code,
-    /// Shift; never set for printable characters, which come as they are meant.
+    /// Shift; never set for printable characters, which arrive already shifted.
     pub shift: bool,
     /// Alt, Option or Meta.
     pub alt: bool,
@@ -42,7 +42,7 @@ pub struct Key {
     pub ctrl: bool,
 }
 
-/// Which key.
+/// A key without modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Code {
@@ -65,7 +65,7 @@ pub enum Code {
 }
 
 impl Key {
-    /// A key with nothing held.
+    /// Creates a key without modifiers.
     pub const fn plain(code: Code) -> Self {
         Self {
             code,
@@ -75,21 +75,21 @@ impl Key {
         }
     }
 
-    /// The same key with Control held.
+    /// Adds Control.
     #[must_use]
     pub const fn ctrl(mut self) -> Self {
         self.ctrl = true;
         self
     }
 
-    /// The same key with Alt held.
+    /// Adds Alt.
     #[must_use]
     pub const fn alt(mut self) -> Self {
         self.alt = true;
         self
     }
 
-    /// The same key with Shift held.
+    /// Adds Shift.
     #[must_use]
     pub const fn shift(mut self) -> Self {
         self.shift = true;
@@ -97,31 +97,31 @@ impl Key {
     }
 }
 
-/// The longest control sequence that is waited for; a longer one is dropped.
+/// Maximum length of a control sequence; a longer one is dropped.
 const SEQUENCE_MAX: usize = 4096;
-/// The longest paste that is taken whole.
+/// Maximum length of a paste taken in one piece.
 const PASTE_MAX: usize = 8 << 20;
 const PASTE_END: &[u8] = b"\x1b[201~";
 const WHEEL_LINES: i32 = 3;
 
-/// Reads what a terminal sends.
+/// Decodes what a terminal sends.
 #[derive(Debug, Default)]
 pub struct Decoder {
     bytes: Vec<u8>,
-    /// The text of a paste that has not ended.
+    /// The text of an unfinished paste.
     paste: Option<Vec<u8>>,
 }
 
-/// What stands at the front of the bytes.
+/// How the next bytes decode.
 enum Front {
-    /// This many bytes mean this.
+    /// This many bytes decode to this.
     Taken(usize, Option<Input>),
-    /// More is needed.
+    /// More bytes are needed.
     Partial,
 }
 
 impl Decoder {
-    /// Takes bytes and gives what is whole.
+    /// Takes bytes and returns all complete events.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Input> {
         self.bytes.extend_from_slice(bytes);
         let mut out = Vec::new();
@@ -151,12 +151,12 @@ impl Decoder {
         out
     }
 
-    /// Whether an unfinished sequence waits: after a short while [`Decoder::flush`] says what it was.
+    /// Returns whether an unfinished sequence is pending: after a short while, call [`Decoder::flush`].
     pub fn is_pending(&self) -> bool {
         self.paste.is_none() && !self.bytes.is_empty()
     }
 
-    /// Nothing follows: a lone escape was the key.
+    /// Decodes pending bytes as complete: a lone escape was the key.
     pub fn flush(&mut self) -> Vec<Input> {
         let bytes = std::mem::take(&mut self.bytes);
         match bytes.as_slice() {
@@ -172,7 +172,7 @@ impl Decoder {
         }
     }
 
-    /// True if the paste ended.
+    /// Collects pasted bytes. Returns true if the paste ended.
     fn take_paste(&mut self, out: &mut Vec<Input>) -> bool {
         let Some(paste) = &mut self.paste else {
             return false;
@@ -193,7 +193,7 @@ impl Decoder {
                 true
             }
             None => {
-                // The end may be cut in two.
+                // The end marker may be split.
                 let keep = self.bytes.len().min(PASTE_END.len() - 1);
                 let whole = self.bytes.len() - keep;
                 if paste.len() < PASTE_MAX {
@@ -285,7 +285,7 @@ fn ss3(last: u8) -> Option<Code> {
     })
 }
 
-/// OSC, DCS and their kin: text until ST or BEL.
+/// Parses OSC, DCS and similar sequences: text until ST or BEL.
 fn text_sequence(rest: &[u8], osc: bool) -> Front {
     let mut at = 0;
     while at < rest.len() {
@@ -317,7 +317,7 @@ fn osc_reply(body: &[u8]) -> Option<Input> {
     Some(Input::Reply(Reply::Ground(r, g, b)))
 }
 
-/// One to four hex digits, scaled to 8 bits.
+/// Scales one to four hex digits to 8 bits.
 fn channel(hex: &str) -> Option<u8> {
     if !(1..=4).contains(&hex.len()) {
         return None;
@@ -329,7 +329,7 @@ fn channel(hex: &str) -> Option<u8> {
 
 fn csi(rest: &[u8]) -> Front {
     let Some(end) = rest.iter().position(|b| (0x40..=0x7e).contains(b)) else {
-        // A control byte inside means that this was no sequence.
+        // A control byte inside means that it was not a sequence.
         return match rest.iter().position(|b| *b < 0x20 || *b > 0x7e) {
             Some(at) => Front::Taken(at + 2, None),
             None => Front::Partial,
@@ -371,7 +371,7 @@ fn csi_meaning(body: &str, last: u8) -> Option<Input> {
         .collect();
     let number = |i: usize, j: usize| parts.get(i).and_then(|p| p.get(j)).copied();
     let held = number(1, 0).unwrap_or(1).max(1) - 1;
-    // 3 means released.
+    // 3 means key release.
     if number(1, 1) == Some(3) {
         return None;
     }
@@ -408,7 +408,7 @@ fn with(mut key: Key, held: u32) -> Key {
     key
 }
 
-/// A key of the kitty protocol, by its number.
+/// Decodes a key of the kitty protocol by its number.
 fn codepoint(number: u32, shifted: Option<u32>, held: u32) -> Option<Key> {
     let code = match number {
         13 | 57414 => Code::Enter,
@@ -426,7 +426,7 @@ fn codepoint(number: u32, shifted: Option<u32>, held: u32) -> Option<Key> {
         57425 => Code::Insert,
         57426 => Code::Delete,
         n @ 57399..=57408 => Code::Char(char::from_digit(n - 57399, 10)?),
-        // Modifier and media keys by themselves.
+        // Modifier and media keys on their own.
         57344..=63743 => return None,
         n => {
             let c = char::from_u32(n)?;

@@ -1,5 +1,5 @@
-//! The chat screen: draws a thread and turns keys into ops. It decides nothing; it folds the engine's records into
-//! panels and sends the king's wishes back.
+//! The chat screen: draws a thread and turns keys into ops. It makes no decisions; it folds the engine's records into
+//! panels and sends the user's requests back.
 //!
 //! ```text
 //! keys ─▶ keys.rs ─▶ app.rs (state) ─▶ effects ─▶ run.rs ─▶ engine, desk, clipboard

@@ -1,8 +1,8 @@
-//! The log: panels one below the other, of which only those in sight are laid out. Comes in: records, older messages,
-//! wishes to scroll. Goes out: which lines of which cards stand where.
+//! The log: a vertical list of panels, of which only the visible ones are laid out. Takes records, older messages and
+//! scroll requests; returns which lines of which cards are visible.
 //!
-//! The reader's place is a line of a panel, never a number of rows from the top, so that nothing above has to be laid
-//! out, and nothing that grows elsewhere moves what is read. Who is at the end follows it.
+//! The scroll position is a line of a panel, not a number of rows from the top, so that nothing above has to be laid
+//! out, and growing text elsewhere does not move the visible part. A reader at the bottom keeps following.
 
 use crate::panels::{self, Body, Card, Look, Shown};
 use crate::text::growing::Growing;
@@ -13,20 +13,20 @@ use kd_core::ids::KING;
 use kd_core::view::{Content, View};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A place in the log: 0 is the first panel of the view; older messages count downwards from -1.
+/// A position in the log: 0 is the first panel of the view; older messages count down from -1.
 pub type Item = i64;
 
-/// Cards that are kept beside those in sight.
+/// Cards cached beyond the visible ones.
 const KEPT: usize = 256;
-/// Members whose turns come are shown up to this many.
+/// Maximum number of upcoming members shown.
 const COMING_MAX: usize = 8;
-/// Older messages are fetched when this few stand above the sight.
+/// Older messages are fetched when fewer than this many remain above the visible part.
 const MARGIN: i64 = 64;
 
 /// The log of a thread.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// The thread since it was opened, its newest messages before that included.
+    /// The thread since it was opened, including its newest messages before that.
     pub view: View,
     /// Messages before those, oldest first.
     older: VecDeque<Message>,
@@ -34,37 +34,37 @@ pub struct Log {
     has_older: bool,
     fetching: bool,
     cards: BTreeMap<Item, Entry>,
-    /// The first line in sight; none while the end is followed.
+    /// The first visible line; `None` while following the end.
     anchor: Option<(Item, usize)>,
-    /// The same, as it was drawn last.
+    /// The first visible line of the last frame.
     top: (Item, usize),
     rows: usize,
-    /// Messages that came below the sight.
+    /// Messages that arrived below the visible part.
     unseen: usize,
-    /// Only this member's panels, and the king's.
+    /// Show only this member's panels and the user's.
     pub focus: Option<SeatName>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// What it was laid out from.
+    /// What the cached layout depends on.
     key: (u64, usize, bool, usize),
     card: Card,
     growing: Growing,
 }
 
-/// Lines of one card that are in sight.
+/// The visible lines of one card.
 #[derive(Debug)]
 pub struct Slice<'a> {
     /// The card.
     pub card: &'a Card,
     /// Its text.
     pub body: &'a [Line],
-    /// Its first line in sight.
+    /// Its first visible line.
     pub from: usize,
-    /// How many are.
+    /// The number of visible lines.
     pub rows: usize,
-    /// How many it has.
+    /// The total number of lines.
     pub height: usize,
 }
 
@@ -91,7 +91,7 @@ impl Entry {
 }
 
 impl Log {
-    /// A log that begins with these, the newest messages of a thread.
+    /// Creates a log that begins with these newest messages of a thread.
     pub fn open(tail: Vec<Message>, has_older: bool) -> Self {
         Self {
             view: View::open(tail),
@@ -100,7 +100,7 @@ impl Log {
         }
     }
 
-    /// Another state of the session. It begins with the session: what was said before stays before it.
+    /// Replaces the view of the session. The view begins with the session, so older messages stay before it.
     pub fn replace(&mut self, view: View) {
         let messages = || {
             view.panels.iter().filter_map(|p| match &p.content {
@@ -123,7 +123,7 @@ impl Log {
         self.follow();
     }
 
-    /// Messages from before, in order; `more` says whether there are others before them.
+    /// Adds older messages, in order; `more` says whether there are others before them.
     pub fn add_older(&mut self, messages: Vec<Message>, more: bool) {
         self.fetching = false;
         self.has_older = more && !messages.is_empty();
@@ -132,7 +132,7 @@ impl Log {
         }
     }
 
-    /// Messages that were written while the thread was being opened.
+    /// Adds messages written while the thread was being opened.
     pub fn add_newer(&mut self, messages: Vec<Message>) {
         for message in messages {
             if !self.knows(&message) {
@@ -145,7 +145,7 @@ impl Log {
         }
     }
 
-    /// Whether a message stands here already.
+    /// Returns whether a message is in the log already.
     pub fn knows(&self, message: &Message) -> bool {
         self.view.panels.iter().rev().take(256).any(|p| {
             matches!(&p.content, Content::Message { message: m, .. }
@@ -153,7 +153,7 @@ impl Log {
         })
     }
 
-    /// The number before which older messages are to be fetched, and how many; none if there is nothing to do.
+    /// Returns the number before which to fetch older messages, and how many; `None` if none are needed.
     pub fn wants_older(&mut self) -> Option<(u32, usize)> {
         let near = self.top.0 - self.first() < MARGIN;
         if !self.has_older || self.fetching || !near {
@@ -176,19 +176,19 @@ impl Log {
         Some((before, most))
     }
 
-    /// Something came; `message` says whether it was a finished message.
+    /// Notes that something arrived; `message` says whether it is a finished message.
     pub fn came(&mut self, message: bool) {
         if self.anchor.is_some() && message {
             self.unseen += 1;
         }
     }
 
-    /// Messages below the sight that nobody has seen; none while the end is followed.
+    /// Returns the number of unread messages below the visible part; `None` while following the end.
     pub fn unseen(&self) -> Option<usize> {
         self.anchor.is_some().then_some(self.unseen)
     }
 
-    /// Whether the end is followed.
+    /// Returns whether the end is followed.
     pub fn is_following(&self) -> bool {
         self.anchor.is_none()
     }
@@ -199,24 +199,24 @@ impl Log {
         self.unseen = 0;
     }
 
-    /// The first item.
+    /// Returns the first position.
     pub fn first(&self) -> Item {
         -(self.older.len() as i64)
     }
 
-    /// The item after the last.
+    /// Returns the position after the last.
     pub fn end(&self) -> Item {
         (self.view.panels.len() + self.coming().len() + self.view.waiting.len()) as i64
     }
 
-    /// Members whose turns come one by one.
+    /// Returns the members whose turns follow one by one.
     fn coming(&self) -> &[SeatName] {
         let next = self.view.course.as_ref().map(|course| &*course.next);
         let next = next.unwrap_or_default();
         &next[..next.len().min(COMING_MAX)]
     }
 
-    /// What stands at a place.
+    /// Returns what is at a position.
     pub fn shown(&self, item: Item) -> Option<Shown<'_>> {
         if item < 0 {
             let at = usize::try_from(item - self.first()).ok()?;
@@ -237,7 +237,7 @@ impl Log {
         }
     }
 
-    /// Whether it is in sight of who looks at one member only.
+    /// Returns whether an item is shown under the current focus.
     fn is_in_focus(&self, item: Item) -> bool {
         let Some(focus) = &self.focus else {
             return true;
@@ -255,7 +255,7 @@ impl Log {
         (self.first()..item).rev().find(|i| self.is_in_focus(*i))
     }
 
-    /// Looks at one member only, or at all; the end is followed.
+    /// Shows only one member, or all; follows the end.
     pub fn set_focus(&mut self, seat: Option<SeatName>) {
         self.focus = seat;
         self.follow();
@@ -295,7 +295,7 @@ impl Log {
         self.place(item, line as usize, look);
     }
 
-    /// Puts a line of an item to the top, or follows the end if that shows all the rest.
+    /// Scrolls a line of an item to the top, or follows the end if that shows all the rest.
     fn place(&mut self, item: Item, line: usize, look: &Look) {
         let mut left = (self.rows + line) as i64;
         let mut at = Some(item);
@@ -310,7 +310,7 @@ impl Log {
         self.follow();
     }
 
-    /// Goes to the very first message; what has to be fetched for it.
+    /// Goes to the very first message; returns what has to be fetched for it.
     pub fn go_first(&mut self, look: &Look) -> Option<(u32, usize)> {
         let first = self.before(self.end()).map(|_| self.first());
         if let Some(first) = first {
@@ -324,7 +324,7 @@ impl Log {
         self.fetch(usize::MAX)
     }
 
-    /// Goes to the king's message before (-1) or after (1) the first line in sight. False if there is none.
+    /// Goes to the user's message before (-1) or after (1) the first visible line. Returns false if there is none.
     pub fn jump_king(&mut self, step: i64, look: &Look) -> bool {
         let (item, line) = self.anchor.unwrap_or(self.top);
         let is_king = |i: &Item| {
@@ -350,7 +350,7 @@ impl Log {
         self.cards.get(&item).map_or(0, Entry::height)
     }
 
-    /// Lays an item out, unless that was done.
+    /// Lays out an item, unless cached.
     fn lay(&mut self, item: Item, look: &Look) {
         let seconds = if self.shown(item).is_some_and(panels::is_alive) {
             look.now.as_second() as u64
@@ -391,7 +391,7 @@ impl Log {
         self.cards.insert(item, Entry { key, card, growing });
     }
 
-    /// What is in sight, from the top. Remembers the number of rows for scrolling.
+    /// Returns what is visible, from the top. Stores the number of rows for scrolling.
     pub fn slices(&mut self, rows: usize, look: &Look) -> Vec<Slice<'_>> {
         self.rows = rows;
         let (mut item, mut line): (Item, usize);
@@ -420,7 +420,7 @@ impl Log {
                 }
             }
         }
-        // A card may have become shorter than the place that was read.
+        // A card may now be shorter than the scroll position.
         if !from_end {
             let height = self.height(item, look);
             line = line.min(height.saturating_sub(1));
@@ -454,7 +454,7 @@ impl Log {
             .collect()
     }
 
-    /// Drops cards far from the sight.
+    /// Drops cached cards far from the visible part.
     fn forget_far(&mut self, seen: &[(Item, usize, usize, usize)]) {
         if self.cards.len() <= KEPT + seen.len() {
             return;
@@ -466,12 +466,12 @@ impl Log {
         self.cards.retain(|i, _| near.contains(i));
     }
 
-    /// Whether something in sight changes as time passes.
+    /// Returns whether something visible changes with time.
     pub fn is_alive(&self) -> bool {
         self.view.is_growing()
     }
 
-    /// Messages from the newest to the oldest that is loaded.
+    /// Returns the loaded messages, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &Message> {
         let new = self
             .view

@@ -1,23 +1,23 @@
-//! Telling the person that the members are done, when they look elsewhere. Comes in: what the environment tells of the
-//! terminal. Goes out: the bytes that it understands.
+//! Notifies a user who looks elsewhere that the members are done. Chooses the bytes that the terminal understands from
+//! the environment.
 
 use crate::clipboard::through;
 
-/// What `chat.notify` says.
+/// The value of `chat.notify`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notify {
-    /// By a sequence where the terminal is known to show it, else by the bell.
+    /// By an escape sequence where the terminal is known to support it, else by the bell.
     #[default]
     Auto,
-    /// By a sequence.
+    /// By an escape sequence.
     Osc,
-    /// By the bell.
+    /// By the terminal bell.
     Bell,
     /// Not at all.
     Off,
 }
 
-/// The bytes that tell a line; none if nothing is wanted.
+/// Returns the bytes that notify with a line; `None` if notifications are off.
 pub fn bytes(how: Notify, line: &str, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let line: String = line
         .chars()

@@ -1,8 +1,8 @@
-//! From cells to bytes. Comes in: the next frame. Goes out: the fewest bytes that turn what stands on the terminal into
-//! it, as one synchronized update where the terminal knows those; nothing at all when nothing changed.
+//! Turns cells into bytes. Takes the next frame; returns the fewest bytes that change the terminal's content into it,
+//! as one synchronized update where supported; nothing if nothing changed.
 //!
-//! Rows that only moved are moved by the terminal itself (a scrolling region), so that a log that grows at its end costs
-//! its new lines and not a screenful.
+//! Rows that only moved are moved by the terminal (scrolling region), so that a log growing at its end costs its new
+//! lines and not a whole screen.
 
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
@@ -10,27 +10,27 @@ use ratatui_core::style::{Color, Modifier};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write as _;
 
-/// Rows may move this far between two frames and still be recognised.
+/// Maximum distance of moved rows that is recognized.
 const SHIFT_MAX: i32 = 16;
-/// Moving rows costs some bytes: less than this many saved rows are not worth them.
+/// Moving rows costs some bytes: it is not worth it for fewer saved rows.
 const SHIFT_GAIN: usize = 3;
-/// Equal cells between two changed ones that are cheaper to write again than to jump over.
+/// Up to this many equal cells between two changed ones are cheaper to rewrite than to skip.
 const GAP: u16 = 4;
 
-/// Remembers what stands on the terminal.
+/// Tracks what the terminal shows.
 #[derive(Debug)]
 pub struct Painter {
     shown: Buffer,
-    /// Where the cursor stands for the person; none if hidden.
+    /// The visible cursor position; `None` if hidden.
     cursor: Option<(u16, u16)>,
-    /// Nothing is known of the screen.
+    /// Whether the content of the screen is unknown.
     stale: bool,
-    /// Frames are wrapped into synchronized updates.
+    /// Whether frames are wrapped into synchronized updates.
     pub synchronized: bool,
     out: Vec<u8>,
     /// Where the next byte would be written, if known.
     at: Option<(u16, u16)>,
-    /// The style that is switched on.
+    /// The active style.
     style: (Color, Color, Modifier),
 }
 
@@ -51,12 +51,13 @@ impl Default for Painter {
 }
 
 impl Painter {
-    /// Others wrote to the terminal, or it has another size: the next frame is painted whole.
+    /// Marks the screen as unknown, after another program wrote to it or it was resized: the next frame is painted
+    /// completely.
     pub fn forget(&mut self) {
         self.stale = true;
     }
 
-    /// The bytes that show this frame; none if it stands there already.
+    /// Returns the bytes that show this frame; `None` if it is already shown.
     pub fn frame(&mut self, next: &Buffer, cursor: Option<(u16, u16)>) -> Option<&[u8]> {
         if next.area != self.shown.area {
             self.stale = true;
@@ -102,7 +103,7 @@ impl Painter {
         Some(&self.out)
     }
 
-    /// Lets the terminal move rows that only stand elsewhere now.
+    /// Lets the terminal move rows that only changed position.
     fn shift(&mut self, next: &Buffer) {
         let old = hashes(&self.shown);
         let new = hashes(next);
@@ -190,7 +191,7 @@ impl Painter {
                 x += if wide { 1 } else { step };
                 continue;
             }
-            // Wide characters make neighbours depend on each other: from here the row is written whole.
+            // Wide characters affect their neighbors: write the rest of the row.
             if wide && !forced {
                 while x > 0 && columns(&new[x - 1]) > 1 {
                     x -= 1;
@@ -217,13 +218,13 @@ impl Painter {
             }
             self.cell(&new[x]);
             x += step;
-            // In the last column the cursor waits, and terminals differ in where.
+            // In the last column, terminals differ in where the cursor waits.
             self.at = (x < width).then_some((x as u16, y));
         }
     }
 
-    /// A row whose columns terminals do not agree on: emptied first, and placed anew behind each such letter, so that
-    /// nothing of it moves its neighbours or is left behind.
+    /// Rewrites a row whose widths terminals disagree on: clears it first, and repositions after each such character,
+    /// so that it neither moves its neighbors nor leaves remains.
     fn row_anew(&mut self, new: &[Cell], y: u16) {
         self.style(PLAIN);
         self.go(0, y);
@@ -269,7 +270,7 @@ impl Painter {
         let (fg, bg, modifier) = style;
         self.out.extend_from_slice(b"\x1b[");
         if style != PLAIN {
-            // Only what is added, where nothing has to be taken away.
+            // If no attribute has to be removed, only add the new ones.
             let (was_fg, was_bg, was) = self.style;
             let grows = modifier.contains(was)
                 && (fg != Color::Reset || was_fg == Color::Reset)
@@ -311,7 +312,7 @@ const MODIFIERS: [(Modifier, u8); 6] = [
     (Modifier::CROSSED_OUT, 9),
 ];
 
-/// A colour as a parameter of SGR; 30 for the letters, 40 for the ground.
+/// A color as an SGR parameter; 30 for the foreground, 40 for the background.
 struct Code(Color, u8);
 
 impl std::fmt::Display for Code {
@@ -354,7 +355,7 @@ fn is_blank(cell: &Cell) -> bool {
     cell.symbol() == " " && (cell.fg, cell.bg, cell.modifier) == PLAIN
 }
 
-/// Whether terminals may give it another width than we do: clusters, emoji, marks, and rare scripts.
+/// Returns whether terminals may disagree with our width: clusters, emoji, marks, and rare scripts.
 fn is_contested(cell: &Cell) -> bool {
     let symbol = cell.symbol();
     if symbol.len() == 1 {
@@ -417,7 +418,7 @@ mod tests {
             let mut x = 0;
             while x < buffer.area.width {
                 let wanted = &buffer[(x, y)];
-                // What it looks like itself is the terminal's business.
+                // Its own appearance depends on the terminal.
                 if is_contested(wanted) {
                     x += columns(wanted) as u16;
                     continue;
@@ -478,7 +479,7 @@ mod tests {
         assert!(bytes.len() < 100, "{}", bytes.len());
         parser.process(&bytes);
         shows(&parser, &second).unwrap();
-        // And back.
+        // And back again.
         let bytes = painter.frame(&first, None).unwrap().to_vec();
         assert!(bytes.len() < 120, "{}", bytes.len());
         parser.process(&bytes);

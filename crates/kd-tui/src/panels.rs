@@ -1,5 +1,5 @@
-//! Panels: what the log is made of. Comes in: what the view holds. Goes out: a card (edge, title, lines) for a width.
-//! One file for each kind; a card knows nothing of scrolling, and the log knows nothing of cards' insides.
+//! Panels, the elements of the log: each item of the view becomes a card (edge, title, lines) for a width. One file per
+//! kind; cards know nothing of scrolling, and the log knows nothing of the inside of cards.
 
 mod coming;
 mod failed;
@@ -23,44 +23,44 @@ use std::time::Duration;
 /// Prose wider than this is hard to read.
 pub const COLUMNS_MAX: usize = 120;
 
-/// What all panels are drawn by.
+/// The look of all panels.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// Colours and glyphs.
     pub styles: Styles,
-    /// Columns of a card, its edges included.
+    /// Columns of a card, including its edges.
     pub columns: usize,
-    /// Members in their order: it gives them their colours and marks.
+    /// Members in order, which determines their colors and marks.
     pub members: Vec<SeatName>,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
-    /// Thinking is shown whole.
+    /// Whether thinking is shown in full.
     pub unfolded: bool,
-    /// How long a member may take; none if that is not known.
+    /// How long a member may take; `None` if unknown.
     pub gives_up: Option<Duration>,
-    /// The zone in which times are shown.
+    /// Time zone for displayed times.
     pub zone: jiff::tz::TimeZone,
 }
 
-/// Something in the log.
+/// An element of the log.
 #[derive(Clone, Copy, Debug)]
 pub enum Shown<'a> {
-    /// A message that was there before.
+    /// A message from before the view.
     Old(&'a Message),
-    /// Something of the view.
+    /// An element of the view.
     Panel(&'a Content),
     /// A member whose turn comes, and how many come before it.
     Coming(&'a SeatName, usize),
-    /// Words of the king that wait.
+    /// A queued message of the user.
     Queued(&'a str, &'a Address),
 }
 
 /// A panel, laid out.
 #[derive(Clone, Debug, Default)]
 pub struct Card {
-    /// How its edges look.
+    /// The style of its edges.
     pub edge: Style,
-    /// Who, and what about them.
+    /// The speaker and facts about the message.
     pub title: Line,
     /// Between the title and the body.
     pub head: Vec<Line>,
@@ -78,19 +78,19 @@ pub enum Body {
     /// None.
     #[default]
     None,
-    /// Laid out once.
+    /// Lines laid out once.
     Lines(Vec<Line>),
-    /// The growing lines that stand beside the card, with a cursor behind them.
+    /// The growing lines, stored beside the card, with a cursor behind them.
     Growing,
 }
 
 impl Look {
-    /// Columns inside of a card.
+    /// Returns the columns inside a card.
     pub fn inner(&self) -> usize {
         self.columns.saturating_sub(4).max(8)
     }
 
-    /// The mark and the style of a speaker.
+    /// Returns the mark and style of a speaker.
     pub fn speaker(&self, name: &str) -> (&'static str, Style) {
         if name == KING {
             return (self.styles.glyph("♔", "K"), Style::new().bold());
@@ -103,12 +103,12 @@ impl Look {
         (self.styles.mark(place), speaker(place))
     }
 
-    /// The edge of a speaker's card: weight is for words.
+    /// Returns the style of a speaker's edge; bold is for text only.
     fn edge(&self, name: &str) -> Style {
         Style::new().fg_color(self.speaker(name).1.get_fg_color())
     }
 
-    /// The beginning of every title: mark and name.
+    /// Returns the beginning of every title: mark and name.
     fn name(&self, name: &str) -> Line {
         let (mark, style) = self.speaker(name);
         vec![Span::new(style, format!("{mark} {}", clean::line(name)))]
@@ -122,7 +122,7 @@ impl Look {
         self.styles.glyph(" · ", " - ")
     }
 
-    /// Lines of plain words in a style.
+    /// Wraps plain text in a style.
     fn words(&self, style: Style, text: &str) -> Vec<Line> {
         clean::text(text)
             .lines()
@@ -134,7 +134,7 @@ impl Look {
         Body::Lines(markdown::lines(text, self.inner(), self.styles))
     }
 
-    /// The same for what a person typed: a new line is one.
+    /// Like [`Look::words`], for text the user typed: line breaks are kept.
     fn typed(&self, text: &str) -> Body {
         let mut fenced = false;
         let mut lines = String::with_capacity(text.len() + 16);
@@ -146,7 +146,7 @@ impl Look {
         self.markdown(&lines)
     }
 
-    /// Thinking: one line, or all of it.
+    /// Formats thinking: one line, or all of it.
     fn thinking(&self, thinking: &str, goes_on: bool) -> Vec<Line> {
         if thinking.trim().is_empty() {
             return Vec::new();
@@ -176,7 +176,7 @@ fn yellow() -> Style {
     Style::new().fg_color(Some(AnsiColor::Yellow.into()))
 }
 
-/// A number with commas.
+/// Formats a number with commas.
 fn count(n: usize) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -189,7 +189,7 @@ fn count(n: usize) -> String {
     out
 }
 
-/// A length of time, in the largest units that say enough.
+/// Formats a duration in its largest useful units.
 pub fn length(time: Duration) -> String {
     match time.as_secs() {
         0..60 => format!("{} s", time.as_secs()),
@@ -199,17 +199,17 @@ pub fn length(time: Duration) -> String {
     }
 }
 
-/// How long ago a time was.
+/// Returns how long ago a time was.
 pub fn since(from: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(from)).unwrap_or_default()
 }
 
-/// Whether a panel changes by itself, as time passes.
+/// Returns whether a panel changes with time.
 pub fn is_alive(shown: Shown<'_>) -> bool {
     matches!(shown, Shown::Panel(Content::Turn(_)))
 }
 
-/// Whose it is, for those who want to see one member only; none for what concerns everybody.
+/// Returns the member a panel belongs to, for showing one member only; `None` if it concerns everyone.
 pub fn whose<'a>(shown: Shown<'a>) -> Option<&'a str> {
     match shown {
         Shown::Old(message) => Some(&message.from),
@@ -222,7 +222,7 @@ pub fn whose<'a>(shown: Shown<'a>) -> Option<&'a str> {
     }
 }
 
-/// Lays a panel out. `growing` keeps what was laid out of a text that still grows.
+/// Lays out a panel. `growing` caches the layout of a growing text.
 pub fn card(shown: Shown<'_>, look: &Look, growing: &mut Growing) -> Card {
     match shown {
         Shown::Old(message) => message::card(message, None, None, None, look),

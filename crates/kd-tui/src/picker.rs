@@ -1,4 +1,4 @@
-//! Choosing a thread: recent ones with search, and a new one. Comes in: keys. Goes out: what was chosen.
+//! The thread picker: recent threads with search, and a new one. Takes keys; returns the choice.
 
 use crate::keys::{Code, Key};
 use kd_core::Timestamp;
@@ -8,17 +8,17 @@ use kd_core::Timestamp;
 pub struct ThreadRow {
     /// Its id.
     pub id: String,
-    /// When something was said last.
+    /// The time of its last message.
     pub at: Option<Timestamp>,
-    /// How many messages it holds.
+    /// The number of messages.
     pub messages: usize,
     /// Its members.
     pub members: Vec<String>,
-    /// What the king asked first.
+    /// The user's first question.
     pub question: String,
 }
 
-/// The state of the choice.
+/// The state of the picker.
 #[derive(Clone, Debug, Default)]
 pub struct Picker {
     rows: Vec<ThreadRow>,
@@ -26,21 +26,21 @@ pub struct Picker {
     chosen: usize,
 }
 
-/// What came of a key.
+/// The result of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Picked {
     /// Nothing yet.
     Nothing,
-    /// This thread.
+    /// A thread, by ID.
     Thread(String),
-    /// A new one.
+    /// A new thread.
     New,
-    /// None.
+    /// The picker was closed.
     Cancelled,
 }
 
 impl Picker {
-    /// A choice among these, newest first.
+    /// Creates a picker of these threads, newest first.
     pub fn new(rows: Vec<ThreadRow>) -> Self {
         Self {
             rows,
@@ -48,12 +48,12 @@ impl Picker {
         }
     }
 
-    /// What is searched.
+    /// Returns the search words.
     pub fn search(&self) -> &str {
         &self.search
     }
 
-    /// The threads that fit the search.
+    /// Returns the threads that match the search.
     pub fn fitting(&self) -> Vec<&ThreadRow> {
         let words: Vec<String> = self
             .search
@@ -71,12 +71,12 @@ impl Picker {
             .collect()
     }
 
-    /// Which row is chosen: 0 is the new thread, then the fitting ones.
+    /// Returns the chosen row: 0 is the new thread, then the matches.
     pub fn chosen(&self) -> usize {
         self.chosen
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub fn key(&mut self, key: Key) -> Picked {
         let rows = self.fitting().len();
         match key.code {
@@ -117,7 +117,7 @@ impl Picker {
         Picked::Nothing
     }
 
-    /// A pasted text is searched too.
+    /// Adds pasted text to the search words.
     pub fn paste(&mut self, text: &str) {
         self.search.extend(text.chars().filter(|c| !c.is_control()));
         self.settle();

@@ -1,7 +1,7 @@
-//! The loop: carries keys, records and time to the app, and its effects to the engine, the terminal and the desk.
+//! The event loop: passes keys, records and time to the app, and its effects to the engine, the terminal and the host.
 //!
-//! Keys are echoed at once; pieces of answers are gathered and drawn thirty times a second; without news nothing is
-//! drawn, nothing is written, and nothing wakes up.
+//! Keys are echoed at once; pieces of answers are collected and drawn thirty times per second; without events nothing
+//! is drawn, written or woken.
 
 use crate::app::{App, Effect, Msg, Screen};
 use crate::clipboard::{self, Copied};
@@ -28,23 +28,23 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Frames for news from the members.
+/// Time between frames for output of members.
 const FRAME: Duration = Duration::from_millis(33);
-/// Frames for keys: with the ones above never more than sixty a second for long.
+/// Time between frames for keys. Together with [`FRAME`], the rate never stays above sixty per second.
 const ECHO: Duration = Duration::from_millis(8);
-/// After the first piece in a while, how long others may join its frame.
+/// How long to wait for more pieces after the first one in a while.
 const GATHER: Duration = Duration::from_millis(2);
-/// A draft is kept when nothing was typed for this long.
+/// A draft is saved when nothing was typed for this long.
 const DRAFT: Duration = Duration::from_millis(300);
-/// How long stopped turns get to be written when the person leaves at once.
+/// How long to wait for stopped turns to be written when the user leaves immediately.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// How the screen begins.
+/// What the screen starts with.
 #[derive(Clone, Debug)]
 pub enum Start {
-    /// In a thread: this one, or a new one.
+    /// This thread, or a new one.
     Thread(Option<String>),
-    /// With a choice of threads.
+    /// The thread picker.
     Choose,
 }
 
@@ -53,11 +53,11 @@ pub enum Start {
 pub struct Ended {
     /// The thread that was open.
     pub thread: Option<String>,
-    /// Not by a word of the person: by Ctrl+C, a signal, or a terminal that has gone.
+    /// Whether it ended without a command of the user: by Ctrl+C, a signal, or a lost terminal.
     pub interrupted: bool,
 }
 
-/// Shows the chat until the person leaves. Must be called inside a tokio runtime with more than this thread.
+/// Shows the chat until the user leaves. Must be called inside a multi-threaded tokio runtime.
 pub async fn run(
     mut app: App,
     desk: Arc<dyn Desk>,
@@ -95,12 +95,12 @@ pub async fn run(
     stage.live(signals, letters).await
 }
 
-/// What other tasks bring.
+/// Messages from other tasks.
 enum Letter {
     Msg(Msg),
-    /// A session is open, for the thread of this name.
+    /// A session is open for the thread with this ID.
     Joined(String, Box<Session>),
-    /// What answers a question in a way of its own, in the thread of this name.
+    /// An aside is ready for the thread with this ID.
     Aside(String, Box<Aside>),
 }
 
@@ -113,15 +113,15 @@ struct Stage {
     buffer: Buffer,
     session: Option<Session>,
     updates: Option<Subscription>,
-    /// Sessions that end in the background.
+    /// Sessions closing in the background.
     closing: Vec<JoinHandle<()>>,
-    /// A signal came, or the terminal has gone.
+    /// Whether a signal arrived or the terminal is gone.
     gone: bool,
     mail: mpsc::UnboundedSender<Letter>,
     drawn: Instant,
-    /// When the next frame is to be drawn.
+    /// When to draw the next frame.
     due: Option<Instant>,
-    /// What is kept of the input.
+    /// The saved draft.
     draft: String,
     draft_due: Option<Instant>,
     title: String,
@@ -156,10 +156,10 @@ impl Stage {
                 },
                 () = until(self.due), if frame_waits => {
                     let go_on = self.drain().await;
-                    // A terminal that cannot be written to any more has gone: what is said is kept all the same.
+                    // A terminal that cannot be written to is gone; messages are saved all the same.
                     go_on && (self.paint().is_ok() || self.is_gone())
                 }
-                // While a frame waits, pieces may gather.
+                // While a frame is due, pieces may collect.
                 update = next(&mut self.updates), if !frame_waits => {
                     let go_on = self.hear(update);
                     self.wish_frame(FRAME, GATHER);
@@ -182,26 +182,26 @@ impl Stage {
         self.leave().await
     }
 
-    /// The end without a word: false, for the loop.
+    /// Notes the loss of the terminal. Always returns false, for the loop.
     fn is_gone(&mut self) -> bool {
         self.gone = true;
         false
     }
 
-    /// Stops what still runs, keeps what came, gives the terminal back.
+    /// Stops running turns, saves partial answers, and restores the terminal.
     async fn leave(mut self) -> io::Result<Ended> {
         self.keep_draft();
         self.terminal.pause();
         if let Some(session) = self.session.take() {
-            // A full inbox or a closed session: dropping it stops everything as well. What waits is kept, so closing comes
-            // first.
+            // If the inbox is full or the session closed, dropping it stops everything as well. Queued ops are kept, so
+            // close first.
             let _ = session.send(Op::Close);
             let _ = session.send(Op::Interrupt);
             self.closing.push(tokio::spawn(session.close()));
         }
         let all = async {
             for closing in &mut self.closing {
-                // A panic in the loop was told by its own hook.
+                // A panic in the loop was reported by its hook.
                 let _ = closing.await;
             }
         };
@@ -258,7 +258,7 @@ impl Stage {
         go_on
     }
 
-    /// The number of the newest message that is shown.
+    /// Returns the number of the newest message shown.
     fn newest(&self) -> u32 {
         let panels = self.app.log.view.panels.iter().rev();
         let mut seqs = panels.filter_map(|p| match &p.content {
@@ -268,7 +268,7 @@ impl Stage {
         seqs.next().unwrap_or_default()
     }
 
-    /// False if the session has ended and that was waited for.
+    /// Handles an update. Returns false if the session has ended and the screen was waiting for that.
     fn hear(&mut self, update: Option<Update>) -> bool {
         match update {
             Some(Update::Record(record)) => self.tell(Msg::Record(record)),
@@ -280,7 +280,7 @@ impl Stage {
         }
     }
 
-    /// Takes in everything that waits. False if nothing can follow.
+    /// Handles all pending updates. Returns false if there can be no more.
     async fn drain(&mut self) -> bool {
         self.tell(Msg::Now(Timestamp::now()));
         loop {
@@ -295,7 +295,7 @@ impl Stage {
         }
     }
 
-    /// False if the person leaves.
+    /// Passes a message to the app. Returns false if the user leaves.
     fn tell(&mut self, msg: Msg) -> bool {
         let desk = self.desk.clone();
         let effects = self.app.update(msg, &|begun| desk.files(begun));
@@ -361,20 +361,20 @@ impl Stage {
             Effect::Notify(line) => {
                 let desk = &self.desk;
                 if let Some(bytes) = notify::bytes(self.notify, &line, &|n| desk.var(n)) {
-                    // A terminal that is gone ends the loop by its input.
+                    // If the terminal is gone, its input ends the loop.
                     let _ = self.terminal.write(bytes.as_bytes());
                 }
             }
             Effect::Suspend => self.away(|| {
                 let own = rustix::process::getpid();
-                // If it cannot be stopped it goes on.
+                // If suspending fails, continue.
                 let _ = rustix::process::kill_process(own, rustix::process::Signal::TSTP);
             }),
             Effect::Redraw => {
                 self.painter.forget();
                 self.app.dirty = true;
             }
-            // The session stays in hand: a second wish to leave stops what it still waits for.
+            // Keep the session: a second request to leave stops what it still waits for.
             Effect::Close => {
                 return self
                     .session
@@ -386,7 +386,7 @@ impl Stage {
         true
     }
 
-    /// Asks the desk for something that may take a while.
+    /// Calls the host in the background, since it may take a while.
     fn ask(&self, what: impl FnOnce(&dyn Desk) -> Msg + Send + 'static) {
         let (desk, mail) = (self.desk.clone(), self.mail.clone());
         tokio::task::spawn_blocking(move || mail.send(Letter::Msg(what(desk.as_ref()))));
@@ -398,7 +398,7 @@ impl Stage {
         };
         let muted: Vec<_> = self.app.log.view.muted.iter().cloned().collect();
         let (desk, mail) = (self.desk.clone(), self.mail.clone());
-        // A model may have to be looked for.
+        // A model may have to be searched for.
         tokio::task::spawn_blocking(move || {
             mail.send(match desk.aside(&id, way, question, &muted) {
                 Ok(aside) => Letter::Aside(id, Box::new(aside)),
@@ -425,7 +425,7 @@ impl Stage {
         self.tell(Msg::Opened(Box::new(opening)));
         let (joining, mail) = (self.desk.join(&id), self.mail.clone());
         tokio::spawn(async move {
-            // Nobody waits for it any more if we have left.
+            // Sending fails only if we have left.
             let _ = mail.send(match joining.await {
                 Ok(session) => Letter::Joined(id, Box::new(session)),
                 Err(why) => Letter::Msg(Msg::Failed(why)),
@@ -439,7 +439,7 @@ impl Stage {
         let copied = copy(&self.terminal, text, &env, &|text| desk.spill(text));
         let told = copied.told(what);
         self.tell(match copied {
-            // A path is told in full.
+            // A path is shown in full.
             Copied::File(_) => Msg::Noted(told),
             _ => Msg::Told(told),
         });
@@ -455,11 +455,11 @@ impl Stage {
         });
     }
 
-    /// Gives the terminal away while something else uses it.
+    /// Releases the terminal while another program uses it.
     fn away(&mut self, what: impl FnOnce()) {
         self.terminal.pause();
         what();
-        // Without a terminal the next read ends us.
+        // Without a terminal, the next read ends the loop.
         let _ = self.terminal.resume();
         self.title.clear();
         self.painter.forget();
@@ -483,7 +483,7 @@ impl Stage {
         self.wish_frame(ECHO, Duration::ZERO);
     }
 
-    /// Wants a frame, not sooner than this after the last one, nor than this from now.
+    /// Schedules a frame, at least `apart` after the last one and at least `from_now` from now.
     fn wish_frame(&mut self, apart: Duration, from_now: Duration) {
         if !self.app.dirty {
             return;
@@ -512,7 +512,7 @@ impl Stage {
         self.entitle()
     }
 
-    /// The window's title: which thread, and whether somebody speaks.
+    /// Sets the window title: the thread, and whether a member is speaking.
     fn entitle(&mut self) -> io::Result<()> {
         let busy = if self.app.log.view.is_busy() {
             "… "
@@ -533,7 +533,8 @@ impl Stage {
     }
 }
 
-/// A program that takes no code from the working folder: neither on its way there (`PATH`) nor as settings beside it.
+/// Creates a command that runs no code from the working folder, neither through `PATH` nor through settings files
+/// there.
 fn outside(name: &str, home: Option<&str>) -> Command {
     let mut command = Command::new(name);
     let path = search_path::absolute(std::env::var_os("PATH").as_deref());
@@ -542,7 +543,7 @@ fn outside(name: &str, home: Option<&str>) -> Command {
     command
 }
 
-/// Gives a text to a program. False if that cannot be run or fails.
+/// Pipes a text to a program. Returns false if that fails.
 fn feed(program: &[&str], text: &str) -> bool {
     let [name, args @ ..] = program else {
         return false;
@@ -563,7 +564,7 @@ fn feed(program: &[&str], text: &str) -> bool {
     child.wait().is_ok_and(|status| status.success()) && written
 }
 
-/// Copies a text by the terminal and by a program, else into a file.
+/// Copies a text through the terminal and a program, or else to a file.
 pub(crate) fn copy(
     terminal: &Terminal,
     text: &str,
@@ -573,7 +574,7 @@ pub(crate) fn copy(
     let sent = clipboard::osc52(text, env)
         .filter(|_| clipboard::takes_osc52(env))
         .is_some_and(|bytes| terminal.write(bytes.as_bytes()).is_ok());
-    // A program says whether it took the text; the terminal does not.
+    // A program reports whether it took the text; the terminal does not.
     let mut programs = clipboard::programs(env).into_iter();
     match programs.find(|p| feed(p, text)) {
         Some(program) => Copied::Taken(program[0]),
@@ -600,14 +601,14 @@ pub(crate) fn edit(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<S
     }
 }
 
-/// The text after the person edited it; none if the editor said that it failed. The editor runs in the home.
+/// Returns the edited text; `None` if the editor reported failure. The editor runs in the home folder.
 fn edit_in(editor: &str, home: Option<&str>, text: &str) -> io::Result<Option<String>> {
     let mut file = tempfile::Builder::new()
         .prefix("kd-message-")
         .suffix(".md")
         .tempfile()?;
     file.write_all(text.as_bytes())?;
-    // The variable may hold arguments: the shell splits them as the person meant.
+    // The variable may contain arguments; the shell splits them as intended.
     let status = outside("sh", home)
         .arg("-c")
         .arg(format!("{editor} \"$1\""))
@@ -634,7 +635,7 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-/// What the system tells us.
+/// Signals from the system.
 pub(crate) struct Signals {
     resized: Signal,
     continued: Signal,
@@ -643,7 +644,7 @@ pub(crate) struct Signals {
     hung_up: Signal,
 }
 
-/// What that means.
+/// What a signal asks for.
 pub(crate) enum Wish {
     Resize,
     Leave,
@@ -665,7 +666,7 @@ impl Signals {
         tokio::select! {
             _ = self.resized.recv() => Wish::Resize,
             _ = self.continued.recv() => Wish::Resize,
-            // Meant for a child in our group: keys that stop us come as keys.
+            // Meant for a child in our process group: keys that stop kd arrive as keys.
             _ = self.interrupted.recv() => Wish::Nothing,
             _ = self.terminated.recv() => Wish::Leave,
             _ = self.hung_up.recv() => Wish::Leave,

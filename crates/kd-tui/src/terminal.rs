@@ -1,7 +1,7 @@
-//! The terminal: the only file that touches it. Comes in: frames and sequences. Goes out: what the person types.
+//! The terminal: the only file that touches it. Writes frames and sequences; reads the user's input.
 //!
-//! Whatever ends us (a key, an error, a panic, SIGTERM, SIGHUP), the terminal is as it was: modes are given back by the
-//! guard when it is dropped and, before the message of a panic is written, by the panic hook.
+//! However the program ends (a key, an error, a panic, SIGTERM, SIGHUP), the terminal is restored: by the guard when it
+//! is dropped, and by the panic hook before a panic message is written.
 
 use crate::keys::{Decoder, Input};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -14,25 +14,26 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-/// Another screen, no wrapping at the edge, pastes and focus are told, wheel, keys told apart (kitty), the title kept.
+/// Alternate screen, no auto-wrap, bracketed paste, focus events, mouse wheel, kitty keyboard protocol, saved title.
 const ENTER: &[u8] =
     b"\x1b[22;0t\x1b[?1049h\x1b[?7l\x1b[?2004h\x1b[?1004h\x1b[?1000h\x1b[?1006h\x1b[>1u";
-/// All of that taken back, in the opposite order; an update that was begun is ended, the cursor is seen.
+/// Undoes all of that in reverse order; ends a pending synchronized update and shows the cursor.
 const LEAVE: &[u8] =
     b"\x1b[?2026l\x1b[m\x1b[<u\x1b[?1006l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l\x1b[23;0t";
-/// What colour is the ground, are updates synchronized, are keys told apart; the last one is answered by every terminal.
+/// Asks for the background color, synchronized updates and the keyboard protocol; every terminal answers the last
+/// query.
 const QUERIES: &[u8] = b"\x1b]11;?\x1b\\\x1b[?2026$p\x1b[?u\x1b[c";
-/// After this long a lone escape is the key.
+/// After this long, a lone escape is the key.
 const ESCAPE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 30_000_000,
 };
 
-/// How the terminal was, while it is ours.
+/// The terminal's original mode, while kd uses it.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 static HOOK: Once = Once::new();
 
-/// The terminal, borrowed.
+/// The terminal in use.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     inputs: UnboundedReceiver<Input>,
@@ -41,7 +42,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// Takes the terminal. Fails if stdin or stdout is none.
+    /// Takes over the terminal. Fails if stdin or stdout is not one.
     pub(crate) fn enter() -> io::Result<Self> {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
@@ -61,7 +62,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Takes it again after [`Terminal::pause`].
+    /// Takes it over again after [`Terminal::pause`].
     pub(crate) fn resume(&mut self) -> io::Result<()> {
         if !termios::isatty(stdout()) {
             return Err(io::ErrorKind::NotConnected.into());
@@ -72,7 +73,7 @@ impl Terminal {
         *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
         termios::tcsetattr(stdin(), OptionalActions::Now, &raw)?;
         self.write(ENTER)?;
-        // No agent that is started meanwhile may hold its end open: then it would never be seen closed.
+        // Close-on-exec: an agent started meanwhile would otherwise keep its end open.
         let (stopped, stop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let sender = self.sender.clone();
         let reader = std::thread::Builder::new()
@@ -82,17 +83,17 @@ impl Terminal {
         Ok(())
     }
 
-    /// Gives it back for a while: to an editor, to the shell.
+    /// Releases the terminal for a while: to an editor or the shell.
     pub(crate) fn pause(&mut self) {
         if let Some((reader, stop)) = self.reader.take() {
             drop(stop);
-            // It has nothing to say when it ends.
+            // The thread returns nothing.
             let _ = reader.join();
         }
         restore();
     }
 
-    /// What was typed next; none if the terminal is gone.
+    /// Returns the next input; `None` if the terminal is gone.
     pub(crate) async fn next(&mut self) -> Option<Input> {
         if self.reader.as_ref().is_none_or(|(r, _)| r.is_finished()) && self.inputs.is_empty() {
             return None;
@@ -101,7 +102,7 @@ impl Terminal {
         input.filter(|i| *i != GONE)
     }
 
-    /// Columns and rows.
+    /// Returns columns and rows.
     pub(crate) fn size(&self) -> (u16, u16) {
         match termios::tcgetwinsize(stdout()) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
@@ -123,16 +124,16 @@ impl Drop for Terminal {
     }
 }
 
-/// Stands for the end of the input: no terminal sends an empty paste.
+/// Marks the end of the input: no terminal sends an empty paste.
 const GONE: Input = Input::Paste(String::new());
 
-/// Gives the terminal back, once.
+/// Restores the terminal, once.
 fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(before) = before else {
         return;
     };
-    // Nothing can be done about a terminal that has gone.
+    // Nothing can be done about a terminal that is gone.
     let mut out = io::stdout().lock();
     let _ = out.write_all(LEAVE).and_then(|()| out.flush());
     let _ = termios::tcsetattr(stdin(), OptionalActions::Now, &before);
@@ -174,7 +175,7 @@ mod tests {
     use portable_pty::{CommandBuilder, PtySize, native_pty_system};
     use std::io::Read;
 
-    /// Set for the copy of the test that runs in a terminal of its own.
+    /// Set for the copy of the test that runs in its own terminal.
     const INSIDE: &str = "KD_TUI_TEST_INSIDE";
 
     #[test]

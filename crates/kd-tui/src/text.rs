@@ -1,4 +1,4 @@
-//! From text to lines on a terminal: cleaning, widths, styles, Markdown. Pure: text and a width come in, text goes out.
+//! From text to terminal lines: sanitizing, widths, styles, Markdown. Pure functions of text and width.
 
 pub mod clean;
 pub mod growing;

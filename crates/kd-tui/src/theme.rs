@@ -1,32 +1,32 @@
-//! Colours. Comes in: what the terminal can show, and whether its ground is light or dark. Goes out: a style for every
-//! role. Colour never says anything alone: every role has a word or a mark as well.
+//! Colors: a style for every role, by the terminal's color depth and its light or dark background. Color is never the
+//! only cue: every role has a word or a mark as well.
 
 use anstyle::{AnsiColor, Effects};
 use ratatui_core::style::{Color, Modifier, Style};
 
-/// How many colours the terminal shows.
+/// The terminal's color depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// None (`NO_COLOR`): weight and slant only.
+    /// None (`NO_COLOR`): bold and italic only.
     None,
-    /// The palette that the person chose.
+    /// The user's 16-color palette.
     Sixteen,
-    /// The 256 of xterm.
+    /// The 256 colors of xterm.
     Indexed,
-    /// Any.
+    /// True color.
     True,
 }
 
-/// The ground on which we write.
+/// The terminal's background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
-    /// Light letters on dark.
+    /// Light text on dark.
     Dark,
-    /// Dark letters on light.
+    /// Dark text on light.
     Light,
 }
 
-/// What `chat.theme` says.
+/// The value of `chat.theme`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// Ask the terminal.
@@ -36,13 +36,13 @@ pub enum Choice {
     Dark,
     /// Light.
     Light,
-    /// The sixteen colours of the terminal's own palette.
+    /// The 16 colors of the terminal's palette.
     Terminal,
     /// No colours.
     Plain,
 }
 
-/// Styles for everything that is drawn.
+/// Styles for everything drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
     depth: Depth,
@@ -50,7 +50,7 @@ pub struct Theme {
     fixed: bool,
 }
 
-/// What the environment tells of the terminal's colours.
+/// Detects the color depth from the environment.
 pub fn depth(env: &dyn Fn(&str) -> Option<String>) -> Depth {
     let var = |name: &str| env(name).unwrap_or_default();
     if !var("NO_COLOR").is_empty() {
@@ -70,7 +70,7 @@ pub fn depth(env: &dyn Fn(&str) -> Option<String>) -> Depth {
     }
 }
 
-/// What `COLORFGBG` tells of the ground, until the terminal itself answers.
+/// Reads the background from `COLORFGBG`, until the terminal itself answers.
 pub fn ground(env: &dyn Fn(&str) -> Option<String>) -> Ground {
     let light = env("COLORFGBG")
         .and_then(|v| v.rsplit(';').next().and_then(|n| n.parse::<u8>().ok()))
@@ -79,7 +79,7 @@ pub fn ground(env: &dyn Fn(&str) -> Option<String>) -> Ground {
 }
 
 impl Theme {
-    /// The theme of a choice.
+    /// Creates the theme for a choice.
     pub fn new(choice: Choice, depth: Depth, ground: Ground) -> Self {
         let (depth, ground) = match choice {
             Choice::Auto => (depth, ground),
@@ -96,7 +96,7 @@ impl Theme {
         }
     }
 
-    /// The terminal told its ground. True if that changes anything.
+    /// Takes over the background color the terminal reported. Returns true if that changes anything.
     pub fn learn(&mut self, r: u8, g: u8, b: u8) -> bool {
         let light = (299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b)) / 1000 > 127;
         let ground = if light { Ground::Light } else { Ground::Dark };
@@ -107,12 +107,12 @@ impl Theme {
         news
     }
 
-    /// Whether there are colours at all.
+    /// Returns whether colors are used.
     pub fn is_coloured(&self) -> bool {
         self.depth != Depth::None
     }
 
-    /// A style of rendered text, in this theme's colours.
+    /// Converts a style of rendered text to this theme's colors.
     pub fn of(&self, style: anstyle::Style) -> Style {
         let mut out = Style::new();
         if let Some(anstyle::Color::Ansi(color)) = style.get_fg_color() {
@@ -134,8 +134,8 @@ impl Theme {
         out
     }
 
-    /// One of the sixteen, as this theme shows it. The six of members follow Okabe and Ito, who chose them to be told
-    /// apart by colour-blind people, made lighter or darker for contrast of at least 4.5 : 1 on the usual grounds.
+    /// Returns one of the 16 colors as this theme shows it. The members' six follow Okabe and Ito's palette for
+    /// color-blind readers, made lighter or darker for a contrast of at least 4.5 : 1 on the usual backgrounds.
     fn color(&self, color: AnsiColor) -> Color {
         if self.depth == Depth::None {
             return Color::Reset;
@@ -172,7 +172,7 @@ impl Theme {
     }
 }
 
-/// The nearest of xterm's 6 × 6 × 6 cube.
+/// Returns the nearest color of xterm's 6 × 6 × 6 cube.
 fn nearest(r: u8, g: u8, b: u8) -> u8 {
     const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let step = |v: u8| {

@@ -1,4 +1,4 @@
-//! Markdown made to be slow: nesting, repetition, things left open. Every case is rendered at two sizes.
+//! Markdown designed to be slow: nesting, repetition, unclosed constructs. Every case is rendered at two sizes.
 
 use kd_tui::text::markdown::lines;
 use kd_tui::text::style::Styles;
@@ -131,7 +131,7 @@ const CASES: &[Case] = &[
     ("code: one line", |n| "```js\n".to_owned() + &many("a(", n)),
 ];
 
-/// A list in a list in a list, as deep as so many bytes allow.
+/// Returns lists nested as deep as this many bytes allow.
 fn stairs(bytes: usize) -> String {
     let mut text = String::new();
     let mut deep = 0;
@@ -142,15 +142,15 @@ fn stairs(bytes: usize) -> String {
     text
 }
 
-/// Lines, and bytes of all spans.
+/// Returns the number of lines and the bytes of all spans.
 fn size(text: &str) -> (usize, usize) {
     let lines = lines(text, 80, Styles::NONE);
     let bytes = lines.iter().flatten().map(|span| span.text.len()).sum();
     (lines.len(), bytes)
 }
 
-/// What is drawn is bounded by what was written: no case makes ten times as much of itself. A case that takes time
-/// quadratic in its length keeps this test for minutes.
+/// The output is limited by the input: no case grows tenfold. A case that takes time quadratic in its length makes this
+/// test run for minutes.
 #[test]
 fn hostile_markdown_makes_no_more_than_its_share() {
     for (name, case) in CASES {
@@ -169,7 +169,7 @@ fn hostile_markdown_makes_no_more_than_its_share() {
     }
 }
 
-/// Prints how time grows where a text is twice as long: about 2 is good, 4 is quadratic.
+/// Prints how time grows when the text doubles: about 2 is good, 4 is quadratic.
 #[test]
 #[ignore = "a measurement: cargo test -p kd-tui --test hostile_markdown -- --ignored --nocapture"]
 fn how_time_grows() {

@@ -1,4 +1,4 @@
-//! The forum's screen on a `TestBackend`: three sizes, what its keys do, what is written, and hostile posts.
+//! The forum screen on a `TestBackend`: three sizes, its keys, its input, and hostile posts.
 
 use kd_core::Timestamp;
 use kd_core::forum::account::Role;
@@ -100,7 +100,7 @@ fn looks(color: bool) -> Looks {
     }
 }
 
-/// What a store with these threads has.
+/// Returns the result of a look into a store with these threads.
 fn found(threads: Vec<Thread>) -> Found {
     let posts = threads.iter().map(|t| t.post_count).sum();
     Found {
@@ -111,7 +111,7 @@ fn found(threads: Vec<Thread>) -> Found {
     }
 }
 
-/// One look: the reader learns this, and these posts if it reads their thread.
+/// Simulates one look: the reader gets this result, and these posts if it has their thread open.
 fn look(reader: &mut Reader, found: Found, posts: Vec<Post>) -> bool {
     let wants = reader.wants();
     let thread = wants
@@ -150,7 +150,7 @@ fn shown(reader: &mut Reader, columns: u16, rows: u16) -> String {
     terminal.backend().to_string()
 }
 
-/// What the keys do, without those that do nothing outside.
+/// Returns the effects of keys, without empty ones.
 fn keys(reader: &mut Reader, bytes: &[u8]) -> Vec<Effect> {
     let mut decoder = Decoder::default();
     let mut inputs = decoder.feed(bytes);
@@ -224,7 +224,7 @@ fn it_follows_the_end_keeps_its_place_elsewhere_and_counts_what_is_new() {
     keys(&mut reader, b"\x1b[5~");
     let before = shown(&mut reader, 80, 12);
     assert!(!before.contains("word 59"));
-    // One reply in a thread of one post.
+    // A reply in a thread of one post.
     let mut more = threads();
     more[0].last_post_id = 60;
     more[1].last_post_id = 61;
@@ -243,7 +243,7 @@ fn it_follows_the_end_keeps_its_place_elsewhere_and_counts_what_is_new() {
             .collect()
     };
     assert_eq!(right(&before), right(&after), "what is read does not move");
-    // Three more posts: four are new, and all of them when it is read are not.
+    // Three more posts: four are new, and none once the thread is read.
     more[1].post_count = 5;
     more[1].last_post_id = 64;
     look(&mut reader, found(more.clone()), vec![]);
@@ -269,7 +269,7 @@ fn the_counts_are_those_of_the_whole_forum() {
         shown.contains("20001 threads · 200005 posts · you: king (owner)"),
         "{shown}"
     );
-    // The end of the list asks for more of it.
+    // Reaching the end of the list loads more.
     let many: Vec<Thread> = (0..200).map(|i| thread(900 - i, "t", 1, 900 - i)).collect();
     assert_eq!(reader.wants().threads, 200);
     look(&mut reader, found(many), vec![]);
@@ -288,7 +288,7 @@ fn keys_choose_scroll_and_leave_and_a_failure_is_told() {
     assert!(shown(&mut reader, 80, 12).contains("the store is gone; look at it"));
     assert!(look(&mut reader, found(threads()), vec![]));
     assert!(!shown(&mut reader, 80, 12).contains("the store is gone"));
-    // The thread that was read is taken away: the first is read instead.
+    // The open thread is deleted: the first one opens instead.
     keys(&mut reader, b"\r");
     look(&mut reader, found(threads()[..1].to_vec()), vec![]);
     assert_eq!(reader.wants().thread, Some(2));
@@ -301,7 +301,7 @@ fn keys_choose_scroll_and_leave_and_a_failure_is_told() {
     let mut empty = Reader::new("main", looks(false));
     look(&mut empty, found(vec![]), vec![]);
     assert!(shown(&mut empty, 80, 12).contains("no threads yet; w writes"));
-    // Every key, where there is nothing that it could be about.
+    // Every key, with nothing to act on.
     for row in KEYS {
         for key in row.keys {
             empty.key(*key);
@@ -324,7 +324,7 @@ fn posts_are_written_with_the_editor_of_the_chat() {
             body: "Do they?\nI doubt it,\nreally.".into()
         }
     );
-    // What was refused comes back into the input.
+    // Refused text returns to the input.
     assert_eq!(
         reader.done(Err("the thread is gone; read another".into())),
         Effect::Look
@@ -335,7 +335,7 @@ fn posts_are_written_with_the_editor_of_the_chat() {
         "{back}"
     );
     insta::assert_snapshot!("writing-60", shown(&mut reader, 60, 15));
-    // Esc clears, Ctrl+_ brings it back, Esc on an empty input stops writing.
+    // Esc clears, Ctrl+_ restores, Esc on an empty input stops writing.
     assert!(keys(&mut reader, b"\x1b").is_empty());
     assert!(!shown(&mut reader, 80, 24).contains("really."));
     keys(&mut reader, b"\x1f");
@@ -343,7 +343,7 @@ fn posts_are_written_with_the_editor_of_the_chat() {
     assert!(keys(&mut reader, b"\x1b").is_empty());
     assert!(keys(&mut reader, b"\x1b").is_empty());
     assert!(shown(&mut reader, 80, 24).contains("q leave"));
-    // A quote of the chosen post: n goes to the second one.
+    // A quote of the chosen post: n moves to the second one.
     let quote = deed(&mut reader, b"nRYes.\r");
     assert_eq!(
         quote,
@@ -359,7 +359,7 @@ fn posts_are_written_with_the_editor_of_the_chat() {
     };
     reader.done(Ok(done));
     assert!(shown(&mut reader, 80, 24).contains("post 6 is written"));
-    // A new thread: its title, then its opening. A paste is one edit and never sends.
+    // A new thread: its title, then its first post. A paste is one edit and never sends.
     let opened = deed(
         &mut reader,
         b"w\x1b[200~Wasps\nand hornets\x1b[201~\r\x1b[200~Who?\nWhy?\n\x1b[201~\r",
@@ -533,7 +533,7 @@ fn a_deed_under_way_is_not_done_twice() {
     deed(&mut reader, b"rone\r");
     assert!(keys(&mut reader, b"rtwo\r").is_empty());
     assert!(shown(&mut reader, 80, 12).contains("one moment"));
-    // The first one is refused meanwhile: what is written now stays.
+    // The first deed is refused meanwhile: the current input stays.
     reader.done(Err("no".into()));
     assert!(shown(&mut reader, 80, 12).contains("> two"));
 }
@@ -611,7 +611,7 @@ fn hostile_posts_stay_in_their_column() {
         screen.contains("98000 more lines: kd forum read 2 prints all"),
         "{screen}"
     );
-    // What a name says is no head of another post: every head has its mark.
+    // Text in a name cannot fake the head of another post: every real head has its mark.
     keys(&mut reader, b"G");
     let screen = shown(&mut reader, 200, 50);
     assert!(screen.contains("ada #9 king #9 "), "one line: {screen}");
@@ -629,7 +629,7 @@ fn order_is_kept_with_a_reason_and_undone() {
         }
     );
     reader.done(Ok(Done::default()));
-    // It is hidden: its words are folded until `t`.
+    // The post is hidden: its text is folded until `t`.
     let wants = reader.wants();
     let hidden = Post {
         hidden_at: Some(at(999)),

@@ -48,11 +48,11 @@ fn message(seq: u32, from: &str, body: &str) -> Message {
     }
 }
 
-/// An app in a thread, and what records it has heard.
+/// An app in a thread, with the records it has received.
 struct Play {
     app: App,
     seq: u64,
-    /// Seconds from the beginning to the next record.
+    /// Seconds from the start to the next record.
     clock: i64,
 }
 
@@ -108,7 +108,7 @@ impl Play {
         });
     }
 
-    /// A turn of members that speak one by one.
+    /// Starts a turn of members that speak one by one.
     fn turn_before(&mut self, turn: u64, name: &str, ahead: &[&str]) {
         self.hear(Event::TurnQueued {
             turn: TurnId(turn),
@@ -119,7 +119,7 @@ impl Play {
         });
     }
 
-    /// The end of a turn whose message has this number.
+    /// Ends a turn whose message has this number.
     fn ends(&mut self, turn: u64, name: &str, seq: u32, usage: Usage) {
         self.hear(Event::MessageAdded {
             message: message(seq, name, "That is settled."),
@@ -172,7 +172,7 @@ impl Play {
         format!("{shown}cursor: {cursor:?}\n")
     }
 
-    /// The screen with the style of whatever has one.
+    /// Returns the screen, with the style of every styled part.
     fn styled(&mut self, (columns, rows): (u16, u16)) -> String {
         self.screen((columns, rows));
         let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
@@ -294,7 +294,7 @@ fn who_spoke_who_speaks_and_who_comes_next() {
     play.text(2, "PostgreSQL, if two");
     play.later(15);
     snapshot("strip", &mut play);
-    // Who is muted does not come.
+    // Muted members are not listed as next.
     play.hear(Event::SeatMuted {
         seat: seat("cursor"),
         muted: true,
@@ -936,7 +936,7 @@ fn what_is_taken_back_goes_before_what_is_written() {
         play.hear(Event::SayQueued { body, to });
     }
     assert!(play.shows("queued"));
-    // Nobody speaks here: what waits does so for another program.
+    // No member speaks here: the queued message waits for another program.
     assert_eq!(play.keys(b"\x1b"), [Effect::Send(Op::Interrupt)]);
     play.keys(b"third");
     for body in ["second", "first"].map(str::to_owned) {

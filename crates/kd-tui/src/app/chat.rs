@@ -1,4 +1,4 @@
-//! Keys in the chat: writing, reading, and what Escape means here and now.
+//! Key handling in the chat: typing, reading, and what Escape means in each state.
 
 use super::{App, Effect, Screen, TWICE};
 use crate::complete::{self, Known};
@@ -27,7 +27,7 @@ impl App {
                     && !key.ctrl
                     && !key.alt
                 {
-                    // A question mark alone asks for help.
+                    // A lone question mark opens the help.
                     if c == '?' && self.editor.is_empty() {
                         self.screen = Screen::Help(0);
                         return;
@@ -144,7 +144,7 @@ impl App {
         }
     }
 
-    /// Enter: send, unless a candidate was chosen, or the line ends in a backslash.
+    /// Handles Enter: sends, unless a candidate was chosen or the line ends in a backslash.
     fn enter(&mut self, files: &dyn Fn(&str) -> Vec<String>, fx: &mut Vec<Effect>) {
         if self.candidates.as_ref().is_some_and(|c| c.moved) {
             self.accept(files);
@@ -161,7 +161,7 @@ impl App {
         let mut text = self.editor.take();
         let masked = self.settings.secrets.mask_in_place(&mut text);
         self.reading = false;
-        // What was told about the last line says nothing about this one.
+        // The notice was about the previous line.
         self.toast = None;
         match slash::read(&text) {
             Line::Say(body) => {
@@ -201,7 +201,7 @@ impl App {
         } else if self.can_stop() {
             self.stop(fx);
         } else if self.has_just_stopped() {
-            // One press too many is no wish to lose the draft.
+            // An extra press should not discard the draft.
         } else if !self.editor.is_empty() {
             self.clear();
         } else if self.log.focus.is_some() {
@@ -209,7 +209,7 @@ impl App {
         }
     }
 
-    /// Stops the members. What is being written stays.
+    /// Stops the members. Keeps the draft.
     fn stop(&mut self, fx: &mut Vec<Effect>) {
         self.stopped = Some(self.now);
         self.send(Op::Interrupt, fx);
@@ -278,7 +278,7 @@ impl App {
             self.vertical(true);
             return;
         }
-        // First what all have in common, then the chosen one.
+        // First complete the common prefix, then the chosen candidate.
         let common = common(candidates.list.iter().map(|(c, _)| c.as_str()));
         let written = candidates.range.len();
         if candidates.list.len() > 1 && common.len() > written && !candidates.moved {
@@ -295,7 +295,7 @@ impl App {
             return;
         };
         if let Some((chosen, _)) = candidates.list.get(candidates.chosen) {
-            // A folder goes on, all else is a whole word.
+            // A folder path continues; everything else is a complete word.
             let space = if chosen.ends_with('/') { "" } else { " " };
             self.editor
                 .replace(candidates.range, &format!("{chosen}{space}"));
@@ -305,7 +305,7 @@ impl App {
         }
     }
 
-    /// Looks for candidates; files are only looked for when they are asked for.
+    /// Recomputes the candidates; files are looked up only when needed.
     pub(super) fn complete_anew(&mut self, files: &dyn Fn(&str) -> Vec<String>, asked: bool) {
         let none = |_: &str| Vec::new();
         let known = Known {
@@ -336,7 +336,7 @@ impl App {
     }
 }
 
-/// What all begin with.
+/// Returns the longest common prefix.
 fn common<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
     let mut common = words.next().unwrap_or_default().to_owned();
     for word in words {

@@ -1,11 +1,11 @@
-//! Ctrl+R: searching the messages that were sent before. Input: keys. Output: one of them, in the input; nothing is sent.
+//! Ctrl+R: searches the sent messages. The chosen one goes into the input and is not sent.
 
 use super::App;
 use crate::keymap::{self, Action};
 use crate::keys::{Code, Key};
 use crate::text::clean;
 
-/// A search among sent messages.
+/// A search in sent messages.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     query: String,
@@ -13,17 +13,17 @@ pub struct Search {
 }
 
 impl Search {
-    /// The words that are searched.
+    /// Returns the search words.
     pub fn query(&self) -> &str {
         &self.query
     }
 
-    /// The index of the chosen message among the fitting ones.
+    /// Returns the index of the chosen message among the matches.
     pub fn chosen(&self) -> usize {
         self.chosen
     }
 
-    /// The sent messages that contain all words, newest first, each once.
+    /// Returns the sent messages that contain all words, newest first, without duplicates.
     pub fn fitting<'a>(&self, sent: &'a [String]) -> Vec<&'a str> {
         let words: Vec<String> = self
             .query
@@ -47,7 +47,7 @@ impl Search {
 }
 
 impl App {
-    /// Takes a key while a search is open.
+    /// Handles a key while the search is open.
     pub(super) fn search_key(&mut self, key: Key) {
         let Some(search) = &mut self.search else {
             return;
@@ -77,7 +77,7 @@ impl App {
         }
     }
 
-    /// Pasted words are searched too.
+    /// Adds pasted text to the search words.
     pub(super) fn search_paste(&mut self, text: &str) {
         if let Some(search) = &mut self.search {
             search.narrow(|query| query.push_str(&clean::line(text)));

@@ -1,4 +1,4 @@
-//! Slash commands, as far as the screen itself does them.
+//! Slash commands, as far as the screen handles them.
 
 use super::{App, Effect, Screen};
 use crate::clipboard;
@@ -51,7 +51,7 @@ impl App {
         }
     }
 
-    /// A line in the log that is not part of the thread.
+    /// Adds a line to the log that is not part of the thread.
     pub(super) fn note(&mut self, text: String) {
         self.log.follow();
         self.log.view.fold(&Event::Noticed { text });

@@ -1,4 +1,4 @@
-//! The header and the status line: as much of them as fits, the most important first.
+//! The header and the status line: as much as fits, most important first.
 
 use crate::app::App;
 use crate::panels::Look;
@@ -6,10 +6,10 @@ use crate::text::clean;
 use crate::text::wrap::{self, Line, Span, clip_spans, line_width};
 use anstyle::{AnsiColor, Style};
 
-/// How much the header leaves out, from nothing to all but marks.
+/// Steps by which the header is shortened, from everything to only the marks.
 const LEVELS: u8 = 6;
 
-/// Which thread, who sits there, who is muted, and who speaks when.
+/// Builds the header: the thread, its members, who is muted, and the speaking order.
 pub(super) fn header(app: &App, look: &Look, width: usize) -> Line {
     (0..LEVELS)
         .map(|level| header_at(app, look, level))
@@ -71,7 +71,8 @@ fn header_at(app: &App, look: &Look, level: u8) -> Line {
     line
 }
 
-/// What goes on (unless the `strip` tells it), what is below, and the keys that work here and now; the most important first, cut at the right.
+/// Builds the status line: activity (unless shown by the `strip`), what is below, and the keys available now; most
+/// important first, cut at the right.
 pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line {
     let dim = Style::new().dimmed();
     let strong = Style::new().bold();
@@ -154,7 +155,7 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
         let lead = if i == 0 { "" } else { dot };
         let needs = wrap::width(lead) + wrap::width(&part);
         if used + needs > room {
-            // The first is cut rather than left out.
+            // The first part is cut rather than dropped.
             if i == 0 {
                 let cut = wrap::clip(&part, room.saturating_sub(1));
                 used += wrap::width(&cut);

@@ -1,15 +1,15 @@
-//! Everything that helps: keys, then commands.
+//! The help screen: keys, then commands.
 
 use crate::keymap::KEYS;
 use crate::text::wrap::{self, Line, Span};
 use anstyle::Style;
 use kd_core::slash::COMMANDS;
 
-/// Columns of keys and commands; what they do stands beside, or below where that leaves too little room.
+/// Columns for keys and commands; the description follows on the same row, or below where space is short.
 const LEFT: usize = 30;
 const BESIDE_FROM: usize = 64;
 
-/// All of it, for a width.
+/// Builds all lines of the help for a width.
 pub(super) fn lines(width: usize) -> Vec<Line> {
     let mut lines = vec![head("Keys")];
     for (keys, what) in KEYS.iter().filter_map(|k| k.help) {

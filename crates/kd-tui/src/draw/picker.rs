@@ -1,4 +1,4 @@
-//! The choice of a thread.
+//! Draws the thread picker.
 
 use super::pen::Pen;
 use crate::panels::{self, Look};
@@ -7,10 +7,10 @@ use crate::text::clean;
 use crate::text::wrap::{Line, Span, clip_spans};
 use anstyle::Style;
 
-/// From this width on a row tells how many messages there are.
+/// Minimum width for rows to show the number of messages.
 const COUNTS_FROM: u16 = 60;
 
-/// Draws it. Where the cursor stands.
+/// Draws the picker and returns the cursor position.
 pub(super) fn picker(picker: &Picker, look: &Look, pen: &mut Pen<'_>) -> Option<(u16, u16)> {
     let area = pen.buffer.area;
     let dim = Style::new().dimmed();

@@ -1,5 +1,5 @@
-//! The strip above the keys: who has spoken in this round, who speaks, and who comes next. Comes in: the newest round of
-//! the view. Goes out: one line, the most important part of it last to be left out.
+//! The strip above the keys: who has spoken in this round, who is speaking, and who is next. Built from the newest
+//! round of the view; the most important part is dropped last.
 
 use crate::panels::{Look, length, since};
 use crate::text::wrap::{Line, Span, clip_spans, line_width};
@@ -9,23 +9,23 @@ use kd_core::message::{Message, Status};
 use kd_core::view::{Content, Growing, State, Trace, View};
 use std::time::Duration;
 
-/// How much the strip leaves out, from nothing to all but who speaks.
+/// Steps by which the strip is shortened, from everything to only the current speaker.
 const LEVELS: u8 = 7;
 
-/// The word for a turn with nothing to add.
+/// Label of a turn with nothing to add.
 const PASSED: &str = "passed";
 
 /// What a member did in this round.
 struct Spoke<'a> {
     name: &'a str,
-    /// What became of its last turn, if not an answer.
+    /// The result of its last turn, if not an answer.
     instead: Option<&'static str>,
     took: Duration,
     tokens: u64,
     usd: Option<f64>,
 }
 
-/// The strip. `None` where nobody has been asked yet.
+/// Builds the strip. `None` if no member has been asked yet.
 pub(super) fn strip(view: &View, look: &Look, width: usize) -> Option<Line> {
     let speaking: Vec<&Growing> = view.growing_turns().collect();
     let spoke = spoke(view, &speaking);
@@ -37,7 +37,7 @@ pub(super) fn strip(view: &View, look: &Look, width: usize) -> Option<Line> {
     Some(fitting.unwrap_or_else(|| clip_spans(&at(LEVELS - 1), width)))
 }
 
-/// Members that have spoken and neither speak nor come next, in the order of their turns.
+/// Returns the members that have spoken and are neither speaking nor next, in the order of their turns.
 fn spoke<'a>(view: &'a View, speaking: &[&Growing]) -> Vec<Spoke<'a>> {
     let mut list: Vec<Spoke<'a>> = Vec::new();
     for panel in view.round() {
@@ -87,7 +87,7 @@ fn spoke<'a>(view: &'a View, speaking: &[&Growing]) -> Vec<Spoke<'a>> {
     list
 }
 
-/// What became of a turn, if not an answer.
+/// Returns the result of a turn, if not an answer.
 fn instead(message: &Message) -> Option<&'static str> {
     match message.status {
         _ if message.is_pass() => Some(PASSED),
@@ -193,7 +193,7 @@ fn strip_at(
     line
 }
 
-/// What is known of what a member did, as far as there is room.
+/// Returns the facts about a member's turn that fit.
 fn facts(one: &Spoke<'_>, level: u8) -> String {
     let mut facts = String::new();
     if level < 2 && one.took.as_secs() > 0 {

@@ -1,4 +1,4 @@
-//! The forum's screen as cells.
+//! Draws the forum screen.
 
 use super::keys::{KEYS, View, WRITING};
 use super::plural;
@@ -9,18 +9,18 @@ use crate::text::wrap::{self, Line, Span};
 use anstyle::Style;
 use ratatui_core::buffer::Buffer;
 
-/// From this width on both sides are shown.
+/// Minimum width for showing both sides.
 const BOTH_FROM: u16 = 60;
-/// The widest list.
+/// Maximum width of the list.
 const LIST_MAX: u16 = 40;
-/// The most rows of the input, as a part of the screen.
+/// The input takes at most this fraction of the screen's rows.
 const INPUT_PART: u16 = 3;
-/// Columns of keys in the help, and the width from which their meaning stands beside them.
+/// Columns for keys in the help.
 const HELP_LEFT: usize = 30;
 const HELP_BESIDE_FROM: usize = 64;
 
 impl Reader {
-    /// Draws everything. Returns the place of the cursor, if something is written.
+    /// Draws everything. Returns the cursor position if something is being written.
     pub fn draw(&mut self, buffer: &mut Buffer) -> Option<(u16, u16)> {
         let area = buffer.area;
         if area.width < 10 || area.height < 4 {
@@ -82,7 +82,7 @@ impl Reader {
         )
     }
 
-    /// The rule below the header with the views in it.
+    /// Draws the rule below the header, with the views in it.
     fn draw_views(&self, pen: &mut Pen<'_>) {
         let width = pen.buffer.area.width;
         let dim = Style::new().dimmed();
@@ -140,7 +140,7 @@ impl Reader {
         }
     }
 
-    /// Rows of the list: title, and a note with its style.
+    /// Returns the rows of the list: title, note, and whether it is emphasized.
     fn list_rows(&self) -> Vec<(String, String, bool)> {
         if self.view != View::Threads {
             let row =
@@ -238,7 +238,7 @@ impl Reader {
         }
     }
 
-    /// What stands on the right, or everywhere where there is no list: only what can be seen.
+    /// Returns the visible lines of the right side, or of the whole screen where there is no list.
     fn text_lines_of(&mut self, columns: usize) -> Vec<Line> {
         if self.view == View::Threads {
             let thread = self.thread.clone();
@@ -282,7 +282,7 @@ impl Reader {
         }
     }
 
-    /// What was told, else what is written, else the keys that work here; as many as fit.
+    /// Builds the status line: the notice, else the current input mode, else the available keys, as many as fit.
     fn status(&self, width: usize) -> Line {
         let (dim, bold) = (Style::new().dimmed(), Style::new().bold());
         let dot = self.looks.styles.glyph(" · ", " - ");
@@ -355,7 +355,7 @@ impl Reader {
             let lead = if i == 0 { "" } else { dot };
             let needs = wrap::width(lead) + wrap::width(&part);
             if used + needs > width {
-                // The first is cut rather than left out.
+                // The first part is cut rather than dropped.
                 if i == 0 {
                     line.push(Span::new(style, wrap::clip(&part, width.saturating_sub(1))));
                 }
@@ -388,7 +388,7 @@ impl Reader {
     }
 }
 
-/// A line of text in so many columns: its own indent stays, a heading is bold.
+/// Wraps a line of text to a number of columns, keeping its indent; headings are bold.
 fn text_line(line: &str, columns: usize) -> Vec<Line> {
     let line = clean::text(line);
     let indent = line.len() - line.trim_start_matches(' ').len();
@@ -397,7 +397,7 @@ fn text_line(line: &str, columns: usize) -> Vec<Line> {
         None => (Style::new(), &line[indent..]),
     };
     let lead = " ".repeat(indent.min(columns / 2));
-    // A table is cut rather than torn.
+    // Tables are cut rather than wrapped.
     if words.contains("  ") {
         let whole = format!("{lead}{words}");
         return vec![wrap::clip_spans(&[Span::new(style, whole)], columns)];

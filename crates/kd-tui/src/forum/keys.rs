@@ -1,5 +1,5 @@
-//! Keys of the forum's screen while nothing is written: one table, from which the help follows too. Where `kd chat` has
-//! the same thing to do while reading, the key is the same.
+//! Keys of the forum screen when nothing is being written: one table, which also produces the help. Actions shared with
+//! `kd chat`'s reading mode use the same keys.
 
 use crate::keys::{Code, Key};
 
@@ -11,16 +11,16 @@ pub enum View {
     Threads,
     /// Motions to change the rules.
     Motions,
-    /// Who takes part.
+    /// The members.
     Members,
-    /// Whether turns were fair.
+    /// Whether turns were distributed fairly.
     Fairness,
-    /// The cycle that runs, and the log.
+    /// The running cycle and the log.
     Now,
 }
 
 impl View {
-    /// Every view with its name; its key is its place, from 1.
+    /// Every view with its name; its key is its position, from 1.
     pub const ALL: &[(Self, &str)] = &[
         (Self::Threads, "threads"),
         (Self::Motions, "motions"),
@@ -29,13 +29,13 @@ impl View {
         (Self::Now, "now"),
     ];
 
-    /// Whether it has a list on the left.
+    /// Returns whether it has a list on the left.
     pub fn has_list(self) -> bool {
         matches!(self, Self::Threads | Self::Motions | Self::Members)
     }
 }
 
-/// What a key does.
+/// The action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Act {
@@ -70,13 +70,13 @@ pub enum Act {
     Leave,
 }
 
-/// A row of the table: keys, what they do, and how help says it.
+/// A row of the table: keys, their action, and their help text.
 pub struct Row {
-    /// Which keys.
+    /// The keys.
     pub keys: &'static [Key],
-    /// What they do.
+    /// Their action.
     pub act: Act,
-    /// Keys and meaning, as help shows them. Rows without words are variants of the row above.
+    /// Keys and meaning, as shown in the help. Rows without it are variants of the row above.
     pub help: Option<(&'static str, &'static str)>,
 }
 
@@ -92,7 +92,7 @@ const fn row(keys: &'static [Key], act: Act, help: Option<(&'static str, &'stati
     Row { keys, act, help }
 }
 
-/// Every key.
+/// All keys.
 #[rustfmt::skip] // a table
 pub const KEYS: &[Row] = &[
     row(&[p(Code::Up), c('k')], Act::Up, Some(("Up Down, k j", "choose in the list; scroll what is read"))),
@@ -130,7 +130,7 @@ pub const KEYS: &[Row] = &[
     row(&[c('q'), c('c').ctrl(), c('d').ctrl()], Act::Leave, Some(("q, Ctrl+C", "leave"))),
 ];
 
-/// Keys while something is written; those of `kd chat` that move and delete work, too.
+/// Keys while writing; the moving and deleting keys of `kd chat` also work.
 pub(super) const WRITING: &[(&str, &str)] = &[
     ("Enter", "send"),
     ("Ctrl+J, Alt+Enter, \\ Enter", "new line"),
@@ -139,7 +139,7 @@ pub(super) const WRITING: &[(&str, &str)] = &[
     ("Esc, Ctrl+C", "clear the input; again: stop writing"),
 ];
 
-/// What a key does.
+/// Returns the action of a key.
 pub(super) fn act(key: Key) -> Option<Act> {
     KEYS.iter().find(|r| r.keys.contains(&key)).map(|r| r.act)
 }

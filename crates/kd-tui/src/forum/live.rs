@@ -1,4 +1,5 @@
-//! The loop of the forum's screen: carries keys and looks to the reader, and its effects to the library and the terminal.
+//! The event loop of the forum screen: passes keys and looks to the reader, and its effects to the library and the
+//! terminal.
 
 use super::reader::{Effect, Reader};
 use super::{Deed, Done, Found, Library, View, Wants};
@@ -13,11 +14,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
-/// How often the store is looked at: posts come every few seconds at most.
+/// How often to poll the store: posts arrive every few seconds at most.
 const LOOK: Duration = Duration::from_millis(300);
-/// The same for the table of fairness, which reads all cycles.
+/// The same for the fairness table, which reads all cycles.
 const LOOK_FAIRNESS: Duration = Duration::from_secs(5);
-/// A look may take this part of the time at most.
+/// Looks may take at most one part in this many of the time.
 const PART: u32 = 4;
 
 type Looking = JoinHandle<(Wants, Result<Found, String>, Duration)>;
@@ -76,7 +77,7 @@ pub async fn run(reader: Reader, library: Arc<dyn Library>) -> io::Result<()> {
     }
     screen.looking.abort();
     if let Some(doing) = screen.doing.take() {
-        // What was sent is written, whatever comes of it.
+        // Let a deed already sent finish, whatever its result.
         let _ = doing.await;
     }
     Ok(())
@@ -93,7 +94,7 @@ impl Screen {
         Ok(())
     }
 
-    /// False if the user leaves.
+    /// Handles input. Returns false if the user leaves.
     fn input(&mut self, input: Input) -> bool {
         match input {
             Input::Key(key) => {
@@ -111,7 +112,7 @@ impl Screen {
         true
     }
 
-    /// False if the user leaves.
+    /// Carries out an effect. Returns false if the user leaves.
     fn carry_out(&mut self, effect: Effect) -> bool {
         match effect {
             Effect::Nothing => {}
@@ -133,7 +134,7 @@ impl Screen {
             }
             Effect::Suspend => self.away(|_| {
                 let own = rustix::process::getpid();
-                // If it cannot be stopped it goes on.
+                // If suspending fails, continue.
                 let _ = rustix::process::kill_process(own, rustix::process::Signal::TSTP);
             }),
             Effect::Redraw => self.painter.forget(),
@@ -142,16 +143,16 @@ impl Screen {
         true
     }
 
-    /// Gives the terminal away while something else uses it.
+    /// Releases the terminal while another program uses it.
     fn away(&mut self, what: impl FnOnce(&mut Reader)) {
         self.terminal.pause();
         what(&mut self.reader);
-        // Without a terminal the next read ends us.
+        // Without a terminal, the next read ends the loop.
         let _ = self.terminal.resume();
         self.painter.forget();
     }
 
-    /// True if there is anything new to draw.
+    /// Handles the result of a look. Returns true if there is anything new to draw.
     fn looked(
         &mut self,
         looked: Result<(Wants, Result<Found, String>, Duration), tokio::task::JoinError>,
@@ -178,7 +179,7 @@ impl Screen {
     }
 }
 
-/// Looks into the library after a while.
+/// Looks into the library after a pause.
 fn look(library: &Arc<dyn Library>, wants: Wants, pause: Duration) -> Looking {
     let library = library.clone();
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! The state of the forum's screen, and what changes it. Pure: no clock, no terminal, no store.
+//! The state of the forum screen and its transitions. Pure: no clock, no terminal, no store.
 
 use super::keys::{self, Act, View};
 use super::sheet::Sheet;
@@ -12,11 +12,11 @@ use kd_core::forum::order::Order;
 use kd_core::forum::words::{Hit, Thread};
 use std::collections::BTreeMap;
 
-/// Threads that are listed at first, and how many more come when the last ones are near.
+/// Threads listed at first, and how many more to load when the last ones are near.
 const LISTED: i64 = 200;
 const NEAR: usize = 50;
 
-/// Which side the keys move.
+/// The side that keys move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     List,
@@ -28,20 +28,20 @@ pub(super) enum Side {
 #[allow(missing_docs)]
 pub enum Effect {
     Nothing,
-    /// Do something in the forum.
+    /// Perform an action in the forum.
     Do(Deed),
-    /// Read at once what is wanted now.
+    /// Read immediately what is wanted now.
     Look,
     /// Edit a text in the user's editor.
     Edit(String),
-    /// Copy a text; what it is called.
+    /// Copy a text; the second string names it.
     Copy(String, String),
     Redraw,
     Suspend,
     Leave,
 }
 
-/// A search and what it found.
+/// A search and its hits.
 #[derive(Debug, Default)]
 pub(super) struct Search {
     pub(super) words: String,
@@ -60,30 +60,30 @@ pub struct Reader {
     pub(super) counts: (i64, i64),
     pub(super) open_motions: usize,
     pub(super) me: (String, String),
-    /// The thread that is read, and what is known of it.
+    /// The open thread and its details.
     pub(super) chosen: Option<i64>,
     pub(super) thread: Option<Thread>,
     pub(super) sheet: Sheet,
-    /// A post to go to when it is there.
+    /// A post to go to once it is loaded.
     goal: Option<i64>,
     pub(super) search: Option<Search>,
-    /// Motions or members, and which of them is chosen.
+    /// Motions or members, and the chosen one.
     pub(super) items: Vec<Item>,
     keys: BTreeMap<u8, String>,
-    /// Text of a view without a list, or of the chosen item, and from where it is read.
+    /// Text of a view without a list, or of the chosen item, and its scroll position.
     pub(super) text: Vec<String>,
     pub(super) text_top: usize,
     pub(super) text_lines: usize,
     pub(super) rows: usize,
-    /// Posts of each thread when it was last looked at: the last one, and how many.
+    /// The last post and the number of posts of each thread when it was last read.
     read: BTreeMap<i64, (i64, i64)>,
     listed: i64,
     pub(super) writing: Option<Writing>,
     pub(super) editor: Editor,
-    /// What was sent and not answered yet.
+    /// The input sent and not confirmed yet.
     sent: Option<(Writing, String)>,
     pub(super) told: Option<String>,
-    /// The store could not be read: why.
+    /// Why the store could not be read.
     pub(super) broken: Option<String>,
     pub(super) help: Option<usize>,
     pub(super) opened: bool,
@@ -92,7 +92,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A screen that has read nothing yet.
+    /// Creates a screen that has read nothing yet.
     pub fn new(forum: &str, looks: Looks) -> Self {
         Self {
             forum: forum.to_owned(),
@@ -127,7 +127,7 @@ impl Reader {
         }
     }
 
-    /// What has to be read for the screen.
+    /// Returns what has to be read for the screen.
     pub fn wants(&self) -> Wants {
         let reads = self.view == View::Threads;
         Wants {
@@ -140,7 +140,7 @@ impl Reader {
         }
     }
 
-    /// Takes in what was found for `wants`. True if anything is new.
+    /// Takes over what was found for `wants`. Returns true if anything is new.
     pub fn learn(&mut self, wants: &Wants, found: Result<Found, String>) -> bool {
         let found = match found {
             Ok(found) => found,
@@ -154,7 +154,7 @@ impl Reader {
         new |= self.threads != found.threads || self.counts != found.counts || self.me != found.me;
         new |= self.open_motions != found.open_motions;
         if !self.opened {
-            // What was there when the user came is not new.
+            // What existed when the user arrived is not new.
             let seen = |t: &Thread| (t.id, (t.last_post_id, t.post_count));
             self.read = found.threads.iter().map(seen).collect();
             self.opened = true;
@@ -196,12 +196,12 @@ impl Reader {
         posts: Vec<kd_core::forum::words::Post>,
         again: Vec<kd_core::forum::words::Post>,
     ) -> bool {
-        // What was asked for before another thread was chosen.
+        // The look was for another thread than the one now chosen.
         if wants.thread.is_none() || wants.thread != self.chosen {
             return false;
         }
         let Some(thread) = thread else {
-            // It was taken away.
+            // The thread was deleted.
             self.choose(None);
             self.side = Side::List;
             return true;
@@ -218,12 +218,12 @@ impl Reader {
         new
     }
 
-    /// Whether more posts of the thread are there than one look brings: the next look need not wait.
+    /// Returns whether the thread has more posts than one look returns: the next look need not wait.
     pub(super) fn has_more(&self, wants: &Wants, found: &Result<Found, String>) -> bool {
         wants.thread == self.chosen && found.as_ref().is_ok_and(|f| f.posts.len() as i64 == PAGE)
     }
 
-    /// Posts of a thread that came since it was last looked at.
+    /// Returns the number of posts added to a thread since it was last read.
     pub(super) fn fresh(&self, thread: &Thread) -> i64 {
         match self.read.get(&thread.id) {
             Some((last, _)) if *last >= thread.last_post_id => 0,
@@ -236,7 +236,7 @@ impl Reader {
         self.threads.iter().position(|t| t.id == id)
     }
 
-    /// The place of the chosen item of this view.
+    /// Returns the index of this view's chosen item.
     pub(super) fn item_at(&self) -> usize {
         let key = self.keys.get(&(self.view as u8));
         let at = key.and_then(|key| self.items.iter().position(|i| i.key == *key));
@@ -355,7 +355,7 @@ impl Reader {
         }
     }
 
-    /// Begins to write what a key is for, if there is something that it can be about.
+    /// Starts writing for a key's action, if it applies to something.
     fn begin_to(&mut self, act: Act) {
         let post = self.sheet.chosen().cloned();
         let motion = self.item().and_then(|item| item.key.parse().ok());
@@ -467,7 +467,7 @@ impl Reader {
         self.writing = Some(writing);
     }
 
-    /// Tells something until the next key.
+    /// Shows a notice until the next key.
     pub(super) fn tell(&mut self, what: &str) {
         self.told = Some(clean::line(what));
     }
@@ -547,7 +547,7 @@ impl Reader {
         Effect::Nothing
     }
 
-    /// Takes in what came of a deed. What was refused goes back into the input: nothing written is lost.
+    /// Handles the result of a deed. Refused text goes back into the input: nothing written is lost.
     pub fn done(&mut self, done: Result<Done, String>) -> Effect {
         let sent = self.sent.take();
         match done {
@@ -571,7 +571,7 @@ impl Reader {
         Effect::Look
     }
 
-    /// A text was pasted: one edit.
+    /// Handles pasted text as one edit.
     pub fn paste(&mut self, text: &str) {
         let text = clean::text(text);
         match &self.writing {
@@ -581,7 +581,7 @@ impl Reader {
         }
     }
 
-    /// A text comes back from the user's editor.
+    /// Takes over a text from the user's editor.
     pub fn edited(&mut self, text: Result<String, String>) {
         match text {
             Ok(text) if self.writing.as_ref().is_some_and(Writing::is_line) => {
@@ -592,7 +592,7 @@ impl Reader {
         }
     }
 
-    /// The wheel was turned.
+    /// Handles the mouse wheel.
     pub fn wheel(&mut self, lines: i32) {
         self.scroll(i64::from(lines));
     }

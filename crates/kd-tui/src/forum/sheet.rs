@@ -1,4 +1,4 @@
-//! The posts of one thread as lines. What was laid out is kept, so that a long thread costs only once.
+//! The posts of one thread as lines. Layouts are cached, so that a long thread is laid out only once.
 
 use super::Looks;
 use crate::text::style::speaker;
@@ -8,27 +8,27 @@ use anstyle::Style;
 use kd_core::forum::words::{Post, Thread};
 use std::collections::BTreeMap;
 
-/// Lines and bytes of a post that are laid out. Far above what an agent may write; an import can bring more.
+/// Maximum lines and bytes of a post to lay out. Far above what an agent may write; an import can exceed it.
 const LINES_MAX: usize = 2_000;
 const BYTES_MAX: usize = 200_000;
 
-/// The posts of a thread, and where they are looked at.
+/// The posts of a thread, with the scroll position.
 #[derive(Debug, Default)]
 pub(super) struct Sheet {
     posts: Vec<Laid>,
-    /// The columns that they were laid out for.
+    /// The columns they were laid out for.
     columns: usize,
-    /// Voices in order of their first post: each keeps its color.
+    /// Authors in order of their first post, so that each keeps its color.
     voices: Vec<String>,
-    /// The first line that is shown; `None` follows the end.
+    /// The first visible line; `None` follows the end.
     pub(super) top: Option<usize>,
-    /// The chosen post, by its place.
+    /// Index of the chosen post.
     at: usize,
     /// Rows of the last frame.
     rows: usize,
-    /// Who hid which post, and why.
+    /// Hidden posts: by whom and why.
     pub(super) hidden: BTreeMap<i64, String>,
-    /// The words of hidden posts are shown.
+    /// Whether the text of hidden posts is shown.
     unfolded: bool,
     /// Lines above the first post: the title.
     head: Vec<Line>,
@@ -41,7 +41,7 @@ struct Laid {
 }
 
 impl Sheet {
-    /// An empty sheet, seen from its beginning.
+    /// Creates an empty sheet, scrolled to the top.
     pub(super) fn new() -> Self {
         Self {
             top: Some(0),
@@ -50,23 +50,23 @@ impl Sheet {
         }
     }
 
-    /// The number of the last post; 0 if there is none.
+    /// Returns the number of the last post; 0 if there is none.
     pub(super) fn last(&self) -> i64 {
         self.posts.last().map_or(0, |laid| laid.post.id)
     }
 
-    /// Posts that are not deleted.
+    /// Returns the number of posts that are not deleted.
     pub(super) fn count(&self) -> i64 {
         let there = |laid: &&Laid| laid.post.deleted_at.is_none();
         self.posts.iter().filter(there).count() as i64
     }
 
-    /// The chosen post.
+    /// Returns the chosen post.
     pub(super) fn chosen(&self) -> Option<&Post> {
         self.posts.get(self.at).map(|laid| &laid.post)
     }
 
-    /// Adds posts behind those that are known, and takes over changes of known ones. True if anything is new.
+    /// Appends posts and updates known ones. Returns true if anything is new.
     pub(super) fn learn(&mut self, more: Vec<Post>, again: Vec<Post>) -> bool {
         let mut new = false;
         for post in again {
@@ -94,7 +94,7 @@ impl Sheet {
         new
     }
 
-    /// The first and the last post that can be seen.
+    /// Returns the first and last visible post.
     pub(super) fn seen(&self) -> Option<(i64, i64)> {
         let (mut first, mut last) = (None, None);
         let (top, end) = self.window();
@@ -110,7 +110,7 @@ impl Sheet {
         Some((first?, last?))
     }
 
-    /// Chooses the next or the previous post and shows its beginning. False if there is none.
+    /// Chooses the next or previous post and shows its beginning. Returns false if there is none.
     pub(super) fn step(&mut self, by: i64) -> bool {
         let next = self.at as i64 + by;
         if next < 0 || next >= self.posts.len() as i64 {
@@ -120,7 +120,7 @@ impl Sheet {
         true
     }
 
-    /// Chooses a post by its number, if it is there.
+    /// Chooses a post by its number, if loaded.
     pub(super) fn find(&mut self, id: i64) -> bool {
         match self.posts.binary_search_by_key(&id, |laid| laid.post.id) {
             Ok(at) => {
@@ -131,7 +131,7 @@ impl Sheet {
         }
     }
 
-    /// Shows or folds the words of hidden posts.
+    /// Shows or folds the text of hidden posts.
     pub(super) fn unfold(&mut self) {
         self.unfolded = !self.unfolded;
         let hidden = |laid: &&mut Laid| laid.post.hidden_at.is_some();
@@ -147,13 +147,13 @@ impl Sheet {
         self.top = Some(0);
     }
 
-    /// Goes to the end and stays there.
+    /// Goes to the end and follows it.
     pub(super) fn follow(&mut self) {
         self.at = self.posts.len().saturating_sub(1);
         self.top = None;
     }
 
-    /// Scrolls by lines; the chosen post stays on the screen.
+    /// Scrolls by lines; keeps the chosen post on the screen.
     pub(super) fn scroll(&mut self, by: i64) {
         let last = self.lines().saturating_sub(self.rows) as i64;
         let at = self.top.map_or(last, |top| top.min(last as usize) as i64) + by;
@@ -173,12 +173,12 @@ impl Sheet {
     fn go(&mut self, at: usize) {
         self.at = at;
         let start = self.starts().get(at).copied().unwrap_or(0);
-        // The first line of a post is blank; the first post shows the title above it.
+        // A post's first line is blank; the first post shows the title above it.
         let top = if at == 0 { 0 } else { start + 1 };
         self.top = (top + self.rows < self.lines()).then_some(top);
     }
 
-    /// The lines on which posts begin.
+    /// Returns the lines on which posts begin.
     fn starts(&self) -> Vec<usize> {
         let mut line = self.head.len();
         let mut starts = Vec::with_capacity(self.posts.len());
@@ -203,7 +203,7 @@ impl Sheet {
         (top, top + self.rows)
     }
 
-    /// The lines for so many columns and rows. `active` marks the chosen post.
+    /// Returns the visible lines for a size. `active` marks the chosen post.
     pub(super) fn draw(
         &mut self,
         thread: &Thread,
@@ -281,7 +281,7 @@ impl Sheet {
     }
 }
 
-/// A post as lines: a blank one, who and when, what it quotes, and its words.
+/// Lays out a post: a blank line, author and time, the quote, and the text.
 fn lay(
     post: &Post,
     voice: usize,
@@ -345,7 +345,7 @@ fn lay(
     out
 }
 
-/// The beginning of a text that can be laid out quickly, and how many lines are left.
+/// Returns the part of a text that can be laid out quickly, and the number of lines left out.
 fn beginning(body: &str) -> (&str, usize) {
     let mut end = body.floor_char_boundary(BYTES_MAX.min(body.len()));
     if let Some((at, _)) = body[..end].match_indices('\n').nth(LINES_MAX - 1) {

@@ -1,4 +1,4 @@
-//! What is being written at the bottom of the forum's screen: for what, whether it is one line, and what comes of it.
+//! The input at the bottom of the forum screen: its purpose, whether it is a single line, and the resulting action.
 
 use super::Deed;
 use kd_core::forum::account::Role;
@@ -7,7 +7,7 @@ use kd_core::forum::order::Order;
 use kd_core::forum::tools::Choice;
 use kd_core::forum::wish::Wish;
 
-/// For what something is written.
+/// What is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields say what it is about")]
 pub enum Writing {
@@ -15,45 +15,45 @@ pub enum Writing {
     Search,
     /// The title of a new thread.
     Title,
-    /// Its opening.
+    /// The first post of a new thread.
     Body { title: String },
     /// A reply.
     Reply { thread: i64, quote: Option<i64> },
-    /// Other words for a post of the user.
+    /// New text for one of the user's posts.
     Edit { post: i64 },
-    /// What is moved.
+    /// What a motion proposes.
     Wish,
-    /// Why it is moved.
+    /// The reason for a motion.
     Reason { what: String },
     /// A vote and its reason.
     Vote { motion: i64 },
-    /// A word before a motion comes in force.
+    /// A remark before a motion comes into force.
     Confirm { motion: i64 },
-    /// Why a motion is refused.
+    /// The reason for a veto.
     Veto { motion: i64 },
-    /// Why an order is given; how it is called.
+    /// The reason for an order; `called` names the order.
     Order { order: Order, called: String },
-    /// A role or a vote, and why.
+    /// A role or voting right, and the reason.
     Role { name: String },
-    /// The number of an entry, and why it is undone.
+    /// The number of a log entry, and the reason to undo it.
     Undo,
 }
 
-/// What Enter does with a text.
+/// What Enter does with the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Something else has to be written first.
+    /// Ask for further input.
     Write(Writing),
-    /// It is done.
+    /// Perform this action.
     Do(Deed),
-    /// It is searched for.
+    /// Search for this.
     Search(String),
-    /// It cannot be used: why.
+    /// The input is invalid, and why.
     Wrong(String),
 }
 
 impl Writing {
-    /// What stands above the input.
+    /// Returns the label above the input.
     pub(super) fn label(&self) -> String {
         match self {
             Self::Search => "search for all of these words".into(),
@@ -81,7 +81,7 @@ impl Writing {
         }
     }
 
-    /// Whether it is one line: what is pasted has no line breaks then.
+    /// Returns whether it is a single line: line breaks are removed from pasted text then.
     pub(super) fn is_line(&self) -> bool {
         !matches!(
             self,
@@ -89,7 +89,7 @@ impl Writing {
         )
     }
 
-    /// What comes of a text.
+    /// Returns what follows from an input.
     pub(super) fn next(&self, text: &str) -> Next {
         let text = text.trim();
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
@@ -165,10 +165,10 @@ impl Writing {
     }
 }
 
-/// Roles and votes that can be given.
+/// Roles and voting rights that can be assigned.
 const ROLES: &str = "owner, moderator, agent, guest, reader, voter or nonvoter";
 
-/// The order that gives a role or a vote.
+/// Returns the order that assigns a role or voting right.
 fn role(name: &str, word: &str) -> Option<Order> {
     match word {
         "voter" => Some(Order::votes(name, true)),
@@ -177,7 +177,7 @@ fn role(name: &str, word: &str) -> Option<Order> {
     }
 }
 
-/// A vote by its word or the first letter of it.
+/// Parses a vote from its word or the word's first letter.
 fn choice(word: &str) -> Option<Choice> {
     let word = word.trim_end_matches([',', '.', ':', ';']).to_lowercase();
     let mut fits = Choice::WORDS

@@ -1,10 +1,10 @@
-//! A member whose turn comes, where members speak one by one: after whom.
+//! A member whose turn comes, in modes where members speak in turn: after whom.
 
 use super::{Card, Look};
 use anstyle::Style;
 use kd_core::SeatName;
 
-/// Its card: one line.
+/// Builds its card: one line.
 pub(super) fn card(seat: &SeatName, place: usize, look: &Look) -> Card {
     let (mark, style) = look.speaker(seat.as_str());
     let dot = look.dot();

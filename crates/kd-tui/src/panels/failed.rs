@@ -1,4 +1,4 @@
-//! An answer that did not come whole: why, what can be done, and what came of it.
+//! A failed or partial answer: the reason, what can be done, and what was received.
 
 use super::message::{ended, facts};
 use super::{Body, Card, Look, red, yellow};
@@ -9,7 +9,7 @@ use kd_core::message::{Message, Status};
 use kd_core::view::Trace;
 use kd_core::{Failure, FailureKind, SeatName};
 
-/// The card of its message.
+/// Builds the card of its message.
 pub(super) fn message(
     message: &Message,
     failure: Option<&Failure>,
@@ -25,7 +25,7 @@ pub(super) fn message(
         format!(" ({})", ended(message.status)),
     ));
     title.push(look.dim(facts(message, None, trace, look)));
-    // The body of a failure without words is the error itself: it is said below, better.
+    // Without an answer, the body is the error itself, which is shown better below.
     let told = failure.is_some() && message.body.starts_with('*');
     let mut card = Card {
         edge: style,
@@ -42,7 +42,7 @@ pub(super) fn message(
     card
 }
 
-/// The card of a turn whose message could not be written.
+/// Builds the card of a turn whose message could not be written.
 pub(super) fn lost(seat: &SeatName, text: &str, failure: &Failure, look: &Look) -> Card {
     let mut title = look.name(seat.as_str());
     title.push(Span::new(red().bold(), " (lost)"));

@@ -1,4 +1,4 @@
-//! A message that is on disk: the king's, a member's, whole or not.
+//! A message on disk, from the user or a member, complete or partial.
 
 use super::{Body, Card, Look, count, failed, length, since};
 use crate::text::clean;
@@ -8,7 +8,7 @@ use kd_core::message::{Address, Message, Status};
 use kd_core::view::Trace;
 use kd_core::{Failure, Usage};
 
-/// Its card.
+/// Builds its card.
 pub(super) fn card(
     message: &Message,
     failure: Option<&Failure>,
@@ -43,7 +43,7 @@ pub(super) fn card(
     }
 }
 
-/// What stands behind the name.
+/// Builds what follows the name.
 pub(super) fn facts(
     message: &Message,
     usage: Option<&Usage>,
@@ -109,7 +109,7 @@ fn references(message: &Message, look: &Look) -> Vec<Line> {
 }
 
 impl Card {
-    /// Whether it has a body at all.
+    /// Returns whether it has no body.
     pub(super) fn is_silent(&self) -> bool {
         match &self.body {
             Body::None => true,
@@ -119,7 +119,7 @@ impl Card {
     }
 }
 
-/// The words for how a turn ended that did not end well.
+/// Describes how an unsuccessful turn ended.
 pub(super) fn ended(status: Option<Status>) -> &'static str {
     match status {
         Some(Status::Timeout) => "timed out",

@@ -1,11 +1,11 @@
-//! Lines to the king that nobody said.
+//! Notices to the user that are not messages.
 
 use super::{Card, Look, yellow};
 use crate::text::clean;
 use crate::text::wrap::{Line, Span, wrap_spans};
 use anstyle::Style;
 
-/// Something he should know.
+/// Builds the card of a notice.
 pub(super) fn card(text: &str, look: &Look) -> Card {
     lines(
         look.styles.glyph("ℹ", "i"),
@@ -15,7 +15,7 @@ pub(super) fn card(text: &str, look: &Look) -> Card {
     )
 }
 
-/// Something that could not be done.
+/// Builds the card of something that could not be done.
 pub(super) fn refusal(text: &str, look: &Look) -> Card {
     lines(look.styles.glyph("✗", "x"), yellow(), text, look)
 }

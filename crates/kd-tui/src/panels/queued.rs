@@ -1,11 +1,11 @@
-//! Words of the king that wait until the floor is his again.
+//! Messages of the user that wait until the current round is over.
 
 use super::{Card, Look};
 use anstyle::Style;
 use kd_core::ids::KING;
 use kd_core::message::Address;
 
-/// Their card.
+/// Builds their card.
 pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
     let mut title = look.name(KING);
     let arrow = look.styles.glyph("→", "to");

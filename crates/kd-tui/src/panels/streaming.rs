@@ -1,4 +1,4 @@
-//! An answer that grows, rendered while it does.
+//! A growing answer, rendered as it arrives.
 
 use super::waiting;
 use super::{Body, Card, Look, count};
@@ -8,7 +8,7 @@ use crate::text::wrap::{Span, clip};
 use anstyle::Style;
 use kd_core::view::{self, State};
 
-/// Its card.
+/// Builds its card.
 pub(super) fn card(turn: &view::Growing, look: &Look, growing: &mut Growing) -> Card {
     let mut title = look.name(turn.seat.as_str());
     let dot = look.dot();

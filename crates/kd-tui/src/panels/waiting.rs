@@ -1,4 +1,4 @@
-//! A member of whom nothing came yet: why we wait, and for how long.
+//! A member without output yet: the reason for waiting, and for how long.
 
 use super::{Card, Look, length, since, yellow};
 use crate::text::clean;
@@ -6,7 +6,7 @@ use crate::text::wrap::{Span, clip};
 use kd_core::event::Purpose;
 use kd_core::view::{Growing, State};
 
-/// Its card: one line.
+/// Builds its card: one line.
 pub(super) fn card(turn: &Growing, look: &Look) -> Card {
     let mut title = look.name(turn.seat.as_str());
     let dot = look.dot();
@@ -41,7 +41,7 @@ pub(super) fn card(turn: &Growing, look: &Look) -> Card {
     }
 }
 
-/// How long it has been on its way.
+/// Returns the elapsed time of its turn.
 pub(super) fn elapsed(turn: &Growing, look: &Look) -> String {
     turn.span
         .map(|(from, _)| length(since(from, look.now)))

@@ -1,11 +1,11 @@
-//! Makes foreign text safe to show: no byte of it can steer the terminal, hide or reorder what is read.
+//! Makes untrusted text safe to show: no byte of it can control the terminal, or hide or reorder text.
 //!
-//! Models, files and services are foreign. The core's cleaner takes escape sequences out; this is the second wall, and
-//! the last before the terminal: newlines stay, tabs become blanks, all else that is not seen goes.
+//! Models, files and services are untrusted. The core already strips escape sequences; this is the second defense and
+//! the last before the terminal: newlines stay, tabs become spaces, other invisible characters are removed.
 
 use std::borrow::Cow;
 
-/// The text without anything that could steer the terminal. Tabs become four spaces.
+/// Removes everything that could control the terminal. Tabs become four spaces.
 pub fn text(foreign: &str) -> Cow<'_, str> {
     let clean = kd_core::clean::clean_text(foreign);
     if clean.chars().all(|c| c == '\n' || !is_unsafe(c)) {
@@ -23,7 +23,7 @@ pub fn text(foreign: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// The text as one safe line.
+/// Returns the text as one safe line.
 pub fn line(foreign: &str) -> String {
     text(foreign)
         .split_whitespace()
@@ -31,8 +31,8 @@ pub fn line(foreign: &str) -> String {
         .join(" ")
 }
 
-/// Control characters (C0, DEL, C1), line and paragraph separators, direction overrides and isolates, tag characters.
-/// Joiners and variation selectors stay: emoji and scripts need them.
+/// Returns whether a character must be removed: control characters (C0, DEL, C1), line and paragraph separators,
+/// direction overrides and isolates, tag characters. Joiners and variation selectors stay: emoji and scripts need them.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,

@@ -1,9 +1,9 @@
-//! Markdown that still grows. Comes in: the text so far, again and again. Goes out: its lines, of which only those of
-//! the last block are laid out anew.
+//! Renders Markdown that is still growing. Takes the text so far, repeatedly; returns its lines and re-renders only the
+//! last block.
 //!
-//! A block of Markdown is final when another one has begun below it: nothing that follows changes how it reads (except
-//! the target of a reference link, which the final rendering knows). So everything before the last block is laid out
-//! once for each width, and only the tail is parsed again.
+//! A Markdown block is final when another one has begun below it: nothing after it changes how it reads (except the
+//! target of a reference link, which the final rendering resolves). So everything before the last block is laid out
+//! once per width, and only the tail is parsed again.
 
 use super::clean;
 use super::markdown::{OPTIONS, left_out, lines_of, shown_part};
@@ -11,29 +11,29 @@ use super::style::Styles;
 use super::wrap::Line;
 use pulldown_cmark::{Event, Parser};
 
-/// Bytes of its end by which a text is known again.
+/// Trailing bytes compared to recognize the same text.
 const LAST: usize = 64;
 
-/// A text that grows at its end, laid out.
+/// The layout of a text that grows at its end.
 #[derive(Debug, Default)]
 pub struct Growing {
     columns: usize,
     styles: Option<Styles>,
-    /// Bytes that were given so far, and the last of them: a text that began anew ends otherwise there.
+    /// Bytes seen so far, and the last of them: a restarted text differs there.
     seen: usize,
     last: Vec<u8>,
     /// Bytes of the text whose blocks are final.
     fixed: usize,
-    /// Lines of the final blocks.
+    /// Lines of the final blocks, then of the tail.
     lines: Vec<Line>,
-    /// How many of the lines stand before the tail.
+    /// The number of lines before the tail.
     kept: usize,
-    /// Bytes beyond the bound, which are not laid out.
+    /// Bytes beyond the limit, which are not laid out.
     left: usize,
 }
 
 impl Growing {
-    /// The lines of a text. Only what was not there before costs anything; another text is noticed.
+    /// Returns the lines of a text. Only the added part costs time; a different text is detected.
     pub fn lines(&mut self, text: &str, columns: usize, styles: Styles) -> &[Line] {
         let (text, left) = shown_part(text);
         let goes_on = text
@@ -44,7 +44,7 @@ impl Growing {
             self.reset();
             (self.columns, self.styles) = (columns, Some(styles));
         } else if text.len() == self.seen && self.seen > 0 {
-            // What is beyond the bound costs no more than the line that counts it.
+            // Growth beyond the limit only updates the line that counts it.
             if left != self.left {
                 let had = usize::from(self.left > 0);
                 self.lines.truncate(self.lines.len() - had);
@@ -57,7 +57,7 @@ impl Growing {
         self.last = text.as_bytes()[text.len().saturating_sub(LAST)..].to_vec();
         self.lines.truncate(self.kept);
         let tail = &text[self.fixed..];
-        // A line that is not whole may yet mean anything.
+        // The meaning of an unfinished line is still open.
         let cut = last_block(&tail[..tail.rfind('\n').map_or(0, |at| at + 1)]);
         if cut > 0 {
             let final_blocks = lines_of(&clean::text(&tail[..cut]), columns, styles);
@@ -73,7 +73,7 @@ impl Growing {
         &self.lines
     }
 
-    /// The lines as they were laid out last.
+    /// Returns the lines of the last layout.
     pub fn shown(&self) -> &[Line] {
         &self.lines
     }
@@ -93,7 +93,7 @@ impl Growing {
     }
 }
 
-/// Where the last top-level block begins.
+/// Returns the offset of the last top-level block.
 fn last_block(text: &str) -> usize {
     let mut depth = 0usize;
     let mut last = 0;
@@ -110,14 +110,14 @@ fn last_block(text: &str) -> usize {
             _ => {}
         }
     }
-    // Indented code begins behind its indentation, which belongs to it.
+    // An indented code block is reported after its indentation, which belongs to it.
     text[..last].rfind('\n').map_or(0, |at| at + 1)
 }
 
-/// Closes emphasis and code that the tail has begun, so that marks do not flicker while their end is on its way.
+/// Closes emphasis and code opened in the tail, so that marks do not flicker until their end arrives.
 fn mend(text: &str) -> String {
     let mut out = text.trim_end_matches([' ', '\n']).to_owned();
-    // The bar of a row that begins is no row yet, and would end its table for a moment.
+    // The bar of a new row is no row yet, and would end its table for a moment.
     if out.ends_with("\n|") {
         out.truncate(out.len() - 2);
     }
@@ -164,7 +164,7 @@ mod tests {
             for (at, c) in SAMPLE.char_indices() {
                 let so_far = &SAMPLE[..at + c.len_utf8()];
                 let shown = text(growing.lines(so_far, columns, STYLES));
-                // What is mended differs; without open marks both are the same.
+                // Closing marks changes the text; without open marks both are the same.
                 if mend(so_far) == so_far.trim_end_matches([' ', '\n']) {
                     let whole = text(&markdown::lines(so_far, columns, STYLES));
                     assert_eq!(shown, whole, "{columns}, after {so_far:?}");

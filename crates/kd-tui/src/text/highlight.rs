@@ -1,22 +1,22 @@
-//! Colours in code: comments, strings, numbers, words of the language. Comes in: the lines of a block, one after another.
-//! Goes out: the same letters in spans.
+//! Syntax highlighting: comments, strings, numbers, keywords. Takes the lines of a block in order; returns the same
+//! text in spans.
 //!
-//! A grammar for each language would cost tens of milliseconds and megabytes at start. This reads what nearly all
-//! languages share (how comments and strings begin and end) and a list of words for each family, keeps one word of
-//! state between lines, and so colours a block that still grows as cheaply as a finished one.
+//! A grammar per language would cost tens of milliseconds and megabytes at startup. This handles what nearly all
+//! languages share (how comments and strings begin and end) plus a keyword list per family, keeps a single value of
+//! state between lines, and so highlights a growing block as cheaply as a finished one.
 
 use super::wrap::{Line, Span};
 use anstyle::{AnsiColor, Style};
 
-/// How a family of languages writes.
+/// The syntax of a family of languages.
 struct Family {
     names: &'static [&'static str],
     line_comments: &'static [&'static str],
     block_comment: Option<(&'static str, &'static str)>,
-    /// What begins and ends a string; longer marks first.
+    /// String delimiters; longer ones first.
     strings: &'static [&'static str],
     words: &'static [&'static str],
-    /// Whether words count in any case.
+    /// Whether keywords are case-insensitive.
     any_case: bool,
 }
 
@@ -449,17 +449,17 @@ const FAMILIES: &[Family] = &[
     },
 ];
 
-/// What reads a block of code, line by line.
+/// Highlights a block of code line by line.
 pub struct State {
     kind: Kind,
-    /// What ends the comment or string that began on a line before.
+    /// The end marker of a comment or string left open on a previous line.
     open: Option<(&'static str, Style)>,
 }
 
 enum Kind {
-    /// Nothing is known of the language: one colour.
+    /// Unknown language: one color.
     Unknown,
-    /// A patch: lines are what they begin with.
+    /// A patch: the first character of a line determines its style.
     Diff,
     Known(&'static Family),
 }
@@ -473,7 +473,7 @@ fn ansi(color: AnsiColor) -> Style {
 }
 
 impl State {
-    /// For the language that a fence names; its first word counts.
+    /// Creates the state for the language named by a fence, by its first word.
     pub fn new(language: &str) -> Self {
         let name = language
             .split([' ', ',', '{', ':'])
@@ -490,7 +490,7 @@ impl State {
         Self { kind, open: None }
     }
 
-    /// The next line.
+    /// Highlights the next line.
     pub fn line(&mut self, line: &str) -> Line {
         match self.kind {
             Kind::Unknown => vec![Span::new(code(), line)],
@@ -535,7 +535,7 @@ impl State {
                 let to = string_end(rest, mark);
                 let (inside, after) = rest.split_at(to.unwrap_or(rest.len()));
                 push(&mut spans, ansi(AnsiColor::Green), inside);
-                // Only marks that are made for it go on over lines.
+                // Only delimiters made for it span lines.
                 if to.is_none() && (mark.len() == 3 || *mark == "`") {
                     self.open = Some((mark, ansi(AnsiColor::Green)));
                 }
@@ -571,7 +571,7 @@ fn token_style(family: &Family, token: &str, first: char) -> Style {
     }
 }
 
-/// Where a string that begins here ends, its end mark included; a backslash hides what follows it.
+/// Returns the end of a string that begins here, including its end delimiter; a backslash escapes what follows.
 fn string_end(text: &str, mark: &str) -> Option<usize> {
     let mut at = mark.len();
     while let Some(c) = text.get(at..).and_then(|t| t.chars().next()) {
@@ -613,7 +613,7 @@ fn push(spans: &mut Line, style: Style, text: &str) {
 mod tests {
     use super::*;
 
-    /// Each span with a letter for its style: k word, s string, n number, c comment, nothing for the rest.
+    /// Encodes each span's style as a letter: k keyword, s string, n number, c comment, none for the rest.
     fn marks(language: &str, code: &str) -> String {
         let mut state = State::new(language);
         let lines: Vec<String> = code

@@ -1,5 +1,5 @@
-//! Markdown for a terminal. Comes in: what a model wrote (foreign: cleaned first) and a width. Goes out: lines of at
-//! most that width, styled if styles are on, readable if they are off. HTML stays text; links show where they lead.
+//! Markdown for a terminal. Takes a model's text (untrusted: sanitized first) and a width; returns lines of at most
+//! that width, styled if styles are on, readable if they are off. HTML stays text; links show their target.
 
 use super::clean;
 use super::highlight;
@@ -10,12 +10,12 @@ use anstyle::{AnsiColor, Style};
 use kd_core::markdown::bounded;
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-/// What of Markdown is understood.
+/// The supported Markdown extensions.
 pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS);
 
-/// The most of a text that is laid out; far more than anybody reads on a terminal.
+/// Maximum bytes of a text to lay out; far more than anyone reads on a terminal.
 pub const SHOWN_BYTES_MAX: usize = 512 << 10;
 
 /// Renders Markdown into lines of at most `columns`.
@@ -26,7 +26,7 @@ pub fn render(foreign: &str, columns: usize, styles: Styles) -> Vec<String> {
         .collect()
 }
 
-/// The same, before it becomes escape sequences.
+/// Like [`render`], before conversion to escape sequences.
 pub fn lines(foreign: &str, columns: usize, styles: Styles) -> Vec<Line> {
     let (shown, left) = shown_part(foreign);
     let mut lines = lines_of(&clean::text(shown), columns, styles);
@@ -34,8 +34,8 @@ pub fn lines(foreign: &str, columns: usize, styles: Styles) -> Vec<Line> {
     lines
 }
 
-/// The part of a text that is laid out, up to the end of a line, and how many bytes are left: laying out must not hold
-/// up the keys, whatever a member wrote.
+/// Returns the part of a text to lay out, up to the end of a line, and how many bytes are left out: layout must not
+/// delay keys, whatever a member wrote.
 pub(super) fn shown_part(text: &str) -> (&str, usize) {
     if text.len() <= SHOWN_BYTES_MAX {
         return (text, 0);
@@ -48,7 +48,7 @@ pub(super) fn shown_part(text: &str) -> (&str, usize) {
     (&text[..end], text.len() - end)
 }
 
-/// The line that stands for what is left; none where all is shown.
+/// Returns the line that stands in for the omitted part; `None` if everything is shown.
 pub(super) fn left_out(bytes: usize, styles: Styles) -> Option<Line> {
     let mib = bytes as f64 / f64::from(1 << 20);
     let dots = styles.glyph("…", "...");
@@ -58,7 +58,7 @@ pub(super) fn left_out(bytes: usize, styles: Styles) -> Option<Line> {
     })
 }
 
-/// Renders text that is clean already.
+/// Renders sanitized text.
 pub(super) fn lines_of(text: &str, columns: usize, styles: Styles) -> Vec<Line> {
     let mut renderer = Renderer::new(columns.max(8), styles);
     let text = bounded(text);
@@ -77,7 +77,7 @@ pub(super) fn lines_of(text: &str, columns: usize, styles: Styles) -> Vec<Line> 
     renderer.lines
 }
 
-/// Whether signs of emphasis begin in the middle of a word, as in `17*20 and 2*3`: there they are part of the text.
+/// Returns whether emphasis markers begin inside a word, as in `17*20 and 2*3`: there they are part of the text.
 fn begins_in_word(text: &str, at: usize) -> bool {
     let before = text.get(..at).and_then(|before| before.chars().next_back());
     before.is_some_and(|c| c.is_ascii_alphanumeric())
@@ -91,11 +91,11 @@ fn paint(line: &[Span], styles: Styles) -> String {
     painted.trim_end().to_owned()
 }
 
-/// What a list item, a quote or a list puts in front of its lines.
+/// The prefix that a list item, quote or list puts before its lines.
 struct Container {
-    /// Before its first line, until that is written.
+    /// The prefix of its first line, until written.
     first: Option<Line>,
-    /// Before every other line.
+    /// The prefix of every other line.
     rest: Line,
 }
 
@@ -109,15 +109,15 @@ struct Renderer {
     styles: Styles,
     lines: Vec<Line>,
     containers: Vec<Container>,
-    /// The next number of each open list; none for bullets.
+    /// The next number of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
     style: Vec<Style>,
     inline: Vec<Span>,
     link: Vec<(String, usize)>,
-    /// The language and the text of an open block of code.
+    /// The language and text of an open code block.
     code: Option<(String, String)>,
     table: Option<TableRows>,
-    /// A block has ended: a blank line comes before the next.
+    /// Whether a block has ended: a blank line comes before the next.
     gap: bool,
 }
 
@@ -316,7 +316,7 @@ impl Renderer {
         }
     }
 
-    /// Columns left inside the open containers. However deep they nest, half of the width stays for words.
+    /// Returns the columns left inside the open containers. However deep they nest, half of the width stays for text.
     fn room(&self) -> usize {
         let taken: usize = self
             .containers
@@ -326,7 +326,7 @@ impl Renderer {
         self.columns.saturating_sub(taken).max(1)
     }
 
-    /// Opens a container, unless it would leave too little room: then its content stays where it is.
+    /// Opens a container, unless it would leave too little space: then its content is not indented further.
     fn contain(&mut self, container: Container) {
         let taken = super::wrap::line_width(&container.rest);
         let fits = self.room().saturating_sub(taken) >= self.columns / 2;
@@ -340,7 +340,7 @@ impl Renderer {
         });
     }
 
-    /// A new block begins.
+    /// Starts a new block.
     fn block(&mut self) {
         self.flush();
         let fresh = self.containers.last().is_some_and(|c| c.first.is_some());
@@ -387,7 +387,7 @@ impl Renderer {
         self.inline.push(Span::new(style, text.replace('\n', " ")));
     }
 
-    /// Text that keeps its line breaks.
+    /// Writes text that keeps its line breaks.
     fn raw(&mut self, text: &str) {
         let mut lines = text.split('\n').peekable();
         while let Some(line) = lines.next() {
@@ -405,7 +405,7 @@ impl Renderer {
         let room = self.room().saturating_sub(INDENT.len()).max(1);
         let mut state = highlight::State::new(language);
         for line in code.trim_end_matches('\n').split('\n') {
-            // Code is cut where the line ends, not between words: blanks count.
+            // Code is cut at the line width, not between words: spaces count.
             for piece in hard_wrap(&state.line(line), room) {
                 let mut indented = vec![Span::plain(INDENT)];
                 indented.extend(piece);
@@ -414,7 +414,7 @@ impl Renderer {
         }
     }
 
-    /// Writes what has gathered as one wrapped paragraph.
+    /// Writes the collected text as one wrapped paragraph.
     fn flush(&mut self) {
         if self.table.is_some() {
             return;
@@ -443,7 +443,7 @@ impl Renderer {
     }
 }
 
-/// Whether spans say this and nothing else. Images nest: only as much is read as can be equal.
+/// Returns whether spans contain exactly this text. Images nest, so no more is read than can be equal.
 fn says(spans: &[Span], text: &str) -> bool {
     let mut rest = Some(text);
     for span in spans {
@@ -455,7 +455,7 @@ fn says(spans: &[Span], text: &str) -> bool {
     rest == Some("")
 }
 
-/// Cuts a line every `columns`, blanks included.
+/// Cuts a line every `columns`, including spaces.
 fn hard_wrap(line: &[Span], columns: usize) -> Vec<Line> {
     use unicode_segmentation::UnicodeSegmentation;
     let mut pieces = vec![Line::new()];

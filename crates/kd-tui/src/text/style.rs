@@ -1,12 +1,12 @@
-//! Colours and glyphs: whether they are used at all, and which one a speaker gets. Never colour alone: every speaker
-//! has a name and a glyph too. Only the 16 colours of the palette that the person chose for the terminal are used.
+//! Colors and glyphs: whether they are used, and which one a speaker gets. Color is never the only cue: every speaker
+//! has a name and a glyph too. Only the 16 colors of the user's terminal palette are used.
 
 use anstyle::{AnsiColor, Style};
 
 /// When colours are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Color {
-    /// On a terminal that has them.
+    /// On terminals that support them.
     #[default]
     Auto,
     /// Everywhere.
@@ -15,12 +15,12 @@ pub enum Color {
     Never,
 }
 
-/// Whether and how text is decorated.
+/// Whether and how text is styled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Styles {
-    /// Escape sequences for colour and weight may be written.
+    /// Whether escape sequences for color and weight may be written.
     pub color: bool,
-    /// Glyphs and rules beyond ASCII may be written.
+    /// Whether glyphs and rules beyond ASCII may be written.
     pub unicode: bool,
 }
 
@@ -31,7 +31,7 @@ impl Styles {
         unicode: true,
     };
 
-    /// Decides for one stream. `env` looks a variable up; `terminal` says whether the stream is one.
+    /// Decides for one stream. `env` looks up a variable; `terminal` says whether the stream is a terminal.
     pub fn decide(choice: Color, terminal: bool, env: &dyn Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| env(name).is_some_and(|v| !v.is_empty());
         let on = |name: &str| env(name).is_some_and(|v| !v.is_empty() && v != "0");
@@ -49,7 +49,7 @@ impl Styles {
         }
     }
 
-    /// The text in a style, if styles are on.
+    /// Returns the text in a style, if styles are on.
     pub fn paint(&self, style: Style, text: &str) -> String {
         if self.color && !text.is_empty() && style != Style::new() {
             format!("{style}{text}{style:#}")
@@ -76,12 +76,12 @@ impl Styles {
         )
     }
 
-    /// A glyph, or its ASCII stand-in.
+    /// Returns a glyph or its ASCII fallback.
     pub fn glyph<'a>(&self, unicode: &'a str, ascii: &'a str) -> &'a str {
         if self.unicode { unicode } else { ascii }
     }
 
-    /// The mark of the speaker with this place at the table.
+    /// Returns the mark of the speaker with this index.
     pub fn mark(&self, place: usize) -> &'static str {
         const MARKS: [(&str, &str); 6] = [
             ("●", "o"),
@@ -96,7 +96,7 @@ impl Styles {
     }
 }
 
-/// The style of the speaker with this place at the table: readable on light and on dark ground.
+/// Returns the style of the speaker with this index: readable on light and dark backgrounds.
 pub fn speaker(place: usize) -> Style {
     const COLORS: [AnsiColor; 6] = [
         AnsiColor::Cyan,
@@ -111,7 +111,7 @@ pub fn speaker(place: usize) -> Style {
         .fg_color(Some(COLORS[place % COLORS.len()].into()))
 }
 
-/// UTF-8 is what terminals speak, unless the locale says otherwise.
+/// Returns whether the terminal uses UTF-8: it does, unless the locale says otherwise.
 fn speaks_unicode(env: &dyn Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()

@@ -4,13 +4,13 @@ use super::wrap::{Line, Span, clip_spans, line_width, width, wrap_spans};
 use anstyle::Style;
 use pulldown_cmark::Alignment;
 
-/// A word up to this long is not broken to make its column narrower: the table becomes records before that.
+/// Words up to this length are not broken to narrow their column: the table becomes records instead.
 const WORD_MAX: usize = 16;
 
 /// One cell, before it is wrapped.
 pub type Cell = Vec<Span>;
 
-/// Lays a table out. The first row is the head; `unicode` picks the rules.
+/// Lays out a table. The first row is the head; `unicode` selects the rules.
 pub fn layout(
     rows: &[Vec<Cell>],
     aligns: &[Alignment],
@@ -48,7 +48,7 @@ pub fn layout(
     }
 }
 
-/// Widths that sum to at most `room`: the widest column gives first, none below its least width.
+/// Returns widths that sum to at most `room`: shrinks the widest column first, none below its minimum.
 fn fit(natural: &[usize], least: &[usize], room: usize) -> Option<Vec<usize>> {
     if least.iter().sum::<usize>() > room {
         return None;
@@ -62,7 +62,7 @@ fn fit(natural: &[usize], least: &[usize], room: usize) -> Option<Vec<usize>> {
     Some(widths)
 }
 
-/// The longest word of a cell, as far as it may claim a whole column.
+/// Returns the width of a cell's longest word, up to a limit.
 fn longest_word(cell: &Cell) -> usize {
     cell.iter()
         .flat_map(|s| s.text.split_whitespace())
@@ -133,7 +133,7 @@ fn records(rows: &[Vec<Cell>], columns: usize) -> Vec<Line> {
             lines.push(Line::new());
         }
         for (i, cell) in row.iter().enumerate() {
-            // Repeated for every row: a long head would be multiplied.
+            // Repeated for every row, so a long head would multiply.
             let mut spans = head
                 .get(i)
                 .map_or_else(Line::new, |h| clip_spans(h, columns));

@@ -1,16 +1,16 @@
-//! Columns of a terminal: how wide a text is, and where it breaks. Wide characters count two, joined emoji once.
+//! Terminal columns: the width of a text and where it breaks. Wide characters count two, joined emoji are counted once.
 
 use super::clean::is_unsafe;
 use anstyle::Style;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// A piece of one line in one style.
+/// A piece of a line in one style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// How it looks.
+    /// Its style.
     pub style: Style,
-    /// What it says: no newline in it, and no character that a terminal obeys.
+    /// Its text, without newlines or control characters.
     pub text: String,
 }
 
@@ -18,8 +18,8 @@ pub struct Span {
 pub type Line = Vec<Span>;
 
 impl Span {
-    /// A piece in a style. Characters that a terminal would obey are left out, however they came into the text: a Markdown
-    /// entity can stand for any character.
+    /// Creates a styled piece. Removes control characters, whatever their source: a Markdown entity can produce any
+    /// character.
     pub fn new(style: Style, text: impl Into<String>) -> Self {
         let mut text = text.into();
         let is_plain = text.bytes().all(|b| (b' '..0x7f).contains(&b));
@@ -29,13 +29,13 @@ impl Span {
         Self { style, text }
     }
 
-    /// A piece without style.
+    /// Creates a piece without style.
     pub fn plain(text: impl Into<String>) -> Self {
         Self::new(Style::new(), text)
     }
 }
 
-/// Columns that a text takes in one line.
+/// Returns the columns a text takes on one line.
 pub fn width(text: &str) -> usize {
     if text.is_ascii() {
         return text.len();
@@ -43,12 +43,12 @@ pub fn width(text: &str) -> usize {
     text.graphemes(true).map(grapheme_width).sum()
 }
 
-/// Columns that a line takes.
+/// Returns the columns a line takes.
 pub fn line_width(line: &[Span]) -> usize {
     line.iter().map(|s| width(&s.text)).sum()
 }
 
-/// The beginning of a text in at most `columns`, with `…` where something was cut.
+/// Cuts a text to at most `columns`, ending in `…` where something was cut.
 pub fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -69,7 +69,7 @@ pub fn clip(text: &str, columns: usize) -> String {
     out
 }
 
-/// The beginning of a line in at most `columns`, with `…` where something was cut.
+/// Cuts a line to at most `columns`, ending in `…` where something was cut.
 pub fn clip_spans(line: &[Span], columns: usize) -> Line {
     if line_width(line) <= columns {
         return line.to_vec();
@@ -86,7 +86,7 @@ pub fn clip_spans(line: &[Span], columns: usize) -> Line {
             out.push(span.clone());
             continue;
         }
-        // Cut here even where the last column would just hold it: something follows.
+        // Cut here even if the text exactly fits: more follows.
         let mut text = clip(&format!("{}  ", span.text), columns - used);
         text.truncate(text.trim_end_matches('…').trim_end().len());
         out.push(Span::new(span.style, text + "…"));
@@ -95,7 +95,7 @@ pub fn clip_spans(line: &[Span], columns: usize) -> Line {
     out
 }
 
-/// Breaks one line of text (no newline in it) into lines of at most `columns`.
+/// Wraps one line of text (without newlines) into lines of at most `columns`.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_spans(&[Span::plain(text)], columns)
         .into_iter()
@@ -103,9 +103,9 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
         .collect()
 }
 
-/// Breaks spans into lines of at most `columns`: at blanks and around wide characters; inside a word only when it is
-/// longer than a line. Leading blanks stay on the first line; blanks at a break vanish. A column too narrow for a wide
-/// character still gets it: nothing is ever lost.
+/// Wraps spans into lines of at most `columns`: at spaces and around wide characters; inside a word only when it is
+/// longer than a line. Leading spaces stay on the first line; spaces at a break are dropped. A column too narrow for a
+/// wide character still gets it: no text is lost.
 pub fn wrap_spans(spans: &[Span], columns: usize) -> Vec<Line> {
     let columns = columns.max(1);
     let mut wrapper = Wrapper::new(columns);
@@ -136,7 +136,7 @@ struct Wrapper {
     lines: Vec<Line>,
     line: Line,
     used: usize,
-    /// Blanks that stand before the next word, if it still fits.
+    /// Spaces before the next word, if it still fits.
     blanks: Vec<(Style, String)>,
     started: bool,
 }
@@ -207,7 +207,7 @@ impl Wrapper {
     }
 }
 
-/// A grapheme never takes more than two columns on the terminals we know, whatever it is joined from.
+/// Returns the width of a grapheme: at most two columns on known terminals, whatever its parts.
 fn grapheme_width(g: &str) -> usize {
     UnicodeWidthStr::width(g).min(2)
 }
