@@ -1,8 +1,8 @@
-//! Exact bounds for a share of which only some cases were seen (Clopper and Pearson 1934).
+//! Exact confidence bounds for a proportion estimated from a sample (Clopper and Pearson 1934).
 
 use statrs::function::beta::{beta_reg, inv_beta_reg};
 
-/// The chance that at most `hits` of `n` independent trials succeed, each with probability `p`.
+/// Returns the probability that at most `hits` of `n` independent trials succeed, each with probability `p`.
 pub fn at_most(hits: u64, n: u64, p: f64) -> f64 {
     if hits >= n {
         return 1.0;
@@ -16,8 +16,8 @@ pub fn at_most(hits: u64, n: u64, p: f64) -> f64 {
     beta_reg((n - hits) as f64, hits as f64 + 1.0, 1.0 - p)
 }
 
-/// The greatest probability under which `hits` or fewer of `n` are not rarer than `risk`: with chance `1 - risk` the true
-/// share is at most this.
+/// Returns the highest success probability at which `hits` or fewer of `n` still have a probability of at least `risk`:
+/// with confidence `1 - risk`, the true share is at most this.
 pub fn upper(hits: u64, n: u64, risk: f64) -> f64 {
     if hits >= n {
         return 1.0;
@@ -25,7 +25,7 @@ pub fn upper(hits: u64, n: u64, risk: f64) -> f64 {
     inv_beta_reg(hits as f64 + 1.0, (n - hits) as f64, 1.0 - risk)
 }
 
-/// The least number of trials of which none may fail before a share of failures of `share` can be ruled out.
+/// Returns the minimum number of trials, none failing, that rules out a failure share of `share`.
 pub fn least(share: f64, risk: f64) -> u64 {
     (risk.ln() / (1.0 - share).ln()).ceil().max(1.0) as u64
 }
@@ -73,7 +73,7 @@ mod tests {
             }
         }
         assert_eq!(upper(5, 5, 0.1), 1.0);
-        // Published: of 10 trials none failed; one-sided 95 %.
+        // Published value: none of 10 trials failed; one-sided 95 %.
         assert!((upper(0, 10, 0.05) - 0.258_866).abs() < 1e-5);
         assert_eq!((least(0.05, 0.1), least(0.1, 0.1)), (45, 22));
         assert!(at_most(0, 45, 0.05) <= 0.1 && at_most(0, 44, 0.05) > 0.1);

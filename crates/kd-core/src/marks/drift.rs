@@ -1,18 +1,18 @@
-//! Whether a promise still holds: a running test over the marks of answers that it covered.
+//! Detects when a promise no longer holds: a sequential test over the marks of answers that it covered.
 //!
-//! Input: right or wrong, in the order in which they were given. Output: whether the share wrong has risen above the promise.
-//! It is a detector of the Shiryaev–Roberts kind built from bets (Shin, Ramdas and Rinaldo 2023, arXiv 2203.03532): while the
-//! promise holds, a false alarm comes after [`PEACE`] marks or more on average, however often one looks.
+//! Input: right or wrong, in the order of the marks. Output: whether the share of wrong answers has risen above the
+//! promise. It is a Shiryaev–Roberts e-detector (Shin, Ramdas and Rinaldo 2023, arXiv 2203.03532): while the promise
+//! holds, a false alarm comes after [`PEACE`] marks or more on average, however often the result is checked.
 
-/// Marks until a false alarm, on average at least.
+/// Minimum average number of marks before a false alarm.
 pub const PEACE: f64 = 1000.0;
-/// The bets, as parts of the greatest that cannot ruin the player in one step.
+/// The bets, as fractions of the largest bet that cannot lose everything in one step.
 const BETS: [f64; 4] = [0.05, 0.15, 0.35, 0.7];
 
-/// The running test.
+/// The state of the test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
-    /// What a right answer makes of the wealth of each bet, and what a wrong one does.
+    /// How a right answer, and a wrong one, changes the wealth of each bet.
     factors: [[f64; BETS.len()]; 2],
     wealth: [f64; BETS.len()],
     seen: u64,
@@ -20,7 +20,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches a promise that at most this share is wrong.
+    /// Watches a promise that at most this share of answers is wrong.
     pub fn new(wrong: f64) -> Self {
         let wrong = wrong.clamp(1e-6, 1.0 - 1e-6);
         let factors = [-wrong, 1.0 - wrong].map(|gain| BETS.map(|bet| 1.0 + bet / wrong * gain));
@@ -32,12 +32,12 @@ impl Watch {
         }
     }
 
-    /// Takes the next mark.
+    /// Adds the next mark.
     pub fn see(&mut self, right: bool) {
         self.seen += 1;
         let factors = &self.factors[usize::from(!right)];
         for (wealth, factor) in self.wealth.iter_mut().zip(factors) {
-            // Far beyond every alarm nothing more has to be known.
+            // Far above the alarm level the exact value no longer matters.
             *wealth = ((*wealth + 1.0) * factor).min(1e300);
         }
         let mean = self.wealth.iter().sum::<f64>() / BETS.len() as f64;
@@ -46,12 +46,12 @@ impl Watch {
         }
     }
 
-    /// After how many marks it was noticed that the promise does not hold; `None` as long as it may.
+    /// Returns the number of marks after which the promise was found broken; `None` if it may still hold.
     pub fn alarm(&self) -> Option<u64> {
         self.alarm
     }
 
-    /// How many marks it has seen.
+    /// Returns the number of marks added.
     pub fn seen(&self) -> u64 {
         self.seen
     }
@@ -63,7 +63,7 @@ mod tests {
     use rand::rngs::ChaCha12Rng;
     use rand::{RngExt, SeedableRng};
 
-    /// Marks until the alarm; at most `most`.
+    /// Simulates the number of marks until the alarm, up to `most`.
     fn delay(promise: f64, before: u64, shares: (f64, f64), most: u64, seed: u64) -> u64 {
         let mut chance = ChaCha12Rng::seed_from_u64(seed);
         let mut watch = Watch::new(promise);

@@ -1,4 +1,4 @@
-//! A mark: a verdict, what each member had answered, and whether it was right.
+//! A mark: a verdict, each member's answer, and whether the verdict was right.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ pub const VERSION: u32 = crate::formats::MARK.version;
 pub struct Mark {
     /// [`VERSION`].
     pub v: u32,
-    /// The project of the thread, by the name of its state folder.
+    /// The project of the thread: the name of its state folder.
     pub project: String,
     /// The thread.
     pub thread: String,
@@ -19,25 +19,25 @@ pub struct Mark {
     pub message: u32,
     /// When it was marked.
     pub at: Timestamp,
-    /// Who says so.
+    /// Who marked it.
     pub by: By,
     /// The kind of question: `choice`, `yes-no`, `number`, …
     pub kind: String,
     /// The protocol of the deliberation.
     pub protocol: String,
-    /// The members who had a vote.
+    /// The members with a vote.
     pub members: Vec<Member>,
-    /// The answer that won, as it was compared; none for open text.
+    /// The winning answer, in the form used for comparison; `None` for open text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<String>,
     /// How right the verdict was: 1 right, 0 wrong.
     pub credit: f64,
-    /// The right answer, where the user named one.
+    /// The right answer, if the user gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Questions put to members.
+    /// Number of requests to members.
     pub calls: u64,
-    /// What it cost, in US dollars.
+    /// Cost in US dollars.
     pub usd: f64,
 }
 
@@ -47,11 +47,11 @@ pub struct Mark {
 pub enum By {
     /// The user.
     User,
-    /// A command that the user named, by its exit code.
+    /// A command configured by the user, by its exit code.
     Command,
     /// A list of right answers.
     Gold,
-    /// A file of marks from elsewhere.
+    /// A file of imported marks.
     Import,
 }
 
@@ -60,26 +60,26 @@ pub enum By {
 pub struct Member {
     /// Its name in the council.
     pub name: String,
-    /// Which model it is, with its version where that is known. Marks teach about models, not about names.
+    /// Its model, with the version if known. Marks are evidence about models, not names.
     pub model: String,
-    /// Its answer, as it was compared; none where it gave none, or for open text.
+    /// Its answer, in the form used for comparison; `None` if it gave none, or for open text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Whether it stood behind the verdict.
+    /// Whether it supported the verdict.
     pub backs: bool,
-    /// How sure it said it was, 0 to 1.
+    /// Its stated confidence, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
 }
 
 impl Mark {
-    /// Whether the verdict counts as right.
+    /// Returns whether the verdict counts as right.
     pub fn is_right(&self) -> bool {
         self.credit >= 0.5
     }
 
-    /// Whether a member was right; `None` where the mark does not tell. If the verdict was wrong and nobody named the right
-    /// answer, those with other answers may have been right or not.
+    /// Returns whether a member was right; `None` if the mark does not tell. If the verdict was wrong and the right
+    /// answer is unknown, members with other answers may have been right or wrong.
     pub fn was_right(&self, member: &Member) -> Option<bool> {
         match (&self.answer, self.is_right()) {
             (Some(answer), _) if self.winner.is_some() => Some(member.key.as_ref() == Some(answer)),
@@ -88,13 +88,13 @@ impl Mark {
         }
     }
 
-    /// Whether both are of one verdict.
+    /// Returns whether both mark the same verdict.
     pub fn is_of(&self, other: &Mark) -> bool {
         (self.message, &self.thread, &self.project)
             == (other.message, &other.thread, &other.project)
     }
 
-    /// The names of its models, in order: marks of the same models can be compared.
+    /// Returns the names of its models, sorted: marks of the same models are comparable.
     pub fn models(&self) -> Vec<&str> {
         let mut models: Vec<&str> = self.members.iter().map(|m| m.model.as_str()).collect();
         models.sort_unstable();
@@ -102,7 +102,7 @@ impl Mark {
     }
 }
 
-/// The model without what tells its version: a date, a tag. Versions of one model are alike, but not the same.
+/// Strips the version (a date or tag) from a model name. Versions of one model are similar, but not equal.
 pub fn family(model: &str) -> &str {
     let model = model.split_once('@').map_or(model, |(name, _)| name);
     let model = match model.rsplit_once(':') {

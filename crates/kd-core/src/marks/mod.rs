@@ -1,7 +1,7 @@
-//! What the user's marks of verdicts teach: how strong members are, how sure a verdict is, what can be promised of it, and
-//! whether the promise still holds.
+//! Learns from the user's marks of verdicts: how strong members are, how certain a verdict is, what can be promised
+//! about it, and whether the promise still holds.
 //!
-//! Pure functions. `kd deliberate` and `kd eval` call the same ones, so what is measured is what runs.
+//! Pure functions. `kd deliberate` and `kd eval` call the same ones, so the evaluation measures the code that runs.
 
 pub mod bound;
 mod drift;

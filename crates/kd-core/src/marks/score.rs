@@ -1,10 +1,10 @@
-//! How sure a council is of its verdict.
+//! How certain a council is of its verdict.
 
-/// The lead of the winner over the strongest other answer, in weights, as a share of the weight of all members: 1 if all of
-/// them gave the winner, 0 in a tie, below 0 if another answer weighs more. A member without an answer counts as one who
-/// disagrees with everybody. `None` without members or without weight.
+/// Returns the lead of the winner over the strongest other answer as a share of all members' weight: 1 if all gave the
+/// winning answer, 0 in a tie, negative if another answer weighs more. A member without an answer counts as disagreeing
+/// with every answer. `None` without members or without weight.
 ///
-/// `answers` has each member's answer, equal numbers for equal answers; `weights` has what each vote weighs.
+/// `answers` holds each member's answer, with equal numbers for equal answers; `weights` holds the weight of each vote.
 pub fn score(answers: &[Option<usize>], weights: &[f64], winner: usize) -> Option<f64> {
     let whole: f64 = weights.iter().take(answers.len()).sum();
     if answers.len() > weights.len() || whole <= 0.0 || !whole.is_finite() {

@@ -1,11 +1,11 @@
-//! What the user's marks allow to say of a verdict.
+//! What the user's marks allow to promise about a verdict.
 //!
-//! Input: all marks, and the verdict. Output: the greatest share right that can be promised of verdicts like it, or what is
-//! missing. "Like it" means: the same kind of question, the same models, the same protocol. The first quarter of these marks,
-//! and all others, teach the weights of the score; the rest test the promise, so that no mark does both. Promises are tested
-//! from the weakest to the strongest and the first that fails ends it, so that the risk is that of one test. Marks are watched
-//! in the order of time: where verdicts that the promise covered went wrong too often, it is withdrawn, and only later marks
-//! count.
+//! Input: all marks, and the verdict. Output: the highest share of right verdicts that can be promised for verdicts
+//! like it, or what is missing. "Like it" means the same kind of question, the same models and the same protocol. The
+//! first quarter of these marks, and all other marks, train the weights of the score; the rest test the promise, so
+//! that no mark does both. Promises are tested from the weakest to the strongest, up to the first failure, so the total
+//! risk is that of one test. Marks are monitored in order of time: if verdicts covered by a promise are wrong too
+//! often, the promise is withdrawn, and only later marks count.
 
 use super::warranty::{first_group, holds, ranked};
 use super::{Mark, Promise, Scored, Warranty, Watch, fit, score, strengths};
@@ -16,22 +16,23 @@ use crate::eval::weights::odds;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The shares right that are promised, weakest first.
+/// The shares of right verdicts that can be promised, weakest first.
 pub const LEVELS: [f64; 5] = [0.7, 0.8, 0.9, 0.95, 0.99];
 
-/// Tested marks from which a probability is told.
+/// Minimum number of test marks for reporting a probability.
 pub const PROBABILITY_MARKS: usize = 50;
 
-/// What the marks say of a verdict.
+/// What the marks say about a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// The kind of question.
     pub kind: String,
-    /// Marks of verdicts like this one that count: those that teach, and those that test.
+    /// Marks of similar verdicts that count: both training and test marks.
     pub marks: u64,
-    /// How sure the council is of this verdict: the lead in weights, -1 to 1. See [`super::score`].
+    /// How certain the council is of this verdict: the lead in weights, -1 to 1. See [`super::score`].
     pub score: Option<f64>,
-    /// The probability that it is right, by how often verdicts were right that scored about as high. `None` from few marks.
+    /// The probability that it is right, from how often verdicts with a similar score were right. `None` with few
+    /// marks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
     /// The promise.
@@ -42,39 +43,39 @@ pub struct Standing {
     pub withdrawn: Option<Timestamp>,
 }
 
-/// Whether something is promised.
+/// The state of the promise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
-    /// Verdicts like this are right at least this often.
+    /// Verdicts like this one are right at least this often.
     Promised {
-        /// The share right.
+        /// The promised share of right verdicts.
         right: f64,
-        /// The chance that the promise is broken although its test passed.
+        /// The probability that the promise is broken although its test passed.
         risk: f64,
-        /// Marks of verdicts as sure as the promise needs.
+        /// Marks whose score reaches the promise's minimum.
         tested: u64,
         /// How many of them were wrong.
         wrong: u64,
-        /// The first and the last of these marks.
+        /// The times of the first and the last of these marks.
         period: (Timestamp, Timestamp),
     },
-    /// The weakest promise covers surer verdicts than this one.
+    /// The weakest promise covers only verdicts with a higher score.
     Unsure {
-        /// The share right of that promise.
+        /// The share of right verdicts that it promises.
         right: f64,
-        /// The score that it needs.
+        /// The minimum score.
         from: f64,
     },
     /// Nothing can be promised.
     None {
-        /// About how many more marks would do for the weakest promise; `None` where more of the same would not.
+        /// Roughly how many more marks the weakest promise needs; `None` if more like these would not suffice.
         more: Option<u64>,
     },
 }
 
 impl Standing {
-    /// The promised share right.
+    /// Returns the promised share of right verdicts.
     pub fn right(&self) -> Option<f64> {
         match self.state {
             State::Promised { right, .. } => Some(right),
@@ -82,7 +83,7 @@ impl Standing {
         }
     }
 
-    /// The standing in one sentence.
+    /// Describes the standing in one sentence.
     pub fn words(&self) -> String {
         let percent = |share: f64| format!("{} %", (share * 1000.0).round() / 10.0);
         let kind = kind_words(&self.kind);
@@ -147,7 +148,7 @@ fn kind_words(kind: &str) -> String {
     }
 }
 
-/// Weighs each model's vote by the odds that it is right on this kind; 1 for all where nothing is known of some.
+/// Weights each model's vote by the odds that it is right on this kind; 1 for all if some model has no marks.
 fn weights<'a>(
     learned: impl IntoIterator<Item = &'a Mark>,
     kind: &str,
@@ -162,7 +163,7 @@ fn weights<'a>(
     names.zip(weights).collect()
 }
 
-/// Scores verdicts. Keeps its buffers, and remembers which weight belongs to the model in each place of a council.
+/// Scores verdicts. Reuses its buffers, and caches the weight of the model at each position of a council.
 struct Scorer<'a> {
     weights: &'a BTreeMap<String, f64>,
     answers: Vec<Option<usize>>,
@@ -180,14 +181,14 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// The score of a marked or unmarked verdict. `None` where nobody has weight.
+    /// Scores a marked or unmarked verdict. `None` if the weights are zero.
     fn score(&mut self, mark: &'a Mark) -> Option<f64> {
         self.answers.clear();
         self.given.clear();
         for (place, member) in mark.members.iter().enumerate() {
             let dissents = |m: &super::Member| !m.backs && m.key == member.key;
             self.answers.push(match &member.key {
-                // 0 is the winner; another answer has the place of the first member who gave it.
+                // 0 is the winner; another answer gets the position of the first member that gave it.
                 _ if member.backs => Some(0),
                 Some(_) => mark.members.iter().position(dissents).map(|at| at + 1),
                 None => None,
@@ -211,12 +212,12 @@ impl<'a> Scorer<'a> {
     }
 }
 
-/// [`Scorer::score`], of one verdict.
+/// [`Scorer::score`] for a single verdict.
 fn scored(mark: &Mark, weights: &BTreeMap<String, f64>) -> Option<f64> {
     Scorer::new(weights).score(mark)
 }
 
-/// Whether a mark is of these models. `members` are theirs as they sit, `models` the same in order.
+/// Returns whether a mark is of these models. `members` are in council order, `models` are sorted.
 fn is_of_models(mark: &Mark, members: &[super::Member], models: &[&str]) -> bool {
     if mark.members.len() != members.len() {
         return false;
@@ -224,34 +225,34 @@ fn is_of_models(mark: &Mark, members: &[super::Member], models: &[&str]) -> bool
     let mut pairs = mark.members.iter().zip(members);
     match pairs.position(|(one, other)| one.model != other.model) {
         None => true,
-        // They may sit in another order.
+        // The members may be in another order.
         Some(at) => models.contains(&mark.members[at].model.as_str()) && mark.models() == models,
     }
 }
 
-/// Says what `marks` allow to promise of `verdict`, at [`LEVELS`] and the share that the user requires, if any.
+/// Returns what `marks` allow to promise about `verdict`, at [`LEVELS`] and the share that the user requires, if any.
 pub fn standing(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Standing {
     Basis::of(marks, verdict, required).standing(verdict)
 }
 
-/// What marks allow to promise of all verdicts like one: learned once, asked for each verdict.
+/// What the marks allow to promise about a group of similar verdicts: computed once, queried per verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Basis {
     kind: String,
     count: u64,
     required: Option<f64>,
     weights: BTreeMap<String, f64>,
-    /// The marks that test, in the order of time.
+    /// The test marks, in order of time.
     test: Vec<(Timestamp, Scored)>,
     /// The promises that hold, weakest first.
     found: Vec<(f64, Warranty)>,
-    /// From scores to the share right.
+    /// Maps scores to shares of right verdicts.
     map: Isotonic,
     withdrawn: Option<Timestamp>,
 }
 
 impl Basis {
-    /// Learns from the marks of verdicts like `verdict`; a mark of `verdict` itself is left out.
+    /// Learns from the marks of verdicts like `verdict`, excluding marks of `verdict` itself.
     pub fn of(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Self {
         let models = verdict.models();
         let is_like = |mark: &Mark| {
@@ -259,7 +260,7 @@ impl Basis {
                 && mark.protocol == verdict.protocol
                 && is_of_models(mark, &verdict.members, &models)
         };
-        // A verdict that is marked already must not have taught its own promise.
+        // A verdict that is already marked must not influence its own promise.
         let others = marks.iter().filter(|mark| !mark.is_of(verdict));
         let (mut like, mut learned): (Vec<&Mark>, Vec<&Mark>) = others.partition(|m| is_like(m));
         like.sort_by_key(|mark| (mark.at, &mark.thread, mark.message));
@@ -277,7 +278,7 @@ impl Basis {
             .collect();
         let mut withdrawn = None;
         let mut found = fitted(&test, required);
-        // Each alarm leaves fewer marks.
+        // The loop ends because each alarm leaves fewer marks.
         while let Some(at) = broken(&test, &found) {
             withdrawn = Some(test[at].0);
             test.drain(..=at);
@@ -298,20 +299,20 @@ impl Basis {
         }
     }
 
-    /// The strongest promise that covers a score.
+    /// Returns the strongest promise that covers a score.
     fn covering(&self, score: Option<f64>) -> Option<&(f64, Warranty)> {
         let score = score?;
         self.found.iter().rev().find(|(_, w)| w.covers(score))
     }
 
-    /// The share right that is promised of a verdict like the one it was learned for; [`Standing::right`] without the rest.
+    /// Returns the share of right verdicts promised for a similar verdict; [`Standing::right`] without the rest.
     pub fn right(&self, verdict: &Mark) -> Option<f64> {
         self.covering(scored(verdict, &self.weights))
             .map(|(right, _)| *right)
     }
 
-    /// The probability that a verdict like the one it was learned for is right: how often tested verdicts were right that
-    /// scored about as high, never quite 0 or 1. `None` from fewer than [`PROBABILITY_MARKS`] of them.
+    /// Returns the probability that a similar verdict is right: how often test verdicts with a similar score were
+    /// right, never quite 0 or 1. `None` with fewer than [`PROBABILITY_MARKS`] of them.
     pub fn probability(&self, verdict: &Mark) -> Option<f64> {
         self.chance(scored(verdict, &self.weights)?)
     }
@@ -323,12 +324,12 @@ impl Basis {
         (self.test.len() >= PROBABILITY_MARKS).then_some(share)
     }
 
-    /// When an earlier promise was withdrawn.
+    /// Returns when an earlier promise was withdrawn.
     pub fn withdrawn(&self) -> Option<Timestamp> {
         self.withdrawn
     }
 
-    /// What is promised of a verdict like the one it was learned for.
+    /// Returns what is promised about a similar verdict.
     pub fn standing(&self, verdict: &Mark) -> Standing {
         let own = scored(verdict, &self.weights);
         let state = match (self.covering(own), self.found.first()) {
@@ -370,27 +371,27 @@ impl Basis {
         }
     }
 
-    /// About how many more marks would do.
+    /// Estimates how many more marks are needed.
     fn missing(&self) -> State {
         let scores: Vec<Scored> = self.test.iter().map(|(_, mark)| *mark).collect();
         let target = self.required.unwrap_or(LEVELS[0]);
         let more = Promise::of(target).and_then(|promise| match fit(&scores, promise) {
-            // Few marks do not tell that more of them would not do.
+            // Few marks cannot show that more of them would not suffice.
             Warranty::None { more: None, marks } => (2 * first_group(promise)).checked_sub(marks),
             Warranty::None { more, .. } => more,
             Warranty::Holds { .. } => None,
         });
-        // A quarter of them teaches.
+        // A quarter of the marks is used for training.
         State::None {
             more: more.map(|n| (n * 4).div_ceil(3)),
         }
     }
 }
 
-/// The risk of all promises: [`Promise::of`].
+/// The risk of every promise: [`Promise::of`].
 const RISK: f64 = 0.1;
 
-/// The promises that hold, weakest first, up to the first that does not.
+/// Returns the promises that hold, weakest first, up to the first failure.
 fn fitted(test: &[(Timestamp, Scored)], required: Option<f64>) -> Vec<(f64, Warranty)> {
     let scores: Vec<Scored> = test.iter().map(|(_, mark)| *mark).collect();
     let ranked = ranked(&scores);
@@ -401,14 +402,14 @@ fn fitted(test: &[(Timestamp, Scored)], required: Option<f64>) -> Vec<(f64, Warr
     levels.into_iter().map_while(fit).collect()
 }
 
-/// The mark at which it was noticed that a promise does not hold: that of the weakest such promise.
+/// Returns the index of the mark at which a promise was found broken: the weakest such promise decides.
 fn broken(test: &[(Timestamp, Scored)], found: &[(f64, Warranty)]) -> Option<usize> {
     let watch = |(right, warranty): &(f64, Warranty)| match warranty {
         Warranty::Holds { from, .. } => Some((*from, Watch::new(1.0 - right), None)),
         Warranty::None { .. } => None,
     };
     let mut watched: Vec<(f64, Watch, Option<usize>)> = found.iter().filter_map(watch).collect();
-    // All of them in one pass: they do not wait for each other.
+    // All watches run in one pass over the marks.
     for (at, (_, mark)) in test.iter().enumerate() {
         for (from, watch, alarm) in &mut watched {
             if mark.score >= *from && alarm.is_none() {
@@ -416,7 +417,7 @@ fn broken(test: &[(Timestamp, Scored)], found: &[(f64, Warranty)]) -> Option<usi
                 *alarm = watch.alarm().map(|_| at);
             }
         }
-        // Nothing after the alarm of the weakest changes the answer.
+        // After the alarm of the weakest promise nothing changes the result.
         if watched.first().is_some_and(|(_, _, alarm)| alarm.is_some()) {
             break;
         }
@@ -429,7 +430,7 @@ mod tests {
     use super::super::{By, Member, VERSION};
     use super::*;
 
-    /// A verdict of three models of whom `backing` stand behind it.
+    /// Builds a verdict of three models, `backing` of which support it.
     fn verdict(at: i64, backing: usize, right: bool) -> Mark {
         let member = |model: usize| Member {
             name: format!("m{model}"),
@@ -468,7 +469,7 @@ mod tests {
         all
     }
 
-    /// Two kinds of verdicts in turn, so that both are in the quarter that teaches.
+    /// Alternates two kinds of verdicts, so that both are in the training quarter.
     fn mixed(n: usize, sure_wrong_every: usize) -> Vec<Mark> {
         (0..n)
             .map(|at| match at % 2 {
@@ -558,7 +559,7 @@ mod tests {
             "{}",
             all_right.words()
         );
-        // 66 marks leave 50 to test.
+        // 66 marks leave 50 for testing.
         for (marks, told) in [(65, false), (66, true)] {
             let few = standing(&series(&[(3, marks, 0)]), &verdict(9999, 3, true), None);
             assert_eq!(few.probability.is_some(), told, "{few:?}");
@@ -581,14 +582,14 @@ mod tests {
             let standing = standing(&marks, &other, None);
             assert_eq!((standing.marks, standing.right()), (0, None), "{other:?}");
         }
-        // Its own mark tells nothing of it.
+        // Its own mark does not count.
         let own = standing(&marks, &marks[10], None);
         assert_eq!(own.marks, 599);
     }
 
     #[test]
     fn a_promise_that_no_longer_holds_is_withdrawn_and_can_be_earned_again() {
-        // 500 good ones, then every second one is wrong.
+        // 500 right ones, then every second one is wrong.
         let mut marks = series(&[(3, 500, 0)]);
         let from = marks.len() as i64;
         marks.extend((1..60).map(|n| verdict(from + n, 3, n % 2 == 0)));

@@ -1,21 +1,21 @@
 //! How often members are right, learned from marks.
 //!
-//! Input: marks, a kind of question, the models of a council. Output: a [`Strength`] for each. What is known of a model on
-//! this kind counts in full. What is known of it on other kinds, of other versions of it, and of all models together pulls
-//! the estimate like [`PULL`] questions: much while there are few marks, next to nothing once there are many.
+//! Input: marks, a kind of question, the models of a council. Output: a [`Strength`] for each. A model's marks on this
+//! kind count in full. Its marks on other kinds, marks of its other versions, and those of all models together act as a
+//! prior worth [`PULL`] questions: strong while there are few marks, negligible once there are many.
 
 use super::mark::{Mark, family};
 use crate::eval::auto::Strength;
 use std::collections::BTreeMap;
 
-/// How many questions the wider evidence counts as, at most.
+/// Maximum weight of the prior, in questions.
 pub const PULL: f64 = 8.0;
-/// Of another version of the model a mark counts as half a mark.
+/// The weight of a mark of another version of the model.
 const OTHER_VERSION: f64 = 0.5;
-/// What is assumed of a model of which nothing is known, and the number of questions that it counts as.
+/// The assumed share of right answers of an unknown model, and the number of questions this counts as.
 const UNKNOWN: (f64, f64) = (0.6, 2.0);
 
-/// Right answers among questions.
+/// Right answers and questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Tally {
     right: f64,
@@ -23,27 +23,27 @@ struct Tally {
 }
 
 impl Tally {
-    /// Adds right answers among questions, each for so much.
+    /// Adds right answers and questions with a weight.
     fn add(&mut self, (right, n): (u64, u64), weight: f64) {
         self.right += right as f64 * weight;
         self.n += n as f64 * weight;
     }
 
-    /// Its share right, pulled towards another by so many questions.
+    /// Returns the share of right answers, shrunk towards `to` with the weight of `by` questions.
     fn pulled(self, to: f64, by: f64) -> f64 {
         (self.right + to * by) / (self.n + by)
     }
 }
 
-/// Right answers among questions of a model: on the kind that is asked for, and on others.
+/// Right answers and questions of a model: on the requested kind, and on others.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     here: (u64, u64),
     elsewhere: (u64, u64),
 }
 
-/// Counts by model. Most marks are of a council that was seen just before, so the model of a member is compared with the
-/// one that stood in its place last before it is looked up.
+/// Counts by model. Most marks are of the same council as the mark before, so a member's model is first compared with
+/// the last one at the same position before it is looked up.
 #[derive(Debug, Default)]
 struct Counts<'a> {
     models: Vec<(&'a str, Counted)>,
@@ -77,7 +77,7 @@ impl<'a> Counts<'a> {
     }
 }
 
-/// The strengths of these models on this kind of question; all `None` without a mark that tells anything about anybody.
+/// Returns the strengths of these models on this kind of question; all `None` if no mark is informative.
 pub fn strengths<'a>(
     marks: impl IntoIterator<Item = &'a Mark>,
     kind: &str,
@@ -87,7 +87,7 @@ pub fn strengths<'a>(
     for mark in marks {
         let is_here = mark.kind == kind;
         for (place, member) in mark.members.iter().enumerate() {
-            // Counted even where nothing is told, so that places are seen in their order.
+            // Counted even if the mark is uninformative, so that positions are visited in order.
             let counted = counts.of(place, &member.model);
             if let Some(right) = mark.was_right(member) {
                 let (hits, n) = match is_here {

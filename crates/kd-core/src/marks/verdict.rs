@@ -1,18 +1,18 @@
-//! The verdict of a deliberation as marks keep it.
+//! Builds the mark of a deliberation's verdict.
 
 use super::mark::{By, Mark, Member, VERSION};
 use crate::Timestamp;
 use crate::deliberation::AnswerKind;
 use crate::deliberation::report::Report;
 
-/// The model of a member as marks name it: the backend, where that serves one model alone.
+/// Returns the model of a member as used in marks: the backend, if it serves only one model.
 pub fn model_of(member: &crate::Member) -> &str {
     member.model.as_deref().unwrap_or(&member.backend)
 }
 
 impl Mark {
-    /// The last verdict of a thread, with a credit of 0 until the user says more. `None` without a verdict, and where nothing
-    /// was decided: there is nothing to be right or wrong.
+    /// Returns the last verdict of a thread, with a credit of 0 until the user marks it. `None` without a verdict, or
+    /// if nothing was decided and nothing can be right or wrong.
     pub fn unmarked(report: &Report, project: &str) -> Option<Self> {
         let (plan, verdict) = (report.plan.as_ref()?, report.verdict.as_ref()?);
         let counted = report

@@ -1,32 +1,33 @@
-//! The warranty of an answer: what share of answers that scored as high was right, tested on the user's own marks.
+//! The warranty of an answer: the share of right answers among those with at least its score, tested on the user's
+//! marks.
 //!
-//! Input: marks with their scores, the promise. Output: the lowest score from which the promise holds, or how far the marks
-//! are from one. The test is the fixed-sequence test of Learn then Test (Angelopoulos et al. 2021, arXiv 2110.01052): groups
-//! of the surest marks, each a quarter larger than the one before, are tested one after another by the exact binomial test,
-//! and the first that fails ends it. So with chance `1 - risk`, at most a share `wrong` of the answers from that score on
-//! is wrong, as long as questions and members stay what they were.
+//! Input: marks with their scores, the promise. Output: the lowest score from which the promise holds, or how many
+//! marks are missing. The test is the fixed-sequence test of Learn then Test (Angelopoulos et al. 2021, arXiv
+//! 2110.01052): groups of the highest-scoring marks, each a quarter larger than the one before, are tested in turn by
+//! the exact binomial test, up to the first failure. So with probability `1 - risk`, at most a share `wrong` of the
+//! answers from that score on is wrong, provided that questions and members do not change.
 
 use super::bound;
 use serde::{Deserialize, Serialize};
 
 /// Each group of the sequence is larger than the one before by this factor.
 const GROWTH: f64 = 1.25;
-/// The chance of success at which a number of further marks is called enough.
+/// The probability of success at which a number of further marks counts as enough.
 const LIKELY: f64 = 0.8;
-/// More marks than this are not named: nobody will give them.
+/// Larger estimates are not reported: no user gives that many marks.
 const MORE_MAX: u64 = 100_000;
 
-/// What is promised of the answers that the warranty covers.
+/// What is promised about the covered answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Promise {
-    /// The greatest share of them that is wrong, above 0 and below 1.
+    /// The maximum share of wrong answers, above 0 and below 1.
     pub wrong: f64,
-    /// The chance that the promise is broken although the test passed.
+    /// The probability that the promise is broken although the test passed.
     pub risk: f64,
 }
 
 impl Promise {
-    /// The promise that this share is right, at the usual risk of one in ten. `None` unless it lies above 0 and below 1.
+    /// Promises this share of right answers, at the usual risk of one in ten. `None` unless it is above 0 and below 1.
     pub fn of(right: f64) -> Option<Self> {
         let is_share = right > 0.0 && right < 1.0;
         is_share.then_some(Self {
@@ -36,10 +37,10 @@ impl Promise {
     }
 }
 
-/// A marked answer: how sure its council was, and whether it was right.
+/// A marked answer: its council's score, and whether it was right.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scored {
-    /// The score; more is surer. See [`super::score`].
+    /// The score; higher is more certain. See [`super::score`].
     pub score: f64,
     /// Whether it was right.
     pub right: bool,
@@ -51,34 +52,34 @@ pub struct Scored {
 pub enum Warranty {
     /// The promise holds from this score on.
     Holds {
-        /// The lowest score that is covered.
+        /// The lowest covered score.
         from: f64,
-        /// Marks with such a score.
+        /// Number of marks with such a score.
         marks: u64,
         /// How many of them were wrong.
         wrong: u64,
-        /// The share of all marks that is covered.
+        /// The covered share of all marks.
         covers: f64,
-        /// The share right that is exceeded with chance `1 - risk`, of this group alone.
+        /// The lower bound of the share of right answers, with confidence `1 - risk`, for this group alone.
         at_least: f64,
     },
     /// Nothing can be promised.
     None {
-        /// Marks that were looked at.
+        /// Number of marks examined.
         marks: u64,
-        /// About how many more would do; `None` where more of the same would not.
+        /// Roughly how many more are needed; `None` if more like these would not suffice.
         more: Option<u64>,
     },
 }
 
 impl Warranty {
-    /// Whether an answer with this score is covered.
+    /// Returns whether an answer with this score is covered.
     pub fn covers(&self, score: f64) -> bool {
         matches!(self, Warranty::Holds { from, .. } if score >= *from)
     }
 }
 
-/// Finds the lowest score from which the promise holds. Scores that are no numbers count as the lowest.
+/// Finds the lowest score from which the promise holds. NaN scores count as the lowest.
 pub fn fit(marks: &[Scored], promise: Promise) -> Warranty {
     let marks = ranked(marks);
     holds(&marks, promise).unwrap_or_else(|| Warranty::None {
@@ -87,7 +88,7 @@ pub fn fit(marks: &[Scored], promise: Promise) -> Warranty {
     })
 }
 
-/// The warranty if it holds, for marks that were [`ranked`] once and are tested for several promises.
+/// Returns the warranty if it holds. Takes [`ranked`] marks, so that several promises can be tested on them.
 pub(super) fn holds(marks: &[Group], promise: Promise) -> Option<Warranty> {
     let all: u64 = marks.iter().map(|equal| equal.marks).sum();
     let groups = groups(marks, first_group(promise));
@@ -103,7 +104,7 @@ pub(super) fn holds(marks: &[Group], promise: Promise) -> Option<Warranty> {
     })
 }
 
-/// The marks of a score, or from a score on.
+/// The marks with a score, or from a score on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Group {
     from: f64,
@@ -111,7 +112,7 @@ pub(super) struct Group {
     wrong: u64,
 }
 
-/// The marks of each score, the surest first.
+/// Groups the marks by score, highest first.
 pub(super) fn ranked(marks: &[Scored]) -> Vec<Group> {
     let rank = |score: f64| {
         if score.is_nan() {
@@ -130,8 +131,8 @@ pub(super) fn ranked(marks: &[Scored]) -> Vec<Group> {
     sorted.chunk_by(|a, b| a.0 == b.0).map(of).collect()
 }
 
-/// The groups that are tested, the surest first: the first has `least` marks or more. Equal scores stay together, so that
-/// the groups depend on the scores alone.
+/// Builds the groups to test, highest scores first; the first has at least `least` marks. Equal scores stay together,
+/// so that the groups depend only on the scores.
 fn groups(ranked: &[Group], least: u64) -> Vec<Group> {
     let mut groups = Vec::new();
     let (mut seen, mut wrong, mut next) = (0u64, 0u64, least as f64);
@@ -150,8 +151,8 @@ fn groups(ranked: &[Group], least: u64) -> Vec<Group> {
     groups
 }
 
-/// Marks of the first group: as few as pass with one wrong answer among them. A smaller group would end the sequence at the
-/// first council that is sure and wrong.
+/// Returns the size of the first group: the minimum that passes with one wrong answer. A smaller group would end the
+/// sequence at the first council that is certain and wrong.
 pub(super) fn first_group(promise: Promise) -> u64 {
     let passes = |n: u64| bound::at_most(1, n, promise.wrong) <= promise.risk;
     let mut high = bound::least(promise.wrong, promise.risk);
@@ -159,7 +160,7 @@ pub(super) fn first_group(promise: Promise) -> u64 {
     while !passes(high) {
         (low, high) = (high + 1, high * 2);
     }
-    // What is below `low` does not pass, `high` does.
+    // Everything below `low` fails, `high` passes.
     while low < high {
         let middle = low.midpoint(high);
         match passes(middle) {
@@ -170,11 +171,11 @@ pub(super) fn first_group(promise: Promise) -> u64 {
     high
 }
 
-/// How many of `n` may be wrong; `None` if `n` are too few for the promise.
+/// Returns how many of `n` may be wrong; `None` if `n` is too small for the promise.
 fn most_wrong(n: u64, promise: Promise) -> Option<u64> {
     let passes = |k: u64| bound::at_most(k, n, promise.wrong) <= promise.risk;
     let (mut low, mut high) = (0, n + 1);
-    // What passes is below `low`, what does not from `high` on.
+    // Everything below `low` passes, everything from `high` on fails.
     while low < high {
         let middle = low.midpoint(high);
         match passes(middle) {
@@ -185,20 +186,20 @@ fn most_wrong(n: u64, promise: Promise) -> Option<u64> {
     low.checked_sub(1)
 }
 
-/// About how many more marks would do, if they came as these did: the group that needs the fewest decides.
+/// Estimates how many more marks are needed if they resemble these: the group that needs the fewest decides.
 fn more(marks: &[Group], promise: Promise) -> Option<u64> {
     let total = marks.iter().map(|equal| equal.marks).sum::<u64>() as f64;
     if marks.is_empty() {
         return Some(first_group(promise));
     }
     let of_group = |group: Group| {
-        // One wrong answer more than was seen: few marks look better than they are.
+        // Adds half a wrong answer: few marks look better than they are.
         let share = (group.wrong as f64 + 0.5) / (group.marks as f64 + 1.0);
         if share >= promise.wrong {
             return None;
         }
         let enough = |n: u64| {
-            // The most that may be wrong, and the chance that no more are.
+            // The maximum that may be wrong, and the probability of no more than that.
             let most = most_wrong(n, promise);
             most.is_some_and(|most| bound::at_most(most, n, share) >= LIKELY)
         };
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_lowest_score_that_passes_is_taken_and_the_first_failure_ends_it() {
-        // 38 with at most one wrong are the least for nine of ten.
+        // 38 with at most one wrong is the minimum for nine of ten.
         let short = fit(&marks(&[(1.0, 37, 0)]), TEN);
         assert!(
             matches!(
@@ -279,7 +280,7 @@ mod tests {
         assert!((at_least - (1.0 - bound::upper(2, 92, 0.1))).abs() < 1e-12 && at_least > 0.9);
         assert!(fit(&marks(&[(1.0, 60, 0), (0.6, 30, 2)]), TEN).covers(0.6));
         assert!(!fit(&marks(&[(1.0, 60, 0), (0.6, 30, 2), (0.2, 10, 30)]), TEN).covers(0.59));
-        // The surest are wrong: what is below them does not count.
+        // The highest-scoring marks are wrong: those below them do not count.
         let failed = fit(&marks(&[(1.0, 10, 30), (0.5, 500, 0)]), TEN);
         assert!(matches!(failed, Warranty::None { .. }), "{failed:?}");
         assert!(!failed.covers(1.0));
@@ -328,7 +329,7 @@ mod tests {
         ));
     }
 
-    /// The promise itself, on made-up councils of which the true share wrong at each score is known.
+    /// The guarantee itself, on simulated councils whose true share of wrong answers is known for each score.
     #[test]
     fn promises_are_broken_no_more_often_than_the_risk() {
         let mut chance = ChaCha12Rng::seed_from_u64(7);
@@ -345,7 +346,7 @@ mod tests {
                 .collect();
             if let Warranty::Holds { from, .. } = fit(&marks, TEN) {
                 held += 1;
-                // Scores are drawn evenly, so the covered share wrong is the one in the middle.
+                // Scores are uniform, so the share of wrong answers covered is the one in the middle.
                 broken += u32::from(share_wrong((from + 1.0) / 2.0) > TEN.wrong);
             }
         }

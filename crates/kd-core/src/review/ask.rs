@@ -1,4 +1,4 @@
-//! Builds the requests of a review. What others wrote is fenced with marks that nobody could know before.
+//! Builds the requests of a review. Text by others is fenced with markers that nobody could know in advance.
 
 use super::machine::OpenReview;
 use super::{Cluster, Finding, Raw, prompts, read};
@@ -6,9 +6,9 @@ use crate::deliberation::blind;
 use crate::request::{Prompt, Request};
 use serde_json::Value;
 
-/// Lines of code around a finding.
+/// Lines of context around a finding.
 const AROUND: usize = 8;
-/// Maximum lines of code of a finding.
+/// Maximum lines of code per finding.
 const CODE_LINES_MAX: usize = 60;
 /// Maximum characters of a line of code.
 const LINE_CHARS_MAX: usize = 300;
@@ -47,7 +47,7 @@ pub(super) fn votes(
     (request, shown)
 }
 
-/// Asks a judge whether pairs say the same. Returns the request and each label with its place in `pairs`.
+/// Asks a judge whether pairs describe the same defect. Returns the request and each label with its place in `pairs`.
 pub(super) fn pairs(
     open: &OpenReview,
     member: usize,
@@ -75,11 +75,11 @@ pub(super) fn pairs(
     (request, shown)
 }
 
-/// Maximum bytes of a reply that its member is shown to write it again.
+/// Maximum bytes of a reply quoted back to its member for repair.
 const REPLY_BYTES_MAX: usize = 24_000;
 
-/// Asks a member once more for what it was asked: for the same reply in the form that can be read, or, if it said nothing, as
-/// it was asked before.
+/// Asks a member again: to rewrite its reply in a readable form, or, if the reply was empty, to answer the original
+/// request.
 pub(super) fn repair(open: &OpenReview, asked: &Request, reply: &str, why: &str) -> Request {
     if reply.trim().is_empty() {
         return asked.clone();
@@ -112,13 +112,13 @@ fn request(open: &OpenReview, member: usize, fenced: String, task: &str, schema:
         sampling: member.sampling.clone(),
         schema: Some(schema),
         deadlines: member.deadlines,
-        // A review changes nothing, whatever the member may do elsewhere.
+        // A review is read-only, whatever the member may do elsewhere.
         writable: false,
         tools: None,
     }
 }
 
-/// A finding as others see it: without its member's name, with its code.
+/// Renders a finding for other members: without its member's name, with its code.
 fn described(open: &OpenReview, finding: &Finding, with_code: bool) -> String {
     let mut out = format!("claim: {}\n", nameless(open, &finding.claim));
     if !finding.evidence.is_empty() {
@@ -147,7 +147,7 @@ fn nameless(open: &OpenReview, text: &str) -> String {
         })
 }
 
-/// The lines of a finding and those around it, numbered.
+/// Returns the lines of a finding and those around it, numbered.
 fn code(open: &OpenReview, finding: &Finding) -> String {
     let Some(text) = open.files.get(&finding.file) else {
         return String::new();

@@ -1,16 +1,17 @@
-//! The share of findings that were real, by how many members agreed.
+//! The share of findings that are real, by how many members agreed.
 //!
-//! Input: how many of how many members agree, and this repository's marks. Output: a [`Chance`]. With few marks the
-//! published table decides; each mark moves the share from there. The table's limits: see `docs/review-precision.md`.
+//! Input: the agreeing members, the council size, and this repository's marks. Output: a [`Chance`]. With few marks the
+//! published table decides; each mark moves the share away from it. For the table's limits, see
+//! `docs/review-precision.md`.
 
 use super::published::TABLE;
 use super::{Chance, Source};
 use crate::eval::intervals::wilson;
 use std::collections::BTreeMap;
 
-/// How many marks the published table weighs.
+/// The weight of the published table, in marks.
 const PRIOR_MARKS: f64 = 10.0;
-/// The fewest marks at a level from which a share is said to come from this repository.
+/// Minimum marks at a level for a share to be attributed to this repository.
 pub const MARKS_MIN: u32 = 5;
 
 /// A row of the published table: councils of `of` members, `agreeing` of which made the same finding.
@@ -35,7 +36,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Counts a mark on a finding on which `agreeing` of `of` members agreed.
+    /// Counts a mark of a finding made by `agreeing` of `of` members.
     pub fn add(&mut self, agreeing: u32, of: u32, accepted: bool) {
         let level = self.levels.entry(level(agreeing, of)).or_default();
         let count = match accepted {
@@ -52,12 +53,12 @@ impl Marks {
     }
 }
 
-/// The level in the bounds of the published table.
+/// Maps a level to the range of the published table.
 fn level(agreeing: u32, of: u32) -> (u32, u32) {
     let of_max = TABLE.iter().map(|row| row.of).max().unwrap_or(1);
     let bounded = of.clamp(1, of_max);
     let agreeing = agreeing.clamp(1, of.max(1));
-    // A larger council than any in the table: the same share of it, rounded down.
+    // A council larger than any in the table: scaled to the same proportion, rounded down.
     let agreeing = match of > of_max {
         true => u64::from(agreeing) * u64::from(of_max) / u64::from(of),
         false => agreeing.into(),
@@ -65,7 +66,7 @@ fn level(agreeing: u32, of: u32) -> (u32, u32) {
     (u32::try_from(agreeing).unwrap_or(1).max(1), bounded)
 }
 
-/// Returns the share for a finding on which `agreeing` of `of` members agreed.
+/// Returns the share for a finding made by `agreeing` of `of` members.
 pub fn chance(agreeing: u32, of: u32, marks: &Marks) -> Chance {
     let (agreeing, of) = level(agreeing, of);
     let row = TABLE

@@ -1,22 +1,22 @@
 //! Checks the lines that a finding quotes against the reviewed tree.
 //!
-//! Input: a finding, and the text of the changed files on the reviewed side. Output: the finding with the lines where
-//! its quote is, or why it is dropped.
+//! Input: a finding, and the text of the changed files on the reviewed side. Output: the finding with the line numbers
+//! of its quote, or why it is dropped.
 
 use super::read::bounded;
 use super::{Finding, Lines};
 
-/// The fewest characters, white space aside, of a quote that is less than a whole line.
+/// Minimum non-blank characters of a quote shorter than a line.
 const PIECE_CHARS_MIN: usize = 6;
 /// Maximum lines of a quote.
 const QUOTE_LINES_MAX: usize = 60;
-/// Maximum lines from the first quoted line to the last, with empty ones.
+/// Maximum lines from the first quoted line to the last, including blank ones.
 const SPAN_MAX: u32 = 200;
 
-/// A finding that the tree bears out.
+/// A finding confirmed by the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// The finding, with the path as the tree has it and the lines of its quote.
+    /// The finding, with the tree's path and the lines of its quote.
     pub finding: Finding,
     /// What was corrected.
     pub note: Option<String>,
@@ -41,7 +41,7 @@ pub fn check<'a>(
         .filter(|(_, line)| !line.is_empty())
         .collect();
     let places = (0..lines.len()).filter_map(|at| place(&lines[at..], &wanted));
-    // Where only a diff is known, the next known line may be far away.
+    // If only a diff is known, the next known line may be far away.
     let places = places.filter(|found| found.last - found.first < SPAN_MAX);
     let nearest = places.min_by_key(|found| found.first.abs_diff(finding.lines.first));
     let Some(found) = nearest else {
@@ -53,7 +53,7 @@ pub fn check<'a>(
         0 => format!("lines {} found by the quoted code", range(found)),
         _ => format!("lines corrected from {} to {}", range(told), range(found)),
     });
-    // The tree's lines, not the member's: what the check passes over in a quote is shown to nobody as code.
+    // Use the tree's lines, not the member's: parts of a quote that the check ignores are never shown as code.
     let first = usize::try_from(found.first).unwrap_or(usize::MAX);
     let count = usize::try_from(found.last - found.first + 1).unwrap_or(usize::MAX);
     let code: Vec<&str> = text.lines().skip(first - 1).take(count).collect();
@@ -75,7 +75,7 @@ fn range(lines: Lines) -> String {
     }
 }
 
-/// The changed file that a path names: as it is, or behind the `a/` and `b/` of a diff.
+/// Returns the changed file that a path names: as it is, or after the `a/` or `b/` of a diff.
 fn resolve<'a>(
     path: &str,
     text: impl Fn(&str) -> Option<&'a str>,
@@ -96,7 +96,7 @@ fn resolve<'a>(
         .ok_or_else(|| "its file is not part of the change".to_owned())
 }
 
-/// The lines of a quote without white space, line numbers and the signs of a diff.
+/// Returns the lines of a quote without white space, line numbers and diff signs.
 fn quoted(quote: &str) -> Vec<String> {
     let lines: Vec<&str> = quote
         .lines()
@@ -113,7 +113,7 @@ fn quoted(quote: &str) -> Vec<String> {
         .collect()
 }
 
-/// A line without the number before it: `12 | code`, `12: code`.
+/// Strips the number before a line: `12 | code`, `12: code`.
 fn without_number(line: &str) -> Option<&str> {
     let rest = line.trim_start();
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -128,8 +128,8 @@ fn squeezed(line: &str) -> String {
     line.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// Where a quote lies, if it begins at the first of these lines. The first quoted line may be the end of a line, and
-/// the last one a beginning; a single one may be any piece of a line.
+/// Returns the position of a quote that begins at the first of these lines. The first quoted line may be the end of a
+/// line, and the last one a beginning; a single one may be any part of a line.
 fn place(lines: &[(u32, String)], wanted: &[String]) -> Option<Lines> {
     let here = lines.get(..wanted.len())?;
     let last = wanted.len() - 1;

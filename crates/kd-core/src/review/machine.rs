@@ -1,7 +1,7 @@
-//! The machine of a review: asks every member for findings, merges them, has them voted on, and reports.
+//! The state machine of a review: asks every member for findings, merges them, collects votes, and reports.
 //!
-//! In: [`Input`]s. Out: [`Effects`]; the last ones hold [`Event::Reviewed`] and a message. A member that fails, or
-//! replies with something else, loses its own part: findings and votes of others do not depend on it.
+//! Input: [`Input`]s. Output: [`Effects`]; the last ones contain [`Event::Reviewed`] and a message. A member that fails
+//! or replies with something else loses only its own part: the findings and votes of others do not depend on it.
 
 use super::chance::{Marks, chance};
 use super::merge::{Judged, Merged, clusters, merge};
@@ -25,10 +25,10 @@ use std::collections::BTreeMap;
 const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Maximum characters of a reason.
 const LINE_CHARS_MAX: usize = 400;
-/// Maximum findings of a review; more are dropped, and said to be.
+/// Maximum findings of a review; more are dropped, with a notice.
 const RAWS_MAX: usize = 600;
 
-/// What a review is opened with.
+/// The inputs of a review.
 #[derive(Clone, Debug, Default)]
 pub struct OpenReview {
     /// The base that the change is compared with.
@@ -45,23 +45,23 @@ pub struct OpenReview {
     pub files: BTreeMap<String, String>,
     /// The first words of every prompt.
     pub preamble: String,
-    /// What the user wants looked at. Never from the reviewed side.
+    /// What the user wants reviewed. Never from the reviewed side.
     pub guidance: String,
-    /// Who says whether unclear pairs are the same; `None` leaves it to the rules.
+    /// The member that decides whether unclear pairs are the same; `None` leaves it to the rules.
     pub judge: Option<SeatName>,
-    /// What all requests may spend.
+    /// The spending limit of all requests.
     pub ceiling: Ceiling,
-    /// Marks on earlier findings of this repository.
+    /// Marks of earlier findings in this repository.
     pub marks: Marks,
-    /// Deals the order of what voters see.
+    /// Seeds the order of what voters see.
     pub seed: u64,
-    /// How many messages the thread holds.
+    /// Number of messages in the thread.
     pub messages: u32,
-    /// What the user should know beforehand; repeated in the report.
+    /// Notices known in advance; repeated in the report.
     pub notices: Vec<String>,
 }
 
-/// The machine.
+/// The state machine.
 #[derive(Debug)]
 pub struct Review {
     open: OpenReview,
@@ -69,9 +69,9 @@ pub struct Review {
     turns: BTreeMap<TurnId, Turn>,
     last_turn: u64,
     sums: Vec<Sum>,
-    /// Findings as they come, with their turn and what was corrected.
+    /// Findings in order of arrival, with their turn and what was corrected.
     found: Vec<(TurnId, Raw, Option<String>)>,
-    /// The same in the order of turns, so that the order of replies changes nothing.
+    /// The findings in order of turns, so that the order of replies does not matter.
     raws: Vec<Raw>,
     notes: BTreeMap<usize, String>,
     dropped: Vec<Dropped>,
@@ -99,17 +99,17 @@ enum Phase {
 #[derive(Debug)]
 struct Turn {
     member: usize,
-    /// What was shown, by label: places of clusters or of pairs.
+    /// The clusters or pairs shown, by label: their indices.
     shown: Vec<(String, usize)>,
-    /// The turn that asked for the same first: replies that come again keep their place.
+    /// The turn that first asked for this: a repeated request keeps its place.
     first: TurnId,
-    /// What was asked, as long as it may be asked once more.
+    /// The request, as long as it may be repeated once.
     request: Option<Box<Request>>,
     text: String,
     ear: Hearing,
 }
 
-/// What became of a member's parts.
+/// The results of a member's parts.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     findings: u32,
@@ -142,7 +142,7 @@ impl Machine for Review {
                 fx.events.push(Event::StreamFound { seat, delta });
             }
             Input::FoundEnd { seat } => fx.events.push(Event::StreamLost { seat }),
-            // It keeps no delivery, sets no timer, and hears nobody else.
+            // A review keeps no delivery, sets no timer, and takes no other input.
             Input::Kept { .. }
             | Input::KeepFailed { .. }
             | Input::Freed { .. }
@@ -158,7 +158,7 @@ impl Machine for Review {
 }
 
 impl Review {
-    /// Opens a review. It starts with the user's message, [`Op::Say`]; its words are [`OpenReview::title`].
+    /// Opens a review. The user's message, [`Op::Say`], starts it; [`OpenReview::title`] is the message text.
     pub fn open(open: OpenReview) -> (Self, Effects) {
         let opened = Event::ThreadOpened {
             members: open.members.iter().map(|m| m.name.clone()).collect(),
@@ -191,7 +191,7 @@ impl Review {
         (review, effects)
     }
 
-    /// Whether the report is written.
+    /// Returns whether the report is written.
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Done
     }
@@ -265,7 +265,7 @@ impl Review {
         }
     }
 
-    /// Reads a whole reply for what its phase asked. What cannot be read is asked for once more.
+    /// Parses a complete reply according to its phase. An unreadable reply is requested once more.
     fn take(&mut self, turn: Turn, fx: &mut Effects) {
         let text = &turn.text[..turn.text.floor_char_boundary(TEXT_BYTES_MAX)];
         if let Some(why) = self.unreadable(&turn, text)
@@ -308,7 +308,7 @@ impl Review {
         }
     }
 
-    /// Why a reply is not what its phase asked for.
+    /// Returns why a reply is not what its phase asked for.
     fn unreadable(&self, turn: &Turn, text: &str) -> Option<&'static str> {
         let labels = || {
             turn.shown
@@ -477,7 +477,7 @@ impl Review {
         self.turns.insert(id, turn);
     }
 
-    /// Goes on once every open turn has ended.
+    /// Proceeds once every open turn has ended.
     fn advance(&mut self, now: Timestamp, fx: &mut Effects) {
         while self.turns.is_empty() {
             match self.phase {
@@ -519,7 +519,7 @@ impl Review {
         self.ask(member, request, shown, fx);
     }
 
-    /// Asks every member that reviewed about the clusters that it did not make.
+    /// Asks every member that reviewed to vote on the clusters it did not contribute to.
     fn ask_votes(&mut self, fx: &mut Effects) {
         if self.interrupted {
             return;

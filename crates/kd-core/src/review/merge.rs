@@ -1,27 +1,27 @@
-//! Merges findings that say the same, by place and meaning.
+//! Merges findings that describe the same defect, by place and meaning.
 //!
-//! Input: findings, and what a judge said of unclear pairs. Output: clusters, and the pairs worth asking a judge about.
-//! Two findings of one member stay apart unless they are nearly the same: a member that lists two means two. Clusters
-//! join by the average of all their pairs, so a chain of similar findings does not drift.
+//! Input: findings, and a judge's answers about unclear pairs. Output: clusters, and the pairs worth asking a judge
+//! about. Two findings of one member stay apart unless they are nearly identical: a member that lists two means two.
+//! Clusters merge by the average over all their pairs, so a chain of similar findings does not drift.
 
 use super::{Cluster, Finding, Raw};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pairs from this score on say the same. Tuned on the tuning half of the checked pairs.
+/// Minimum score of a pair that counts as the same. Tuned on the tuning half of the checked pairs.
 pub const SAME: f64 = 0.22;
 /// Pairs around [`SAME`] are unclear.
 const UNCLEAR: std::ops::Range<f64> = 0.14..0.36;
-/// Findings below this score never share a cluster: a third one cannot join two that are unlike each other.
+/// Findings below this score never share a cluster: a third one cannot join two unrelated ones.
 const APART: f64 = 0.1;
-/// Two findings of one member are the same from here on.
+/// Minimum score at which two findings of one member are the same.
 const OWN: f64 = 0.75;
-/// Maximum pairs for a judge.
+/// Maximum number of pairs given to a judge.
 pub const PAIRS_MAX: usize = 40;
-/// Lines apart that still count as the same place, and from which on it is another.
+/// Findings up to `NEAR_LINES` apart count as near, from `FAR_LINES` on as far apart.
 const NEAR_LINES: u32 = 3;
 const FAR_LINES: u32 = 40;
 
-/// Words that say nothing of the defect.
+/// Words that say nothing about the defect.
 const STOP: &[&str] = &[
     "a",
     "an",
@@ -105,21 +105,21 @@ const STOP: &[&str] = &[
     "leads",
 ];
 
-/// What a judge said of two findings, by their places: whether they say the same.
+/// A judge's answers: whether two findings, by their indices, are the same.
 pub type Judged = BTreeMap<(usize, usize), bool>;
 
 /// Merged findings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Merged {
-    /// The clusters, by the places of their findings.
+    /// The clusters, as indices of their findings.
     pub clusters: Vec<Vec<usize>>,
-    /// How each pair was joined: its places, and the rule.
+    /// How each pair was joined: its indices, and the rule.
     pub joined: Vec<(usize, usize, String)>,
-    /// Pairs that the rules leave open, the most open first.
+    /// Pairs that the rules leave undecided, the least certain first.
     pub unclear: Vec<(usize, usize)>,
 }
 
-/// Merges findings. Pairs that a judge has answered follow the judge.
+/// Merges findings. A judge's answers override the rules.
 pub fn merge(raws: &[Raw], judged: &Judged) -> Merged {
     let traits = Traits::of(raws);
     let score = |a: usize, b: usize| match judged.get(&(a.min(b), a.max(b))) {
@@ -186,8 +186,8 @@ pub fn merge(raws: &[Raw], judged: &Judged) -> Merged {
     }
 }
 
-/// Whether two clusters are one: no pair is ruled out or far apart, the average is high enough, and no member would be in it twice
-/// with different findings.
+/// Returns whether two clusters are the same: no pair is ruled out or far apart, the average is high enough, and the
+/// merged cluster would not hold two different findings of one member.
 fn joins(
     raws: &[Raw],
     left: &[usize],
@@ -208,12 +208,12 @@ fn joins(
     sum / (left.len() * right.len()) as f64 >= SAME
 }
 
-/// Whether the rules leave a pair open.
+/// Returns whether the rules leave a pair undecided.
 pub fn is_unclear(raws: &[Raw], a: usize, b: usize) -> bool {
     UNCLEAR.contains(&Traits::of(raws).score(raws, a, b))
 }
 
-/// Builds the clusters of a merge. `notes` are corrections by the place of the finding.
+/// Builds the clusters of a merge. `notes` are corrections by index of the finding.
 pub fn clusters(
     raws: &[Raw],
     merged: &Merged,
@@ -226,7 +226,7 @@ pub fn clusters(
         .iter()
         .map(|places| {
             let mut places = places.clone();
-            // The finding most like the others speaks: not the loudest one.
+            // The finding most similar to the others represents the cluster, not the most drastic one.
             let all = places.clone();
             let middle = |at: &usize| {
                 let others = all.iter().filter(|b| *b != at);
@@ -258,7 +258,7 @@ pub fn clusters(
         .collect()
 }
 
-/// The words and identifiers of all findings, weighed by how rare they are in this review.
+/// The words and identifiers of all findings, weighted by how rare they are in this review.
 struct Traits {
     words: Vec<BTreeSet<u32>>,
     names: Vec<BTreeSet<u32>>,
@@ -279,7 +279,7 @@ impl Traits {
         }
     }
 
-    /// How much two findings say the same: about 0 for nothing in common, about 1 for the same words.
+    /// Returns the similarity of two findings: about 0 for nothing in common, about 1 for the same words.
     fn score(&self, raws: &[Raw], a: usize, b: usize) -> f64 {
         let (left, right) = (&raws[a].finding, &raws[b].finding);
         if left.file != right.file {
@@ -288,7 +288,7 @@ impl Traits {
         let (common, one, other) = shares(&self.words[a], &self.words[b], &self.word_weights);
         let mut score = 0.0;
         if left.claim.trim().to_lowercase() == right.claim.trim().to_lowercase() {
-            // Also where no word of it counts.
+            // Also if none of its words count.
             score = 1.0;
         } else if one > 0.0 && other > 0.0 {
             score += 0.5 * common / (one * other).sqrt() + 0.5 * common / one.min(other);
@@ -304,7 +304,7 @@ impl Traits {
         score + near(left, right)
     }
 
-    /// The strongest reason that two findings are the same.
+    /// Returns the strongest reason why two findings are the same.
     fn rule(&self, raws: &[Raw], a: usize, b: usize) -> &'static str {
         let (left, right) = (&raws[a].finding, &raws[b].finding);
         let place = near(left, right);
@@ -318,7 +318,7 @@ impl Traits {
     }
 }
 
-/// What the place adds to a score. Nothing where a place is unknown.
+/// Returns what the places add to a score; 0 if a place is unknown.
 fn near(left: &Finding, right: &Finding) -> f64 {
     if left.lines.first == 0 || right.lines.first == 0 {
         return 0.0;
@@ -336,14 +336,14 @@ fn near(left: &Finding, right: &Finding) -> f64 {
     }
 }
 
-/// The weight of what two sets share, and of each.
+/// Returns the weight of the intersection of two sets, and of each set.
 fn shares(a: &BTreeSet<u32>, b: &BTreeSet<u32>, weights: &[f64]) -> (f64, f64, f64) {
     let sum = |set: &BTreeSet<u32>| set.iter().map(|w| weights[*w as usize]).sum::<f64>();
     let common = a.intersection(b).map(|w| weights[*w as usize]).sum();
     (common, sum(a), sum(b))
 }
 
-/// Sets by number, and the weight of each member: the rarer, the heavier.
+/// Replaces set members with numbers and weights them: the rarer, the heavier.
 fn weighed(sets: Vec<BTreeSet<String>>) -> (Vec<BTreeSet<u32>>, Vec<f64>) {
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for word in sets.iter().flatten() {
@@ -362,13 +362,13 @@ fn weighed(sets: Vec<BTreeSet<String>>) -> (Vec<BTreeSet<u32>>, Vec<f64>) {
     (sets, weights)
 }
 
-/// Runs of letters, digits and underscores.
+/// Splits a text into runs of letters, digits and underscores.
 fn runs(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_')
         .filter(|run| !run.is_empty())
 }
 
-/// The words of a claim: in lower case, identifiers in their parts, common endings cut off.
+/// Returns the words of a claim: lower case, identifiers split into parts, common endings removed.
 fn words(text: &str) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for run in runs(text) {
@@ -392,7 +392,7 @@ fn words(text: &str) -> BTreeSet<String> {
     out
 }
 
-/// The identifiers and numbers of a claim.
+/// Returns the identifiers and numbers of a claim.
 fn names(text: &str) -> BTreeSet<String> {
     let is_name = |run: &&str| {
         let inner = run.trim_matches('_');

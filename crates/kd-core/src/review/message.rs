@@ -10,14 +10,14 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The user's message.
+/// Builds the user's message.
 pub(super) fn question(title: String, at: Timestamp) -> Draft {
     let mut draft = draft::king(title, Address::All, None, at);
     RoundKind::Review.mark(&mut draft);
     draft
 }
 
-/// The report in short, for those who read the thread.
+/// Builds the short report for the thread.
 pub(super) fn verdict(report: &Report, at: Timestamp) -> Draft {
     let mut body = match report.findings.len() {
         0 => "No findings.\n".to_owned(),
@@ -54,7 +54,7 @@ pub(super) fn verdict(report: &Report, at: Timestamp) -> Draft {
     }
 }
 
-/// An id that is the same for the same file, code and claim.
+/// Returns an id that is stable for the same file, code and claim.
 pub(super) fn id(cluster: &Cluster) -> String {
     let mut hash = Sha256::new();
     if let Some(raw) = cluster.findings.first() {
@@ -73,7 +73,7 @@ pub(super) fn id(cluster: &Cluster) -> String {
     digest.iter().take(5).map(|b| format!("{b:02x}")).collect()
 }
 
-/// Gives each finding an id of its own.
+/// Makes the ids of findings unique.
 pub(super) fn unique(findings: &mut [Reported]) {
     let mut seen = BTreeSet::new();
     for reported in findings {

@@ -1,8 +1,8 @@
 //! A code review by several members: findings as data, merged, voted on and reported with the share of them that is
 //! expected to be real.
 //!
-//! [`Report`] is the result. What members say is data: it is bounded and cleaned when it is read, and never consent,
-//! identity or markup.
+//! [`Report`] is the result. What members write is data: it is limited and cleaned when parsed, and never taken as
+//! consent, identity or markup.
 
 mod ask;
 pub mod chance;
@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 /// The version of [`Report`]'s format.
 pub const REPORT_VERSION: u32 = crate::formats::REVIEWS.version;
 
-/// How much a finding matters. Ordered: a blocker is the greatest.
+/// How much a finding matters. Ordered: a blocker is the highest.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -35,14 +35,14 @@ pub enum Severity {
     /// A small defect.
     #[default]
     Minor,
-    /// A defect that users will meet.
+    /// A defect that users will encounter.
     Major,
     /// The change must not be merged with it.
     Blocker,
 }
 
 impl Severity {
-    /// All severities, the greatest first.
+    /// All severities, highest first.
     pub const ALL: [Self; 4] = [Self::Blocker, Self::Major, Self::Minor, Self::Nit];
 
     /// Returns the word in JSON, in prompts and on the command line.
@@ -70,15 +70,15 @@ pub struct Lines {
 pub struct Finding {
     /// The path from the root of the reviewed tree, with `/`.
     pub file: String,
-    /// The lines on the new side.
+    /// The lines on the new side of the diff.
     pub lines: Lines,
-    /// The lines of code it is about, as the tree has them.
+    /// The lines of code concerned, as in the tree.
     pub quote: String,
     /// What is wrong, in one or two sentences.
     pub claim: String,
     /// How much it matters.
     pub severity: Severity,
-    /// Why it is so: a path to the failure, an input, a caller.
+    /// The evidence: a path to the failure, an input, a caller.
     pub evidence: String,
     /// The suggested change. Never applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,26 +94,26 @@ pub struct Raw {
     pub finding: Finding,
 }
 
-/// A finding that the tree does not bear out. It counts against its member.
+/// A finding that the tree does not confirm. It counts against its member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
     /// The member's name.
     pub member: String,
-    /// The finding, as the member made it.
+    /// The finding, as the member reported it.
     pub finding: Finding,
     /// Why it was dropped.
     pub why: String,
 }
 
-/// What a member that did not make a finding says of it.
+/// A vote on a finding by a member that did not make it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Vote {
-    /// The defect is there.
+    /// The defect exists.
     Real,
-    /// It is not.
+    /// The defect does not exist.
     NotReal,
-    /// The code shown does not tell.
+    /// The code shown is not sufficient to decide.
     CannotTell,
 }
 
@@ -128,16 +128,16 @@ impl Vote {
     }
 }
 
-/// Findings of one or more members that say the same. Never empty; the first finding speaks for it.
+/// Findings of one or more members that describe the same defect. Never empty; the first finding represents it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// The findings, the clearest first.
+    /// The findings, most representative first.
     pub findings: Vec<Raw>,
-    /// How each merge was decided: by which rule, or by which member as a judge.
+    /// How each merge was decided: by which rule, or by which member as the judge.
     pub how: Vec<String>,
 }
 
-/// Where a [`Chance`] comes from.
+/// The source of a [`Chance`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -150,7 +150,7 @@ pub enum Source {
     },
     /// Findings that users of this repository accepted or dismissed.
     Marks {
-        /// How many marks there are at this level of agreement.
+        /// Number of marks at this level of agreement.
         marks: u32,
     },
 }
@@ -164,7 +164,7 @@ pub struct Chance {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// Where it comes from.
+    /// The source of the numbers.
     pub source: Source,
 }
 
@@ -177,12 +177,12 @@ pub struct Reported {
     pub cluster: Cluster,
     /// Votes of members that did not make it.
     pub votes: BTreeMap<String, Vote>,
-    /// How likely it is real.
+    /// How likely the finding is real.
     pub chance: Chance,
 }
 
 impl Reported {
-    /// Returns the members that made it, each once, in the order of their findings.
+    /// Returns the members that made it, without duplicates, in the order of their findings.
     pub fn makers(&self) -> Vec<&str> {
         let mut makers = Vec::new();
         for raw in &self.cluster.findings {
@@ -193,13 +193,13 @@ impl Reported {
         makers
     }
 
-    /// Returns the finding that speaks for the cluster.
+    /// Returns the finding that represents the cluster.
     pub fn finding(&self) -> Option<&Finding> {
         self.cluster.findings.first().map(|raw| &raw.finding)
     }
 
-    /// Counts the members that found it by themselves. Votes do not count here: to say yes to a finding is less than to
-    /// find it, and the published table was counted from reviewers that did not see each other's findings.
+    /// Counts the members that found it independently. Votes do not count: agreeing with a finding is weaker than
+    /// finding it, and the published table is based on reviewers that did not see each other's findings.
     pub fn agreeing(&self) -> u32 {
         u32::try_from(self.makers().len()).unwrap_or(u32::MAX)
     }
@@ -215,11 +215,11 @@ impl Reported {
 pub struct MemberSum {
     /// The member's name.
     pub name: String,
-    /// Findings that hold against the tree.
+    /// Findings confirmed by the tree.
     pub findings: u32,
     /// Findings that were dropped.
     pub dropped: u32,
-    /// Why the member gave no review.
+    /// Why the member returned no review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
@@ -229,15 +229,15 @@ pub struct MemberSum {
 pub struct Report {
     /// The version of this format: [`REPORT_VERSION`].
     pub version: u32,
-    /// The base that the change was compared with.
+    /// The base that the change is compared with.
     pub base: String,
     /// The reviewed side.
     pub head: String,
-    /// The findings, best first.
+    /// The findings, most likely real first.
     pub findings: Vec<Reported>,
-    /// The findings that the tree does not bear out.
+    /// The findings that the tree does not confirm.
     pub dropped: Vec<Dropped>,
-    /// The members, in the order of the council.
+    /// The members, in council order.
     pub members: Vec<MemberSum>,
     /// What the user should know about this review.
     pub notices: Vec<String>,

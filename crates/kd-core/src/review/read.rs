@@ -1,7 +1,7 @@
-//! Reads findings, votes and a judge's answers from replies.
+//! Parses findings, votes and a judge's answers from replies.
 //!
-//! Input: any text that a member wrote. Output: bounded, clean data, or why there is none. JSON may be bare, fenced,
-//! among prose or damaged; where a reply holds several answers, the last one counts.
+//! Input: any text that a member wrote. Output: limited, clean data, or why there is none. JSON may be bare, fenced,
+//! embedded in prose or damaged; if a reply holds several answers, the last one counts.
 
 use super::{Finding, Lines, Severity, Vote};
 use crate::clean::{clean_line, clean_text};
@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 pub const FINDINGS_MAX: usize = 50;
 /// Maximum characters of a path.
 const PATH_CHARS_MAX: usize = 400;
-/// Maximum bytes of a quote, an evidence or a suggested change.
+/// Maximum bytes of a quote, an evidence text or a suggested change.
 const TEXT_BYTES_MAX: usize = 4000;
 /// Maximum characters of a claim.
 const CLAIM_CHARS_MAX: usize = 600;
-/// The last line number that a file can have here.
+/// The largest line number accepted.
 const LINE_MAX: u64 = 10_000_000;
-/// Prose that says there is nothing, in short replies without JSON.
+/// Phrases for "no findings" in short replies without JSON.
 const NOTHING: &[&str] = &[
     "no findings",
     "no issues",
@@ -32,15 +32,15 @@ const NOTHING: &[&str] = &[
     "found nothing",
     "did not find any",
 ];
-/// Longer prose says more than that there is nothing.
+/// Maximum length of such a reply; longer prose says something else.
 const NOTHING_BYTES_MAX: usize = 400;
 
-/// Findings of a reply.
+/// The findings of a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Read {
     /// The findings.
     pub findings: Vec<Finding>,
-    /// Entries that could not be used: no claim, no file, or more than [`FINDINGS_MAX`].
+    /// Entries that were skipped: no claim, no file, or more than [`FINDINGS_MAX`].
     pub left_out: usize,
 }
 
@@ -93,7 +93,7 @@ fn answers_schema(list: &str, name: &str, value: &Value) -> Value {
     })
 }
 
-/// Reads the findings of a reply. An empty list, and short prose that says there is nothing, are valid.
+/// Parses the findings of a reply. An empty list, and short prose that reports none, are valid.
 pub fn findings(reply: &str) -> Result<Read, &'static str> {
     let text = prose::without_thoughts(reply);
     if text.trim().is_empty() {
@@ -191,7 +191,7 @@ fn finding(value: &Value) -> Option<Finding> {
     })
 }
 
-/// A text, or a list of lines.
+/// Reads a string, or a list of lines.
 fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -203,7 +203,7 @@ fn words(value: &Value) -> Option<String> {
     }
 }
 
-/// The clean form of a text of several lines.
+/// Cleans and limits a text of several lines.
 pub(super) fn bounded(text: &str) -> String {
     let text = clean_text(text);
     let text = text.trim_matches(['\n', '\r']).trim_end();
@@ -219,7 +219,7 @@ fn severity(word: &str) -> Severity {
     }
 }
 
-/// Lines as models write them: `{"first": 3, "last": 4}`, `[3, 4]`, `"3-4"`, `3`, or in fields of their own.
+/// Parses line numbers as models write them: `{"first": 3, "last": 4}`, `[3, 4]`, `"3-4"`, `3`, or separate fields.
 fn lines(value: &Value) -> Lines {
     let place = ["lines", "line", "range"]
         .iter()
@@ -258,12 +258,12 @@ fn number(value: &Value) -> Option<u32> {
     u32::try_from(number.min(LINE_MAX)).ok()
 }
 
-/// Reads votes by label. Labels that were not shown, and labels with two different votes, are left out.
+/// Parses votes by label. Labels that were not shown, and labels with two different votes, are ignored.
 pub fn votes(reply: &str, shown: &[String]) -> BTreeMap<String, Vote> {
     answers(reply, "votes", &["vote", "verdict", "answer"], shown, vote)
 }
 
-/// Reads a judge's answers by label: whether two findings say the same.
+/// Parses a judge's answers by label: whether two findings are the same.
 pub fn same(reply: &str, shown: &[String]) -> BTreeMap<String, bool> {
     let read = |value: &Value| match value {
         Value::Bool(same) => Some(*same),

@@ -49,11 +49,11 @@ pub struct Built {
     matrices: Vec<Matrix>,
 }
 
-/// In addition to the 256 bytes and the special tokens: some whole words.
+/// Whole words of the vocabulary, besides the 256 bytes and the special tokens.
 pub const WORDS: [&str; 4] = ["th", "he", "the", "Ġt"];
 pub const SPECIALS: [&str; 3] = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"];
 
-/// Not a multiple of 8, which would hide mistakes in the last group.
+/// Returns the vocabulary size. Not a multiple of 8, which would hide mistakes in the last group.
 pub fn vocab() -> usize {
     256 + WORDS.len() + SPECIALS.len()
 }
