@@ -1,53 +1,53 @@
-//! Finds keys, tokens and passwords of well-known shapes in a text and masks them.
+//! Finds keys, tokens and passwords of well-known shapes in text and masks them.
 //!
-//! In: a text, whole or in pieces. Out: the same text with `ghp_[secret: github-token]` in place of each secret, and what was
-//! found. The beginning of a shape is no secret and stays, so that a text in pieces waits only where a secret has begun.
-//! Only shapes in [`SHAPES`] and the values in [`Secrets::values`] are recognised: a hash, an id or a long random
-//! word is no secret. Each byte is read a bounded number of times, whatever the text says.
+//! Input: text, whole or in pieces. Output: the same text with `ghp_[secret: github-token]` in place of each secret,
+//! and what was found. The prefix of a shape is not secret and stays, so streamed text is held back only once a secret
+//! has begun. Only the shapes in [`SHAPES`] and the values in [`Secrets::values`] are recognised: a hash, an id or a
+//! long random word is not a secret. Each byte is read a bounded number of times, whatever the text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The name of a value that the user configured as a key.
+/// The name of a value configured by the user as a key.
 const CONFIGURED: (&str, &str) = ("configured-key", "configured key");
-/// A shorter value of a variable is no key, and would mask ordinary words.
+/// Minimum length of a configured value: a shorter one is not a key, and would mask ordinary words.
 const VALUE_BYTES_MIN: usize = 8;
-/// So many bytes of a value stay, as the beginning of a shape does.
+/// Bytes of a value left visible, like the prefix of a shape.
 const VALUE_BYTES_SHOWN: usize = 2;
-/// Maximum bytes of a piece that waits for its end in a stream.
+/// Maximum bytes held back in a stream while a secret is incomplete.
 const HELD_BYTES_MAX: usize = 16 << 10;
-/// Maximum bytes of a user name or a password in an address.
+/// Maximum bytes of a user name or a password in a URL.
 const ADDRESS_BYTES_MAX: usize = 256;
 
 /// A well-known shape of a secret.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Shown in place of the secret.
+    /// Replaces the secret in the text.
     pub id: &'static str,
     /// Shown to the user.
     pub label: &'static str,
-    /// What it begins with, one of these.
+    /// The possible prefixes.
     starts: &'static [&'static str],
     body: Body,
 }
 
-/// What follows the beginning of a secret.
+/// What follows the prefix of a secret.
 #[derive(Clone, Copy, Debug)]
 enum Body {
-    /// A run of these characters, of this length in bytes, both ends included; the run is as long as it can be.
+    /// A run of these characters with this minimum and maximum length in bytes; as long as possible.
     Run(fn(u8) -> bool, usize, usize),
-    /// Three parts of base64url with dots between them; the second begins with `eyJ` too.
+    /// Three base64url parts separated by dots; the second also begins with `eyJ`.
     Jwt,
     /// The lines up to `-----END … PRIVATE KEY-----`.
     Pem,
-    /// `name:password@`, of which the password is masked.
+    /// `name:password@`, in which the password is masked.
     Address,
-    /// Optional `:`, `=`, quotes and blanks, then 40 characters of base64.
+    /// Optional `:`, `=`, quotes and blanks, then 40 base64 characters.
     Assigned,
 }
 
 impl Body {
-    /// Whether it begins inside a word too.
+    /// Returns whether it may also begin inside a word.
     const fn begins_inside(self) -> bool {
         matches!(self, Self::Address | Self::Pem)
     }
@@ -67,7 +67,7 @@ const fn row(
     }
 }
 
-/// Every shape that is recognised. The first row that matches at a place counts.
+/// Every recognised shape. The first row that matches at a position counts.
 #[rustfmt::skip]
 pub const SHAPES: &[Shape] = &[
     row("aws-access-key", "AWS access key", &["AKIA", "ASIA"], Body::Run(is_upper, 16, 16)),
@@ -100,9 +100,9 @@ pub const SHAPES: &[Shape] = &[
     row("url-password", "password in a URL", &["://"], Body::Address),
 ];
 
-/// For each byte the rows of the table that begin with it, a bit for each.
+/// For each byte, the rows of the table that begin with it, as a bit set.
 static ROWS: [u32; 256] = rows(false);
-/// Of these, the rows of shapes that also begin inside a word.
+/// The subset of rows whose shapes may also begin inside a word.
 static ROWS_INSIDE: [u32; 256] = rows(true);
 
 const fn rows(inside: bool) -> [u32; 256] {
@@ -121,7 +121,7 @@ const fn rows(inside: bool) -> [u32; 256] {
     rows
 }
 
-/// Words that stand where a password would, in examples.
+/// Words used in place of a password in examples.
 const PLACEHOLDERS: &[&str] = &[
     "password",
     "passwd",
@@ -174,7 +174,7 @@ fn is_token(b: u8) -> bool {
     is_dashed(b) || matches!(b, b'.' | b'~' | b'+' | b'/' | b'=')
 }
 
-/// A secret in a text: its place in bytes, and what it is.
+/// A secret in a text: its byte range and its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     from: usize,
@@ -184,7 +184,7 @@ struct Found {
 }
 
 impl Found {
-    /// The same in the text from `at` on.
+    /// Shifts the range to the text from `at` on.
     fn after(self, at: usize) -> Self {
         Self {
             from: self.from - at,
@@ -194,32 +194,32 @@ impl Found {
     }
 }
 
-/// What a scan tells.
+/// The result of a scan.
 struct Scan {
     found: Vec<Found>,
-    /// Up to here more text cannot change it.
+    /// Text before this position is final, whatever follows.
     at: usize,
-    /// Up to here it may be shown, whatever follows.
+    /// Text before this position may be shown, whatever follows.
     shown: usize,
 }
 
-/// What there is at a place of a text.
+/// What is at a position in a text.
 enum Here {
     Nothing,
-    /// A secret with this place.
+    /// A secret with this range.
     Secret(usize, usize),
-    /// More of the text decides; up to this place it is the beginning of a shape.
+    /// More text is needed to decide; up to this position it is the prefix of a shape.
     Unknown(usize),
 }
 
-/// What to mask.
+/// The secrets to mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secrets {
-    /// Nothing is masked.
+    /// Disables masking.
     pub allow: bool,
-    /// Values that are secrets, whatever they look like: those of the variables that hold the user's keys.
+    /// Values that are secret regardless of shape: those of the variables that hold the user's keys.
     values: Vec<String>,
-    /// The bytes that a secret begins with. Nothing is looked for at other ones.
+    /// The first bytes of all secrets; other positions are skipped.
     first: [bool; 256],
 }
 
@@ -229,29 +229,29 @@ impl Default for Secrets {
     }
 }
 
-/// What was masked, by label.
+/// The number of masked secrets, by label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Masked(BTreeMap<&'static str, usize>);
 
 impl Masked {
-    /// Whether nothing was.
+    /// Returns whether nothing was masked.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many secrets.
+    /// Returns the number of secrets.
     pub fn count(&self) -> u64 {
         self.0.values().map(|n| *n as u64).sum()
     }
 
-    /// Adds what was masked elsewhere.
+    /// Adds other counts.
     pub fn add(&mut self, other: Masked) {
         for (label, count) in other.0 {
             *self.0.entry(label).or_default() += count;
         }
     }
 
-    /// The line for the user; `None` where nothing was masked.
+    /// Returns the line for the user; `None` if nothing was masked.
     pub fn line(&self) -> Option<String> {
         let count = self.count();
         if count == 0 {
@@ -279,7 +279,7 @@ impl Secrets {
             .map(|value| value.trim().to_owned())
             .filter(|value| value.len() >= VALUE_BYTES_MIN)
             .collect();
-        // The longest first, where one holds another.
+        // Longest first, because one may contain another.
         values.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         values.dedup();
         let mut first = ROWS.map(|rows| rows != 0);
@@ -293,7 +293,7 @@ impl Secrets {
         }
     }
 
-    /// The text with its secrets masked, and what they were.
+    /// Returns the text with its secrets masked, and the counts.
     pub fn mask<'a>(&self, text: &'a str) -> (Cow<'a, str>, Masked) {
         let mut masked = Masked::default();
         if self.allow {
@@ -308,7 +308,7 @@ impl Secrets {
         (Cow::Owned(out), masked)
     }
 
-    /// Masks in place; gives back what was masked.
+    /// Masks in place; returns the counts.
     pub fn mask_in_place(&self, text: &mut String) -> Masked {
         let (clean, masked) = self.mask(text);
         if let Cow::Owned(clean) = clean {
@@ -317,7 +317,7 @@ impl Secrets {
         masked
     }
 
-    /// The same, and the text has as many lines as before.
+    /// Masks in place and preserves the number of lines.
     pub fn mask_keeping_lines(&self, text: &mut String) -> Masked {
         let mut masked = Masked::default();
         if self.allow {
@@ -344,7 +344,7 @@ impl Secrets {
         masked
     }
 
-    /// The secrets of a text in order. `before` is the byte before the text.
+    /// Finds the secrets of a text in order. `before` is the byte before the text.
     fn scan(&self, text: &str, before: Option<u8>, is_whole: bool) -> Scan {
         let bytes = text.as_bytes();
         let mut found = Vec::new();
@@ -402,7 +402,7 @@ impl Secrets {
                         at = to;
                         continue 'text;
                     }
-                    // A row above it may still match.
+                    // An earlier row may still match.
                     Here::Secret(shown, _) | Here::Unknown(shown) => {
                         unknown = Some(unknown.map_or(shown, |least| least.min(shown)));
                     }
@@ -422,7 +422,7 @@ impl Secrets {
     }
 }
 
-/// Writes a text up to a place, with secrets masked.
+/// Appends a text up to a position, with secrets masked.
 fn put(text: &str, found: &[Found], to: usize, out: &mut String, masked: &mut Masked) {
     let mut at = 0;
     for secret in found {
@@ -438,7 +438,7 @@ fn put(text: &str, found: &[Found], to: usize, out: &mut String, masked: &mut Ma
 
 enum Start {
     No,
-    /// The text ends before the word does.
+    /// The text ends before the word is complete.
     Part,
     Whole,
 }
@@ -483,7 +483,7 @@ impl Shape {
                 if grows(to, max) {
                     return Here::Unknown(body);
                 }
-                // The end of a sentence is no part of it.
+                // A full stop at the end is not part of it.
                 let dots = text[body..to]
                     .iter()
                     .rev()
@@ -526,7 +526,7 @@ impl Shape {
                     if grows(text.len(), HELD_BYTES_MAX) {
                         return Here::Unknown(body);
                     }
-                    // A key whose end was cut off.
+                    // A truncated key.
                     let to = run(
                         text,
                         body,
@@ -600,13 +600,13 @@ fn secret(is_one: bool, from: usize, to: usize) -> Here {
     }
 }
 
-/// The end of the longest run from `at`, of up to `max` bytes.
+/// Returns the end of the longest run from `at`, of up to `max` bytes.
 fn run(text: &[u8], at: usize, is_part: impl Fn(u8) -> bool, max: usize) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     at + rest.iter().take(max).take_while(|b| is_part(**b)).count()
 }
 
-/// Whether it is no placeholder: several different characters, a digit among them, and no `EXAMPLE` at its end.
+/// Returns whether it looks random: several different characters, including a digit, and no `EXAMPLE` at the end.
 fn is_random(said: &[u8]) -> bool {
     let mut seen = [false; 256];
     said.iter().for_each(|b| seen[usize::from(*b)] = true);
@@ -626,25 +626,25 @@ fn is_placeholder(password: &[u8]) -> bool {
         || word.bytes().all(|b| matches!(b, b'*' | b'.' | b'x' | b'X'))
 }
 
-/// How many characters of base64 there are.
+/// Counts the base64 characters.
 fn encoded(body: &[u8]) -> usize {
     body.iter().filter(|b| is_base64(**b)).count()
 }
 
-/// Masks a text that arrives in pieces. A secret that is cut between two pieces is recognised: what may be the beginning
-/// of one waits for what follows.
+/// Masks text that arrives in pieces. Recognises a secret split between two pieces: text that may be the beginning of
+/// one is held back.
 #[derive(Clone, Debug, Default)]
 pub struct Masker {
-    /// What waits, with the beginning of the shape that it may be.
+    /// Held text, including the prefix of a possible shape.
     held: String,
-    /// So many bytes of that were given already.
+    /// How many of its bytes have been emitted already.
     given: usize,
-    /// The byte before it.
+    /// The byte before the held text.
     before: Option<u8>,
 }
 
 impl Masker {
-    /// The masked form of the next piece, without what waits.
+    /// Returns the masked form of the next piece, without the held text.
     pub fn push(&mut self, secrets: &Secrets, piece: &str) -> String {
         if secrets.allow {
             return piece.to_owned();
@@ -653,7 +653,7 @@ impl Masker {
         self.give(secrets, false)
     }
 
-    /// What waited: nothing follows.
+    /// Returns the held text at the end of the input.
     pub fn end(&mut self, secrets: &Secrets) -> String {
         self.give(secrets, true)
     }
@@ -661,11 +661,11 @@ impl Masker {
     fn give(&mut self, secrets: &Secrets, is_whole: bool) -> String {
         let scan = secrets.scan(&self.held, self.before, is_whole);
         let (mut found, mut at, mut shown) = (scan.found, scan.at, scan.shown);
-        // Places of secrets are at ASCII characters; so is the place where one may begin.
+        // Secrets begin and end at ASCII characters; so does the position where one may begin.
         if self.held.len() - at > 2 * HELD_BYTES_MAX {
             (at, shown) = (self.held.len(), self.held.len());
         }
-        // What is given stays given, also where the beginning of a shape turns out to hold a value.
+        // Emitted text cannot be masked any more, even if the prefix of a shape turns out to contain a value.
         found.retain(|secret| secret.to > self.given);
         for secret in &mut found {
             secret.from = secret.from.max(self.given);

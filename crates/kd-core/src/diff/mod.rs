@@ -1,7 +1,7 @@
-//! Unified diffs as data: what git, `diff -u` and mail write, read for a review.
+//! Unified diffs as data: parses the output of git, `diff -u` and mail for a review.
 //!
-//! Input: text that anybody may have written. Output: files, hunks and lines with their numbers, or an [`Unreadable`]
-//! that names the line. The names of files are data: nothing here or elsewhere opens them.
+//! Input: untrusted text. Output: files, hunks and numbered lines, or an [`Unreadable`] that names the line. File names
+//! are data: nothing here or elsewhere opens them.
 
 mod read;
 mod split;
@@ -13,36 +13,36 @@ pub use split::{PART_BYTES_MAX, Part, split};
 use crate::clean::clean_text;
 use std::collections::BTreeMap;
 
-/// A change of several files.
+/// A change to several files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
-    /// In the order of the diff.
+    /// The files, in the order of the diff.
     pub files: Vec<FileDiff>,
 }
 
-/// The change of one file.
+/// A change to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDiff {
-    /// Its path before; `None` for a new file.
+    /// The path before; `None` for a new file.
     pub old: Option<String>,
-    /// Its path after; `None` for a deleted file.
+    /// The path after; `None` for a deleted file.
     pub new: Option<String>,
-    /// Whether the diff only says that the content differs.
+    /// Whether the diff only says that the contents differ.
     pub binary: bool,
-    /// The changed places.
+    /// The hunks.
     pub hunks: Vec<Hunk>,
 }
 
-/// A changed place.
+/// A hunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hunk {
-    /// Number of its first line before; of the first parent, if there are several.
+    /// The number of the first line before; of the first parent in a merge.
     pub old_first: u32,
-    /// Number of its first line after.
+    /// The number of the first line after.
     pub new_first: u32,
-    /// The function or section that git found above it.
+    /// The enclosing function or section that git found.
     pub heading: String,
-    /// Its lines.
+    /// The lines.
     pub lines: Vec<Line>,
 }
 
@@ -51,24 +51,24 @@ pub struct Hunk {
 pub struct Line {
     /// Whether the change adds or removes it.
     pub kind: LineKind,
-    /// Its text, without the end of the line.
+    /// The text, without the line ending.
     pub text: String,
 }
 
 /// What a change does with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
-    /// It stays.
+    /// Unchanged.
     Context,
-    /// It is new.
+    /// Added.
     Added,
-    /// It is gone. In a merge: gone from at least one parent.
+    /// Removed. In a merge: removed from at least one parent.
     Removed,
 }
 
 impl Diff {
-    /// Cleans every text of it, line by line, so that numbers stay what they are. Returns the places that had something
-    /// to clean: terminal escapes, and characters that no reader can see.
+    /// Cleans all texts line by line, preserving line numbers. Returns the places that needed cleaning: terminal
+    /// escapes, and invisible characters.
     pub fn clean(&mut self) -> Vec<(String, u32)> {
         let mut hidden = Vec::new();
         for file in &mut self.files {
@@ -96,7 +96,7 @@ impl Diff {
         hidden
     }
 
-    /// Lines of which members see the beginning only: files and line numbers, 0 for removed ones.
+    /// Returns the lines of which members see only the beginning: files and line numbers, 0 for removed ones.
     pub fn cut_lines(&self) -> Vec<(&str, u32)> {
         let files = self.files.iter();
         let lines = files.flat_map(|file| {
@@ -107,13 +107,13 @@ impl Diff {
         long.map(|(path, number, _)| (path, number)).collect()
     }
 
-    /// Lines added and removed in all.
+    /// Counts the lines added and removed in total.
     pub fn counts(&self) -> (usize, usize) {
         let each = self.files.iter().map(FileDiff::counts);
         each.fold((0, 0), |(a, r), (added, removed)| (a + added, r + removed))
     }
 
-    /// One line for each file: what happened to it, and how many lines were added and removed.
+    /// Returns one line per file: what happened to it, and how many lines were added and removed.
     pub fn summary(&self) -> String {
         let rows = self.files.iter().map(|file| {
             let (added, removed) = file.counts();
@@ -128,13 +128,13 @@ impl Diff {
 }
 
 impl FileDiff {
-    /// Its path after the change; of a deleted file, the path before.
+    /// Returns the path after the change; of a deleted file, the path before.
     pub fn path(&self) -> &str {
         let path = self.new.as_ref().or(self.old.as_ref());
         path.map_or("", String::as_str)
     }
 
-    /// Its path, with the earlier one where it was renamed.
+    /// Returns the path, with the previous one if the file was renamed.
     pub fn title(&self) -> String {
         match (&self.old, &self.new) {
             (Some(old), Some(new)) if old != new => format!("{new} (was {old})"),
@@ -142,7 +142,7 @@ impl FileDiff {
         }
     }
 
-    /// What happened to it.
+    /// Returns what happened to the file.
     pub fn verb(&self) -> &'static str {
         match (&self.old, &self.new) {
             (None, _) => "added",
@@ -152,14 +152,14 @@ impl FileDiff {
         }
     }
 
-    /// Lines added and removed.
+    /// Counts the lines added and removed.
     pub fn counts(&self) -> (usize, usize) {
         let lines = || self.hunks.iter().flat_map(|hunk| &hunk.lines);
         let of = |kind| lines().filter(|line| line.kind == kind).count();
         (of(LineKind::Added), of(LineKind::Removed))
     }
 
-    /// The lines after the change that the diff shows, by number.
+    /// Returns the lines shown in the diff as they are after the change, by number.
     pub fn after(&self) -> BTreeMap<u32, &str> {
         let numbered = self.hunks.iter().flat_map(Hunk::numbered);
         numbered
@@ -167,7 +167,7 @@ impl FileDiff {
             .collect()
     }
 
-    /// The lines that the diff shows as they were before the change, by number; of the first parent, if there are several.
+    /// Returns the lines shown in the diff as they were before the change, by number; of the first parent in a merge.
     pub fn before(&self) -> BTreeMap<u32, &str> {
         let lines = self.hunks.iter().flat_map(|hunk| {
             let old = hunk
@@ -181,7 +181,7 @@ impl FileDiff {
             .collect()
     }
 
-    /// Numbers of the lines that the change added.
+    /// Returns the numbers of the added lines.
     pub fn added(&self) -> Vec<u32> {
         let numbered = self.hunks.iter().flat_map(Hunk::numbered);
         let added = numbered.filter(|(_, line)| line.kind == LineKind::Added);
@@ -190,7 +190,7 @@ impl FileDiff {
 }
 
 impl Hunk {
-    /// Its lines with their numbers after the change; a removed line has none.
+    /// Iterates over the lines with their numbers after the change; a removed line has none.
     pub fn numbered(&self) -> impl Iterator<Item = (Option<u32>, &Line)> {
         let mut number = self.new_first;
         self.lines.iter().map(move |line| {
@@ -204,12 +204,12 @@ impl Hunk {
     }
 }
 
-/// A path as members and users see it, and name it: no two characters of it look alike for being blank.
+/// Returns a path as shown to members and users, and as they name it: without indistinguishable blank characters.
 pub fn shown_name(path: &str) -> String {
     one_line(path).replace('\t', " ")
 }
 
-/// The clean form of a text that is one line and stays one.
+/// Cleans a single-line text and keeps it on one line.
 fn one_line(text: &str) -> String {
     clean_text(text).replace(['\n', '\r'], " ")
 }

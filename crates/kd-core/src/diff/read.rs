@@ -1,12 +1,12 @@
-//! The parser. Lines inside a hunk are counted, so that nothing in a file can end its hunk or begin another file.
+//! The diff parser. Lines inside a hunk are counted, so that file content cannot end a hunk or begin another file.
 
 use super::{Diff, FileDiff, Hunk, Line, LineKind};
 use std::fmt;
 
-/// Why a text is no diff that can be reviewed.
+/// Why a text is not a readable diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// The line, from 1.
+    /// The line, 1-based.
     pub line: usize,
     /// What is wrong with it.
     pub why: String,
@@ -20,13 +20,13 @@ impl fmt::Display for Unreadable {
 
 impl std::error::Error for Unreadable {}
 
-/// Parents of a merge that are read: git itself allows a few dozen.
+/// Maximum parents of a merge: git itself allows a few dozen.
 const PARENTS_MAX: usize = 64;
 
-/// Reads a unified diff, combined diffs of merges included. Text between the files, as of mails, is passed over.
+/// Parses a unified diff, including combined diffs of merges. Skips text between the files, as in mails.
 ///
 /// # Errors
-/// When a hunk is cut short, or has a head that is none.
+/// If a hunk is truncated or has an invalid header.
 pub fn read(text: &str) -> Result<Diff, Unreadable> {
     let lines = text.lines();
     let mut reader = Reader {
@@ -46,10 +46,10 @@ struct Reader<'a> {
     current: Option<Header<'a>>,
 }
 
-/// What is known of a file before and between its hunks.
+/// What is known about a file before and between its hunks.
 #[derive(Default)]
 struct Header<'a> {
-    /// The names of `diff --git`, as written.
+    /// The names after `diff --git`, unparsed.
     line: Option<&'a str>,
     /// The path of a combined diff.
     combined: Option<String>,
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
         self.current = Some(header);
     }
 
-    /// `---` and `+++`: of the file that `diff --git` began, or of a new one.
+    /// Handles `---` and `+++`: for the file of the last `diff --git`, or for a new one.
     fn names(&mut self, old: &str) {
         let new = self.lines[self.at];
         self.at += 1;
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         header.new = Some(named(&new[4..]));
     }
 
-    /// The lines between `diff --git` and the first hunk.
+    /// Handles the lines between `diff --git` and the first hunk.
     fn extended(&mut self, line: &str) {
         let Some(header) = &mut self.current else {
             return;
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let columns = old_left.len();
-            // Mail programs cut the space of an empty line off.
+            // Mail programs strip the space of an empty line.
             let (marks, text) = match line.is_empty() {
                 true => (" ", ""),
                 false => match line.is_char_boundary(columns) && line.len() >= columns {
@@ -224,7 +224,7 @@ impl Header<'_> {
                 (self.from.or(old), self.to.or(new))
             }
             (_, _, Some(path), _) => (Some(path.clone()), Some(path)),
-            // The line alone does not tell names of unequal length apart.
+            // The line alone cannot separate names of unequal length.
             (_, _, _, Some(_)) if self.from.is_some() && self.to.is_some() => (self.from, self.to),
             (_, _, _, Some(line)) => {
                 let (old, new) = of_line(line)?;
@@ -243,10 +243,10 @@ impl Header<'_> {
     }
 }
 
-/// Counts of lines left in each parent, the range after, the first line before, and what follows the last `@@`.
+/// The line counts left in each parent, the range after, the first line before, and the text after the last `@@`.
 type Ranges<'a> = (Vec<u32>, (u32, u32), u32, &'a str);
 
-/// The head of a hunk: `@@ -1,2 +3,4 @@ heading`, with one more `@` for each further parent.
+/// Parses a hunk header: `@@ -1,2 +3,4 @@ heading`, with one more `@` for each further parent.
 fn ranges(head: &str) -> Option<Ranges<'_>> {
     let signs = head.bytes().take_while(|byte| *byte == b'@').count();
     let parents = signs
@@ -277,7 +277,7 @@ fn range(text: &str) -> Option<(u32, u32)> {
     Some((number(first)?, number(count)?))
 }
 
-/// A name of `---` or `+++`: quoted, or up to the tab before a date.
+/// Parses the name after `---` or `+++`: quoted, or up to the tab before a date.
 fn named(text: &str) -> String {
     match text.starts_with('"') {
         true => unquoted(text),
@@ -285,12 +285,12 @@ fn named(text: &str) -> String {
     }
 }
 
-/// A path as git writes it: in quotes and with escapes where it has odd characters.
+/// Unquotes a path as git writes it: quoted and escaped if it has unusual characters.
 fn unquoted(text: &str) -> String {
     quoted(text).map_or_else(|| text.to_owned(), |(path, _)| path)
 }
 
-/// A path in quotes, and what follows it.
+/// Parses a quoted path; returns it and the text after it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let inside = text.strip_prefix('"')?;
     let bytes = inside.as_bytes();
@@ -327,13 +327,13 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     Some((path, inside.get(at..)?))
 }
 
-/// Both names of `diff --git`, where no other line tells them.
+/// Parses both names of `diff --git`, if no other line gives them.
 fn of_line(line: &str) -> Option<(String, String)> {
     let (old, new) = match quoted(line) {
         Some((old, rest)) => (old, unquoted(rest.strip_prefix(' ')?)),
         None => match line.find(" \"") {
             Some(at) => (line[..at].to_owned(), unquoted(&line[at + 1..])),
-            // Without quotes both names are equal but for their prefix, or a rename tells them.
+            // Without quotes, both names are equal except for their prefix, or a rename line gives them.
             None => {
                 let middle = line.len() / 2;
                 let (old, new) = (line.get(..middle)?, line.get(middle..)?.strip_prefix(' ')?);
@@ -345,7 +345,7 @@ fn of_line(line: &str) -> Option<(String, String)> {
     Some((old?, new?))
 }
 
-/// Takes the prefixes of git off (`a/` and `b/`, or those of `diff.mnemonicPrefix`). Equal names had none.
+/// Strips git's prefixes (`a/` and `b/`, or those of `diff.mnemonicPrefix`). Equal names have none.
 fn without_prefixes(old: String, new: String) -> (Option<String>, Option<String>) {
     const NOTHING: &str = "/dev/null";
     let strip = |path: &str| {

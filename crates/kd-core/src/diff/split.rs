@@ -1,27 +1,27 @@
-//! Splits a change into parts that fit into a prompt, files of one folder together.
+//! Splits a change into parts that fit into a prompt, keeping files of one folder together.
 
 use super::{Diff, FileDiff, Hunk, LineKind};
 use std::fmt::Write as _;
 
-/// Maximum bytes of one part: some 30,000 tokens, which every model of today reads beside its instructions.
+/// Maximum bytes of one part: some 30,000 tokens, which current models can read in addition to their instructions.
 pub const PART_BYTES_MAX: usize = 96 << 10;
-/// Maximum bytes that one line takes in a part; the rest of it is left out, and said.
+/// Maximum bytes of one line in a part; the rest is replaced by a note.
 pub(super) const LINE_BYTES_MAX: usize = 2000;
 
 /// A part of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The files in it, in their order.
+    /// Its files, in order.
     pub files: Vec<String>,
     /// Their hunks, each line with its number after the change.
     pub text: String,
 }
 
-/// Splits a change into parts of at most `bytes_max` bytes. A file stays whole if it fits; one that does not is cut
-/// between hunks, and a hunk that does not fit between lines.
+/// Splits a change into parts of at most `bytes_max` bytes. A file stays whole if it fits; otherwise it is split
+/// between hunks, and a hunk that does not fit is split between lines.
 pub fn split(diff: &Diff, bytes_max: usize) -> Vec<Part> {
     let mut files: Vec<&FileDiff> = diff.files.iter().collect();
-    // Stable: within a folder the order of the diff.
+    // Stable sort: files of a folder keep the order of the diff.
     files.sort_by(|a, b| folder(a.path()).cmp(folder(b.path())));
     let mut parts: Vec<Part> = Vec::new();
     for file in files {
@@ -48,7 +48,7 @@ fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// A file as one text, or as several where it is longer than a part.
+/// Renders a file as one text, or as several if it is longer than a part.
 fn texts(file: &FileDiff, bytes_max: usize) -> Vec<String> {
     let head = format!("=== {} ({})\n", file.title(), file.verb());
     if file.binary || file.hunks.is_empty() {
@@ -75,7 +75,7 @@ fn texts(file: &FileDiff, bytes_max: usize) -> Vec<String> {
     texts
 }
 
-/// A hunk as one text, or cut between lines.
+/// Renders a hunk as one text, or as several split between lines.
 fn blocks(hunk: &Hunk, bytes_max: usize) -> Vec<String> {
     let head = |first: u32| match hunk.heading.is_empty() {
         true => format!("@@ from line {first}\n"),

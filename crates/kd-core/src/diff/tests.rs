@@ -11,10 +11,10 @@ fn names(diff: &Diff) -> Vec<(Option<&str>, Option<&str>)> {
         .collect()
 }
 
-/// A head and the names before and after.
+/// A header and the names before and after.
 type Row = (&'static str, Option<&'static str>, Option<&'static str>);
 
-/// What git and diff write above the hunks of a file.
+/// Headers that git and diff write above the hunks of a file.
 const HEADS: &[Row] = &[
     ("--- a/x.rs\n+++ b/x.rs\n", Some("x.rs"), Some("x.rs")),
     ("--- i/x.rs\n+++ w/x.rs\n", Some("x.rs"), Some("x.rs")),
@@ -81,7 +81,7 @@ const HEADS: &[Row] = &[
 fn the_names_of_every_head_are_read() {
     for (head, old, new) in HEADS {
         assert_eq!(names(&of(head)), [(*old, *new)], "{head}");
-        // A second file after it changes nothing.
+        // A second file after it makes no difference.
         let two = format!("{head}diff --git a/2 b/2\n--- a/2\n+++ b/2\n@@ -1 +1 @@\n-a\n+b\n");
         assert_eq!(names(&of(&two)).len(), 2, "{two}");
     }
@@ -141,7 +141,7 @@ fn what_is_cut_short_is_refused_with_its_line() {
 
 #[test]
 fn no_text_makes_the_reader_fail_in_another_way() {
-    // Pieces of diffs in random order, cut anywhere: a seeded walk.
+    // Pieces of diffs in random order, cut anywhere: a seeded random walk.
     let pieces = [
         "diff --git a/x b/y\n",
         "diff --git \"a/\\30",
@@ -224,7 +224,7 @@ fn parts_hold_every_line_once_and_stay_within_their_bound() {
             assert_eq!(whole.matches(&row).count(), 1, "{row}");
         }
     }
-    // A hunk longer than a part is cut between lines, each piece with its number and file.
+    // A hunk longer than a part is split between lines, each piece with its number and file.
     let parts = split(&diff, 400);
     assert!(
         parts

@@ -6,35 +6,35 @@ use std::fmt;
 
 pub(super) const ALGORITHM: &str = "ed25519";
 
-/// A text that is no key.
+/// The text is not a valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a key has 64 hexadecimal digits in lower case")]
 pub struct KeyError;
 
-/// A signing key. It is never printed.
+/// A signing key. Never printed.
 pub struct SecretKey(SigningKey);
 
 impl SecretKey {
-    /// Makes a key of 32 random bytes.
+    /// Creates a key from 32 random bytes.
     pub fn from_bytes(bytes: &[u8; 32]) -> Self {
         Self(SigningKey::from_bytes(bytes))
     }
 
-    /// Reads the content of a key file.
+    /// Parses the content of a key file.
     ///
     /// # Errors
-    /// If it is no key.
+    /// If it is not a key.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let bytes = unhex::<32>(text.trim_end()).ok_or(KeyError)?;
         Ok(Self::from_bytes(&bytes))
     }
 
-    /// The content of a key file.
+    /// Returns the content of a key file.
     pub fn to_file(&self) -> String {
         hex(self.0.as_bytes()) + "\n"
     }
 
-    /// The key that checks its signatures.
+    /// Returns the key that verifies its signatures.
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
     }
@@ -55,10 +55,10 @@ impl fmt::Debug for SecretKey {
 pub struct PublicKey(VerifyingKey);
 
 impl PublicKey {
-    /// Reads 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     ///
     /// # Errors
-    /// If they are no key, or one for which anybody can sign.
+    /// If they are not a key, or a weak one for which anybody can sign.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let bytes = unhex::<32>(text).ok_or(KeyError)?;
         let key = VerifyingKey::from_bytes(&bytes).map_err(|_| KeyError)?;

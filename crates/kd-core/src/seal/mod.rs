@@ -1,10 +1,10 @@
-//! Seals: a thread as one file that can be checked anywhere.
+//! Seals: a thread as a single file that can be verified anywhere.
 //!
-//! Input: the files of a thread as texts, random salts, maybe a signing key. Output: one JSON document in canonical form
-//! (RFC 8785), whose entries form a chain of SHA-256 hashes; and the check of such a document, which may come from anybody.
+//! Input: the files of a thread as text, random salts, optionally a signing key. Output: one JSON document in canonical
+//! form (RFC 8785), whose entries form a chain of SHA-256 hashes. Also verifies such documents from untrusted sources.
 //!
-//! An entry commits to its content by a salted hash. So contents can be erased, and the rest of the chain, its head and
-//! the signature still hold. `docs/record.md` has the format.
+//! An entry commits to its content by a salted hash, so contents can be erased while the rest of the chain, its head
+//! and the signature stay valid. `docs/record.md` describes the format.
 
 mod key;
 
@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 pub const VERSION: u32 = crate::formats::SEAL.version;
 /// The name of the format.
 const FORMAT: &str = "kd-seal";
-/// Bytes of a salt: nobody can try all of them for a short content.
+/// Bytes of a salt: enough to prevent guessing a short content from its hash.
 pub const SALT_BYTES: usize = 16;
 /// Maximum bytes of a sealed file.
 pub const BYTES_MAX: u64 = 128 << 20;
@@ -31,16 +31,16 @@ pub enum Kind {
     Thread,
     /// A message file.
     Message,
-    /// A line of the log of events, without its line break.
+    /// A line of the event log, without its line break.
     Event,
 }
 
-/// A content to be sealed.
+/// One content to seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// The name of its file.
+    /// The file name.
     pub name: String,
     /// The text of the file, or of the line.
     pub text: String,
@@ -48,7 +48,7 @@ pub struct Piece {
     pub salt: [u8; SALT_BYTES],
 }
 
-/// What is sealed: the first link of the chain.
+/// Describes the sealed thread: the first link of the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
@@ -58,11 +58,11 @@ pub struct Header {
     pub v: u32,
     /// The id of the thread.
     pub thread: String,
-    /// When it was sealed, by the clock of the sealing machine.
+    /// The time of sealing, by the clock of the sealing machine.
     pub sealed_at: String,
-    /// How many entries are messages.
+    /// Number of messages among the entries.
     pub messages: u64,
-    /// How many entries are events.
+    /// Number of events among the entries.
     pub events: u64,
 }
 
@@ -70,7 +70,7 @@ pub struct Header {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opened {
-    /// 16 random bytes in hexadecimal digits.
+    /// 16 random bytes, hexadecimal.
     pub salt: String,
     /// The content.
     pub text: String,
@@ -80,19 +80,19 @@ pub struct Opened {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its place, from 0.
+    /// Its index, from 0.
     pub index: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// The name of its file.
+    /// The file name.
     pub name: String,
     /// SHA-256 of `{"salt": …, "text": …}` in canonical form.
     pub content: String,
-    /// The hash of the entry before; of the header for the first.
+    /// The hash of the previous entry; for the first entry, of the header.
     pub previous: String,
     /// SHA-256 of the canonical form of `content`, `index`, `kind`, `name` and `previous`.
     pub hash: String,
-    /// The content; `None` where it was erased.
+    /// The content; `None` if it was erased.
     #[serde(
         default,
         deserialize_with = "present",
@@ -117,13 +117,13 @@ pub struct Signed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seal {
-    /// What is sealed.
+    /// The header.
     pub header: Header,
     /// The chain.
     pub entries: Vec<Entry>,
-    /// The hash of the last entry; of the header where there is none.
+    /// The hash of the last entry; without entries, of the header.
     pub head: String,
-    /// The signature of the head; `None` where nobody signed.
+    /// The signature of the head; `None` if unsigned.
     #[serde(
         default,
         deserialize_with = "present",
@@ -132,7 +132,7 @@ pub struct Seal {
     pub signature: Option<Signed>,
 }
 
-/// A field that is there has a value: `null` is not another way to leave it out.
+/// Deserialises a field that must have a value if present: `null` is not accepted as absent.
 fn present<'d, D, T>(from: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'d>,
@@ -141,43 +141,43 @@ where
     T::deserialize(from).map(Some)
 }
 
-/// Why a file is not an unchanged seal.
+/// Why a file is not a valid, unchanged seal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// It is no document of this format.
+    /// Not a document of this format.
     #[error("it is not a sealed thread: {0}")]
     Malformed(String),
-    /// A later version made it.
+    /// Written by a later version.
     #[error("it has {0}")]
     TooNew(Newer),
-    /// It means the same as a seal, in other bytes.
+    /// Equivalent to a seal, but with different bytes.
     #[error("byte {0} differs from the canonical form")]
     NotCanonical(usize),
-    /// A value of the header is wrong.
+    /// A header value is wrong.
     #[error("the header says {0}")]
     Header(String),
     /// An entry does not fit into the chain.
     #[error("entry {index} ({name}): {what}")]
     Entry {
-        /// Its place.
+        /// Its index.
         index: usize,
-        /// The name it has.
+        /// Its stated name.
         name: String,
         /// What is wrong.
         what: &'static str,
     },
-    /// The head is not that of the chain.
+    /// The head does not match the chain.
     #[error("the head is not the hash of the last entry")]
     Head,
-    /// The signature does not fit.
+    /// The signature is invalid.
     #[error("the signature does not fit: {0}")]
     Signature(&'static str),
 }
 
-/// Returns a value as canonical JSON (RFC 8785).
+/// Serialises a value as canonical JSON (RFC 8785).
 ///
 /// # Errors
-/// If it cannot be JSON: a key that is no text, or a number that is not finite.
+/// If it cannot be JSON: a key that is not a string, or a number that is not finite.
 pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, SealError> {
     serde_jcs::to_vec(value).map_err(|error| SealError::Malformed(error.to_string()))
 }
@@ -190,7 +190,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads lowercase hexadecimal digits of exactly `N` bytes.
+/// Parses lowercase hexadecimal digits of exactly `N` bytes.
 fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -208,7 +208,7 @@ fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// The part of an entry that its hash covers.
+/// The part of an entry covered by its hash.
 #[derive(Serialize)]
 struct Link<'e> {
     content: &'e str,
@@ -231,10 +231,10 @@ impl Entry {
 }
 
 impl Seal {
-    /// Seals the pieces of a thread in their order.
+    /// Seals the pieces of a thread in order.
     ///
     /// # Errors
-    /// None in practice: texts can always be JSON.
+    /// None in practice: strings can always be serialised as JSON.
     pub fn new(
         thread: &str,
         sealed_at: &str,
@@ -278,7 +278,7 @@ impl Seal {
         })
     }
 
-    /// Signs the head; replaces a signature that is there.
+    /// Signs the head; replaces an existing signature.
     ///
     /// # Errors
     /// None in practice.
@@ -298,7 +298,7 @@ impl Seal {
             .for_each(|entry| entry.opened = None);
     }
 
-    /// The bytes of the file: canonical JSON and a line break.
+    /// Returns the bytes of the file: canonical JSON and a line break.
     ///
     /// # Errors
     /// None in practice.
@@ -308,11 +308,11 @@ impl Seal {
         Ok(bytes)
     }
 
-    /// Reads and checks a file. Every hash, the head, and the signature if there is one hold in the result, and the file
-    /// has no byte that the result does not determine.
+    /// Parses and verifies a file. In the result every hash, the head, and any signature are valid, and the result
+    /// determines every byte of the file.
     ///
     /// # Errors
-    /// If anything in it was changed since it was sealed, or it is no seal.
+    /// If anything in it was changed after sealing, or it is not a seal.
     pub fn read(bytes: &[u8]) -> Result<Self, SealError> {
         let seal: Self = serde_json::from_slice(bytes).map_err(|error| too_new(bytes, &error))?;
         seal.check()?;
@@ -324,14 +324,14 @@ impl Seal {
         Ok(seal)
     }
 
-    /// How many contents are there and how many were erased.
+    /// Counts the contents present and the contents erased.
     pub fn contents(&self) -> (usize, usize) {
         let there = self.entries.iter().filter(|entry| entry.opened.is_some());
         let there = there.count();
         (there, self.entries.len() - there)
     }
 
-    /// The key that signed it. Whose key that is, the file cannot say.
+    /// Returns the key that signed it. The file cannot prove whose key it is.
     pub fn signer(&self) -> Option<PublicKey> {
         PublicKey::parse(&self.signature.as_ref()?.key).ok()
     }
@@ -420,7 +420,7 @@ impl Signed {
     }
 }
 
-/// The bytes that are signed. The purpose keeps the signature from being one of anything else.
+/// Returns the bytes to sign. They include the purpose, so that the signature is valid for nothing else.
 fn signed_bytes(head: &str) -> Result<Vec<u8>, SealError> {
     #[derive(Serialize)]
     struct Statement<'h> {
@@ -433,7 +433,7 @@ fn signed_bytes(head: &str) -> Result<Vec<u8>, SealError> {
     })
 }
 
-/// The error of a document that cannot be parsed: a later version may have other fields.
+/// Returns the error of a document that cannot be parsed: a later version may have other fields.
 fn too_new(bytes: &[u8], error: &serde_json::Error) -> SealError {
     #[derive(Deserialize)]
     struct Versioned {

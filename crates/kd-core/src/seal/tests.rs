@@ -120,7 +120,7 @@ fn a_signature_is_that_of_rfc_8032() {
         SecretKey::parse(&key.to_file()).unwrap().public(),
         key.public()
     );
-    // The identity: anybody can sign for it.
+    // The identity element: anybody can sign for it.
     let weak = format!("01{}", "0".repeat(62));
     for text in ["", "d75a", &public.to_uppercase(), &weak] {
         assert_eq!(PublicKey::parse(text), Err(KeyError), "{text}");
@@ -171,7 +171,7 @@ fn the_same_text_has_another_hash_under_another_salt() {
     assert_ne!(of(1), of(2));
 }
 
-/// Changes one byte of a seal `times` times and counts those that are not found.
+/// Changes one byte of a seal `times` times and counts the undetected changes.
 fn unfound(times: u64) -> u64 {
     let forms = [
         sealed(),
@@ -197,7 +197,7 @@ fn unfound(times: u64) -> u64 {
             1 => bytes.insert(at, rng.random()),
             _ => bytes[at] ^= rng.random_range(1..=255u8),
         }
-        // A byte put in or taken out next to its like may give the same file.
+        // Inserting or removing a byte next to an equal one may give the same file.
         unfound += u64::from(!forms.contains(&bytes) && Seal::read(&bytes).is_ok());
     }
     unfound
@@ -243,7 +243,7 @@ fn what_means_the_same_in_other_bytes_is_refused() {
         format!("{good}{{}}"),
         format!("{good}\0"),
         format!("\u{feff}{good}"),
-        // A field that nobody knows, one that is there twice, and `null` for one that is left out.
+        // An unknown field, a duplicate field, and `null` for an absent one.
         swap("{\"entries\"", "{\"also\":1,\"entries\""),
         swap("\"index\":0", "\"index\":0,\"index\":0"),
         swap("\"signature\":{", "\"signature\":null,\"signature\":{"),
@@ -311,7 +311,7 @@ fn each_lie_is_told_by_its_name() {
         })
         .contains("version 2")
     );
-    // Another thread in which every hash is right: only the signature tells.
+    // Another thread whose hashes are all right: only the signature reveals it.
     let signature = sealed().signature;
     let mut forged = Seal::new("council-a94d", "", []).unwrap();
     forged.signature = signature;

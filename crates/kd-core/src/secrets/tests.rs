@@ -1,10 +1,10 @@
-//! Every shape with examples that are masked and ones that are not. Examples are put together here, so that no file of the
-//! repository holds anything that looks like a key.
+//! Every shape with examples that are masked and examples that are not. Examples are assembled here, so that no file of
+//! the repository contains anything that looks like a key.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Letters and digits that look random, always the same.
+/// Returns letters and digits that look random but are deterministic.
 fn random(length: usize) -> String {
     let alphabet = b"a7Kq2ZmR9xLw4VtB8nYc3HdP6sGf5JjTe1UyQ";
     let at = |i: usize| char::from(alphabet[(i * 11 + i / 7) % alphabet.len()]);
@@ -15,7 +15,7 @@ fn upper(length: usize) -> String {
     random(length).to_ascii_uppercase()
 }
 
-/// For each row: texts that are masked, with what is left; and near misses.
+/// Returns, for each row, texts that are masked with their masked form, and near misses.
 fn examples(shape: &Shape, start: &str) -> (Vec<(String, String)>, Vec<String>) {
     let mask = format!("[secret: {}]", shape.id);
     match shape.body {
@@ -35,7 +35,7 @@ fn examples(shape: &Shape, start: &str) -> (Vec<(String, String)>, Vec<String>) 
             if max < 100 {
                 near.push(format!("{start}{}", make(max + 1)));
             }
-            // What a longer beginning of another row takes.
+            // Excluded: near misses that a longer prefix of another row matches.
             near.retain(|text| !text.starts_with('x') || !start.contains(' '));
             (hit.into(), near)
         }
@@ -194,7 +194,7 @@ fn a_value_that_is_part_of_the_beginning_of_a_shape_may_be_cut_anywhere() {
         let mut out = masker.push(&secrets, &text[..cut]);
         out += &masker.push(&secrets, &text[cut..]);
         out += &masker.end(&secrets);
-        // What was shown before it could be known stays.
+        // Text emitted before the match was known stays.
         assert!(
             out.starts_with("a -----BEGIN PR") && out.ends_with("-b"),
             "{cut}: {out}"
@@ -293,7 +293,7 @@ fn the_documentation_names_every_shape() {
     }
 }
 
-/// Prints what masking costs beside counting the words of the same text.
+/// Prints the cost of masking compared with counting the words of the same text.
 #[test]
 #[ignore = "a measurement: cargo test --release -p kd-core --lib secrets -- --ignored --nocapture"]
 #[allow(clippy::disallowed_methods, reason = "it measures time")]
