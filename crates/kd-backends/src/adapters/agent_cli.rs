@@ -1,8 +1,9 @@
-//! Agent programs, one shot: a program is started for each question, told it on stdin, and its stream is decoded. Comes
-//! in: a row of [`PROGRAMS`] and a request. Goes out: deltas. Dropping the stream ends the program with all that it
+//! One-shot agent programs: a program is started for each question, reads it from stdin, and its stream is decoded.
+//!
+//! Input: a row of [`PROGRAMS`] and a request. Output: deltas. Dropping the stream stops the program and everything it
 //! started.
 //!
-//! Models pick their words as the programs let them: temperatures and the like do not reach them.
+//! The programs control sampling: temperature and similar settings do not reach the model.
 
 use super::programs::{Call, SHARED, SHARED_TO_WRITE, TOLD};
 use super::reach::{self, Reads};
@@ -25,53 +26,53 @@ use std::time::Duration;
 
 pub use super::programs::{PROGRAMS, Program, program};
 
-/// Longest prompt that goes as an argument: Linux allows 128 KiB for one.
+/// Longest prompt passed as an argument: Linux allows 128 KiB per argument.
 const ARGUMENT_MAX: usize = 120 * 1024;
-/// Longest answer. A program that says more has lost its way.
+/// Maximum length of an answer. A program that prints more is out of control.
 const ANSWER_MAX: usize = 64 * 1024 * 1024;
-/// How long a program may take to end by itself after its last word.
+/// How long a program may take to exit on its own after its last output.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a program may take to obey a signal. Claude Code needs up to 1.6 s to stop its tools.
 const GRACE: Duration = Duration::from_millis(2000);
-/// The smallest sum that a program can be told, in pico-dollars: its flag takes four decimals of a dollar.
+/// The smallest budget that can be passed to a program, in pico-dollars: its flag has four decimals of a dollar.
 const BUDGET_STEP_PICO_USD: u64 = 100_000_000;
 
-/// What a member may choose of its program.
+/// The settings of a member's program.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// The model, in the program's words.
+    /// The model, as the program names it.
     pub model: Option<String>,
-    /// How hard it thinks, in the program's words.
+    /// The thinking effort, as the program names it.
     pub effort: Option<String>,
-    /// Further arguments.
+    /// Additional arguments.
     pub extra: Vec<String>,
-    /// The program and its first arguments, in place of the one that is looked for; empty means look for it.
+    /// The program and its first arguments; empty means find the program.
     pub command: Vec<String>,
-    /// Names of further variables that it may see.
+    /// Names of additional variables to pass through.
     pub sees: Vec<String>,
-    /// Further files and folders that it may read and write in the sandbox.
+    /// Additional files and folders that it may read and write in the sandbox.
     pub state: Vec<String>,
-    /// The folder it works in; else ours.
+    /// The folder it works in; `None` is the current one.
     pub folder: Option<PathBuf>,
-    /// Whether the user trusts that folder: the program need not ask again.
+    /// Whether the user trusts that folder, so that the program need not ask again.
     pub trusted: bool,
     /// The name under `agents`.
     pub agent: String,
-    /// Its name in the council, told to it as `KD_AGENT_NAME`.
+    /// Its name in the council, passed as `KD_AGENT_NAME`.
     pub name: String,
-    /// Whether the system keeps it from other files while it may not write.
+    /// Whether the system blocks access to other files during read-only turns.
     pub sandbox: bool,
-    /// Where git keeps the data of a checkout outside of it.
+    /// Finds a checkout's git data outside of it.
     pub git_data: Option<GitData>,
 }
 
-/// What keeps an agent from writing while it may only read, beside its own flags.
+/// What prevents an agent from writing in a read-only turn, in addition to its own flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldBy {
-    /// The system, for the program and all that it starts.
+    /// The system, for the program and everything it starts.
     Landlock,
-    /// A sandbox of its own for the commands that it runs, which cannot be inside Landlock.
+    /// The program's own sandbox for its commands, which cannot run inside Landlock.
     OwnSandbox,
     /// Nothing.
     Flags,
@@ -95,7 +96,7 @@ enum How {
 }
 
 impl AgentCli {
-    /// A program of the table.
+    /// Creates the backend for a program of the table.
     pub fn new(program: &'static Program, choice: Choice, env: Env) -> Self {
         Self {
             how: How::Known(program),
@@ -104,12 +105,12 @@ impl AgentCli {
         }
     }
 
-    /// Any program that speaks a known dialect. In its arguments `{model}`, `{folder}` and `{prompt}` are replaced; the
-    /// prompt goes to stdin unless `{prompt}` stands among them. It sees the shared variables and those that the choice
-    /// names. Whether it can write is its template's affair.
+    /// Creates a backend for any program that uses a known dialect. `{model}`, `{folder}` and `{prompt}` in its
+    /// arguments are replaced; the prompt goes to stdin unless `{prompt}` is among them. The program gets the shared
+    /// variables and those named in `choice`. Its template decides whether it can write.
     ///
     /// # Errors
-    /// When the dialect is unknown or the template is empty.
+    /// The dialect is unknown or the template is empty.
     pub fn command(
         argv: Vec<String>,
         dialect: &str,
@@ -140,11 +141,11 @@ impl AgentCli {
         })
     }
 
-    /// The same program, told what one question may cost, where it has a flag for that. Returns what it was told, in
+    /// Limits what one question may cost, if the program has a flag for that. Returns the limit passed to it, in
     /// pico-dollars.
     ///
     /// # Errors
-    /// [`FailureKind::Limit`] when that is less than the smallest sum that can be told.
+    /// [`FailureKind::Limit`] if the limit is less than the smallest sum that the flag can express.
     pub(crate) fn within(mut self, pico_usd: Option<u64>) -> Result<(Self, Option<u64>), Failure> {
         let flag = match &self.how {
             How::Known(program) => program.budget,
@@ -153,7 +154,7 @@ impl AgentCli {
         let (Some(flag), Some(pico)) = (flag, pico_usd) else {
             return Ok((self, None));
         };
-        // Rounded down, so that the program keeps within the share.
+        // Rounded down, so that the program keeps within its share.
         let told = pico / BUDGET_STEP_PICO_USD;
         if told == 0 {
             return Err(Failure::new(
@@ -177,7 +178,7 @@ impl AgentCli {
         }
     }
 
-    /// The road by which this program can be kept running, and whether it is known well enough to be taken unasked.
+    /// Returns the protocol that keeps this program running, and whether it is tested enough to be the default.
     pub(crate) fn road(&self) -> Option<(&'static Road, bool)> {
         match &self.how {
             How::Known(program) => program.kept.as_ref().map(|kept| (kept.road, kept.unasked)),
@@ -185,15 +186,15 @@ impl AgentCli {
         }
     }
 
-    /// Whether it has a form that answers one question and ends.
+    /// Returns whether it has a one-shot form.
     pub(crate) fn answers_once(&self) -> bool {
         matches!(self.how, How::Known(_))
     }
 
-    /// Where the program is.
+    /// Finds the program.
     ///
     /// # Errors
-    /// When it is not there.
+    /// The program is not installed.
     pub(crate) fn program(&self) -> Result<PathBuf, Failure> {
         match &self.how {
             How::Known(program) => Ok(self.find(program)?.0),
@@ -205,7 +206,7 @@ impl AgentCli {
         }
     }
 
-    /// The same failure, with advice that names the sandbox, or this program's own commands.
+    /// Adds a hint to a failure that names the sandbox, or this program's own commands.
     pub(super) fn advised(&self, failure: Failure, writable: bool) -> Failure {
         if self.held_by() == HeldBy::Landlock && !writable && dialects::denied(&failure) {
             let name = &self.choice.agent;
@@ -262,7 +263,7 @@ impl AgentCli {
         }
     }
 
-    /// What to start so that it can be asked again and again.
+    /// Returns how to start a process that answers several questions.
     pub(super) fn kept(
         &self,
         writable: bool,
@@ -285,7 +286,7 @@ impl AgentCli {
         Ok(self.spec_of(launch, folder, None, (rights, tools)))
     }
 
-    /// The same, and the question itself.
+    /// Returns how to start such a process, and the question itself.
     pub(super) fn warm(&self, request: &Request) -> Result<(Spec, Question), Failure> {
         let spec = self.kept(request.writable, request.server())?;
         let question = Question {
@@ -310,7 +311,7 @@ impl AgentCli {
         effort.filter(|effort| !effort.is_empty())
     }
 
-    /// What to start for this request alone.
+    /// Returns how to start a process for this request alone.
     fn spec(&self, request: &Request) -> Result<Spec, Failure> {
         let folder = self.folder()?;
         let prompt = prompt(request);
@@ -352,7 +353,7 @@ impl AgentCli {
             None
         } else {
             if matches!(&self.how, How::Known(program) if program.backend == "codex") {
-                // "Read the prompt from stdin"; after everything that the person added.
+                // "Read the prompt from stdin"; comes after everything the user added.
                 launch.args.push("-".into());
             }
             Some(prompt.into_bytes())
@@ -362,7 +363,7 @@ impl AgentCli {
         Ok(self.spec_of(launch, folder, input, (rights, tools)))
     }
 
-    /// The name of its program; `None` where the folder in which `kd` was started brought that.
+    /// Returns the name of its program; `None` if the program belongs to the folder in which `kd` was started.
     fn name(&self) -> Option<String> {
         let argv = match &self.how {
             How::Known(program) if self.choice.command.is_empty() => {
@@ -372,7 +373,7 @@ impl AgentCli {
             How::Template { argv, .. } => argv,
         };
         let at = argv.first().and_then(|first| self.locate(first));
-        // Programs are looked for from where `kd` was started, wherever the agent works.
+        // Programs are searched relative to where `kd` was started, wherever the agent works.
         reach::name(
             argv,
             at.as_deref(),
@@ -381,7 +382,7 @@ impl AgentCli {
         )
     }
 
-    /// What keeps it from writing while it may only read.
+    /// Returns what prevents it from writing in read-only turns.
     pub(crate) fn held_by(&self) -> HeldBy {
         let own = match &self.how {
             How::Known(program) => program.own_sandbox && self.name().is_some(),
@@ -394,10 +395,10 @@ impl AgentCli {
         }
     }
 
-    /// What the system lets it reach. Everything where it may write.
+    /// Returns the file access that the system grants; `None` (everything) if it may write.
     ///
     /// # Errors
-    /// When a path of the configuration cannot be understood.
+    /// A path in the configuration is invalid.
     fn rights(&self, call: &Call<'_>, launch: &Launch) -> Result<Option<Rights>, Failure> {
         if self.held_by() != HeldBy::Landlock || call.writable {
             return Ok(None);
@@ -419,7 +420,7 @@ impl AgentCli {
             program: &launch.program,
             words,
             own: &own,
-            // What a command of the user's own needs is not known.
+            // The needs of a user-defined command are unknown.
             reads: match words {
                 [] => Reads::Copy,
                 _ => Reads::Wide,
@@ -436,16 +437,17 @@ impl AgentCli {
         Ok(Some(rights))
     }
 
-    /// Whether its own sandbox is told what commands may read: the program of the table is, adapters of it are not.
+    /// Returns whether its own sandbox is told what commands may read: true for the program of the table, not for
+    /// adapters.
     pub(crate) fn is_told_reads(&self) -> bool {
         let own = matches!(&self.how, How::Known(program) if program.own_sandbox);
         own && self.choice.sandbox && cfg!(target_os = "linux")
     }
 
-    /// What commands in its own sandbox may read.
+    /// Returns what commands in its own sandbox may read.
     ///
     /// # Errors
-    /// When a path of the configuration cannot be understood.
+    /// A path in the configuration is invalid.
     fn reads(&self, program: &Path, folder: &Path) -> Result<Vec<String>, Failure> {
         self.check_state()?;
         let words = &self.choice.command;
@@ -474,11 +476,11 @@ impl AgentCli {
             .advise("write an absolute path, or one that starts with `~/` or `$NAME/`"))
     }
 
-    /// The server of tools as the agent is told of it, and the words that its keeper starts it by. In the sandbox the
-    /// agent starts a bridge, and the server runs outside of it: it writes files that the agent may not.
+    /// Returns the tool server as the agent sees it, and the command by which its keeper starts it. In the sandbox the
+    /// agent starts a bridge, and the server runs outside: it writes files that the agent may not.
     ///
     /// # Errors
-    /// When an agent in the sandbox cannot be told where the bridge is.
+    /// The path of the bridge cannot be passed to an agent in the sandbox.
     fn tools(
         &self,
         writable: bool,
@@ -526,7 +528,7 @@ impl AgentCli {
         }
     }
 
-    /// The program, its arguments and its environment.
+    /// Returns the program, its arguments and its environment.
     fn launch(
         &self,
         call: &Call<'_>,
@@ -546,7 +548,7 @@ impl AgentCli {
                 let own = program.sees(|name| self.env.on(name));
                 let mut env = self.seen(own.into_iter().chain(more));
                 for (name, value) in program.given {
-                    // What the person set stands.
+                    // The user's own value wins.
                     if !env.iter().any(|(seen, _)| seen == name) {
                         env.push(((*name).into(), (*value).into()));
                     }
@@ -596,7 +598,7 @@ impl AgentCli {
         Ok(launch)
     }
 
-    /// The shared variables, these, and what every program is told.
+    /// Returns the shared variables, the named ones, and those set for every program.
     fn seen<'a>(&self, names: impl Iterator<Item = &'a str>) -> Vec<(String, String)> {
         let mut env: Vec<(String, String)> = SHARED
             .iter()
@@ -611,7 +613,7 @@ impl AgentCli {
         env
     }
 
-    /// Where a known program is, and the arguments that go before all others.
+    /// Returns the path of a known program, and the arguments that precede all others.
     fn find(&self, program: &Program) -> Result<(PathBuf, Vec<OsString>), Failure> {
         if let Some((name, args)) = self.choice.command.split_first() {
             let at = self
@@ -630,8 +632,8 @@ impl AgentCli {
         })
     }
 
-    /// A program by name, on the path of the environment that was given; or by its own path, from the folder in which `kd`
-    /// was started, wherever the agent works.
+    /// Finds a program: a name on the `PATH` of the given environment, a path relative to the folder in which `kd` was
+    /// started, wherever the agent works.
     fn locate(&self, name: &str) -> Option<PathBuf> {
         let folders = self.env.get("PATH").unwrap_or_default();
         let here = std::env::current_dir().ok()?;
@@ -639,9 +641,9 @@ impl AgentCli {
     }
 }
 
-/// Whether a program may be started in a folder: one that runs code of the folder at its start may only where the user
-/// trusts it. It looks as far up as the program does: to the top of the repository, else to the root, where trust in the
-/// folder says nothing about what is above it. What is in the home itself, or above it, is the user's own.
+/// Checks whether a program may be started in a folder: one that runs code from the folder at startup may only if the
+/// user trusts it. Looks as far up as the program does: to the top of the repository, or else to the root, where trust
+/// in the folder does not extend to its parents. The home directory and folders above it are the user's own.
 fn allowed(
     program: &Program,
     call: &Call<'_>,
@@ -678,7 +680,7 @@ fn allowed(
     Ok(())
 }
 
-/// The program and arguments of a bridge to a server of tools, where there are any.
+/// Returns the program and arguments of a bridge to a tool server, if available.
 fn bridge() -> Option<(String, Vec<String>)> {
     #[cfg(target_os = "linux")]
     {
@@ -690,8 +692,8 @@ fn bridge() -> Option<(String, Vec<String>)> {
     None
 }
 
-/// What a command gets because of the name of its program: places that it may write although it may only read, and
-/// whether it runs outside of Landlock. A program that the folder brought gets neither.
+/// Returns what a command gets because of its program's name: paths that it may write even in read-only turns, and
+/// whether it runs outside of Landlock. A program that belongs to the folder gets neither.
 pub fn given_by_name(argv: &[String], folder: &Path, env: &Env) -> (Vec<String>, bool) {
     let path = env.get("PATH").unwrap_or_default();
     let at = argv
@@ -705,7 +707,7 @@ pub fn given_by_name(argv: &[String], folder: &Path, env: &Env) -> (Vec<String>,
     )
 }
 
-/// What is started.
+/// The command line and environment of a program.
 struct Launch {
     program: PathBuf,
     args: Vec<OsString>,
@@ -748,15 +750,15 @@ pub(super) fn alive() -> Delta {
     }
 }
 
-/// Whether these are words of an answer, or of the thoughts before it.
+/// Returns whether a delta is text of the answer or of the thinking before it.
 pub(super) fn is_words(delta: &Delta) -> bool {
     matches!(delta, Delta::Text { text } | Delta::Thinking { text } if !text.is_empty())
 }
 
-/// Counts what came of an answer so far.
+/// Counts the length of an answer so far.
 ///
 /// # Errors
-/// When it is more than anybody wants.
+/// The answer is too long.
 pub(super) fn bounded(delta: &Delta, length: &mut usize) -> Result<(), Failure> {
     match delta {
         Delta::Text { text } | Delta::Thinking { text } => *length += text.len(),
@@ -781,7 +783,7 @@ fn missing(name: &str, advice: &str) -> Failure {
     .advise(advice)
 }
 
-/// The prompt in blocks. Programs have no way to be held to a schema that all share, so it is said in words.
+/// Returns the prompt in blocks. Programs share no way to enforce a schema, so it is part of the text.
 fn blocks(request: &Request) -> Vec<Block> {
     let mut blocks = request.prompt.blocks();
     if let (Some(schema), Some(last)) = (&request.schema, blocks.last_mut()) {
@@ -790,13 +792,13 @@ fn blocks(request: &Request) -> Vec<Block> {
         last.text.push_str(&schema.to_string());
     }
     if let Some(first) = blocks.first_mut().filter(|b| b.text.starts_with('/')) {
-        // Programs take such a beginning for a command of their own.
+        // Programs would take such a beginning for a command of their own.
         first.text.insert_str(0, "The question:\n\n");
     }
     blocks
 }
 
-/// The prompt as one text.
+/// Returns the prompt as one text.
 fn prompt(request: &Request) -> String {
     let blocks = blocks(request).into_iter();
     blocks.map(|block| block.text).collect()
@@ -826,7 +828,7 @@ impl Backend for AgentCli {
     }
 }
 
-/// Where a stream stands.
+/// State of the stream.
 enum State {
     Asked(Box<(AgentCli, Request)>),
     Running(Box<Turn>),
@@ -854,7 +856,7 @@ impl Turn {
         }))
     }
 
-    /// The next delta, and where the stream stands then.
+    /// Returns the next delta and the new state.
     async fn next(mut self: Box<Self>) -> Option<(Result<Delta, Failure>, State)> {
         loop {
             if let Some(delta) = self.ready.pop_front() {
@@ -865,7 +867,7 @@ impl Turn {
             }
             if self.reading.over() {
                 let end = self.reading.end(&Default::default());
-                // It may still want to write its session down.
+                // It may still want to save its session.
                 self.running.retire(PATIENCE);
                 return Some((end, State::Done));
             }
@@ -886,7 +888,7 @@ impl Turn {
                 self.running.rest();
             }
             if self.ready.is_empty() && !self.reading.over() {
-                // Something came that says nothing to people.
+                // The input had nothing to show.
                 self.ready.push_back(alive());
             }
         }

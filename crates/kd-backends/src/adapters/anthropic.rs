@@ -1,4 +1,4 @@
-//! The dialect of Anthropic messages.
+//! The Anthropic Messages API.
 
 use crate::adapters::parts;
 use crate::status;
@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// The token limit where none is set: the wire demands one.
+/// The token limit if none is set: the API requires one.
 const MAX_TOKENS: u32 = 8192;
 
-/// Anthropic messages.
+/// The wire format of Anthropic Messages.
 pub(crate) struct Anthropic;
 
 impl Dialect for Anthropic {
@@ -59,7 +59,7 @@ impl Dialect for Anthropic {
                 .temperature
                 .map(|t| parts::short(t.clamp(0.0, 1.0))),
         );
-        // Newer models refuse both at once.
+        // Newer models reject both at once.
         parts::put(
             &mut body,
             "top_p",
@@ -93,7 +93,7 @@ impl Dialect for Anthropic {
     }
 }
 
-/// A part of the prompt. The service keeps everything up to a mark, and looks for what it kept up to 20 blocks before.
+/// Builds a block of the prompt. The service caches everything up to a mark, and searches up to 20 blocks back for it.
 fn block(block: &Block) -> Value {
     let mut value = json!({"type": "text", "text": block.text});
     if block.repeats {
@@ -102,7 +102,7 @@ fn block(block: &Block) -> Value {
     value
 }
 
-/// Adds a step of the talk. Results that follow one another stand in one message: the roles must alternate.
+/// Adds a step of the conversation. Consecutive results share one message, because the roles must alternate.
 fn add(messages: &mut Vec<Value>, said: &Spoken) {
     match said {
         Spoken::Agent { text, calls } => {
@@ -129,19 +129,19 @@ fn add(messages: &mut Vec<Value>, said: &Spoken) {
     }
 }
 
-/// What is known of the answer so far.
+/// State of an answer being decoded.
 #[derive(Default)]
 struct Reading {
-    /// The tool call that is being written: id, name, arguments.
+    /// The tool call in progress: id, name, arguments.
     call: Option<(String, String, String)>,
     usage: Usage,
-    /// Whether the answer was counted after it was written: the count that opens a message is of its first token.
+    /// Whether the final token count arrived: the count at the start of a message covers only its first token.
     counted: bool,
     stop: Option<String>,
 }
 
 impl Reading {
-    /// Later counts stand for the whole answer, so they replace earlier ones.
+    /// Updates the usage: later counts cover the whole answer, so they replace earlier ones.
     fn count(&mut self, usage: WireUsage) {
         if let Some(fresh) = usage.input_tokens {
             let cached = usage.cache_read_input_tokens.unwrap_or(0);
@@ -177,7 +177,7 @@ impl Reading {
 impl Decoder for Reading {
     fn event(&mut self, event: Event<'_>, out: &mut Out) -> Result<(), serde_json::Error> {
         let said: Said<'_> = serde_json::from_str(event.data)?;
-        // The type stands in the data; some proxies drop the event's name.
+        // The type is in the data too; some proxies drop the event's name.
         match said.kind.as_deref().unwrap_or(event.name) {
             "message_start" => {
                 let message = said.message.unwrap_or_default();
@@ -221,7 +221,7 @@ impl Decoder for Reading {
                 self.finish(&reason, out);
             }
             "error" => out.fail(status::in_stream(&said.error.unwrap_or_default())),
-            // `ping` and what may come to be.
+            // `ping` and future events.
             _ => {}
         }
         Ok(())

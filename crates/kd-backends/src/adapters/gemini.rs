@@ -1,4 +1,4 @@
-//! The dialect of Gemini's `streamGenerateContent`.
+//! Gemini's `streamGenerateContent` API.
 
 use crate::adapters::parts;
 use crate::status;
@@ -11,13 +11,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// Gemini `streamGenerateContent`.
+/// The wire format of Gemini's `streamGenerateContent`.
 pub(crate) struct Gemini;
 
 impl Dialect for Gemini {
     fn url(&self, base: &str, model: &str) -> String {
         let model = model.strip_prefix("models/").unwrap_or(model);
-        // A model's name is data: what would end the path or start a query is written out.
+        // Escapes characters that would end the path or start a query.
         let mut name = String::with_capacity(model.len());
         for byte in model.bytes() {
             match byte {
@@ -31,7 +31,7 @@ impl Dialect for Gemini {
     }
 
     fn key_header(&self, key: &str) -> (HeaderName, String) {
-        // In a header, not in the address: addresses end up in logs.
+        // In a header, not in the URL: URLs end up in logs.
         (HeaderName::from_static("x-goog-api-key"), key.to_owned())
     }
 
@@ -62,7 +62,7 @@ impl Dialect for Gemini {
         );
         parts::put(&mut config, "topP", sampling.top_p.map(parts::short));
         parts::put(&mut config, "maxOutputTokens", sampling.max_tokens);
-        // The wire's seed is a 32-bit number with a sign.
+        // The API's seed is a signed 32-bit number.
         parts::put(&mut config, "seed", sampling.seed.map(|s| s & 0x7fff_ffff));
         parts::put(
             &mut config,
@@ -94,7 +94,7 @@ impl Dialect for Gemini {
     }
 }
 
-/// Whether a model thinks; one that does not refuses to be asked for its thoughts.
+/// Returns whether a model thinks; others reject a request for thoughts.
 fn thinks(model: &str) -> bool {
     let Some(version) = model
         .strip_prefix("models/")
@@ -110,7 +110,7 @@ fn thinks(model: &str) -> bool {
     number.parse::<f32>().is_ok_and(|v| v >= 2.5)
 }
 
-/// Adds a step of the talk. Results that follow one another stand in one content.
+/// Adds a step of the conversation. Consecutive results share one content.
 fn add(contents: &mut Vec<Value>, said: &Said) {
     match said {
         Said::Agent { text, calls } => {
@@ -134,7 +134,7 @@ fn add(contents: &mut Vec<Value>, said: &Said) {
     }
 }
 
-/// What is known of the answer so far.
+/// State of an answer being decoded.
 #[derive(Default)]
 struct Reading {
     usage: Option<Usage>,
@@ -188,10 +188,10 @@ impl Decoder for Reading {
             }
         }
         if let Some(reason) = candidate.finish_reason {
-            // The counts may come later: the stream's end ends the answer.
+            // Token counts may follow, so only the end of the stream ends the answer.
             self.finish = Some(reason.into_owned());
         }
-        // A count covers what came before it: one that more of the answer follows is none of the whole.
+        // A count covers only the text before it: if more text follows, it is incomplete.
         if out.size() != before {
             self.usage = usage.and_then(|usage| usage.whole(out.size()));
         }
@@ -199,7 +199,7 @@ impl Decoder for Reading {
     }
 
     fn over(&mut self, out: &mut Out) {
-        // Before its end a count is one of what came so far.
+        // Before the end, a count covers only the text so far.
         out.used(self.usage.filter(|_| self.finish.is_some()));
         match self.finish.as_deref() {
             None => {}
@@ -293,8 +293,8 @@ struct WireUsage {
 }
 
 impl WireUsage {
-    /// The count, if it has both sides: that of the answer is left out where there is none, and so far `said` bytes of
-    /// one came.
+    /// Returns the count if it covers both sides: the service omits the answer's count when it is empty. `said` is the
+    /// length of the answer so far in bytes.
     fn whole(&self, said: usize) -> Option<Usage> {
         let input_tokens = self.prompt_token_count?;
         let thinking_tokens = self.thoughts_token_count.unwrap_or(0);

@@ -1,8 +1,8 @@
-//! The built-in model: members that sit on it share one engine, one copy of the weights and the evaluated beginning of
-//! their prompts.
+//! The built-in model: its members share one engine, one copy of the weights, and the evaluated beginning of their
+//! prompts.
 //!
-//! In: a request. Out: deltas. The prompt's shared parts (rules, history) stand first and the persona last, because
-//! only an equal beginning can be shared.
+//! The shared parts of a prompt (rules, history) come first and the persona last, because only an equal beginning can
+//! be shared.
 
 use crate::Backend;
 use crate::delivery::{self, FetchError, Found};
@@ -21,24 +21,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OnceCell;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-/// The most tokens of an answer where no limit is set: a small model that says more repeats itself.
+/// Maximum tokens per answer if no limit is set: a small model that says more repeats itself.
 const ANSWER_TOKENS: u32 = 220;
-/// The same for an answer in JSON, which is of no use when it is cut.
+/// Maximum tokens of a JSON answer, which is useless when truncated.
 const JSON_TOKENS: u32 = 512;
-/// The most names of speakers whose lines end an answer.
+/// Maximum number of speaker names used as stop texts.
 const SPEAKERS_MAX: usize = 16;
 
 type Cell = Arc<OnceCell<Engine>>;
 
-/// The engines of this process, one for each model file, loaded when first asked.
+/// The engines of this process, one per model file, loaded on first use.
 #[derive(Default)]
 pub(crate) struct Engines {
     by_file: Mutex<BTreeMap<PathBuf, Cell>>,
 }
 
 impl Engines {
-    /// The engine of a file. Members that ask at the same time wait for the same load; a failed load is tried again by
-    /// the next.
+    /// Returns the engine of a file. Concurrent callers wait for the same load; after a failed load, the next caller
+    /// tries again.
     async fn get(&self, path: PathBuf, options: Options) -> Result<Engine, Failure> {
         let cell = {
             let mut by_file = self.by_file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ impl Engines {
     }
 }
 
-/// A seat on the built-in model.
+/// A member on the built-in model.
 pub(crate) struct Local {
     engines: Arc<Engines>,
     config: LocalConfig,
@@ -67,7 +67,7 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// A seat on the model that the member, else the configuration names.
+    /// Creates a member on its own model, or else the configured one.
     pub(crate) fn new(
         engines: Arc<Engines>,
         config: &LocalConfig,
@@ -118,7 +118,7 @@ async fn begin(
         context: config.context,
         ..Options::default()
     };
-    // Finding a file may compare its checksum, which takes a moment.
+    // Finding a file may verify its checksum, which takes a moment.
     let found = tokio::task::spawn_blocking(move || delivery::locate(&config, &env)).await;
     let found = found.map_err(|e| {
         Failure::new(
@@ -130,9 +130,9 @@ async fn begin(
     let name = known_as(&found);
     let engine = engines.get(found.path, options).await?;
     let (sender, pieces) = unbounded_channel();
-    // The channel holds no more than an answer's tokens, which are limited.
+    // The channel is bounded by the answer's token limit.
     let ticket = engine.submit(job(&request), move |piece| {
-        // Whoever dropped the receiver has dropped the ticket, too.
+        // If the receiver was dropped, so was the ticket.
         let _ = sender.send(piece);
     });
     Ok(Answer {
@@ -144,9 +144,9 @@ async fn begin(
     })
 }
 
-/// An answer under way. Dropping it cancels the job.
+/// An answer in progress. Dropping it cancels the job.
 struct Answer {
-    /// Gone when the answer is over.
+    /// `None` once the answer is over.
     pieces: Option<UnboundedReceiver<Piece>>,
     choices: Vec<(String, f64)>,
     name: String,
@@ -234,7 +234,7 @@ fn job(request: &Request) -> Job {
     }
 }
 
-/// Rules as system text; history, persona and turn as one question, in this order.
+/// Builds the chat: rules as system text; history, persona and turn as one question, in this order.
 fn messages(prompt: &Prompt) -> Vec<ChatMessage> {
     let mut messages = Vec::new();
     if !prompt.rules.is_empty() {
@@ -246,7 +246,7 @@ fn messages(prompt: &Prompt) -> Vec<ChatMessage> {
     messages
 }
 
-/// What a small model writes when it goes on to speak for others: the first words of their lines.
+/// Returns the beginnings of other members' lines, which a small model writes when it goes on to speak for them.
 fn foreign_lines(prompt: &Prompt, seat: &str) -> Vec<String> {
     let mut names = vec![KING, seat];
     // Messages begin after an empty line, as `name: ` or `name (to …): `.
@@ -273,11 +273,11 @@ fn foreign_lines(prompt: &Prompt, seat: &str) -> Vec<String> {
     lines
 }
 
-/// The labels of the first field that chooses among texts: how likely each was is told with the answer.
+/// Returns the options of the first enum field; the answer comes with their probabilities.
 fn labels(schema: &Value) -> Option<Vec<String>> {
     let fields = schema.get("properties")?.as_object()?;
     fields.values().find_map(|field| {
-        // One word is no choice.
+        // A single option is no choice.
         let labels = field.get("enum")?.as_array().filter(|l| l.len() > 1)?;
         labels
             .iter()
@@ -286,8 +286,8 @@ fn labels(schema: &Value) -> Option<Vec<String>> {
     })
 }
 
-/// What people call a model: its key in `kd model list`, else the name of their own file. What a file says of itself
-/// is often a converter's label.
+/// Returns a model's display name: its key in `kd model list`, or the name of the user's file. The name inside a file
+/// is often set by a converter.
 fn known_as(found: &Found) -> String {
     match &found.model {
         Some(model) => model.key.to_owned(),
@@ -300,7 +300,7 @@ fn known_as(found: &Found) -> String {
     }
 }
 
-/// There is no model file.
+/// Builds the failure for a missing model file.
 fn absent(error: &FetchError) -> Failure {
     Failure::new(FailureKind::Missing, error.to_string()).advise(error.hint())
 }
@@ -310,7 +310,7 @@ fn failure(error: Error) -> Failure {
         Error::Io { .. } => FailureKind::Missing,
         Error::Cancelled => FailureKind::Cancelled,
         Error::Worker { .. } => FailureKind::Crashed,
-        // The file, the schema or the length of the prompt: asking again does not help.
+        // The file, the schema or the length of the prompt: a retry does not help.
         _ => FailureKind::Invalid,
     };
     let failure = Failure::new(kind, error.to_string());

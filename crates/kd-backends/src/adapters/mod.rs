@@ -1,4 +1,4 @@
-//! The adapters: each file teaches one dialect.
+//! The adapters: one file per service or kind of program.
 
 pub mod agent_cli;
 pub(crate) mod local;
@@ -15,7 +15,7 @@ pub(crate) mod roads;
 use crate::transport::http::Dialect;
 use kd_core::config::Wire;
 
-/// The dialect of each wire: one file and one row.
+/// Returns the dialect of a wire format.
 pub(crate) fn dialect(wire: Wire) -> &'static dyn Dialect {
     match wire {
         Wire::OpenAi => &openai::OpenAi,

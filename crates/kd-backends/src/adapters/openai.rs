@@ -1,4 +1,4 @@
-//! The dialect of OpenAI chat completions: OpenAI, OpenRouter, Ollama, vLLM, llama.cpp and many more.
+//! OpenAI chat completions: OpenAI, OpenRouter, Ollama, vLLM, llama.cpp and many more.
 
 use crate::adapters::parts;
 use crate::status;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// OpenAI chat completions.
+/// The wire format of OpenAI chat completions.
 pub(crate) struct OpenAi;
 
 impl Dialect for OpenAi {
@@ -37,11 +37,12 @@ impl Dialect for OpenAi {
         let talk = request.tools.as_deref();
         messages.extend(talk.into_iter().flat_map(|talk| &talk.said).map(message));
         let mut body = json!({"model": model, "messages": messages, "stream": true, "stream_options": {"include_usage": true}});
-        // A service reads what it kept only on the machine that has it: requests of one key go to one machine.
+        // Caches are local to a machine; requests with the same key are routed to the same machine.
         let key = to.keeps_prompts.then(|| parts::cache_key(&request.prompt));
         parts::put(&mut body, "prompt_cache_key", key.flatten());
         let sampling = &request.sampling;
-        // OpenAI itself refuses the old name of the limit for its thinking models; others do not know the new one.
+        // OpenAI itself rejects the old name of the limit for its thinking models; other services do not know the new
+        // one.
         let own = base.starts_with("https://api.openai.com/");
         let limit = if own {
             "max_completion_tokens"
@@ -56,7 +57,7 @@ impl Dialect for OpenAi {
         );
         parts::put(&mut body, "top_p", sampling.top_p.map(parts::short));
         parts::put(&mut body, "seed", sampling.seed);
-        // Not of OpenAI's own dialect; the servers that know it are the others.
+        // Not part of OpenAI's own API; other servers support it.
         parts::put(
             &mut body,
             "min_p",
@@ -93,7 +94,7 @@ impl Dialect for OpenAi {
     }
 }
 
-/// A step of the talk after the prompt.
+/// Builds a message for a step of the conversation.
 fn message(said: &Said) -> Value {
     match said {
         Said::Agent { text, calls } => {
@@ -116,10 +117,10 @@ fn message(said: &Said) -> Value {
     }
 }
 
-/// What is known of the answer so far.
+/// State of an answer being decoded.
 #[derive(Default)]
 struct Reading {
-    /// Tool calls arrive in pieces, by their place: id, name, arguments.
+    /// Tool calls arrive in pieces, by index: id, name, arguments.
     calls: BTreeMap<u64, (String, String, String)>,
     finish: Option<Result<Finish, ()>>,
     usage: Option<Usage>,
@@ -175,7 +176,7 @@ impl Decoder for Reading {
                 Some(_) => self.finish = Some(Ok(Finish::Stop)),
             }
         }
-        // A count covers what came before it: one that more of the answer follows is none of the whole.
+        // A count covers only the text before it: if more text follows, it is incomplete.
         if let Some(usage) = chunk.usage {
             self.usage = usage.whole();
         } else if (out.size(), self.refusal.len(), self.call_bytes()) != before {
@@ -185,7 +186,7 @@ impl Decoder for Reading {
     }
 
     fn over(&mut self, out: &mut Out) {
-        // Before its end a count may be one of what came so far.
+        // Before the end, a count may cover only the text so far.
         out.used(self.usage.filter(|_| self.finish.is_some()));
         match self.finish {
             _ if !self.refusal.is_empty() => {
@@ -204,7 +205,7 @@ impl Decoder for Reading {
                 }
                 out.finish(finish, self.usage);
             }
-            // The reader reports the cut.
+            // The reader reports the truncation.
             None => {}
         }
     }
@@ -246,7 +247,7 @@ struct Piece<'a> {
     tool_calls: Option<Vec<CallPiece>>,
 }
 
-/// A piece of a tool call; some services leave out the place where there is only one.
+/// A piece of a tool call; some services omit the index if there is only one.
 #[derive(Deserialize)]
 struct CallPiece {
     index: Option<u64>,
@@ -260,7 +261,7 @@ struct FunctionPiece {
     arguments: Option<String>,
 }
 
-/// Text is a string with most services and a list of typed parts with some.
+/// A string in most services, a list of typed parts in some.
 #[derive(Default)]
 enum Content<'a> {
     #[default]
@@ -329,7 +330,7 @@ struct WireUsage {
     total_tokens: Option<u64>,
     prompt_tokens_details: Option<Details>,
     completion_tokens_details: Option<Details>,
-    /// OpenRouter names its price; others put anything here.
+    /// OpenRouter reports its price; other services use the field differently.
     cost: Option<Number>,
 }
 
@@ -348,7 +349,7 @@ enum Number {
 }
 
 impl WireUsage {
-    /// The count, if it has both sides.
+    /// Returns the count if it covers both sides.
     fn whole(self) -> Option<Usage> {
         let rest = |known: Option<u64>| self.total_tokens?.checked_sub(known?);
         let input_tokens = self

@@ -1,12 +1,12 @@
-//! What the HTTP dialects share: the prompt in two parts, and small steps of building a body.
+//! Helpers for the HTTP dialects: the prompt in two parts, and building a body.
 
 use kd_core::Prompt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-/// System text: rules and persona. User text: history and turn. What stays the same stands first, so that services
-/// that cache prefixes can.
+/// Splits the prompt. System text: rules and persona. User text: history and turn. The constant part comes first, for
+/// services that cache prefixes.
 pub(crate) fn system_and_user(prompt: &Prompt) -> (String, String) {
     let join = |a: &str, b: &str| match (a.is_empty(), b.is_empty()) {
         (false, false) => format!("{a}\n\n{b}"),
@@ -18,8 +18,8 @@ pub(crate) fn system_and_user(prompt: &Prompt) -> (String, String) {
     )
 }
 
-/// Names the prompts of one member in one thread: a hash of what all of them begin with, which is what comes before the
-/// second message. `None` where no other prompt begins so.
+/// Returns a cache key for the prompts of one member in one thread: a hash of their common beginning, up to the second
+/// message. `None` if no other prompt shares it.
 pub(crate) fn cache_key(prompt: &Prompt) -> Option<String> {
     let first = prompt.history.get(..*prompt.starts.first()?)?;
     let mut hash = Sha256::new();
@@ -32,19 +32,19 @@ pub(crate) fn cache_key(prompt: &Prompt) -> Option<String> {
     Some(format!("kd-{hex}"))
 }
 
-/// Sets a field where there is a value.
+/// Sets a field if there is a value.
 pub(crate) fn put<T: Serialize>(body: &mut Value, name: &str, value: Option<T>) {
     if let Some(value) = value.and_then(|v| serde_json::to_value(v).ok()) {
         body[name] = value;
     }
 }
 
-/// A number as people wrote it: `0.7`, not `0.699999988079071`.
+/// Rounds a number to what the user wrote: `0.7`, not `0.699999988079071`.
 pub(crate) fn short(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))
 }
 
-/// The first words of a text, on one line.
+/// Returns the beginning of a text, on one line.
 pub(crate) fn excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(200) {
@@ -53,15 +53,16 @@ pub(crate) fn excerpt(text: &str) -> String {
     }
 }
 
-/// The schema without our own hints, and whether it meets what OpenAI calls strict: closed objects, all fields required.
+/// Returns the schema without our hints, and whether it meets OpenAI's strict mode: closed objects, all fields
+/// required.
 pub(crate) fn strict_schema(schema: &Value) -> (Value, bool) {
     let schema = without(schema, &|name| name.starts_with("x-"));
     let strict = is_strict(&schema);
     (schema, strict)
 }
 
-/// The schema as Anthropic takes it: closed objects, and without the bounds that it refuses (they are checked when the
-/// answer is here).
+/// Returns the schema as Anthropic accepts it: closed objects, and without the bounds that it rejects (checked when the
+/// answer arrives).
 pub(crate) fn closed_schema(schema: &Value) -> Value {
     const REFUSED: [&str; 9] = [
         "minLength",
@@ -81,7 +82,7 @@ pub(crate) fn closed_schema(schema: &Value) -> Value {
     schema
 }
 
-/// Whether a key of a schema holds names of the author's choice rather than keywords.
+/// Returns whether a key of a schema contains user-defined names rather than keywords.
 fn holds_names(key: &str) -> bool {
     matches!(
         key,
@@ -89,7 +90,7 @@ fn holds_names(key: &str) -> bool {
     )
 }
 
-/// Whether a key holds data rather than schemas.
+/// Returns whether a key contains data rather than schemas.
 fn holds_data(key: &str) -> bool {
     matches!(key, "const" | "enum" | "default" | "examples")
 }

@@ -1,8 +1,7 @@
-//! The agent programs: what they are called, how they are started, what they may see. Comes in: a model, a folder, and
-//! whether files may be changed. Goes out: arguments and environments.
+//! The table of agent programs: their names, how to start them, and the variables they get.
 //!
-//! Every row says how the program is told to read only; flags were checked against the real programs by asking each to
-//! write a file (Cursor's and the inline configuration of opencode are taken from their documentation).
+//! Every row says how to make the program read-only; flags were checked against the real programs by asking each to
+//! write a file (Cursor's flags and opencode's inline configuration are taken from their documentation).
 
 use super::roads::{ACP, CLAUDE, CODEX, Road};
 use crate::checkout;
@@ -15,7 +14,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Variables that every program may see.
+/// Variables passed to every program.
 pub(super) const SHARED: &[&str] = &[
     "PATH",
     "HOME",
@@ -45,10 +44,10 @@ pub(super) const SHARED: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// Variables that only programs that may write see: the keys of an SSH agent are for pushing, not for reading.
+/// Variables passed only to programs that may write: SSH agent keys are for pushing, not for reading.
 pub(super) const SHARED_TO_WRITE: &[&str] = &["SSH_AUTH_SOCK"];
 
-/// What every program is told by its environment: no colours, no telemetry.
+/// Variables set for every program: no colors, no telemetry.
 pub(super) const TOLD: &[(&str, &str)] = &[
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
@@ -56,19 +55,19 @@ pub(super) const TOLD: &[(&str, &str)] = &[
     ("DO_NOT_TRACK", "1"),
 ];
 
-/// Variables that a program sees; docs/agents.md says why.
+/// Variables passed to a program; docs/agents.md says why.
 pub(super) struct Seen {
-    /// Only where this variable is set: it selects the service that needs the others.
+    /// Passed only if this variable is set: it selects the service that needs them.
     pub(super) with: Option<&'static str>,
     pub(super) names: &'static [&'static str],
 }
 
-/// Variables that a program always sees.
+/// Variables that are always passed.
 const fn seen(names: &'static [&'static str]) -> Seen {
     Seen { with: None, names }
 }
 
-/// Variables that a program sees where another one is set.
+/// Variables that are passed if another one is set.
 const fn seen_with(with: &'static str, names: &'static [&'static str]) -> Seen {
     Seen {
         with: Some(with),
@@ -76,58 +75,58 @@ const fn seen_with(with: &'static str, names: &'static [&'static str]) -> Seen {
     }
 }
 
-/// One kind of agent program.
+/// A kind of agent program.
 pub struct Program {
     /// The name of the backend.
     pub backend: &'static str,
-    /// Its name for people.
+    /// Its display name.
     pub title: &'static str,
-    /// The names of the program, the first that is found.
+    /// Names of the executable; the first that is found is used.
     pub names: &'static [&'static str],
-    /// How to get it.
+    /// How to install it.
     pub install: &'static str,
     /// The command that logs in.
     pub login: &'static str,
-    /// The oldest version that knows the flags it is given, where one is known that does not.
+    /// The oldest version that supports the flags used, if older ones are known not to.
     pub least: Option<&'static str>,
-    /// The flag that bounds what one question may cost, in US dollars.
+    /// The flag that limits the cost of one question, in US dollars.
     pub(crate) budget: Option<&'static str>,
-    /// What it prints, a name of [`dialects::DIALECTS`].
+    /// Its output format, a name of [`dialects::DIALECTS`].
     pub dialect: &'static str,
-    /// A variable that holds the path of the program.
+    /// A variable that may contain the program's path.
     pub(super) path_variable: Option<&'static str>,
-    /// Variables that, where one is set, make it pay with a key and not with its login. `None` where it has no login of
-    /// its own, or what pays depends on its configuration.
+    /// Variables that make it pay with a key instead of its login if one is set. `None` if it has no login of its own,
+    /// or its configuration decides.
     pub(crate) keys: Option<&'static [&'static str]>,
-    /// Variables of ours that it may see.
+    /// Variables passed through from our environment.
     pub(super) sees: &'static [Seen],
-    /// Files and folders of a project from which it runs code as soon as it starts, with no flag that stops it.
+    /// Files and folders of a project from which it runs code at startup, with no flag to prevent it.
     pub(super) runs: &'static [&'static str],
-    /// Its own state, the only files it may write in the sandbox: `~/` is the home, `$NAME/` a variable. A folder, which
-    /// ends in `/`, is made if it is missing.
+    /// Its own state, the only files it may write in the sandbox: `~/` is the home directory, `$NAME/` a variable. A
+    /// folder, which ends in `/`, is created if it is missing.
     pub(super) own: &'static [&'static str],
-    /// Whether its commands run in a sandbox of its own that mounts file systems, which no program in Landlock may.
+    /// Whether its commands run in a sandbox of its own that mounts file systems, which Landlock forbids.
     pub(super) own_sandbox: bool,
-    /// Variables that it is given.
+    /// Variables that are set for it.
     pub(super) given: &'static [(&'static str, &'static str)],
-    /// The signal that it ends well on, its tools with it where it can.
+    /// The signal that ends it gracefully, with its tools if possible.
     pub(super) gentle: Gentle,
     /// Whether the prompt must be its last argument.
     pub(super) prompt_as_argument: bool,
     pub(super) arguments: fn(&Call<'_>) -> Vec<OsString>,
-    /// How it is kept running between questions, if it can.
+    /// How to keep it running between questions, if it can.
     pub(super) kept: Option<Kept>,
     /// Variables that depend on the call.
     pub(super) variables: fn(&Call<'_>) -> Vec<(String, String)>,
 }
 
-/// The form of a program that can be asked many times.
+/// The form of a program that answers several questions.
 pub(super) struct Kept {
     pub(super) road: &'static Road,
     pub(super) arguments: fn(&Call<'_>) -> Vec<OsString>,
-    /// Whether it is used without being configured: it was tried with the real program.
+    /// Whether this is the default: it was tested with the real program.
     pub(super) unasked: bool,
-    /// The mode of its ACP sessions for read-only turns, where the real program was seen to change nothing in it.
+    /// The mode of its ACP sessions for read-only turns, in which the real program was observed to change nothing.
     pub(super) mode: Option<&'static str>,
 }
 
@@ -138,22 +137,22 @@ pub(super) struct Call<'a> {
     pub(super) effort: Option<&'a str>,
     pub(super) folder: &'a Path,
     pub(super) writable: bool,
-    /// Whether the user trusts the folder. If not, the program's own trust step stays in force.
+    /// Whether the user trusts the folder. If not, the program asks on its own.
     pub(super) trusted: bool,
-    /// A server of tools that it is to use.
+    /// A tool server to use.
     pub(super) server: Option<&'a ToolServer>,
-    /// What its commands may read, for a program with a sandbox of its own. None is everything.
+    /// What its commands may read, for a program with its own sandbox; `None` is everything.
     pub(super) reads: Option<&'a [String]>,
 }
 
 impl Call<'_> {
-    /// Whether the agent visits a forum: it is to use the tools of the server, and nothing else.
+    /// Returns whether the agent visits a forum: it uses the server's tools, and nothing else.
     fn visits(&self) -> bool {
         self.server.is_some() && !self.writable
     }
 }
 
-/// Every program we can start.
+/// Every program that `kd` can start.
 pub const PROGRAMS: &[Program] = &[
     Program {
         backend: "claude_code",
@@ -228,7 +227,7 @@ pub const PROGRAMS: &[Program] = &[
         given: &[
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ("CLAUDE_CODE_MAX_RETRIES", "3"),
-            // The marks in our prompts ask for five minutes, and the service refuses one hour after five minutes.
+            // The marks in our prompts ask for five minutes, and the service rejects one hour after five minutes.
             ("FORCE_PROMPT_CACHING_5M", "1"),
         ],
         gentle: Gentle::Interrupt,
@@ -306,7 +305,7 @@ pub const PROGRAMS: &[Program] = &[
         runs: &[],
         own: &["~/.gemini/"],
         own_sandbox: false,
-        // Without it it starts itself again as a child, which does not hear our signals.
+        // Otherwise it restarts itself as a child, which does not get our signals.
         given: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
         gentle: Gentle::Terminate,
         prompt_as_argument: false,
@@ -315,7 +314,7 @@ pub const PROGRAMS: &[Program] = &[
             road: &ACP,
             arguments: gemini_kept,
             unasked: true,
-            // Each tool that writes asks first and is refused; `plan` may write plans.
+            // Each tool that writes asks first and is rejected; `plan` may write plans.
             mode: Some("default"),
         }),
         variables: gemini_trust,
@@ -366,7 +365,7 @@ pub const PROGRAMS: &[Program] = &[
             road: &ACP,
             arguments: acp_word,
             unasked: true,
-            // Its permissions deny every tool that writes; its `plan` does not stop the shell.
+            // Its permissions deny every tool that writes; its `plan` mode does not block the shell.
             mode: Some("build"),
         }),
         variables: opencode_permissions,
@@ -393,7 +392,7 @@ pub const PROGRAMS: &[Program] = &[
         own_sandbox: false,
         given: &[],
         gentle: Gentle::Terminate,
-        // Its documentation knows no other way.
+        // Its documentation shows no other way.
         prompt_as_argument: true,
         arguments: cursor,
         kept: Some(Kept {
@@ -406,10 +405,10 @@ pub const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// Backends whose program the configuration describes.
+/// Backends whose program is set in the configuration.
 pub const CONFIGURED: [&str; 2] = ["acp", "command"];
 
-/// Programs that configuration describes (`acp`, `command`) and whose state is known, by their names: that of a row of
+/// Programs set in the configuration (`acp`, `command`) whose state is known, by name: they use that of a row of
 /// [`PROGRAMS`], or their own.
 pub(super) const OTHERS: &[(&str, State)] = &[
     ("codex-acp", State::Of("codex")),
@@ -420,19 +419,19 @@ pub(super) const OTHERS: &[(&str, State)] = &[
 
 /// Where a program keeps its state.
 pub(super) enum State {
-    /// Where the program of this backend does.
+    /// Where the program of this backend keeps it.
     Of(&'static str),
-    /// Here, as in [`Program::own`].
+    /// In these places, as in [`Program::own`].
     Own(&'static [&'static str]),
 }
 
-/// The program behind a backend's name.
+/// Returns the program of a backend.
 pub fn program(backend: &str) -> Option<&'static Program> {
     PROGRAMS.iter().find(|program| program.backend == backend)
 }
 
 impl Program {
-    /// What pays for it besides its login, in words: a variable that is set, or a key that it has itself.
+    /// Describes what pays for it besides its login: a variable that is set, or a key of its own.
     pub fn bills(&self, env: &Env) -> Option<String> {
         match self.keys {
             None => Some(format!("a key of {}", self.title)),
@@ -443,7 +442,7 @@ impl Program {
         }
     }
 
-    /// The names of all variables that it sees, for those that are set.
+    /// Returns the names of all variables to pass through, given which are set.
     pub(super) fn sees(&self, is_on: impl Fn(&str) -> bool) -> Vec<&'static str> {
         let there = |seen: &&Seen| seen.with.is_none_or(&is_on);
         let seen = self.sees.iter().filter(there);
@@ -451,13 +450,13 @@ impl Program {
     }
 }
 
-/// Whether an agent program answers for members of this backend: one of the rows, or one that configuration describes.
-/// Only such a member has hands: it can use tools on files.
+/// Returns whether this backend is an agent program, from the table or from the configuration. Only such a member can
+/// use tools on files.
 pub fn is_agent(backend: &str) -> bool {
     CONFIGURED.contains(&backend) || program(backend).is_some()
 }
 
-/// `--tools` removes all other tools from the model's sight; the plan mode would not do (it asks a model to judge).
+/// `--tools` hides all other tools from the model; plan mode is not enough (it asks a model to judge).
 fn claude(call: &Call<'_>) -> Vec<OsString> {
     let mut args = words(&[
         "-p",
@@ -525,12 +524,12 @@ fn codex(call: &Call<'_>) -> Vec<OsString> {
         args.extend(words(&["-c", &format!("model_reasoning_effort={effort}")]));
     }
     if let Some(server) = call.server {
-        // Values are TOML; strings and lists of them are written there as in JSON.
+        // Values are TOML; strings and lists of strings look the same in JSON.
         let key = format!("mcp_servers.{}", server.name);
         let (program, own) = (json!(server.program), json!(server.args));
         args.extend(words(&["-c", &format!("{key}.command={program}")]));
         args.extend(words(&["-c", &format!("{key}.args={own}")]));
-        // Nobody is there to be asked.
+        // Nobody is there to answer.
         args.extend(words(&[
             "-c",
             &format!("{key}.default_tools_approval_mode=\"approve\""),
@@ -539,8 +538,8 @@ fn codex(call: &Call<'_>) -> Vec<OsString> {
     args
 }
 
-/// Settings that take from Codex its own tools: the shell, patches, images, the web, plans, goals and other agents. Older
-/// versions know some of them by another name, and pass over those that they do not know.
+/// Settings that disable Codex's own tools: shell, patches, images, web, plans, goals and other agents. Older versions
+/// know some of them by another name, and ignore unknown ones.
 const CODEX_NO_TOOLS: [&str; 13] = [
     "features.shell_tool=false",
     "features.unified_exec=false",
@@ -557,7 +556,7 @@ const CODEX_NO_TOOLS: [&str; 13] = [
     "web_search=\"disabled\"",
 ];
 
-/// Folder and model are said for each thread; so is the sandbox, unless it is set here.
+/// Folder and model are set for each thread; so is the sandbox, unless it is set here.
 fn codex_kept(call: &Call<'_>) -> Vec<OsString> {
     let mut args = words(&["-c", "analytics.enabled=false"]);
     args.extend(codex_trust(call));
@@ -566,8 +565,8 @@ fn codex_kept(call: &Call<'_>) -> Vec<OsString> {
     args
 }
 
-/// Tells Codex whether the user trusts the folder, by this run alone. Where nobody says, it notes at the first turn that
-/// may write that the folder is trusted, in its own settings, and runs what `.codex` there names from then on.
+/// Tells Codex whether the user trusts the folder, for this run only. If unset, Codex records the folder as trusted in
+/// its own settings at the first turn that may write, and from then on runs what `.codex` there names.
 fn codex_trust(call: &Call<'_>) -> Vec<OsString> {
     let level = if call.trusted { "trusted" } else { "untrusted" };
     let real = call.folder.canonicalize().ok();
@@ -593,12 +592,12 @@ fn codex_trust(call: &Call<'_>) -> Vec<OsString> {
     words(&["-c", &format!("projects={{{}}}", rows.join(","))])
 }
 
-/// The first version of Codex that is known to obey [`codex_reads`].
+/// The first version of Codex known to obey [`codex_reads`].
 pub(crate) const CODEX_READS_SINCE: &str = "0.120";
 
 /// Tells Codex that its commands may read these paths and the system, write nothing, and use no network. A version that
-/// knows no such profile takes the mode beside it, by which they can read everything. The flag `-s`, or the parameter of a
-/// thread, would win over the profile.
+/// knows no such profile uses the mode beside it, which allows reading everything. The flag `-s`, or the thread's
+/// parameter, would override the profile.
 fn codex_reads(reads: &[String]) -> Vec<OsString> {
     let paths = std::iter::once(":minimal").chain(reads.iter().map(String::as_str));
     let paths: Vec<String> = paths
@@ -616,13 +615,13 @@ fn codex_reads(reads: &[String]) -> Vec<OsString> {
     flags.map(OsString::from).collect()
 }
 
-/// A name that no settings of the user or the project have: Codex would add theirs to the profile.
+/// Returns a profile name that no settings of the user or the project use: Codex would merge theirs into it.
 fn codex_profile() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| format!("kd-{:016x}", RandomState::new().build_hasher().finish()))
 }
 
-/// Headless and by default, neither the shell nor writing tools are registered.
+/// In headless mode, neither the shell nor writing tools are registered by default.
 fn gemini(call: &Call<'_>) -> Vec<OsString> {
     let mode = if call.writable { "yolo" } else { "default" };
     let mut args = words(&["-o", "stream-json", "--approval-mode", mode]);
@@ -630,7 +629,7 @@ fn gemini(call: &Call<'_>) -> Vec<OsString> {
     args
 }
 
-/// Every tool that writes asks us first.
+/// Every tool that writes asks for permission first.
 fn gemini_kept(call: &Call<'_>) -> Vec<OsString> {
     let mut args = words(&["--acp", "--approval-mode", "default"]);
     option(&mut args, "-m", call.model);
@@ -643,7 +642,7 @@ fn gemini_trust(call: &Call<'_>) -> Vec<(String, String)> {
     call.trusted.then_some(trust).into_iter().collect()
 }
 
-/// Models are said for each session.
+/// The model is set for each session.
 fn acp_word(_: &Call<'_>) -> Vec<OsString> {
     words(&["acp"])
 }
@@ -654,8 +653,8 @@ fn opencode(call: &Call<'_>) -> Vec<OsString> {
     args
 }
 
-/// By default it runs shells and writes without asking, and its plan agent does, too. Inline configuration overrides
-/// the project's own.
+/// By default opencode runs shells and writes without asking, and so does its plan agent. Inline configuration
+/// overrides the project's own.
 fn opencode_permissions(call: &Call<'_>) -> Vec<(String, String)> {
     let word = if call.writable { "allow" } else { "deny" };
     let config =
@@ -885,7 +884,7 @@ mod tests {
         let config: serde_json::Value = serde_json::from_str(at("--mcp-config").unwrap()).unwrap();
         assert_eq!(config["mcpServers"]["kd"]["command"], server.program);
         assert_eq!(at("--allowedTools").unwrap(), "mcp__kd__vote,mcp__kd__skip");
-        // A visit has no tools but those.
+        // A visit has only the server's tools.
         assert_eq!(at("--tools").unwrap(), "");
         let of_codex = told(codex, Some(&server));
         for setting in CODEX_NO_TOOLS {

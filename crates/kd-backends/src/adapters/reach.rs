@@ -1,4 +1,4 @@
-//! What an agent that may not write can still use: its own state, the working copy to read, and the programs it needs.
+//! What a read-only agent can still use: its own state, the working copy (read-only), and the programs it needs.
 //!
 //! Input: a row of the table, an environment, a folder. Output: [`Rights`] that the system enforces.
 
@@ -8,7 +8,7 @@ use crate::env::Env;
 use crate::transport::rights::{Rights, system};
 use std::path::{Path, PathBuf};
 
-/// Folders of programs and of sources in a home, without anybody's keys: those of version managers and package managers.
+/// Folders of programs and sources in a home directory that contain no keys: those of version and package managers.
 const PROGRAMS_AT_HOME: &[&str] = &[
     ".nvm",
     ".fnm",
@@ -44,14 +44,14 @@ const PROGRAMS_AT_HOME: &[&str] = &[
 /// Variables that name files a program reads.
 const FILES: &[&str] = &["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"];
 
-/// Settings of git that every program may read; none of them is a key.
+/// Git settings that every program may read; none of them is a key.
 const GIT: &[&str] = &[
     "~/.gitconfig",
     "~/.config/git/config",
     "~/.config/git/ignore",
 ];
 
-/// Variables that name a file with a program's keys, and settings that are read only with a variable.
+/// Variables that name a file with a program's keys, and settings that are read only if a variable is set.
 const KEYS: &[(&str, Option<&str>)] = &[
     ("GOOGLE_APPLICATION_CREDENTIALS", None),
     ("CLAUDE_CODE_USE_BEDROCK", Some("~/.aws")),
@@ -62,23 +62,24 @@ const KEYS: &[(&str, Option<&str>)] = &[
 /// How much of the file system a program can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reads {
-    /// The working copy, and programs: its row says what else it needs.
+    /// The working copy, and programs; its row lists what else it needs.
     Copy,
-    /// All but hidden files of homes, where keys are, and the sockets and temporary files of other programs: nobody knows
-    /// what it needs.
+    /// Everything except hidden files in home directories, where keys are, and sockets and temporary files of other
+    /// programs: its needs are unknown.
     Wide,
 }
 
-/// Interpreters and launchers: the program is their first argument that is no option.
+/// Interpreters and launchers: the program is their first argument that is not an option.
 const RUNNERS: &[&str] = &[
     "node", "npx", "npm", "pnpm", "yarn", "bun", "bunx", "deno", "python", "python3", "uv", "uvx",
     "pipx", "ruby", "perl",
 ];
 
-/// Words of launchers that come before the program.
+/// Subcommands of launchers that precede the program.
 const VERBS: &[&str] = &["run", "exec", "dlx", "x", "tool"];
 
-/// Names whose places in a home many programs share, or hold keys or code: no program gets them because of its name.
+/// Names whose places in a home directory are shared by many programs or contain keys or code: no program gets them by
+/// its name.
 const SHARED_NAMES: &[&str] = &[
     "autostart",
     "aws",
@@ -153,7 +154,7 @@ const SHARED_NAMES: &[&str] = &[
     "zshenv",
 ];
 
-/// Whether the usual places of a name belong to a program of this name.
+/// Returns whether the usual places of a name belong to a program of this name.
 fn has_places(name: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
     let is_settings = ["rc", "profile", "history", "login", "logout"]
@@ -163,15 +164,15 @@ fn has_places(name: &str) -> bool {
     begins && name.chars().all(is_name) && !is_settings && !SHARED_NAMES.contains(&name)
 }
 
-/// The name of a program, without its folder, scope, version and ending.
+/// Returns the name of a program, without its folder, scope, version and extension.
 fn stem(word: &str) -> Option<String> {
     let name = Path::new(word).file_name()?.to_string_lossy().into_owned();
     let name = name.split_once('@').map_or(&*name, |(name, _)| name);
     Some(Path::new(name).file_stem()?.to_string_lossy().into_owned())
 }
 
-/// The name of the program that a command starts: for an interpreter or a launcher, of what it runs. `None` where that is
-/// in the working folder or its checkout. Whoever made the folder chose that name, so no rights follow from it.
+/// Returns the name of the program that a command starts; for an interpreter or launcher, of what it runs. `None` if
+/// that is in the working folder or its checkout: the folder's author chose that name, so it grants no rights.
 pub(super) fn name(argv: &[String], at: Option<&Path>, folder: &Path, env: &Env) -> Option<String> {
     let (first, args) = argv.split_first()?;
     let is_relative = |word: &str| word.contains('/') && env.expand(word).is_relative();
@@ -207,7 +208,7 @@ pub(super) fn name(argv: &[String], at: Option<&Path>, folder: &Path, env: &Env)
     (!of_folder).then_some(name)
 }
 
-/// Whether a path is in the checkout of the folder. A checkout that holds the home is the user's own.
+/// Returns whether a path is in the folder's checkout. A checkout that contains the home directory is the user's own.
 fn is_inside(path: &Path, folder: &Path, env: &Env) -> bool {
     let real = |at: &Path| at.canonicalize().unwrap_or_else(|_| at.to_path_buf());
     let top = real(checkout::top(folder).unwrap_or(folder));
@@ -215,13 +216,13 @@ fn is_inside(path: &Path, folder: &Path, env: &Env) -> bool {
     !is_users && (path.starts_with(&top) || real(path).starts_with(&top))
 }
 
-/// What [`OTHERS`] says of a program.
+/// Returns the entry of a program in [`OTHERS`].
 fn other(name: &str) -> Option<&'static State> {
     let row = OTHERS.iter().find(|(known, _)| *known == name);
     row.map(|(_, state)| state)
 }
 
-/// Whether a program that no row describes has a sandbox of its own: see [`super::programs::Program::own_sandbox`].
+/// Returns whether a program outside the table has its own sandbox: see [`super::programs::Program::own_sandbox`].
 pub(super) fn own_sandbox(name: &str) -> bool {
     match other(name) {
         Some(State::Of(backend)) => program(backend).is_some_and(|program| program.own_sandbox),
@@ -229,7 +230,7 @@ pub(super) fn own_sandbox(name: &str) -> bool {
     }
 }
 
-/// The state of a program that no row describes: what [`OTHERS`] says of its name, and the usual places.
+/// Returns the state of a program outside the table: its entry in [`OTHERS`], and the usual places for its name.
 pub(super) fn state(name: &str) -> Vec<String> {
     let known = match other(name) {
         Some(State::Of(backend)) => program(backend).map_or(&[][..], |program| program.own),
@@ -250,24 +251,24 @@ pub(super) fn state(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// What to give rights to.
+/// The agent to compute rights for.
 pub(super) struct Agent<'a> {
     /// Its program.
     pub(super) program: &'a Path,
     /// Words of its command that may be paths: scripts and settings.
     pub(super) words: &'a [String],
-    /// Its state, as the table has it.
+    /// Its state, in the form of the table.
     pub(super) own: &'a [String],
     pub(super) reads: Reads,
     /// The folder it works in.
     pub(super) folder: &'a Path,
-    /// Whether the folder brought the program: then its words and what is beside it open nothing.
+    /// Whether the program belongs to the folder: then its words and the files beside it grant no access.
     pub(super) of_folder: bool,
-    /// Where git keeps the data of a checkout outside of it.
+    /// Finds a checkout's git data outside of it.
     pub(super) git_data: Option<GitData>,
 }
 
-/// The rights of an agent. Folders of its state are made.
+/// Computes the rights of an agent. Creates the folders of its state.
 pub(super) fn rights(agent: &Agent<'_>, env: &Env) -> Rights {
     let home = env.home().map(|home| home.canonicalize().unwrap_or(home));
     let home = home.as_deref();
@@ -324,11 +325,11 @@ pub(super) fn rights(agent: &Agent<'_>, env: &Env) -> Rights {
     Rights { read, write }
 }
 
-/// Longest list of paths that a program is told: the system bounds one argument.
+/// Maximum length of the path list passed to a program: the system limits the length of an argument.
 const TOLD_BYTES_MAX: usize = 96 * 1024;
 
-/// What commands may read in a sandbox of the agent's own: real paths, the most important first. A path
-/// that its settings could take for a pattern is left out.
+/// Returns what commands may read in the agent's own sandbox: real paths, the most important first. Leaves out paths
+/// that its settings could read as patterns.
 pub(super) fn readable(agent: &Agent<'_>, env: &Env) -> Vec<String> {
     let rights = rights(agent, env);
     let skills = place("$CODEX_HOME/skills", env).or_else(|| place("~/.codex/skills", env));
@@ -353,29 +354,31 @@ pub(super) fn readable(agent: &Agent<'_>, env: &Env) -> Vec<String> {
     told
 }
 
-/// Whether a path of the table, or of `agents.<name>.state`, can be understood: absolute, or from the home or a variable.
+/// Returns whether a path of the table, or of `agents.<name>.state`, is valid: absolute, or relative to the home
+/// directory or a variable.
 pub(super) fn is_place(path: &str) -> bool {
     path == "~" || path.starts_with(['/', '$']) || path.starts_with("~/")
 }
 
-/// Makes a folder of an agent's state: what is not there cannot be allowed. Where that fails, the agent says what is wrong.
+/// Creates a folder of an agent's state: a missing folder cannot be allowed. If this fails, the agent reports it.
 fn make(at: &Path) {
     let mut builder = std::fs::DirBuilder::new();
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let _ = builder.recursive(true).create(at);
 }
 
-/// Folders that a program of [`Reads::Wide`] cannot read: homes, and the sockets and temporary files of other programs.
-/// `/dev`, `/proc` and `/sys` have rules of their own.
+/// Folders that a program with [`Reads::Wide`] cannot read: home directories, and the sockets and temporary files of
+/// other programs. `/dev`, `/proc` and `/sys` have separate rules.
 const NOT_WIDE: &[&str] = &[
     "/home", "/root", "/run", "/tmp", "/var/tmp", "/dev", "/proc", "/sys",
 ];
 
-/// All that is visible from the root down to the home. No links: what they lead to is either visible, too, or hidden.
+/// Returns everything visible from the root down to the home directory. No links: their targets are either visible too,
+/// or hidden.
 fn wide(home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in home.ancestors() {
-        // Beside a home are the homes of others.
+        // The siblings of a home directory are those of other users.
         let beside = Some(folder) == home.parent() && folder != Path::new("/");
         let is_not_wide = NOT_WIDE.iter().any(|not| folder.starts_with(not));
         if folder != home && (beside || is_not_wide) {
@@ -390,7 +393,7 @@ fn wide(home: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What is in a folder and neither hidden nor a link.
+/// Lists the entries of a folder that are neither hidden nor links.
 fn visible(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".");
@@ -404,8 +407,8 @@ fn is_bin(name: &std::ffi::OsStr) -> bool {
     name == "bin" || name == "sbin" || name == ".bin" || name == "shims"
 }
 
-/// A path of the table: `~/` is the home, `$NAME/` a variable. None where that is not set. The XDG folders have their
-/// usual places.
+/// Resolves a path of the table: `~/` is the home directory, `$NAME/` a variable; `None` if it is not set. The XDG
+/// folders have their usual defaults.
 fn place(path: &str, env: &Env) -> Option<PathBuf> {
     if path.starts_with('/') {
         return Some(path.into());
@@ -437,7 +440,8 @@ fn place(path: &str, env: &Env) -> Option<PathBuf> {
     Some(if rest.is_empty() { at } else { at.join(rest) })
 }
 
-/// The real path of a folder; of one that holds the home only what is visible in the home, for keys are in hidden files.
+/// Returns the real path of a folder; for one that contains the home directory, only what is visible there, because
+/// keys are in hidden files.
 fn without_keys(folder: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
     let real = folder.canonicalize().unwrap_or(folder);
     match home.filter(|home| home.starts_with(&real)) {
@@ -446,8 +450,8 @@ fn without_keys(folder: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
     }
 }
 
-/// Where a program and its libraries are: the folder of the program itself, the outermost `node_modules` that it is
-/// in, and `lib` beside its `bin`.
+/// Returns where a program and its libraries are: its own folder, the outermost `node_modules` that contains it, and
+/// the `lib` beside its `bin`.
 fn installation(program: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let real = program.canonicalize();
@@ -550,7 +554,7 @@ mod tests {
             git_data: None,
         };
         let rights = rights(&agent, &env);
-        // As the system sees it: links lead where they point.
+        // With links resolved, as the system sees it.
         let real = |at: &PathBuf| at.canonicalize().unwrap_or_else(|_| at.clone());
         let read: Vec<PathBuf> = rights.read.iter().map(real).collect();
         let can = |at: &str| read.iter().any(|right| top.join(at).starts_with(right));
@@ -728,7 +732,7 @@ mod tests {
             &env,
         );
         assert_eq!(on_path, None);
-        // In a home that is a checkout itself, programs are the user's own.
+        // In a home directory that is itself a checkout, programs are the user's own.
         std::fs::create_dir(home.join(".git")).unwrap();
         let own = [format!("{}/tools/mine", home.display())];
         assert_eq!(name(&own, None, &home, &env).as_deref(), Some("mine"));

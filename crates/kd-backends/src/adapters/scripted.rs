@@ -1,4 +1,4 @@
-//! A backend that plays a script: for tests, demos and fault drills. It costs nothing and needs nothing.
+//! A backend that plays a script: for tests, demos and fault injection. It costs nothing and needs nothing.
 //!
 //! In a configuration: `"backend": "scripted"`, and `model` is a builtin (`echo`, `hang`, `flood`, `overloaded`) or the
 //! path of a JSON file such as
@@ -23,18 +23,18 @@ use std::time::Duration;
 /// The models that need no file.
 pub const BUILTINS: [&str; 4] = ["echo", "hang", "flood", "overloaded"];
 
-/// How large one piece of [`Act::Flood`] is, in bytes.
+/// Size of one piece of [`Act::Flood`], in bytes.
 const FLOOD_PIECE: usize = 16 * 1024;
 
-/// What every call does.
+/// What each call does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// One list of acts for each call; empty means an echo of the question.
+    /// One list of acts per call; empty means an echo of the question.
     pub runs: Vec<Vec<Act>>,
 }
 
-/// One thing that an answer does.
+/// One step of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
@@ -46,24 +46,24 @@ pub enum Act {
     Tool {
         /// Its name.
         name: String,
-        /// On what.
+        /// Its target.
         detail: String,
     },
-    /// Something the king should know.
+    /// A notice for the user.
     Notice(String),
-    /// The question again, word by word.
+    /// The question repeated, word by word.
     Echo,
-    /// So many bytes of text, in pieces of 16 KiB.
+    /// This many bytes of text, in pieces of 16 KiB.
     Flood(usize),
-    /// Waits so many milliseconds.
+    /// Waits this many milliseconds.
     SleepMs(u64),
-    /// Never does anything more.
+    /// Hangs forever.
     Hang,
     /// Fails.
     Fail(Failure),
-    /// The stream ends without its end.
+    /// Ends the stream without [`Delta::Finished`].
     Cut,
-    /// The answer is whole. A run that ends without an end is finished so, too.
+    /// Finishes the answer. A run without an ending finishes this way too.
     Finish(Ending),
 }
 
@@ -71,35 +71,35 @@ pub enum Act {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ending {
-    /// Whether the token limit cut it.
+    /// Whether the token limit cut the answer off.
     pub length: bool,
-    /// The whole text, where it differs from the pieces.
+    /// The whole text, if it differs from the pieces.
     pub text: Option<String>,
-    /// What it used.
+    /// Its usage.
     pub usage: Option<Usage>,
-    /// How likely each label was.
+    /// The probability of each label.
     pub choices: Vec<(String, f64)>,
 }
 
 impl Act {
-    /// A piece of the answer.
+    /// Builds a piece of the answer.
     pub fn text(text: &str) -> Self {
         Act::Text(text.to_owned())
     }
 
-    /// A failure of a kind.
+    /// Builds a failure.
     pub fn fail(kind: FailureKind, message: &str) -> Self {
         Act::Fail(Failure::new(kind, message))
     }
 
-    /// A plain end.
+    /// Builds a plain ending.
     pub fn finish() -> Self {
         Act::Finish(Ending::default())
     }
 }
 
 impl Script {
-    /// The script of a builtin name, or none.
+    /// Returns the script of a builtin name, if it exists.
     pub fn builtin(name: &str) -> Option<Self> {
         let acts = match name {
             "echo" => vec![Act::Echo],
@@ -114,7 +114,7 @@ impl Script {
         Some(Self { runs: vec![acts] })
     }
 
-    /// A builtin by its name, else the script in the file of that path.
+    /// Loads a builtin by name, or else the script at that path.
     pub fn load(model: &str) -> Result<Self, Failure> {
         if let Some(script) = Self::builtin(model) {
             return Ok(script);
@@ -144,7 +144,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A backend that plays this script from its start.
+    /// Creates a backend that plays this script from its start.
     pub fn new(script: Script) -> Self {
         Self {
             script: Arc::new(script),
@@ -205,7 +205,8 @@ impl Play {
     }
 
     fn act(&mut self, act: Act) {
-        // The opening comes with the first words, so that a script that hangs or fails at once gives no sign of life.
+        // The start is reported with the first words, so that a script that hangs or fails at once gives no sign of
+        // life.
         if !self.opened && !matches!(act, Act::Fail(_)) {
             self.opened = true;
             let model = Some("scripted".to_owned());
@@ -256,14 +257,14 @@ impl Play {
                     choices: ending.choices,
                 }
             }
-            // Those that wait or end are played by `next`.
+            // Acts that wait or end are played by `next`.
             Act::SleepMs(_) | Act::Hang | Act::Cut => return,
         };
         self.ready.push_back(Ok(delta));
     }
 }
 
-/// The last paragraph of what was said, word by word.
+/// Iterates over the words of the prompt's last paragraph.
 fn echo(prompt: &Prompt) -> impl Iterator<Item = String> {
     let said = if prompt.history.trim().is_empty() {
         prompt.turn.as_str()

@@ -100,7 +100,7 @@ pub struct Running {
     stderr: Arc<Mutex<VecDeque<u8>>>,
     drained: Option<JoinHandle<()>>,
     chunk: Vec<u8>,
-    /// Bytes of the last read; of the one before at end of file.
+    /// Bytes of the last read.
     came: usize,
     rest_until: Option<Instant>,
     exit: Option<ExitStatus>,

@@ -1,8 +1,8 @@
-//! The Agent Client Protocol, version 1, by its official crate: its messages, its ids, its answers to what an agent asks.
-//! What the agent says of a turn is read by [`crate::dialects`], like that of every other road (docs/adr says why).
-//! Each question has a session of its own; we offer no files and no terminal.
+//! The Agent Client Protocol, version 1, through its official crate: messages, ids, and replies to the agent's
+//! requests. The agent's output is decoded by [`crate::dialects`], as for every other protocol (docs/adr says why).
+//! Each question has a session of its own; no file system or terminal access is offered.
 //!
-//! A read-only turn runs in a mode that [`modes`] allows, and every request for permission is rejected. An agent without
+//! A read-only turn runs in a mode that [`modes`] allows, and every permission request is rejected. An agent without
 //! such a mode is not asked, and one that leaves it is stopped.
 
 use super::auth;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// See the file's header.
+/// The ACP protocol; see the module docs.
 pub(in super::super) static ACP: Road = Road {
     dialect: "acp",
     talk: || Box::new(Acp::new()),
@@ -36,15 +36,15 @@ struct Acp {
     connection: Driven,
     words: mpsc::UnboundedSender<Word>,
     rights: Arc<Mutex<Rights>>,
-    /// Why the agent is not asked, or not asked any more, where it is not the protocol that broke.
+    /// Why the agent is not asked (any more), unless the protocol itself failed.
     verdict: Verdict,
-    /// The session that was asked.
+    /// The session that was prompted.
     session: Option<Value>,
 }
 
 type Verdict = Arc<Mutex<Option<Failure>>>;
 
-/// What is told to the conversation.
+/// Messages to the conversation task.
 enum Word {
     Ask(Box<Question>),
     Stop,
@@ -81,7 +81,7 @@ impl Acp {
     }
 
     fn tell(&mut self, word: Word) -> Vec<Value> {
-        // Nobody listens when the connection is over; `broken` says so.
+        // If the connection is over, `broken` reports it.
         let _ = self.words.unbounded_send(word);
         self.drive()
     }
@@ -95,7 +95,7 @@ impl Acp {
         said
     }
 
-    /// An agent that leaves its read-only mode during a turn is stopped: nothing would ask us any more.
+    /// Stops an agent that leaves its read-only mode during a turn: it would no longer ask for permission.
     fn watch_mode(&mut self, message: &Value) {
         let params = &message["params"];
         let ours = self.session.as_ref() == Some(&params["sessionId"]);
@@ -127,14 +127,14 @@ impl Talk for Acp {
     }
 
     fn hear(&mut self, message: &Value) -> Vec<Value> {
-        // Of what wants no answer and is none, only the mode matters here; the rest is for the decoder.
+        // Of notifications, only the mode matters here; the rest is for the decoder.
         if message["id"].is_null() {
             self.watch_mode(message);
             return Vec::new();
         }
         match self.connection.hear(message) {
             Ok(()) => self.drive(),
-            // A request that is not answered blocks some agents.
+            // An unanswered request blocks some agents.
             Err(error) if message["method"].is_string() => {
                 vec![json!({"jsonrpc": "2.0", "id": message["id"], "error": error})]
             }
@@ -178,7 +178,7 @@ impl Talk for Acp {
     }
 }
 
-/// Our side, from the greeting to the last question.
+/// Runs the client side, from `initialize` to the last question.
 async fn converse(
     agent: &ConnectionTo<Agent>,
     mut words: mpsc::UnboundedReceiver<Word>,
@@ -201,7 +201,7 @@ async fn converse(
                 .map(|block| block.text.into())
                 .collect(),
         );
-        // What comes of it is the decoder's to read.
+        // The decoder reads the result.
         agent.send_request(prompt).detach();
         question = loop {
             match words.next().await {
@@ -220,8 +220,8 @@ async fn converse(
     }
 }
 
-/// A session for one question, in the mode and with the model that it wants. One thing after another: what an agent
-/// refuses must not come after what it was for.
+/// Opens a session for one question, with its mode and model. Strictly in sequence: a refusal must not arrive after the
+/// step that depends on it.
 async fn open(
     agent: &ConnectionTo<Agent>,
     question: &Question,
@@ -262,7 +262,7 @@ async fn open(
     Ok(id)
 }
 
-/// `session/new`. An agent that wants a login first is given one, where that needs neither a browser nor a terminal.
+/// Sends `session/new`. If the agent requires a login first, logs in if that needs neither a browser nor a terminal.
 async fn new_session(
     agent: &ConnectionTo<Agent>,
     question: &Question,
@@ -292,13 +292,13 @@ async fn new_session(
     agent.send_request(NewSession(new)).block_task().await
 }
 
-/// Notes why the agent is not asked, and ends the conversation.
+/// Records why the agent is not asked, and ends the conversation.
 fn judge(verdict: &Verdict, failure: Failure) -> Error {
     *held(verdict) = Some(failure);
     Error::invalid_request()
 }
 
-/// The failure of an agent that cannot be held to reading.
+/// Builds the failure for an agent without a read-only mode.
 fn no_mode(there: &[String]) -> Failure {
     let there: Vec<String> = there.iter().map(|mode| format!("`{mode}`")).collect();
     let said = format!(
@@ -310,8 +310,8 @@ fn no_mode(there: &[String]) -> Failure {
     )
 }
 
-/// `session/new`. Of the answer only the session must be as the protocol says. Agents are loose with the rest, and the
-/// crate leaves out what is: a mode that reads only would be missed without a word.
+/// `session/new`. Only the session id of the response must match the protocol. Agents are loose with the rest, and the
+/// crate drops what does not match: a read-only mode would be lost silently.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/new", response = NewSessionAnswer)]
 struct NewSession(NewSessionRequest);
@@ -324,12 +324,12 @@ struct NewSessionAnswer {
     modes: Value,
     #[serde(default)]
     config_options: Value,
-    /// Present where the model is chosen by [`SetModel`] and not by an option of the session.
+    /// Present if the model is set by [`SetModel`] and not by a session option.
     #[serde(default)]
     models: Value,
 }
 
-/// `initialize`; agents are loose with what they answer, too.
+/// `initialize`; agents are loose with this response too.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "initialize", response = Value)]
 struct Hello(InitializeRequest);
@@ -339,17 +339,17 @@ struct Hello(InitializeRequest);
 #[request(method = "authenticate", response = Value)]
 struct Authenticate(AuthenticateRequest);
 
-/// `session/set_mode`; what is answered besides an error does not matter.
+/// `session/set_mode`; the response does not matter unless it is an error.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/set_mode", response = Value)]
 struct SetMode(SetSessionModeRequest);
 
-/// `session/set_config_option`; the answer may list all options.
+/// `session/set_config_option`; the response may list all options.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/set_config_option", response = Value)]
 struct SetOption(SetSessionConfigOptionRequest);
 
-/// How the model was chosen before sessions had options; Gemini CLI and an adapter of Codex want it so.
+/// How the model was set before sessions had options; Gemini CLI and a Codex adapter still use it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/set_model", response = Value)]
 #[serde(rename_all = "camelCase")]
@@ -358,7 +358,7 @@ struct SetModel {
     model_id: String,
 }
 
-/// An agent's wish for permission, of which only the kinds of its options must be as the protocol says.
+/// A permission request, of which only the kinds of its options must match the protocol.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/request_permission", response = RequestPermissionResponse)]
 #[serde(rename_all = "camelCase", default)]
@@ -367,11 +367,11 @@ struct Wish {
     options: Value,
 }
 
-/// What an agent may do while it answers.
+/// What an agent may do during a turn.
 #[derive(Default)]
 struct Rights {
     writable: bool,
-    /// Tools of ours that may be called without asking anybody.
+    /// Council tools that may be called without asking.
     tools: Vec<String>,
     /// The mode that was checked for this program.
     mode: Option<&'static str>,
@@ -391,12 +391,12 @@ impl Rights {
         }
     }
 
-    /// Whether the turn may go on in this mode.
+    /// Returns whether the turn may go on in this mode.
     fn allows(&self, mode: &str) -> bool {
         self.writable || self.mode == Some(mode) || modes::reads_only(mode)
     }
 
-    /// Our word on a wish: options are picked by their kind, since every agent names them otherwise.
+    /// Answers a permission request: picks an option by its kind, since each agent names them differently.
     fn answer(&self, wish: &Wish) -> RequestPermissionOutcome {
         use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
         let call = ToolCallUpdateFields::deserialize(&wish.tool_call).unwrap_or_default();
@@ -423,8 +423,9 @@ impl Rights {
         })
     }
 
-    /// Whether a call is one of a tool of ours. Agents put their own words before its name (`kd_`, `mcp__kd__`) and
-    /// theirs or its arguments behind it. A tool of ours changes nothing and does not reach far.
+    /// Returns whether a call is to one of the council's tools. Agents put prefixes before its name (`kd_`,
+    /// `mcp__kd__`) and suffixes or arguments behind it. Council tools are harmless, so a call of a kind that changes
+    /// something is not one.
     fn has(&self, call: &ToolCallUpdateFields) -> bool {
         use ToolKind::{Delete, Edit, Execute, Fetch, Move, SwitchMode};
         let title = call.title.as_deref().unwrap_or_default();
@@ -464,7 +465,7 @@ mod tests {
         }
     }
 
-    /// The agent's answer to the last of these requests.
+    /// Sends the agent's response to the last of these requests.
     fn reply(talk: &mut Acp, words: &[Value], key: &str, body: &Value) -> Vec<Value> {
         let id = &words.last().expect("something was asked")["id"];
         talk.hear(&json!({"jsonrpc": "2.0", "id": id, key: body}))
@@ -544,7 +545,7 @@ mod tests {
         let (mut talk, words) = greeted(question(true, None));
         let words = reply(&mut talk, &words, "result", &offers("yolo"));
         assert_eq!(methods(&words), ["session/prompt"]);
-        // An option that does not hold is no mode.
+        // An option that does not apply is no mode.
         let option = json!({"sessionId": "s", "configOptions": [{"id": "mode", "currentValue": "build",
             "options": [{"value": "build"}, {"value": "plan"}]}]});
         let (mut talk, words) = greeted(question(false, None));
@@ -565,7 +566,7 @@ mod tests {
         };
         let asked = |writable: bool| {
             let (mut talk, words) = greeted(question(writable, None));
-            // What it was in before is no change.
+            // The mode before the question is not a change.
             assert!(talk.hear(&mode("s", "auto")).is_empty() && talk.fit());
             let words = reply(&mut talk, &words, "result", &json!({"sessionId": "s"}));
             assert_eq!(methods(&words), ["session/prompt"]);
@@ -630,7 +631,7 @@ mod tests {
     fn agents_that_are_loose_with_the_envelope_are_heard() {
         let (mut talk, words) = greeted(question(false, Some("m")));
         let id = |words: &[Value]| words[0]["id"].clone();
-        // Without a version, and with an error that is none.
+        // Without a version, and with a null error.
         let words =
             talk.hear(&json!({"id": id(&words), "result": {"sessionId": "s"}, "error": null}));
         assert_eq!(methods(&words), ["session/set_config_option"]);
@@ -639,7 +640,7 @@ mod tests {
         let wish =
             talk.hear(&json!({"id": 1, "method": "session/request_permission", "params": "all"}));
         assert_eq!(wish[0]["result"]["outcome"]["outcome"], "cancelled");
-        // What cannot be read is refused and not passed over.
+        // An unreadable request is rejected, not ignored.
         let odd = talk.hear(&json!({"id": [1], "method": "session/request_permission"}));
         assert_eq!(
             (&odd[0]["id"], &odd[0]["error"]["code"]),
@@ -672,7 +673,7 @@ mod tests {
         assert_eq!(wish[0]["error"]["code"], -32600, "nobody waits in vain");
     }
 
-    /// What a recorded agent said: to each of our requests by its method, and its own requests.
+    /// Loads a recorded agent's messages: its response to each of our methods, and its own requests.
     fn recorded(file: &std::path::Path) -> Vec<(String, Value)> {
         let mut asked = std::collections::BTreeMap::new();
         let text = std::fs::read_to_string(file).expect("a recording is a text");
@@ -732,7 +733,7 @@ mod tests {
                         words = reply(&mut talk, &words, "result", &answer);
                         assert_eq!(words.len(), 1, "{}: {:?}", agent.display(), talk.broken());
                         asked.extend(methods(&words).into_iter().map(str::to_owned));
-                        // The answer of an option says all options again.
+                        // The response to one option lists all options again.
                         let mut options = offered["configOptions"].clone();
                         let set = &words[0]["params"];
                         for option in options.as_array_mut().into_iter().flatten() {

@@ -1,7 +1,7 @@
-//! Logging in to an ACP agent that asks for it: which of its methods works without a person.
+//! Logs in to an ACP agent that requires it, if one of its methods works without a person.
 //!
-//! Input: `authMethods` of the answer to `initialize`. A method counts if it reads a key or a token; every other one may
-//! open a browser or wants a terminal, and is told to the user instead.
+//! Input: `authMethods` of the response to `initialize`. A method qualifies if it reads a key or token; all others may
+//! open a browser or need a terminal, and are suggested to the user instead.
 
 use super::dialects;
 use kd_core::{Failure, FailureKind};
@@ -11,10 +11,10 @@ use serde_json::Value;
 const KEYS: [&str; 4] = ["apikey", "token", "envvar", "key"];
 /// Words in the id of a method that needs a person, whatever else it says.
 const PERSON: [&str; 6] = ["oauth", "login", "browser", "device", "sso", "personal"];
-/// Methods that a hint names at most.
+/// Maximum number of methods in a hint.
 const NAMED_MAX: usize = 4;
 
-/// The id of the first method that needs neither a browser nor a terminal.
+/// Returns the id of the first method that needs neither a browser nor a terminal.
 pub(super) fn without_browser(methods: &Value) -> Option<String> {
     let fits = |method: &&Value| {
         let id = plain(method["id"].as_str().unwrap_or_default());
@@ -31,7 +31,7 @@ pub(super) fn without_browser(methods: &Value) -> Option<String> {
     found["id"].as_str().map(str::to_owned)
 }
 
-/// The failure of an agent that nobody is logged in to, with its own words on how to.
+/// Builds the failure for an agent that is not logged in, with its own instructions.
 pub(super) fn failure(said: &str, methods: &Value) -> Failure {
     let ways: Vec<String> = methods
         .as_array()

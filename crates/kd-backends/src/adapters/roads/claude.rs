@@ -1,11 +1,11 @@
-//! Claude Code, stream-json in both directions. A process is asked again after `/clear`, which begins a new session in
-//! it; versions that do not know that command are not asked again.
+//! Claude Code, stream-json in both directions. A process is reused after `/clear`, which starts a new session in it;
+//! versions that do not know this command are not reused.
 
 use super::{Question, Road, Talk};
 use kd_core::request::Block;
 use serde_json::{Value, json};
 
-/// See the file's header.
+/// Claude Code's protocol; see the module docs.
 pub(in super::super) static CLAUDE: Road = Road {
     dialect: "claude",
     talk: || Box::<Claude>::default(),
@@ -13,15 +13,15 @@ pub(in super::super) static CLAUDE: Road = Road {
 
 #[derive(Default)]
 struct Claude {
-    /// Whether the process was asked before, so that its session is not empty.
+    /// Whether the process answered a question before, so its session is not empty.
     used: bool,
-    /// Whether the program has said anything: one that does not know this form ends without a word.
+    /// Whether the program has sent anything: one that does not know this form exits silently.
     heard: bool,
-    /// The prompt that waits until the session is emptied.
+    /// The prompt to send once the session is cleared.
     waiting: Option<Value>,
-    /// The session was emptied.
+    /// The session was cleared.
     emptied: bool,
-    /// The session was not emptied when it was told to be.
+    /// The session was not cleared as requested.
     stale: bool,
     interrupts: u32,
 }
@@ -49,7 +49,7 @@ impl Talk for Claude {
                 }
                 (_, None) => {}
             },
-            // Only tools that were allowed beforehand are used.
+            // Only pre-approved tools are used.
             Some("control_request") => {
                 let id = &message["request_id"];
                 return vec![
@@ -82,8 +82,8 @@ impl Talk for Claude {
     }
 }
 
-/// A message of the user. The program hands its blocks on to the service, marks included: what a marked block ends is
-/// kept by the service, and the next question, which begins with the same blocks, is charged for reading it only.
+/// Builds a user message. The program passes its blocks and marks to the service, which caches everything up to a mark:
+/// the next question begins with the same blocks and pays only for reading them.
 fn user(blocks: &[Block], marks: bool) -> Value {
     let blocks = blocks.iter().map(|block| {
         let mut content = json!({"type": "text", "text": block.text});

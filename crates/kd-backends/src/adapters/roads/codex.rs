@@ -1,15 +1,15 @@
-//! Codex, by its app-server: JSON-RPC without the version field. Each question has a thread of its own, which is not
-//! written to disk (`ephemeral`) and is let go afterwards.
+//! Codex app-server: JSON-RPC without the version field. Each question has a thread of its own, which is not written to
+//! disk (`ephemeral`) and is released afterwards.
 //!
 //! Codex names the service's cache after the thread, and a fork keeps the name. So the second question of a process
-//! begins an empty thread, the root, which is never asked anything: this question and all later ones are asked in
-//! forks of it, which begin as empty as new threads and share one cache. Codex keeps a root only once it has a name. It
-//! is not among the sessions that Codex lists, and is deleted when the process ends.
+//! first creates an empty thread, the root, which is never asked anything: this question and all later ones are asked
+//! in forks of it, which start as empty as new threads and share one cache. Codex keeps a root only if it has a name.
+//! The root is not among the sessions that Codex lists, and is deleted when the process ends.
 
 use super::{Question, Road, Talk};
 use serde_json::{Value, json};
 
-/// See the file's header.
+/// Codex's protocol; see the module docs.
 pub(in super::super) static CODEX: Road = Road {
     dialect: "codex-app-server",
     talk: || Box::<Codex>::default(),
@@ -19,9 +19,9 @@ pub(in super::super) static CODEX: Road = Road {
 struct Codex {
     /// The id of our last request.
     last: u64,
-    /// Whether the greeting was exchanged.
+    /// Whether `initialize` is done.
     open: bool,
-    /// What waits for the greeting or for its thread.
+    /// The question that waits for `initialize` or for its thread.
     waiting: Option<Question>,
     thread: Option<String>,
     turn: Option<String>,
@@ -29,21 +29,21 @@ struct Codex {
     root: Root,
 }
 
-/// The thread that all later ones are forks of.
+/// The thread that later threads are forks of.
 #[derive(Default)]
 enum Root {
     /// Nothing was asked yet.
     #[default]
     Unneeded,
-    /// The first question has a thread without a root.
+    /// The first question uses a thread without a root; the next creates the root.
     Next,
-    /// It was begun.
+    /// It is being created.
     Begun,
-    /// It was begun, and is given its name.
+    /// It was created, and is being named.
     Named(String),
     /// It can be forked.
     Ready(String),
-    /// This version cannot do it.
+    /// This version does not support it.
     Refused,
 }
 
@@ -53,7 +53,7 @@ impl Codex {
         json!({"id": self.last, "method": method, "params": params})
     }
 
-    /// Begins the thread of the waiting question: a fork of the root, the root first, or a thread without one.
+    /// Starts the thread for the waiting question: a fork of the root, the root first, or a plain thread.
     fn start_thread(&mut self) -> Vec<Value> {
         let Some(question) = &self.waiting else {
             return Vec::new();
@@ -61,7 +61,7 @@ impl Codex {
         let root = matches!(self.root, Root::Next);
         let mut params =
             json!({"cwd": question.folder, "approvalPolicy": "never", "ephemeral": !root});
-        // Said here it would win over what the program was told at its start.
+        // Set here, it would override what was set when the program started.
         match (question.writable, question.is_told_reads) {
             (true, _) => params["sandbox"] = json!("workspace-write"),
             (false, false) => params["sandbox"] = json!("read-only"),
@@ -86,7 +86,7 @@ impl Codex {
         vec![self.request(method, params)]
     }
 
-    /// What follows an answer about the root; none if it was about something else.
+    /// Handles a response about the root; returns `None` if it is about something else.
     fn rooted(&mut self, message: &Value) -> Option<Vec<Value>> {
         let thread = message["result"]["thread"]["id"].as_str();
         match (std::mem::take(&mut self.root), thread) {
@@ -125,7 +125,7 @@ impl Codex {
         vec![self.request("turn/start", params)]
     }
 
-    /// What the server asks of us: nothing is allowed that was not allowed beforehand.
+    /// Answers a request of the server: nothing is allowed unless it was pre-approved.
     fn refuse(&self, method: &str, id: &Value) -> Value {
         match method {
             "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
@@ -173,7 +173,7 @@ impl Talk for Codex {
             }
             return Vec::new();
         }
-        // An answer to our last request; answers to earlier ones say nothing more.
+        // Only the response to our last request matters.
         if message["id"] != self.last {
             return Vec::new();
         }
@@ -271,7 +271,7 @@ mod tests {
         assert!(!talk.asked());
     }
 
-    /// A process that was asked one question.
+    /// Creates a process that has answered one question.
     fn used() -> Codex {
         let mut talk = Codex::default();
         talk.ask(question());
@@ -317,7 +317,7 @@ mod tests {
             assert_eq!(words.last().unwrap()["method"], "thread/start");
             assert_eq!(words.last().unwrap()["params"]["ephemeral"], true);
         };
-        // Refused at its begin, at its name, at the fork.
+        // Rejected at its creation, its naming, the fork.
         for refused in [5, 6, 7] {
             let mut talk = used();
             talk.ask(question());

@@ -1,6 +1,6 @@
-//! A connection of the protocol's own crate, driven by hand. Such a connection is a future that waits for messages only,
-//! never for a clock or a file: whoever puts a message in and polls until nothing moves has all that it says to it. So a
-//! road keeps the form of the others, messages in and messages out, without a task or a pipe of its own.
+//! Drives a connection of the protocol's own crate by hand. Such a connection is a future that waits only for messages,
+//! never for a clock or a file: after passing a message in and polling until nothing moves, all its output is there. So
+//! ACP has the same interface as the other protocols, messages in and messages out, without a task or pipe of its own.
 
 use agent_client_protocol::{Channel, Error, RawJsonRpcMessage, Result, TransportFrame};
 use futures::FutureExt;
@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// See the file's header.
+/// A hand-driven connection; see the module docs.
 pub(super) struct Driven {
-    /// What is still to be done, or how it ended.
+    /// The running connection, or how it ended.
     connection: std::result::Result<BoxFuture<'static, Result<()>>, Option<Error>>,
     wire: Channel,
     moved: Arc<Moved>,
 }
 
-/// Whether something happened for which the connection wants to be polled again.
+/// Whether the connection was woken and must be polled again.
 #[derive(Default)]
 struct Moved(AtomicBool);
 
@@ -29,7 +29,7 @@ impl Wake for Moved {
 }
 
 impl Driven {
-    /// A connection over the wire that it is given. Nothing happens before it is driven.
+    /// Creates a connection over the given channel. Nothing happens before [`Driven::drive`].
     pub(super) fn new<F>(connect: impl FnOnce(Channel) -> F) -> Self
     where
         F: Future<Output = Result<()>> + Send + 'static,
@@ -42,11 +42,11 @@ impl Driven {
         }
     }
 
-    /// Puts in what the agent said.
+    /// Passes in a message from the agent.
     ///
     /// # Errors
-    /// When it is no message of JSON-RPC, however loosely one reads it, or when the connection is over. An answer that
-    /// cannot be read ends the connection: whoever waits for it would wait for ever.
+    /// It is not a JSON-RPC message even by a lenient reading, or the connection is over. An unreadable response ends
+    /// the connection: its request would wait forever.
     pub(super) fn hear(&mut self, message: &Value) -> Result<()> {
         if self.over().is_some() {
             return Err(Error::invalid_request());
@@ -67,7 +67,7 @@ impl Driven {
         }
     }
 
-    /// Lets the connection do all that it can, and takes out what it says.
+    /// Polls the connection until it is idle, and returns its messages.
     pub(super) fn drive(&mut self) -> Vec<Value> {
         let waker = Waker::from(Arc::clone(&self.moved));
         while let Ok(connection) = &mut self.connection {
@@ -87,14 +87,14 @@ impl Driven {
         said
     }
 
-    /// Whether the connection is over, and what broke it.
+    /// Returns whether the connection is over, and its error, if any.
     pub(super) fn over(&self) -> Option<Option<&Error>> {
         self.connection.as_ref().err().map(Option::as_ref)
     }
 }
 
-/// A message as JSON-RPC wants it, with the same meaning. Agents leave the version out, say that there is no error, and
-/// have errors that are a text.
+/// Normalizes a message to strict JSON-RPC with the same meaning. Agents omit the version, send null errors, and send
+/// errors that are strings.
 fn tidied(message: &Value) -> Value {
     let mut tidied = message.clone();
     let Some(members) = tidied.as_object_mut() else {

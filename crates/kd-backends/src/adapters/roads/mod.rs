@@ -1,9 +1,9 @@
-//! Persistent roads: a program is started once and asked many times, each time in a fresh session, since all context
-//! comes from the thread. Comes in: a request. Goes out: deltas. One file teaches one protocol: what we write, and what
-//! we answer; what the agent's lines mean stands in [`crate::dialects`].
+//! Persistent agents: a program is started once and answers many questions, each in a fresh session, since all context
+//! comes from the thread. One file per protocol covers what we send and reply; the agent's output is decoded in
+//! [`crate::dialects`].
 //!
-//! A road that cannot be opened (an old program, an unknown flag) falls back to the one-shot form, where there is one.
-//! Dropping the stream tells the agent to stop, in its own words; a process that obeys and used no tool is kept.
+//! A program that cannot be kept running (too old, an unknown flag) falls back to its one-shot form, if it has one.
+//! Dropping the stream tells the agent to stop, in its own protocol; a process that obeys and used no tool is kept.
 
 mod acp;
 mod auth;
@@ -34,92 +34,92 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// What a service that refuses our marks names: too many, or in an order that it does not take.
+/// Part of the error of a service that rejects our cache marks: too many, or in an order it does not accept.
 const MARK: &str = "cache_control";
-/// How long an agent may take to obey the protocol's own word to stop.
+/// How long an agent may take to obey the protocol's stop message.
 const OBEY: Duration = Duration::from_secs(1);
-/// How long a program may take to end by itself when its stdin does and it has nothing to say.
+/// How long an idle program may take to exit on its own after its stdin is closed.
 const LEAVE: Duration = Duration::from_millis(400);
 
-/// A protocol in which a program can be asked many times.
+/// A protocol in which a program answers many questions.
 pub(crate) struct Road {
-    /// What the program prints, a name of [`dialects::DIALECTS`].
+    /// The program's output format, a name of [`dialects::DIALECTS`].
     pub(super) dialect: &'static str,
-    /// Our side of a conversation with a new process.
+    /// Creates our side of a conversation with a new process.
     pub(super) talk: fn() -> Box<dyn Talk>,
 }
 
-/// One question as a road puts it.
+/// A question for a persistent agent.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     /// The whole prompt, in blocks.
     pub(super) prompt: Vec<Block>,
-    /// Whether the program may be told which blocks its service should keep.
+    /// Whether the program may be told which blocks its service should cache.
     pub(super) marks: bool,
-    /// The model, in the program's words.
+    /// The model, as the program names it.
     pub(super) model: Option<String>,
-    /// How hard to think, in the program's words.
+    /// The thinking effort, as the program names it.
     pub(super) effort: Option<String>,
     /// The folder to work in.
     pub(super) folder: PathBuf,
     /// Whether files may be changed.
     pub(super) writable: bool,
-    /// The mode of an ACP session in which this program was seen to change nothing.
+    /// The mode of an ACP session in which this program was observed to change nothing.
     pub(super) mode: Option<&'static str>,
-    /// A server of tools that it is to use.
+    /// A tool server to use.
     pub(super) server: Option<ToolServer>,
-    /// Whether the program was told at its start what its commands may read in a read-only turn.
+    /// Whether the program was told at startup what its commands may read in a read-only turn.
     pub(super) is_told_reads: bool,
 }
 
-/// Our side of a conversation with one process. Pure: what the agent says comes in, what we write goes out, each a
-/// JSON value for one line.
+/// Our side of a conversation with one process. Pure: takes the agent's messages, returns ours, each a JSON value for
+/// one line.
 pub(super) trait Talk: Send {
-    /// A question is to be asked, in a session of its own.
+    /// Asks a question in a session of its own.
     fn ask(&mut self, question: Question) -> Vec<Value>;
 
-    /// The agent said this.
+    /// Handles a message from the agent.
     fn hear(&mut self, message: &Value) -> Vec<Value>;
 
-    /// Whether the question itself was written, after whatever had to come before it.
+    /// Returns whether the question itself was sent, after everything that must precede it.
     fn asked(&self) -> bool;
 
-    /// The turn is to stop. Nothing where the protocol has no word for it yet.
+    /// Stops the turn. Empty if the protocol has no message for it yet.
     fn stop(&mut self) -> Vec<Value>;
 
-    /// The process ends: what is left to be said.
+    /// Returns the last messages before the process ends.
     fn leave(&mut self) -> Vec<Value> {
         Vec::new()
     }
 
-    /// Whether the process can be asked another question.
+    /// Returns whether the process can be asked another question.
     fn fit(&self) -> bool {
         true
     }
 
-    /// Why this turn must not go on, asked or not, though the agent would.
+    /// Returns why this turn must not go on, asked or not, although the agent would.
     fn forbidden(&self) -> Option<Failure> {
         None
     }
 
-    /// Why this conversation cannot go on, if it cannot.
+    /// Returns why this conversation cannot go on, if so.
     fn broken(&self) -> Option<Failure> {
         None
     }
 }
 
-/// A member that is asked by a persistent road.
+/// A member that is a persistent agent.
 #[derive(Clone)]
 pub(crate) struct Warm {
     agent: AgentCli,
     road: &'static Road,
     pool: Arc<Pool>,
-    /// Whether the one-shot form is there when the road cannot be opened.
+    /// Whether the one-shot form is the fallback.
     once: bool,
 }
 
 impl Warm {
-    /// Asks this program by this road; its processes are kept in the pool.
+    /// Creates a member that uses this protocol; its processes are kept in the pool.
     pub(crate) fn new(agent: AgentCli, road: &'static Road, pool: Arc<Pool>, once: bool) -> Self {
         Self {
             agent,
@@ -129,8 +129,8 @@ impl Warm {
         }
     }
 
-    /// Starts a process that waits for a question, unless one waits already. What fails here fails again when it is
-    /// asked, and is told then. Must be called inside a tokio runtime.
+    /// Starts a process that waits for a question, unless one is waiting already. An error here occurs again, and is
+    /// reported, when it is asked. Must be called inside a tokio runtime.
     pub(crate) fn prepare(&self, writable: bool) {
         let Ok(spec) = self.agent.kept(writable, None) else {
             return;
@@ -142,7 +142,7 @@ impl Warm {
         }
     }
 
-    /// A process for this request, a kept one if there is.
+    /// Returns a process for this request, a kept one if possible.
     fn open(&self, request: &Request, kept: bool) -> Result<Box<Turn>, Failure> {
         let (spec, mut question) = self.agent.warm(request)?;
         question.marks = self.pool.marks();
@@ -169,7 +169,7 @@ impl Warm {
 impl Backend for Warm {
     fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
         let writable = request.writable;
-        // Only ACP can name a server for one session: elsewhere it would belong to a process that others are asked by.
+        // Only ACP can name a server per session: otherwise it would belong to a process shared with other members.
         if request.server().is_some() && self.once && self.road.dialect != ACP.dialect {
             return self.agent.ask(request);
         }
@@ -201,7 +201,7 @@ impl Backend for Warm {
 /// What is needed to ask once more.
 type Again = Option<Box<(Warm, Request)>>;
 
-/// Where a stream stands.
+/// State of a stream.
 enum State {
     Asked(Box<(Warm, Request)>),
     Running(Box<Turn>, Again),
@@ -209,8 +209,8 @@ enum State {
     Done,
 }
 
-/// The next delta of a turn. A kept process that fails before it was asked is replaced by a new one; a new one that
-/// fails so by the one-shot form.
+/// Returns the next delta of a turn. A kept process that fails before it was asked is replaced by a new one; a new one
+/// that fails so, by the one-shot form.
 async fn go(mut turn: Box<Turn>, again: Again) -> Option<(Result<Delta, Failure>, State)> {
     match turn.next().await {
         Step::Delta(delta) => Some((Ok(delta), State::Running(turn, again))),
@@ -219,7 +219,7 @@ async fn go(mut turn: Box<Turn>, again: Again) -> Option<(Result<Delta, Failure>
                 return Some((Err(failure), State::Done));
             };
             if warm.pool.marks() && failure.message.contains(MARK) {
-                // The service takes no more marks than the program itself sets, or not ours beside them.
+                // The service accepts no marks besides the program's own, or not in this order.
                 warm.pool.mark_no_more();
                 drop(turn);
                 return match warm.open(&request, true) {
@@ -253,7 +253,7 @@ async fn go(mut turn: Box<Turn>, again: Again) -> Option<(Result<Delta, Failure>
     }
 }
 
-/// A program that lives through many turns.
+/// A program that serves many turns.
 pub(super) struct Process {
     spec: Spec,
     running: Running,
@@ -277,7 +277,7 @@ impl Process {
         })
     }
 
-    /// Writes what the protocol wants to be written.
+    /// Sends the messages of the protocol.
     fn write(&mut self, words: impl FnOnce(&mut dyn Talk) -> Vec<Value>) {
         for message in words(self.talk.as_mut()) {
             let mut line = message.to_string().into_bytes();
@@ -287,7 +287,7 @@ impl Process {
         }
     }
 
-    /// Reads once: what it means, or nothing at the end of the output.
+    /// Reads once; returns the deltas, or `None` at the end of the output.
     async fn read(&mut self) -> std::io::Result<Option<Vec<Delta>>> {
         let bytes = self.running.read().await?;
         if bytes.is_empty() {
@@ -335,7 +335,7 @@ enum Step {
 
 /// One question to one process.
 struct Turn {
-    /// Gone when the turn is over.
+    /// `None` once the turn is over.
     process: Option<Process>,
     pool: Arc<Pool>,
     ready: VecDeque<Delta>,
@@ -379,7 +379,7 @@ impl Turn {
             if process.decoder.over() {
                 let end = process.decoder.end(&ExitSeen::default());
                 if end.is_ok() && !process.talk.asked() {
-                    // It answered something that was not the question.
+                    // It answered something other than the question.
                     return Step::End(Err(Failure::new(
                         FailureKind::Decode,
                         "the program could not be asked in a session of its own",
@@ -389,19 +389,19 @@ impl Turn {
                 return Step::End(end);
             }
             let asked = process.talk.asked();
-            // After the question the decoder reads on, whatever becomes of our side.
+            // After the question the decoder continues, whatever happens to our side.
             if !asked && let Some(failure) = process.talk.broken() {
                 return Step::End(Err(failure));
             }
             match process.read().await {
                 Ok(Some(deltas)) => {
                     if !asked {
-                        // Helpers that came before the question are no tool's.
+                        // Processes started before the question do not belong to a tool.
                         self.began = Moment::now();
                     }
                     self.ready.extend(deltas);
                     if self.ready.is_empty() && !process.decoder.over() {
-                        // Something came that says nothing to people: a sign of life without words.
+                        // The input had nothing to show: emit a sign of life.
                         self.ready.push_back(agent_cli::alive());
                     }
                 }
@@ -414,8 +414,8 @@ impl Turn {
         }
     }
 
-    /// The turn is over and was asked: the process is kept for the next, unless a tool left something running or the
-    /// protocol is out of step.
+    /// Keeps the process of a finished turn for the next one, unless a tool left something running or the protocol is
+    /// out of step.
     fn keep(&mut self) {
         if !self.asked() {
             return;
@@ -425,7 +425,7 @@ impl Turn {
             if clean && process.talk.fit() {
                 self.pool.put(process);
             } else {
-                // Dropped, its stdin ends.
+                // Dropping it closes its stdin.
                 process.running.wait_for(agent_cli::PATIENCE);
             }
         }
@@ -433,7 +433,7 @@ impl Turn {
 }
 
 impl Drop for Turn {
-    /// The turn was dropped before its end: the agent is told to stop in its own words, and is ended if it does not.
+    /// Tells the agent to stop, in its own protocol, if the turn has not ended; stops the process if it does not obey.
     fn drop(&mut self) {
         let Some(mut process) = self.process.take() else {
             return;
@@ -467,7 +467,7 @@ impl Drop for Turn {
             .await;
             process.running.wait_for(Duration::ZERO);
             let _ = process.decoder.end(&ExitSeen::default());
-            // What a tool was doing may go on after the agent stopped: then all of it goes.
+            // A tool's work may continue after the agent stopped: then stop all of it.
             if let (Ok(Some(false)), Some(pool), true) =
                 (obeyed, pool.upgrade(), process.talk.fit())
             {

@@ -1,16 +1,16 @@
 //! The modes of an ACP session: which one to choose for a read-only or a writable turn.
 //!
-//! Input: the answer to `session/new`. Output: a [`Step`]. Agents list their modes under `modes`, as a configuration
-//! option of the category `mode`, or both. A mode is known by its id alone: names are free text, and one agent calls its
-//! `auto` mode "Default".
+//! Input: the response to `session/new`. Output: a [`Step`]. Agents list their modes under `modes`, as a configuration
+//! option of the category `mode`, or both. A mode is identified by its id alone: names are free text, and one agent
+//! calls its `auto` mode "Default".
 
 use serde_json::Value;
 
 /// Modes for a read-only turn, the best first. In the last two the agent asks before each change, and is refused.
 const READ_ONLY: [&str; 5] = ["readonly", "ask", "plan", "default", "manual"];
-/// Modes in which nothing can be changed, also not after a permission: a writable turn must leave them.
+/// Modes in which nothing can be changed, even with permission: a writable turn must leave them.
 const LOCKED: [&str; 3] = ["readonly", "ask", "plan"];
-/// Modes for a writable turn that begins in a locked one.
+/// Modes for a writable turn that starts in a locked one.
 const WRITABLE: [&str; 7] = [
     "auto",
     "agent",
@@ -30,7 +30,7 @@ pub(super) enum Step {
     Mode(String),
     /// `session/set_config_option` with this option and value.
     Option { id: String, value: String },
-    /// No mode of a read-only turn exists; these do.
+    /// There is no read-only mode; these exist.
     Refuse(Vec<String>),
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Step {
 struct Offered {
     current: Option<String>,
     ids: Vec<String>,
-    /// The configuration option that holds the mode, where `session/set_mode` is not offered.
+    /// The configuration option that holds the mode, if `session/set_mode` is not supported.
     option: Option<String>,
 }
 
@@ -80,8 +80,8 @@ impl Offered {
     }
 }
 
-/// Chooses the mode of a session. `checked` is a mode that was seen to write nothing in this very program; without it the
-/// first of [`READ_ONLY`] is taken. An agent without any mode is kept: it asks before it writes, and is refused.
+/// Chooses the mode of a session. `checked` is a mode in which this very program was observed to write nothing; without
+/// it the first of [`READ_ONLY`] is used. An agent without modes is accepted: it asks before it writes, and is refused.
 pub(super) fn choose(session: &Value, writable: bool, checked: Option<&str>) -> Step {
     let offered = Offered::of(session);
     let current = offered.current.as_deref().map(plain);
@@ -104,18 +104,18 @@ pub(super) fn choose(session: &Value, writable: bool, checked: Option<&str>) -> 
     Step::Refuse(there)
 }
 
-/// The mode that a `session/update`, or the answer to a configuration option, says is now in force.
+/// Returns the mode that a `session/update`, or the response to a configuration option, reports as current.
 pub(super) fn now_in_force(said: &Value) -> Option<String> {
     let mode = said["currentModeId"].as_str().map(str::to_owned);
     mode.or_else(|| current(mode_option(&said["configOptions"])?))
 }
 
-/// Whether a read-only turn may go on in this mode.
+/// Returns whether a read-only turn may go on in this mode.
 pub(super) fn reads_only(mode: &str) -> bool {
     READ_ONLY.contains(&plain(mode).as_str())
 }
 
-/// The option of the category `mode`, or else of that id.
+/// Returns the option of the category `mode`, or else with that id.
 fn mode_option(options: &Value) -> Option<&Value> {
     let options = options.as_array()?;
     let by = |key: &'static str| options.iter().find(move |option| option[key] == "mode");
@@ -126,7 +126,7 @@ fn current(option: &Value) -> Option<String> {
     option["currentValue"].as_str().map(str::to_owned)
 }
 
-/// The ids in a list of modes or values, which may be in groups.
+/// Returns the ids in a list of modes or values, which may be grouped.
 fn ids(list: &Value) -> Vec<String> {
     let list = list.as_array().into_iter().flatten();
     list.flat_map(|entry| {
@@ -139,7 +139,7 @@ fn ids(list: &Value) -> Vec<String> {
     .collect()
 }
 
-/// An id in one form: `https://…/session-modes#plan`, `read_only` and `Plan` are `plan`, `readonly` and `plan`.
+/// Normalizes an id: `https://…/session-modes#plan`, `read_only` and `Plan` become `plan`, `readonly` and `plan`.
 fn plain(id: &str) -> String {
     let word = id.rsplit(['#', '/', ':']).next().unwrap_or(id);
     let letters = word.chars().filter(|c| c.is_alphanumeric());
@@ -185,7 +185,7 @@ mod tests {
             (session(copilot[0], &copilot), mode(copilot[1])),
             (session("agent", &codex), mode("read-only")),
             (session("Code", &["Code", "Read_Only"]), mode("Read_Only")),
-            // Without a current mode, and with ids that are bare texts.
+            // Without a current mode, and with ids that are plain strings.
             (
                 json!({"modes": {"availableModes": ["yolo", "plan"]}}),
                 mode("plan"),
@@ -240,7 +240,7 @@ mod tests {
             value: "ask".into(),
         };
         assert_eq!(choose(&grouped, false, None), ask);
-        // Where both are offered, `session/set_mode` is taken.
+        // If both are supported, `session/set_mode` is used.
         let mut both = options("build", &["build", "plan"]);
         both["modes"] = session("build", &["build", "plan"])["modes"].clone();
         assert_eq!(choose(&both, false, None), mode("plan"));

@@ -1,5 +1,5 @@
-//! Processes that wait for their next question. Comes in: a process whose turn is over. Goes out: the same process, to
-//! whoever asks for one that was started in the same way; or its end, when nobody does for a while.
+//! A pool of idle processes. Hands a process out again to a caller that would start it in the same way; stops it if it
+//! is not used for a while.
 
 use super::{LEAVE, Process};
 use crate::transport::process::Spec;
@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The most processes that wait; the oldest goes when one more comes. An agent takes 0.1 to 0.7 GB.
+/// Maximum number of idle processes; one more evicts the oldest. An agent takes 0.1 to 0.7 GB.
 const WAITING_MAX: usize = 8;
 
-/// The processes of one [`crate::Hands`]; dropping it ends them.
+/// The idle processes of one [`crate::Hands`]; dropping it stops them.
 pub(crate) struct Pool {
     waiting: Mutex<Vec<Waiting>>,
     keep: Duration,
-    /// Whether a service refused the marks in our prompts.
+    /// Whether a service rejected the cache marks in our prompts.
     unmarked: AtomicBool,
 }
 
@@ -25,7 +25,7 @@ struct Waiting {
 }
 
 impl Pool {
-    /// Keeps a process that is not asked for so long. Zero keeps none.
+    /// Creates a pool that keeps unused processes for this long; zero keeps none.
     pub(crate) fn new(keep: Duration) -> Self {
         Self {
             waiting: Mutex::default(),
@@ -34,17 +34,17 @@ impl Pool {
         }
     }
 
-    /// Whether prompts may say which of their blocks a service should keep.
+    /// Returns whether prompts may carry cache marks.
     pub(super) fn marks(&self) -> bool {
         !self.unmarked.load(Relaxed)
     }
 
-    /// Leaves marks out from now on: a service refused them.
+    /// Leaves marks out from now on: a service rejected them.
     pub(super) fn mark_no_more(&self) {
         self.unmarked.store(true, Relaxed);
     }
 
-    /// A process that was started in this way and lives, the one that was used last.
+    /// Takes the most recently used living process that was started in this way.
     pub(super) fn take(&self, spec: &Spec) -> Option<Process> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(at) = waiting
@@ -60,14 +60,14 @@ impl Pool {
         None
     }
 
-    /// Whether processes are kept, and none waits that was started in this way for this member.
+    /// Returns whether processes are kept, but none that was started in this way for this member.
     pub(super) fn lacks(&self, spec: &Spec) -> bool {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let mut specs = waiting.iter().map(|waiting| &waiting.process.spec);
         !self.keep.is_zero() && !specs.any(|one| alike(one, spec) && one.label == spec.label)
     }
 
-    /// Keeps a process. Must be called inside a tokio runtime; elsewhere the process ends.
+    /// Adds a process. Must be called inside a tokio runtime; otherwise the process ends.
     pub(super) fn put(self: &Arc<Self>, mut process: Process) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -75,7 +75,7 @@ impl Pool {
         if self.keep.is_zero() {
             return;
         }
-        // Whoever waits for a question ends by itself when its stdin does.
+        // An idle process exits on its own when its stdin is closed.
         process.running.wait_for(LEAVE);
         let since = Instant::now();
         let gone = {
@@ -100,8 +100,8 @@ impl Pool {
     }
 }
 
-/// Whether processes of these can replace each other. For whom they were started does not matter, because each question
-/// has a session of its own; what they may reach, and in whose name their server of tools acts, does.
+/// Returns whether processes of these can replace each other. The member does not matter, because each question has its
+/// own session; file access, and the identity of the tool server, do.
 fn alike(one: &Spec, other: &Spec) -> bool {
     one.program == other.program
         && one.args == other.args
