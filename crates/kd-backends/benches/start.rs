@@ -1,5 +1,5 @@
-//! What it takes to start a program in a session of its own: by a fork of the standard library, by us without a keeper,
-//! with a keeper, and with a keeper and Landlock; from a process that holds little memory and from one that holds a model.
+//! Measures starting a program in a new session: by the standard library's fork, by us without a keeper, with a keeper,
+//! and with a keeper and Landlock; from a process with little memory and from one that holds a model.
 //!
 //! `cargo bench -p kd-backends --bench start` on Linux.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
@@ -18,7 +18,7 @@ const HELD: [usize; 3] = [1, 64, 256];
 const ROUNDS: usize = 40;
 const PROGRAM: &str = "/bin/echo";
 
-/// How long until the caller goes on, and until the program's first byte.
+/// Time until the caller continues, and until the program's first byte.
 type Took = (Duration, Duration);
 
 fn main() {
@@ -31,7 +31,7 @@ fn main() {
         "ms, medians of {ROUNDS}: until the caller goes on / until the first byte of the program; the ratio is to"
     );
     println!("the fork that is measured in turns with it");
-    // What has no keeper comes first: naming the program of keepers cannot be taken back.
+    // Runs without a keeper come first: setting the keeper program cannot be undone.
     round("without a keeper", &runtime, None);
     keeper::use_program(env!("CARGO_BIN_EXE_kd-keeper"));
     round("with a keeper", &runtime, None);
@@ -50,7 +50,7 @@ fn round(what: &str, runtime: &Runtime, rights: Option<&Rights>) {
         let mut held = vec![1_u8; megabytes << 20];
         let (mut forked, mut ours) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
-            // What is held is in use: every page was written since the last copy of its table.
+            // The memory is in use: every page was written since the last copy of the page table.
             for page in held.chunks_mut(4096) {
                 page[0] = round as u8;
             }

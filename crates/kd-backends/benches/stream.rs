@@ -1,5 +1,5 @@
-//! What a streamed token costs this crate: CPU of this process for answers of a fake server that runs as a process of
-//! its own, beside a bare reqwest reader of the same bytes in the same run.
+//! What a streamed token costs this crate: CPU time of this process for answers of a fake server in another process,
+//! compared with a bare reqwest reader of the same bytes in the same run.
 //!
 //! `cargo build --release -p kd-fake && cargo bench -p kd-backends --bench stream [-- PATH_OF_KD_FAKE]`
 #![allow(
@@ -22,7 +22,7 @@ use std::time::Duration;
 const TOKENS: usize = 1000;
 const ROUNDS: usize = 5;
 
-/// The fake server; it ends when its stdin closes.
+/// The fake server; it exits when its stdin closes.
 struct Server {
     child: Child,
     url: String,
@@ -99,7 +99,7 @@ fn main() {
     }
 }
 
-/// CPU milliseconds per answer: the bare reader's and ours.
+/// Measures CPU milliseconds per answer: the bare reader's and ours.
 async fn measure(url: &str, wire: Wire, answers: usize) -> (f64, f64) {
     let provider = ProviderConfig {
         wire,
@@ -152,7 +152,7 @@ async fn measure(url: &str, wire: Wire, answers: usize) -> (f64, f64) {
         bare.push(per(between - before));
         ours.push(per(cpu() - between));
     }
-    // The first round warms up.
+    // The first round is a warm-up.
     (median(&mut bare[1..]), median(&mut ours[1..]))
 }
 
@@ -161,7 +161,7 @@ fn median(times: &mut [f64]) -> f64 {
     times[times.len() / 2]
 }
 
-/// CPU time of this process so far.
+/// Returns the CPU time of this process so far.
 fn cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(

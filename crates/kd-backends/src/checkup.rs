@@ -1,8 +1,8 @@
-//! One real, tiny call to a member, and what it shows. Comes in: a member. Goes out: a [`Report`]: is the program there,
-//! which version, does the key work, do words stream, are files left alone, how long to the first word, and what to do.
+//! Makes one tiny real call to a member and returns a [`Report`]: is the program installed, which version, does the key
+//! work, does text stream, are files left alone, how long to the first word, and what to do.
 //!
-//! An agent is asked, in a folder of its own, to write a file although it may only read. If it tried and the file is not
-//! there, it is held to reading; if it did not try, nothing is known.
+//! An agent is asked, in a folder of its own, to write a file in a read-only turn. If it tried and the file does not
+//! exist, it is read-only; if it did not try, nothing is known.
 
 use crate::adapters::agent_cli::HeldBy;
 use crate::dialects;
@@ -19,55 +19,55 @@ use std::time::{Duration, Instant};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// How long a program may take to say its version; those on Node take up to 4 s on a busy machine.
+/// Timeout for a program's version; those on Node take up to 4 s on a busy machine.
 const VERSION: Duration = Duration::from_secs(20);
 /// The file that an agent is asked to write.
 const FILE: &str = "kd-doctor.txt";
-/// The most tokens of the answer, where the backend can be told.
+/// Maximum tokens of the answer, if the backend supports a limit.
 const TOKENS: u32 = 64;
 
-/// What a call to a member showed. What could not be seen is absent.
+/// The result of a call to a member. Unknown values are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The member.
     pub member: String,
-    /// What answers for it.
+    /// Its backend.
     pub backend: String,
-    /// Whether what answers is there.
+    /// Whether its program or service was found.
     pub found: bool,
-    /// Where its program is.
+    /// The path of its program.
     pub program: Option<PathBuf>,
     /// The version of its program.
     pub version: Option<String>,
     /// The model that answered.
     pub model: Option<String>,
-    /// Whether its key or login was taken.
+    /// Whether its key or login was accepted.
     pub authenticated: Option<bool>,
-    /// Whether words came one after another.
+    /// Whether text arrived in pieces.
     pub streams: Option<bool>,
-    /// Whether it was kept from writing a file; absent where it did not try, or is no agent.
+    /// Whether it was prevented from writing a file; absent if it did not try, or is not an agent.
     pub read_only: Option<bool>,
     /// How it is paid.
     pub billing: Billing,
-    /// The same in words.
+    /// A description of `billing`.
     pub billed_to: Option<String>,
-    /// What keeps it from writing: see [`Hands::read_only_by`]; absent where it is no agent or is not there.
+    /// What prevents it from writing: see [`Hands::read_only_by`]; absent if it is not an agent or was not found.
     pub held_by: Option<HeldBy>,
-    /// The same in words.
+    /// A description of `held_by`.
     pub read_only_by: Option<String>,
-    /// Whether it tried to write the file; absent where it is no agent or did not answer.
+    /// Whether it tried to write the file; absent if it is not an agent or did not answer.
     pub write_tried: Option<bool>,
-    /// Seconds to the first word or thought.
+    /// Seconds to the first piece of text or thinking.
     pub first_token_secs: Option<f64>,
     /// Whether it answered.
     pub answered: bool,
-    /// Why it did not.
+    /// Why it did not answer.
     pub problem: Option<String>,
     /// What to do.
     pub advice: Option<String>,
 }
 
-/// Asks a member for a word. The hands must work in `folder`: see [`Hands::in_folder`].
+/// Asks a member for a word. `hands` must work in `folder`: see [`Hands::in_folder`].
 pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Duration) -> Report {
     let mut report = Report {
         member: member.name.to_string(),
@@ -122,7 +122,7 @@ pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Durat
                     report.authenticated = Some(true);
                     report.streams = Some(pieces > 1);
                 }
-                // Our own task provoked it.
+                // Provoked by our own request.
                 Err(failure) if dialects::gave_up(&failure) => {
                     tried = true;
                     report.answered = true;
@@ -139,7 +139,7 @@ pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Durat
     report
 }
 
-/// Whether an agent is held to reading, from whether it tried to write and whether the file is there.
+/// Decides whether an agent is read-only, from whether it tried to write and whether the file exists.
 fn judge(report: &mut Report, tried: bool, written: bool) {
     if written {
         (report.read_only, report.write_tried) = (Some(false), Some(true));
@@ -153,8 +153,8 @@ fn judge(report: &mut Report, tried: bool, written: bool) {
     }
 }
 
-/// Whether the agent tries to write the file: a tool that is used on it and does not only read, or a request for
-/// permission that names it.
+/// Returns whether the agent tries to write the file: a tool other than a read that is used on it, or a permission
+/// request that names it.
 fn tries(delta: &Delta) -> bool {
     const READS: [&str; 7] = ["read", "grep", "glob", "ls", "list", "search", "think"];
     match delta {
@@ -216,7 +216,7 @@ fn blame(report: &mut Report, failure: &Failure) {
     match failure.kind {
         FailureKind::Missing => report.found = false,
         FailureKind::Auth => report.authenticated = Some(false),
-        // Whoever counts our requests knows us.
+        // A service that counts our requests accepts the key.
         FailureKind::RateLimit => report.authenticated = Some(true),
         _ => {}
     }
@@ -224,8 +224,8 @@ fn blame(report: &mut Report, failure: &Failure) {
     report.advice = Some(failure.hint().to_owned());
 }
 
-/// What a program says of its version, one line of it. It runs outside of the working folder: launchers of Node.js, Python
-/// and Bun read settings there.
+/// Returns a program's version line. Runs outside of the working folder: launchers of Node.js, Python and Bun read
+/// settings there.
 async fn version(program: &Path, env: &Env) -> Option<String> {
     let mut command = Command::new(std::path::absolute(program).ok()?);
     command

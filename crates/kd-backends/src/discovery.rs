@@ -1,6 +1,6 @@
-//! What else on this machine could take a seat: agent programs on the PATH, an Ollama, keys in the environment.
+//! Finds what else on this machine could be a member: agent programs on the PATH, an Ollama, keys in the environment.
 //!
-//! Looks only: starts no program, sends no key, calls nothing that costs money.
+//! Starts no program, sends no key, calls nothing that costs money.
 
 use crate::adapters::programs::PROGRAMS;
 use crate::env::Env;
@@ -15,37 +15,37 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long an Ollama may take to accept a connection: it runs on this machine or not at all.
+/// Connection timeout for Ollama: it runs on this machine or not at all.
 const CONNECT_LIMIT: Duration = Duration::from_millis(100);
-/// How long it may take to list its models.
+/// Timeout for listing its models.
 const LIST_LIMIT: Duration = Duration::from_millis(1000);
-/// The most bytes of that list.
+/// Maximum bytes of that list.
 const LIST_MAX: u64 = 1 << 20;
 
-/// What sort of thing was found.
+/// The kind of thing that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// An agent program, at this path.
     Program(PathBuf),
-    /// An Ollama that answers, with these models.
+    /// A running Ollama, with these models.
     Ollama(Vec<String>),
-    /// A key in this environment variable. Its value is not read any further.
+    /// A key in this environment variable. Its value is not used.
     Key(String),
 }
 
-/// Something that could take a seat.
+/// A potential member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Discovered {
     /// What it is.
     pub what: What,
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
     /// `agents.<name>.backend` for it.
     pub backend: String,
 }
 
-/// Looks around. Takes a few milliseconds, and at most about a second when an Ollama answers slowly.
+/// Searches this machine. Takes a few milliseconds, and at most about a second if an Ollama is slow.
 pub async fn discover(env: &Env) -> Vec<Discovered> {
     let mut found = programs(env);
     if let Some(models) = ollama(env).await {
@@ -88,8 +88,8 @@ fn keys(env: &Env) -> impl Iterator<Item = Discovered> {
     })
 }
 
-/// The backends of installed agent programs that answer for the models of a vendor whose service has neither a key nor
-/// settings here.
+/// Returns the backends of installed agent programs that run a vendor's models, for vendors whose service has neither a
+/// key nor settings.
 pub fn programs_for_models(env: &Env, config: &Config) -> BTreeSet<&'static str> {
     let has_service = |service: &str| {
         let keyed = keys(env).any(|key| key.backend == service);
@@ -104,18 +104,18 @@ pub fn programs_for_models(env: &Env, config: &Config) -> BTreeSet<&'static str>
         .collect()
 }
 
-/// Where an Ollama is looked for: `host:port` of `OLLAMA_HOST`, else its usual port on this machine.
+/// Returns the address where Ollama is expected: `host:port` of `OLLAMA_HOST`, or its usual port on this machine.
 pub fn ollama_at(env: &Env) -> String {
     ollama_address(env.get("OLLAMA_HOST").as_deref())
 }
 
-/// `providers.ollama.base_url` for the Ollama that is looked for; `None` where it is the usual one.
+/// Returns `providers.ollama.base_url` for that address; `None` if it is the usual one.
 pub fn ollama_base_url(env: &Env) -> Option<String> {
     let at = ollama_at(env);
     (at != ollama_address(None)).then(|| format!("http://{at}/v1"))
 }
 
-/// The models of the Ollama at that address; none when nobody answers there.
+/// Lists the models of the Ollama at that address; `None` if none is running.
 async fn ollama(env: &Env) -> Option<Vec<String>> {
     let address = ollama_at(env);
     let mut socket = timeout(CONNECT_LIMIT, TcpStream::connect(&address))
@@ -123,7 +123,7 @@ async fn ollama(env: &Env) -> Option<Vec<String>> {
         .ok()?
         .ok()?;
     let list = async {
-        // HTTP/1.0: no chunks, and the server closes when all is said.
+        // HTTP/1.0: no chunks, and the server closes the connection at the end.
         let request = format!(
             "GET /api/tags HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\n\r\n"
         );
@@ -147,7 +147,7 @@ async fn ollama(env: &Env) -> Option<Vec<String>> {
     timeout(LIST_LIMIT, list).await.ok()?
 }
 
-/// `host:port` from the forms that Ollama knows: a host, a port, both, an address.
+/// Returns `host:port` from the forms that Ollama accepts: a host, a port, both, an address.
 fn ollama_address(host: Option<&str>) -> String {
     let given = host.unwrap_or_default().trim();
     let bare = given
@@ -160,7 +160,7 @@ fn ollama_address(host: Option<&str>) -> String {
         Some((host, port)) if port.parse::<u16>().is_ok() => (host, port),
         _ => (bare, "11434"),
     };
-    // A server that listens everywhere is reached at home.
+    // A server that listens on all addresses is reached at localhost.
     let host = if matches!(host, "" | "0.0.0.0" | "[::]") {
         "127.0.0.1"
     } else {

@@ -1,4 +1,4 @@
-//! Who answers for whom: a member comes in, the backend that answers for it comes out, with its guards around it.
+//! Finds the backend that answers for a member, and wraps it in guards.
 
 use crate::Backend;
 use crate::adapters::agent_cli::{self, AgentCli, HeldBy};
@@ -23,27 +23,27 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How the hands see the outside.
+/// External settings of [`Hands`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Where keys and switches are looked up.
     pub env: Env,
-    /// Whether the user trusts the folder in which agents work. Only there the trust step of an agent program itself is
-    /// switched off.
+    /// Whether the user trusts the agents' working folder. Only then the trust check of an agent program itself is
+    /// disabled.
     pub trusted: bool,
-    /// How services are asked again; `providers.<name>.attempts` overrides the number of attempts.
+    /// How services are retried; `providers.<name>.attempts` overrides the number of attempts.
     pub backoff: Backoff,
-    /// Where requests are written down, and what may be spent in a day.
+    /// Where requests are recorded, and the daily limit.
     pub ledger: Option<Arc<dyn Ledger>>,
-    /// Where git keeps the data of a checkout outside of it. Without it agents in a sandbox cannot read that of linked
-    /// worktrees and submodules.
+    /// Finds a checkout's git data outside of it. Without it, agents in a sandbox cannot read that of linked worktrees
+    /// and submodules.
     pub git_data: Option<GitData>,
 }
 
-/// Every backend of one process: clients, limits and models are made once, when first needed, and shared.
+/// All backends of one process: clients, limits and models are created on first use, and shared.
 ///
-/// Agents are not among what it knows: how a program is started comes with the member ([`kd_core::Launch`]), so one
-/// agent cannot be taken for another here.
+/// It does not know agents by name: how to start a program comes with the member ([`kd_core::Launch`]), so agents
+/// cannot be confused here.
 pub struct Hands {
     providers: BTreeMap<String, ProviderConfig>,
     prices: Prices,
@@ -52,32 +52,32 @@ pub struct Hands {
     clients: Arc<Clients>,
     services: Mutex<BTreeMap<String, Arc<Service>>>,
     engines: Arc<Engines>,
-    /// Players of scripts, by member and script.
+    /// Running scripts, by member and script.
     scripts: Mutex<BTreeMap<(String, String), Arc<dyn Backend>>>,
-    /// Agent programs that wait for their next question.
+    /// Idle agent programs.
     pool: Arc<Pool>,
-    /// Where agents work; else where we do.
+    /// Where agents work; `None` is the current folder.
     folder: Option<PathBuf>,
     trusted: bool,
-    /// Whether the system keeps agents that may not write from other files.
+    /// Whether the system blocks read-only agents from other files.
     sandbox: bool,
-    /// Whether only members that answer on this machine are seated.
+    /// Whether only members that run on this machine are allowed.
     private: bool,
-    /// What everything that is asked here spends.
+    /// The account for all requests.
     spending: Spending,
     backoff: Backoff,
     git_data: Option<GitData>,
 }
 
-/// What seats a member: one row for each kind of backend that is neither an HTTP service nor an agent program.
+/// Creates a member's backend: one row for each kind that is neither an HTTP service nor an agent program.
 type Seat = fn(&Hands, &Member, &Spending) -> Result<Arc<dyn Backend>, Failure>;
 
-/// The kinds of backend by name. HTTP services and agent programs need no row: they have tables of their own,
-/// [`crate::providers`] and [`adapters::programs`], and the configuration.
+/// The kinds of backend by name. HTTP services and agent programs have tables of their own, [`crate::providers`] and
+/// [`adapters::programs`], and the configuration.
 const TABLE: &[(&str, Seat)] = &[("local", local_seat), ("scripted", scripted_seat)];
 
 impl Hands {
-    /// Hands for this configuration. Nothing is opened, read or called yet.
+    /// Creates the backends of a configuration. Opens, reads and calls nothing yet.
     pub fn new(config: &Config, options: Options) -> Self {
         Self {
             providers: config.providers.clone(),
@@ -105,18 +105,18 @@ impl Hands {
         }
     }
 
-    /// The account of everything that is asked here, within `limits` of the configuration.
+    /// Returns the account for all requests, within `limits` of the configuration.
     pub fn spending(&self) -> &Spending {
         &self.spending
     }
 
-    /// The backend that answers for a member, paid from the account of these hands. Calls nobody; a missing key or model
-    /// is told by the first answer.
+    /// Returns the backend of a member, charged to the default account. Calls nothing; a missing key or model is
+    /// reported by the first answer.
     pub fn seat(&self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
         self.seat_paid(member, &self.spending)
     }
 
-    /// The same, paid from this account.
+    /// Like [`Hands::seat`], charged to this account.
     pub fn seat_paid(
         &self,
         member: &Member,
@@ -132,16 +132,16 @@ impl Hands {
         }
     }
 
-    /// Whether only members that answer on this machine are seated here (`council.private`).
+    /// Returns whether only members that run on this machine are allowed (`council.private`).
     pub fn is_private(&self) -> bool {
         self.private
     }
 
-    /// Whether what this member is told stays on this machine, as far as it can be known: the built-in model and services
-    /// at a loopback address do that. Where such a service sends it is up to the service.
+    /// Checks that a member's prompts stay on this machine, as far as that can be known: true for the built-in model
+    /// and services at a loopback address. What such a service does with them is up to the service.
     ///
     /// # Errors
-    /// When it does not, or nobody can tell.
+    /// The prompts leave this machine, or might.
     pub fn stays_here(&self, member: &Member) -> Result<(), Failure> {
         let name = &member.name;
         let why = if TABLE.iter().any(|(own, _)| *own == member.backend) {
@@ -155,7 +155,7 @@ impl Hands {
                 return Err(self.unknown(&member.backend));
             };
             let model = member.model.as_deref().or(service.model.as_deref());
-            // Ollama passes these on.
+            // Ollama forwards these to its cloud.
             let is_passed_on =
                 model.is_some_and(|m| m.ends_with("-cloud") || m.ends_with(":cloud"));
             match (service.is_loopback(), is_passed_on) {
@@ -168,9 +168,9 @@ impl Hands {
         Err(Failure::new(FailureKind::Invalid, why).advise(advice))
     }
 
-    /// Starts the program of a member who is likely to be asked soon, where it can be kept running: some need seconds
-    /// for that. Nothing is said to it, and one that is not asked ends after `council.warm_secs`. Must be called inside a
-    /// tokio runtime.
+    /// Starts the program of a member that is likely to be asked soon, if it can be kept running: some need seconds to
+    /// start. Sends nothing to it; if it is not asked, it ends after `council.warm_secs`. Must be called inside a tokio
+    /// runtime.
     pub fn prepare(&self, member: &Member) {
         if self.is_agent(member)
             && let Ok(program) = self.agent_cli(member)
@@ -180,7 +180,7 @@ impl Hands {
         }
     }
 
-    /// How a member is paid, and the same in words: "its own login".
+    /// Returns how a member is paid, and a description: "its own login".
     pub fn billing(&self, member: &Member) -> (Billing, String) {
         if TABLE.iter().any(|(own, _)| *own == member.backend) {
             return (Billing::Free, "nobody: it runs here".to_owned());
@@ -211,7 +211,7 @@ impl Hands {
         }
     }
 
-    /// The program of a member on its persistent road, if it is to be kept running.
+    /// Returns the persistent form of a member's program, if it is to be kept running.
     fn warm(&self, member: &Member, program: &AgentCli) -> Option<Warm> {
         let (road, unasked) = program.road()?;
         member.launch.warm.unwrap_or(unasked).then(|| {
@@ -220,17 +220,17 @@ impl Hands {
         })
     }
 
-    /// The same hands, whose agents work in this folder and not in ours.
+    /// Sets the agents' working folder.
     #[must_use]
     pub fn in_folder(mut self, folder: PathBuf) -> Self {
         self.folder = Some(folder);
         self
     }
 
-    /// What keeps an agent from writing while it may only read, and the same in words.
+    /// Returns what prevents an agent from writing in read-only turns, and a description.
     ///
     /// # Errors
-    /// When no program answers for the member.
+    /// The member is not an agent program.
     pub fn read_only_by(&self, member: &Member) -> Result<(HeldBy, String), Failure> {
         let agent = self.agent_cli(member)?;
         let by = agent.held_by();
@@ -257,13 +257,13 @@ impl Hands {
         Ok((by, words))
     }
 
-    /// Whether an agent program answers for this member: something with hands of its own.
+    /// Returns whether this member is an agent program, which can use tools itself.
     pub fn is_agent(&self, member: &Member) -> bool {
         is_agent(&member.backend)
     }
 
-    /// Why a member cannot answer, as far as this shows without calling anybody: no program, no key in the environment, no
-    /// model. The built-in model, key files and key commands count as present.
+    /// Returns why a member cannot answer, as far as this shows without any call: no program, no key in the
+    /// environment, no model. The built-in model, key files and key commands count as present.
     pub fn missing(&self, member: &Member) -> Option<Failure> {
         if TABLE.iter().any(|(own, _)| *own == member.backend) {
             return None;
@@ -280,15 +280,15 @@ impl Hands {
         service.missing_key()
     }
 
-    /// Where the program is that answers for this member.
+    /// Returns the path of a member's program.
     ///
     /// # Errors
-    /// When it is not there, or no program answers for it.
+    /// It is not installed, or the member is not an agent program.
     pub fn program(&self, member: &Member) -> Result<PathBuf, Failure> {
         self.agent_cli(member)?.program()
     }
 
-    /// The program that answers for a member, as configured.
+    /// Returns the agent program of a member, as configured.
     fn agent_cli(&self, member: &Member) -> Result<AgentCli, Failure> {
         let launch = &member.launch;
         let choice = agent_cli::Choice {
@@ -360,7 +360,7 @@ impl Hands {
         Ok(Arc::new(Total::new(Arc::new(retrying))))
     }
 
-    /// The service of a name, made once.
+    /// Returns the service of a name; creates it on first use.
     fn service(&self, name: &str) -> Option<Arc<Service>> {
         let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(service) = services.get(name) {
@@ -409,7 +409,7 @@ fn no_model(member: &Member) -> Failure {
     ))
 }
 
-/// Who is asked, for the ledger.
+/// Returns who is charged, for the ledger.
 fn payer(member: &Member, model: Option<String>, billing: Billing) -> Payer {
     Payer {
         member: member.name.to_string(),
@@ -419,7 +419,7 @@ fn payer(member: &Member, model: Option<String>, billing: Billing) -> Payer {
     }
 }
 
-/// Deadlines only: what runs in this process is not asked again.
+/// Adds deadlines only: backends in this process are not retried.
 fn timed(backend: Arc<dyn Backend>) -> Arc<dyn Backend> {
     Arc::new(Total::new(Arc::new(Silence::new(backend))))
 }
@@ -435,7 +435,7 @@ fn local_seat(
     Ok(timed(Arc::new(Paid::new(Arc::new(local), &spending))))
 }
 
-/// One player for each member, so that its calls play one run after another.
+/// One script player per member, so that its calls play one run after another.
 fn scripted_seat(
     hands: &Hands,
     member: &Member,
@@ -458,14 +458,14 @@ fn scripted_seat(
     Ok(timed(Arc::new(Paid::new(player, &spending))))
 }
 
-/// Programs retry by themselves, so they are not asked again.
+/// Agent programs retry on their own, so they get no [`Retry`] guard.
 fn agent_program(
     hands: &Hands,
     member: &Member,
     spending: &Spending,
 ) -> Result<Arc<dyn Backend>, Failure> {
     let (program, budget) = hands.agent_cli(member)?.within(spending.share_pico_usd())?;
-    // A kept process would spend the budget of its first question on all of them.
+    // A kept process would share the budget of its first question among all of them.
     let warm = hands.warm(member, &program).filter(|_| budget.is_none());
     let backend: Arc<dyn Backend> = match warm {
         Some(warm) => Arc::new(warm),

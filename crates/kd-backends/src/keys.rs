@@ -1,4 +1,4 @@
-//! Keys of services: where one is kept comes in, the key comes out, and it shows itself nowhere else.
+//! API keys of services: reads a key from its source, and keeps it from being shown anywhere else.
 
 use crate::env::Env;
 use crate::secret_file::{self, Links};
@@ -10,12 +10,12 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 
-/// How long a command that prints a key may take.
+/// Timeout for a command that prints a key.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
-/// The most bytes that are read of a key file or a command's output.
+/// Maximum bytes read from a key file or a command's output.
 const KEY_MAX: u64 = 16 << 10;
 
-/// A key. Wiped from memory when dropped; [`fmt::Debug`] does not show it.
+/// A key. Wiped from memory on drop; [`fmt::Debug`] does not show it.
 #[derive(Clone)]
 pub struct Key(SecretString);
 
@@ -31,21 +31,21 @@ pub enum KeySource {
 }
 
 impl Key {
-    /// Takes a key as it was found; white space around it does not belong to it. None when nothing is left.
+    /// Creates a key from a text, without surrounding whitespace; `None` if nothing is left.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.lines().next().unwrap_or_default().trim();
         (!text.is_empty()).then(|| Self(SecretString::from(text.to_owned())))
     }
 
-    /// The key itself, for the one place that sends it.
+    /// Returns the key itself, for the one place that sends it.
     pub(crate) fn expose(&self) -> &str {
         self.0.expose_secret()
     }
 
-    /// The text without the key in it.
+    /// Removes the key from a text.
     pub fn redact(&self, text: &str) -> String {
         let key = self.expose();
-        // Some services echo a key that JSON has escaped.
+        // Some services echo the key JSON-escaped.
         let escaped = key.escape_default().to_string();
         text.replace(key, "[key]").replace(&escaped, "[key]")
     }
@@ -72,8 +72,8 @@ impl fmt::Display for KeySource {
 }
 
 impl KeySource {
-    /// Fetches the key. `Ok(None)` when an environment variable is not set; a file or a command that gives none is a
-    /// failure, because somebody named it.
+    /// Reads the key. `Ok(None)` if no environment variable is set; a file or command without a key is a failure,
+    /// because it was configured explicitly.
     pub async fn key(&self, env: &Env) -> Result<Option<Key>, Failure> {
         match self {
             KeySource::Env(names) => Ok(names
@@ -107,8 +107,8 @@ fn from_file(path: &Path) -> Result<Key, Failure> {
     })
 }
 
-/// The folder that a key command runs in: the home, so that `python3 -m keyring` or a launcher with settings for each
-/// folder takes no code from a project. A command with a word such as `./tools/key` means the working folder.
+/// Returns the folder for a key command: the home directory, so that `python3 -m keyring` or a launcher with per-folder
+/// settings loads no code from a project. A command with a word such as `./tools/key` runs in the working folder.
 fn folder_of(argv: &[String], env: &Env) -> Option<PathBuf> {
     let is_here = |word: &String| word.starts_with("./") || word.starts_with("../");
     if argv.iter().any(is_here) {

@@ -1,4 +1,4 @@
-//! Services that models are reached at: a name and its settings in, a [`Service`] out that its members share.
+//! Model services. Input: a name and its settings. Output: a [`Service`] that its members share.
 
 use crate::env::Env;
 use crate::guard::Limit;
@@ -14,28 +14,27 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::OnceCell;
 
-/// How long it may take until a connection stands.
+/// Connection timeout.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
-/// A service that needs no configuration but a key.
+/// A service that needs no configuration except a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// The name that members give as their backend.
+    /// The name that members use as their backend.
     pub name: &'static str,
-    /// What it speaks.
+    /// Its wire format.
     pub wire: Wire,
-    /// Where it is.
+    /// Its address.
     pub base_url: &'static str,
-    /// The variables that hold its key; none when it needs no key.
+    /// The variables that may contain its key; empty if it needs none.
     pub key_env: &'static [&'static str],
-    /// Where users get a key; empty when it needs none.
+    /// Where to get a key; empty if it needs none.
     pub key_page: &'static str,
-    /// The model that a user who names none is offered: cheap, and good enough to argue. `None` where nobody can know
-    /// which are there.
+    /// The default model: cheap, and good enough to argue. `None` if the available models are unknown.
     pub suggested: Option<&'static str>,
 }
 
-/// The services that are known by name. `providers.<name>` changes a row or adds one.
+/// The services known by name. `providers.<name>` changes a row or adds one.
 pub const KNOWN: &[Known] = &[
     Known {
         name: "openai",
@@ -79,14 +78,13 @@ pub const KNOWN: &[Known] = &[
     },
 ];
 
-/// The row of a name.
+/// Returns the known service of a name.
 pub fn known(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|k| k.name == name)
 }
 
-/// The HTTP clients of the process, built when the first call is made: one that knows the system's proxies, one for
-/// this machine that never asks a proxy, and one for this machine without encryption, which spares it
-/// reading all certificates of the system.
+/// The HTTP clients of the process, built on first use: one that uses the system's proxies, one for this machine that
+/// never uses a proxy, and one for this machine without TLS, which avoids reading all certificates of the system.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
     far: OnceLock<Result<reqwest::Client, String>>,
@@ -95,7 +93,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// The client for an address.
+    /// Returns the client for an address.
     pub(crate) fn get(&self, base: &str, loopback: bool) -> Result<&reqwest::Client, Failure> {
         let plain = loopback && base.starts_with("http://");
         let cell = match (loopback, plain) {
@@ -108,7 +106,7 @@ impl Clients {
                 .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(CONNECT_LIMIT)
                 .tcp_nodelay(true)
-                // A redirect would carry the key to another place.
+                // A redirect would send the key elsewhere.
                 .redirect(reqwest::redirect::Policy::none());
             let builder = if loopback {
                 builder.no_proxy()
@@ -134,32 +132,32 @@ impl Clients {
     }
 }
 
-/// One service, shared by all members that sit there.
+/// A service, shared by all its members.
 pub(crate) struct Service {
     /// Its name in the configuration.
     pub(crate) name: String,
-    /// What it speaks.
+    /// Its wire format.
     pub(crate) wire: Wire,
-    /// Where it is, without a slash at the end, with the version's path.
+    /// Its address, with the version's path and without a trailing slash.
     pub(crate) base: String,
-    /// The model where a member names none.
+    /// The model for members that name none.
     pub(crate) model: Option<String>,
-    /// The queue before it, if there is one.
+    /// Its rate limit, if any.
     pub(crate) limit: Option<Arc<Limit>>,
-    /// The most attempts for one turn.
+    /// Maximum number of attempts per turn.
     pub(crate) attempts: Option<u32>,
     sources: Vec<KeySource>,
-    /// Whether a call without a key is hopeless.
+    /// Whether it requires a key.
     keyed: bool,
-    /// As configured; what else it charges is in the table.
+    /// Its configuration; prices not set there come from the table.
     config: ProviderConfig,
     table: Prices,
-    /// Whether it is told what of a prompt to keep.
+    /// Whether to mark which part of a prompt it should cache.
     pub(crate) keeps_prompts: bool,
-    /// Whether its models run on this machine by themselves.
+    /// Whether its models run on this machine and cost nothing.
     free: bool,
     loopback: bool,
-    /// Models that refused to be held to a schema, and how they are asked since.
+    /// Models that rejected a schema, and how they are asked since.
     forms: Mutex<BTreeMap<String, AskedForm>>,
     key: OnceCell<Option<Key>>,
     clients: Arc<Clients>,
@@ -167,14 +165,14 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// How the form of an answer is asked for of a model.
+    /// Returns how to request the form of an answer from a model.
     pub(crate) fn form(&self, model: &str) -> AskedForm {
         let forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
         forms.get(model).copied().unwrap_or_default()
     }
 
-    /// Remembers that a model takes nothing stricter than this form, for as long as the process runs. Returns how to ask
-    /// it: another member may have learned of a stricter refusal meanwhile.
+    /// Remembers, while the process runs, that a model accepts nothing stricter than this form. Returns the form to
+    /// use: a concurrent request may have found that an even less strict one is needed.
     pub(crate) fn remember_form(&self, model: &str, form: AskedForm) -> AskedForm {
         let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
         let known = forms.entry(model.to_owned()).or_default();
@@ -182,7 +180,7 @@ impl Service {
         *known
     }
 
-    /// The service of this name: the known row under the configured settings; none when neither is there.
+    /// Creates the service of this name: the known row, overridden by the settings; `None` if neither exists.
     pub(crate) fn new(
         name: &str,
         config: Option<&ProviderConfig>,
@@ -199,7 +197,7 @@ impl Service {
             ..ProviderConfig::default()
         };
         let config = config.unwrap_or(&default);
-        // A row of the configuration that only sets a limit or a key keeps the known wire.
+        // A configuration that only sets a limit or a key keeps the known wire format.
         let wire = match row {
             Some(row) if config.base_url.is_none() => row.wire,
             _ => config.wire,
@@ -221,7 +219,7 @@ impl Service {
         if !config.key_command.is_empty() {
             sources.push(KeySource::Command(config.key_command.clone()));
         }
-        // The usual variable goes to the usual address only: another address must name its key.
+        // The standard variable is only sent to the standard address: another address must name its key.
         if sources.is_empty()
             && config.base_url.is_none()
             && let Some(row) = row.filter(|r| !r.key_env.is_empty())
@@ -259,24 +257,24 @@ impl Service {
         })
     }
 
-    /// Whether it runs on this machine.
+    /// Returns whether it runs on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         self.loopback
     }
 
-    /// The host of its address.
+    /// Returns the host of its address.
     pub(crate) fn host(&self) -> String {
         let url = reqwest::Url::parse(&self.base).ok();
         let host = url.and_then(|url| url.host_str().map(str::to_owned));
         host.unwrap_or_else(|| self.base.clone())
     }
 
-    /// The client to call it with.
+    /// Returns the HTTP client for it.
     pub(crate) fn client(&self) -> Result<&reqwest::Client, Failure> {
         self.clients.get(&self.base, self.loopback)
     }
 
-    /// Its key, looked up once; a failed look-up is made again by the next call.
+    /// Returns its key, looked up once; after a failure the next call tries again.
     pub(crate) async fn key(&self) -> Result<Option<Key>, Failure> {
         let look = || async {
             for source in &self.sources {
@@ -292,7 +290,7 @@ impl Service {
         self.key.get_or_try_init(look).await.cloned()
     }
 
-    /// The failure of a service whose key can only be in the environment and is not. Reads no file, runs no command.
+    /// Returns the failure if the key can only be in the environment and is not there. Reads no file, runs no command.
     pub(crate) fn missing_key(&self) -> Option<Failure> {
         let is_unset = |source: &KeySource| match source {
             KeySource::Env(names) => !names.iter().any(|name| self.env.get(name).is_some()),
@@ -313,7 +311,7 @@ impl Service {
         .advise(advice)
     }
 
-    /// What to do about a wrong key, or a missing one.
+    /// Suggests what to do about a wrong or missing key.
     pub(crate) fn key_advice(&self) -> String {
         let places: Vec<String> = self.sources.iter().map(ToString::to_string).collect();
         match places.is_empty() {
@@ -328,9 +326,9 @@ impl Service {
         }
     }
 
-    /// How it is paid.
+    /// Returns how it is paid.
     pub(crate) fn billing(&self) -> Billing {
-        // What has a price is charged for, wherever it runs.
+        // If it has a price, it is charged for, wherever it runs.
         let priced = !self.config.prices.is_empty();
         match (self.free || self.loopback, self.keyed) {
             (_, true) => Billing::Key,
@@ -339,12 +337,12 @@ impl Service {
         }
     }
 
-    /// What it charges for a model, where that is known.
+    /// Returns its prices for a model, if known.
     fn tariff(&self, model: &str) -> Option<Tariff> {
         self.table.tariff(&self.name, Some(&self.config), model)
     }
 
-    /// The delta with the price of what was used, where it is known and the service names none.
+    /// Adds the price of the usage to a delta, if it is known and the service states none.
     pub(crate) fn priced(&self, model: &str, mut delta: Delta) -> Delta {
         if let Delta::Finished {
             usage: Some(usage), ..
@@ -355,7 +353,7 @@ impl Service {
         delta
     }
 
-    /// The usage with its price, where it is known and the service names none.
+    /// Adds the price to the usage, if it is known and the service states none.
     pub(crate) fn with_price(&self, model: &str, mut usage: Usage) -> Usage {
         if usage.cost_usd.is_none()
             && let Some(tariff) = self.tariff(model)
@@ -365,19 +363,19 @@ impl Service {
         usage
     }
 
-    /// The most that a token of a model can cost. `None` where that is unknown and the service may charge.
+    /// Returns the maximum price per token of a model. `None` if it is unknown and the service may charge.
     pub(crate) fn price(&self, model: &str) -> Option<spending::Price> {
         let Some(tariff) = self.tariff(model) else {
             return self.free.then(spending::Price::default);
         };
-        // Services of this wire charge for what they keep; of others the price says it.
+        // Anthropic's services charge for writing the cache; for others the price tells.
         let charged = self.wire == Wire::Anthropic || tariff.price.cache_write.is_some();
         Some(tariff.worst(self.keeps_prompts && charged))
     }
 }
 
 fn cost(usage: &Usage, price: &Price) -> f64 {
-    // A service may state parts that are larger than the whole.
+    // A service may report parts that exceed the total.
     let cached = usage.cached_tokens.min(usage.input_tokens);
     let written = usage.written_tokens.min(usage.input_tokens - cached);
     let fresh = usage.input_tokens - cached - written;
@@ -387,7 +385,7 @@ fn cost(usage: &Usage, price: &Price) -> f64 {
     (input + usage.output_tokens as f64 * price.output) / 1e6
 }
 
-/// The address without a slash at its end; one without a path gets the path that the wire's services use.
+/// Removes the trailing slash of an address; adds the usual path of the wire format if it has no path.
 fn with_version(url: &str, wire: Wire) -> String {
     let url = url.trim().trim_end_matches('/');
     let bare = url

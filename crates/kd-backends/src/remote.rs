@@ -1,7 +1,7 @@
 //! A forum on another machine: its MCP server, called over streamable HTTP with a named token.
 //!
-//! Input: a tool of [`kd_core::forum::tools`] and its arguments. Output: the answer as JSON, cleaned. The other side's lists
-//! of tools and schemas are never asked for.
+//! Input: a tool of [`kd_core::forum::tools`] and its arguments. Output: the answer as JSON, cleaned. The server's own
+//! lists of tools and schemas are never requested.
 
 use crate::Env;
 use crate::keys::{Key, KeySource};
@@ -38,7 +38,7 @@ impl std::fmt::Debug for RemoteForum {
 }
 
 impl RemoteForum {
-    /// A forum as configured, with its key. Nothing is sent yet.
+    /// Creates a client from the configuration, and gets its key. Sends nothing yet.
     ///
     /// # Errors
     /// The address is missing or not safe, or there is no key.
@@ -71,7 +71,7 @@ impl RemoteForum {
         )))
     }
 
-    /// A forum at this address, with the key that a socket gives: that of a process which holds it.
+    /// Creates a client for this address, with the key read from the socket of a process that holds it.
     ///
     /// # Errors
     /// The address is not safe, or there is no key.
@@ -117,15 +117,15 @@ impl RemoteForum {
         &self.http.url
     }
 
-    /// Writes the key for a process that calls in our place.
+    /// Writes the key for a process that calls the forum on our behalf.
     ///
     /// # Errors
-    /// It cannot be written there.
+    /// Writing fails.
     pub fn save_key(&self, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "{}", self.key.expose())
     }
 
-    /// The same with another limit of time, for tests.
+    /// Sets another time limit, for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn within(mut self, limit: Duration) -> Self {
@@ -136,7 +136,7 @@ impl RemoteForum {
     /// Calls a tool of the forum.
     ///
     /// # Errors
-    /// The other side does not answer, or not as an MCP server does.
+    /// The server does not answer, or its answer is not valid MCP.
     pub async fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value, Failure> {
         let params = json!({"name": tool, "arguments": arguments});
         let result = self.http.request("tools/call", &params).await?;

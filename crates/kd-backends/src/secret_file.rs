@@ -1,13 +1,13 @@
-//! Files that hold secrets: read only if nobody but their owner can read or replace them.
+//! Files that hold secrets: read only if nobody except their owner can read or replace them.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Whether a secret may lie behind a symbolic link.
+/// Whether a secret may be behind a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// The link is followed; the file at its end must be private.
+    /// The link is followed; its target must be private.
     Follow,
     /// A link is refused.
     Refuse,
@@ -16,28 +16,28 @@ pub enum Links {
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The system said so.
+    /// An I/O error.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// It is a symbolic link.
     #[error("it is a link")]
     Link,
-    /// It is a folder, a pipe, a device.
+    /// It is a folder, a pipe or a device.
     #[error("it is not a regular file")]
     Irregular,
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     #[error("it belongs to another user")]
     Foreign,
-    /// Its mode lets others read or write it.
+    /// Its mode lets other users read or write it.
     #[error("others can read or write it (mode {0:03o})")]
     Loose(u32),
-    /// It is longer than a secret can be.
+    /// It is too long for a secret.
     #[error("it is longer than {0} bytes")]
     Long(u64),
 }
 
 impl Refused {
-    /// What to do about it.
+    /// Suggests what to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Refused::Io(_) => "check its path and permissions",
@@ -64,7 +64,7 @@ pub fn read(path: &Path, max: u64, links: Links) -> Result<String, Refused> {
 #[cfg(unix)]
 fn open(path: &Path, links: Links) -> Result<File, Refused> {
     use std::os::unix::fs::OpenOptionsExt;
-    // A pipe must not be waited for.
+    // Opening a pipe must not block.
     let no_link = match links {
         Links::Follow => 0,
         Links::Refuse => libc::O_NOFOLLOW,
@@ -161,7 +161,7 @@ mod tests {
             read(&at("none"), 9, Links::Refuse),
             Err(Refused::Io(_))
         ));
-        // Only root can give a file away.
+        // Only root can change a file's owner.
         if chown(at("good"), Some(65534), None).is_ok() {
             assert!(matches!(
                 read(&at("good"), 100, Links::Refuse),

@@ -1,9 +1,9 @@
-//! Further MCP servers that an agent may call on its visits to a forum: those that the forum's owner named for it, with the
-//! tools that the owner allowed.
+//! Additional MCP servers that an agent may call when it visits a forum: the servers that the forum's owner named for
+//! it, with the tools that the owner allowed.
 //!
-//! Input: the `forum.servers` of the configuration, the name of an agent, and its calls as `SERVER__tool`. Output: tools as a
-//! model sees them, and answers as JSON with `success`. A server that fails is a refusal, never the end of a visit.
-//! What a server says is data: bounded, cleaned, without the keys that it was given.
+//! Input: `forum.servers` of the configuration, the agent's name, and its calls as `SERVER__tool`. Output: tools as the
+//! model sees them, and answers as JSON with `success`. A failing server refuses the call and never ends the visit.
+//! Everything a server sends is data: limited, cleaned, and without the keys that it was given.
 
 use crate::Env;
 use crate::keys::Key;
@@ -23,29 +23,30 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Maximum characters of both names together: services take 64, and agent programs put the name of kd's server before them.
+/// Maximum characters of both names together: services accept 64, and agent programs add the name of kd's server in
+/// front.
 pub const NAME_MAX: usize = 52;
-/// Maximum tools of one server that are offered.
+/// Maximum number of tools offered per server.
 pub const TOOLS_MAX: usize = 32;
 /// Maximum time until a server is ready and has listed its tools.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
-/// Maximum pages of a list of tools.
+/// Maximum pages of a tool list.
 const PAGES_MAX: usize = 8;
-/// Maximum characters of what a tool says about itself.
+/// Maximum characters of a tool's description.
 const DOC_CHARS: usize = 600;
-/// Maximum bytes of a tool's schema; a longer one is not shown.
+/// Maximum bytes of a tool's schema; a longer one is omitted.
 const SCHEMA_BYTES_MAX: usize = 8 << 10;
 /// Maximum depth of a tool's schema.
 const SCHEMA_DEPTH_MAX: usize = 8;
-/// Maximum characters of an answer that an agent is shown.
+/// Maximum characters of an answer shown to an agent.
 pub const ANSWER_CHARS_MAX: usize = 20_000;
 
-/// Variables that every program sees, as agent programs do; others only if they are named.
+/// Variables passed to every server program, as to agent programs; others only if they are named.
 const SHARED: &[&str] = &[
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
 ];
 
-/// A server that one agent may call, with all that is needed to do so. It holds keys: it is only ever written to a file that
+/// A server that an agent may call, with everything needed for that. It contains keys: write it only to files that
 /// nobody else can read.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
@@ -58,7 +59,7 @@ pub struct Grant {
     env: Vec<(String, String)>,
     url: Option<String>,
     key: Option<String>,
-    /// Values of variables that were named for it.
+    /// Values of the variables that were named for it.
     secrets: Vec<String>,
     /// Why it cannot be called.
     fault: Option<String>,
@@ -74,7 +75,7 @@ impl std::fmt::Debug for Grant {
 }
 
 impl Grant {
-    /// The servers that this agent may call. A mistake in the configuration of one shows when it is opened.
+    /// Returns the servers that this agent may call. A configuration error shows when the server is opened.
     pub fn all(servers: &BTreeMap<String, ServerConfig>, agent: &str, env: &Env) -> Vec<Self> {
         let may = |server: &ServerConfig| server.agents.iter().any(|name| name == agent);
         servers
@@ -84,7 +85,7 @@ impl Grant {
             .collect()
     }
 
-    /// One server as configured.
+    /// Creates a server from its configuration.
     pub fn new(name: &str, config: &ServerConfig, env: &Env) -> Self {
         let mut grant = Self {
             name: name.to_owned(),
@@ -140,7 +141,7 @@ impl Grant {
         Ok(())
     }
 
-    /// The names under which its tools are offered.
+    /// Returns the names under which its tools are offered.
     pub fn names(&self) -> impl Iterator<Item = String> {
         let names = self.tools.iter().map(|tool| full(&self.name, tool));
         names.filter(|name| is_name(name)).take(TOOLS_MAX)
@@ -156,16 +157,16 @@ impl Grant {
         }
     }
 
-    /// A text without the keys that the server was given.
+    /// Removes the server's keys from a text.
     fn redact(&self, text: &str) -> String {
         let keys = self.secrets.iter().filter_map(|secret| Key::new(secret));
-        // A short value is no secret, and stands everywhere.
+        // A short value is no secret, and occurs everywhere.
         let keys = keys.filter(|key| key.expose().len() >= 4);
         keys.fold(text.to_owned(), |text, key| key.redact(&text))
     }
 }
 
-/// The program of a command: a path, or a name on the path. The working folder is not looked at: it may be a stranger's.
+/// Finds the program of a command: a path, or a name on the PATH. Ignores the working folder, which may be untrusted.
 fn locate(program: &str, env: &Env) -> Option<PathBuf> {
     let at = env.expand(program);
     if at.components().count() > 1 {
@@ -174,22 +175,22 @@ fn locate(program: &str, env: &Env) -> Option<PathBuf> {
     which::which_in(at, Some(env.search_path()), "/").ok()
 }
 
-/// The name under which a tool is offered.
+/// Returns the name under which a tool is offered.
 fn full(server: &str, tool: &str) -> String {
     format!("{server}{BETWEEN}{tool}")
 }
 
-/// Whether services and agent programs take this as the name of a tool.
+/// Returns whether services and agent programs accept this as a tool name.
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     name.len() <= NAME_MAX && name.chars().all(fits)
 }
 
-/// The servers of one visit. They are opened when their tools are first asked for, and end when this is dropped.
+/// The servers of one visit. Opened when their tools are first needed, closed on drop.
 #[derive(Default)]
 pub struct Servers {
     all: Vec<Server>,
-    /// The folder in which programs work.
+    /// The working folder of server programs.
     folder: PathBuf,
     limit: Option<Duration>,
 }
@@ -202,7 +203,7 @@ struct Server {
 enum State {
     Unopened,
     Open(Wire, Vec<ToolSpec>),
-    /// It failed, and is not called again in this visit.
+    /// It failed, and is not called again during this visit.
     Gone(Failure),
 }
 
@@ -221,7 +222,7 @@ impl Wire {
 }
 
 impl Servers {
-    /// The servers of a visit. `folder` is where programs work: an empty one.
+    /// Creates the servers of a visit. `folder` is the working folder of programs: an empty one.
     pub fn new(grants: Vec<Grant>, folder: &Path) -> Self {
         let unopened = |grant| Server {
             grant,
@@ -234,7 +235,7 @@ impl Servers {
         }
     }
 
-    /// The same with another limit of time, for tests.
+    /// Sets another time limit, for tests.
     #[doc(hidden)]
     #[must_use]
     pub fn within(self, limit: Duration) -> Self {
@@ -244,18 +245,18 @@ impl Servers {
         }
     }
 
-    /// What the names of their tools begin with.
+    /// Returns the prefixes of their tool names.
     pub fn starts(&self) -> Vec<String> {
         let servers = self.all.iter();
         servers.map(|server| full(&server.grant.name, "")).collect()
     }
 
-    /// Whether a name is that of a tool of one of these servers, allowed or not.
+    /// Returns whether a name belongs to a tool of one of these servers, allowed or not.
     pub fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
-    /// The place of the server and the name of the tool.
+    /// Returns the index of the server and the name of the tool.
     fn find<'n>(&self, name: &'n str) -> Option<(usize, &'n str)> {
         let parts = |server: &Server| -> Option<&'n str> {
             name.strip_prefix(server.grant.name.as_str())?
@@ -263,13 +264,13 @@ impl Servers {
         };
         let all = self.all.iter().enumerate();
         let mut found = all.filter_map(|(at, server)| Some((at, server, parts(server)?)));
-        // A server may be named `a` and another `a__b`.
+        // One server may be called `a` and another `a__b`.
         let allowed = found.clone().find(|(_, server, tool)| server.allows(tool));
         let (at, _, tool) = allowed.or_else(|| found.next())?;
         Some((at, tool))
     }
 
-    /// Opens the servers that are not open yet, all at once, and returns their tools.
+    /// Opens all servers that are not open yet, concurrently, and returns their tools.
     pub async fn tools(&mut self) -> Vec<ToolSpec> {
         let (folder, limit) = (&self.folder, self.limit);
         join_all(self.all.iter_mut().map(|server| server.open(folder, limit))).await;
@@ -280,7 +281,7 @@ impl Servers {
         open.flatten().collect()
     }
 
-    /// Servers that cannot be called, and allowed tools that are not there, each with the reason.
+    /// Returns the servers that cannot be called and the allowed tools that do not exist, each with the reason.
     pub fn faults(&self) -> Vec<(String, String)> {
         self.all
             .iter()
@@ -294,7 +295,7 @@ impl Servers {
             .collect()
     }
 
-    /// Carries a call out. `None` where none of these servers has such a name.
+    /// Executes a call. `None` if the name belongs to none of these servers.
     pub async fn call(&mut self, name: &str, arguments: &Value) -> Option<ServerAnswer> {
         let (at, tool) = self.find(name)?;
         let (folder, limit) = (self.folder.clone(), self.limit);
@@ -321,7 +322,7 @@ impl Server {
         if !matches!(self.state, State::Unopened) {
             return;
         }
-        // The greeting has its own limit, which knows more about what went wrong.
+        // Opening has its own limit, whose error says more about what went wrong.
         let within = limit.unwrap_or(OPEN_LIMIT) + Duration::from_secs(1);
         let opened = match tokio::time::timeout(within, self.greet(folder, limit)).await {
             Ok(opened) => opened,
@@ -372,7 +373,7 @@ impl Server {
         Ok((wire, tools))
     }
 
-    /// The allowed tools, as the server describes them.
+    /// Returns the allowed tools, as the server describes them.
     async fn list(&self, wire: &mut Wire) -> Result<Vec<ToolSpec>, Failure> {
         let mut found: Vec<ToolSpec> = Vec::new();
         let mut params = json!({});
@@ -397,7 +398,7 @@ impl Server {
         Ok(found)
     }
 
-    /// A tool as a model sees it.
+    /// Converts a tool to what the model sees.
     fn offered(&self, name: String, tool: &Value) -> ToolSpec {
         let doc = clean_line(tool["description"].as_str().unwrap_or_default(), DOC_CHARS);
         let schema = schema(&tool["inputSchema"], 0).unwrap_or_else(any_object);
@@ -476,7 +477,7 @@ impl Server {
         match result.and_then(|result| self.answer(&result)) {
             Ok(answer) => Ok(answer),
             Err(why) => {
-                // What a program says after that belongs to no call; a refusal is an answer.
+                // Later output of the program would belong to no call; a refusal is a regular answer.
                 if is_program && why.kind != FailureKind::Refused {
                     let said = format!("{}; it is not called again in this visit", why.message);
                     let mut gone = Failure::new(why.kind, said);
@@ -488,7 +489,7 @@ impl Server {
         }
     }
 
-    /// The answer of a tool as an agent gets it: cleaned, without keys, cut where it is long.
+    /// Returns a tool's answer as the agent gets it: cleaned, without keys, truncated if long.
     fn answer(&self, result: &Value) -> Result<Value, Failure> {
         let content = result["content"].as_array();
         let data = result
@@ -527,7 +528,7 @@ fn any_object() -> Value {
     json!({"type": "object"})
 }
 
-/// A schema with the keywords that services know, and none that refers to something else. `None` where it is too deep or no
+/// Returns a schema reduced to the keywords that services know, without references. `None` if it is too deep or not an
 /// object.
 fn schema(value: &Value, depth: usize) -> Option<Value> {
     let fields = value.as_object().filter(|_| depth < SCHEMA_DEPTH_MAX)?;

@@ -1,8 +1,8 @@
-//! The spending account of a run, shared by everything that asks models. Input: what a request may use at worst, and
-//! what it used. Output: a [`Permit`] to send it, or the limit that does not allow it.
+//! The spending account of a run, shared by everything that asks models. Input: the worst case and the actual usage of
+//! a request. Output: a [`Permit`] to send it, or the limit that forbids it.
 //!
-//! Nothing reaches a model without a permit: the transports take one, and only an account makes them. A permit that is
-//! dropped after its request was sent books the whole reservation as an upper bound.
+//! Nothing reaches a model without a permit: the transports require one, and only an account issues them. A permit that
+//! is dropped after its request was sent charges the whole reservation as an upper bound.
 
 use kd_core::failure::Used;
 use kd_core::ledger::{Entry, Ledger, Payer};
@@ -13,22 +13,22 @@ use kd_core::{Failure, FailureKind, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The bound of an answer where nobody set one and a limit needs one.
+/// Answer limit if none is set and a budget needs one.
 const ANSWER_TOKENS: u32 = 4096;
-/// So many turns come before what they must leave for others: one answer needs no conclusion, and two without one are
-/// better than one.
+/// This many turns take precedence over what they must leave for others: one answer needs no conclusion, and two
+/// without one are better than one.
 const TURNS_FIRST: usize = 2;
 
-/// An account: of a run, of a session in it, of one turn. What is spent in one is spent in those around it.
+/// An account: of a run, of a session in it, or of one turn. Spending counts in all enclosing accounts too.
 #[derive(Clone, Debug)]
 pub struct Spending(Arc<Handle>, Option<Arc<Payer>>);
 
-/// A ledger, and what may be spent in a day.
+/// A ledger, and the daily limit.
 #[derive(Clone, Debug, Default)]
 pub struct Day {
-    /// Where requests are written down; none keeps no record.
+    /// Where requests are recorded, if anywhere.
     pub ledger: Option<Arc<dyn Ledger>>,
-    /// US dollars for a day of the user, all runs together. `None` means no limit.
+    /// The user's limit per day in US dollars, for all runs together. `None` is no limit.
     pub usd: Option<f64>,
 }
 
@@ -36,22 +36,22 @@ pub struct Day {
 struct Handle {
     books: Arc<Mutex<Books>>,
     id: u64,
-    /// Keeps the accounts around it open.
+    /// Keeps the enclosing accounts open.
     _around: Option<Spending>,
 }
 
 /// The worst case of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Worst {
-    /// The bytes that are sent: an upper bound of the tokens of the prompt.
+    /// Bytes sent: an upper bound of the prompt's tokens.
     pub bytes: u64,
-    /// The most tokens of the answer; `None` where the request does not bound it.
+    /// Maximum tokens of the answer; `None` if the request sets no limit.
     pub answer: Option<u32>,
-    /// What a token costs; `None` where that is unknown.
+    /// Price of a token; `None` if unknown.
     pub price: Option<Price>,
 }
 
-/// Leave to send one request, whose worst case is reserved.
+/// Permission to send one request, whose worst case is reserved.
 #[derive(Debug)]
 pub struct Permit {
     account: Spending,
@@ -66,9 +66,9 @@ struct Books {
     last: u64,
     nodes: BTreeMap<u64, Node>,
     open: BTreeMap<u64, Open>,
-    /// The largest question so far of each agent program that nothing bounds.
+    /// The largest question so far of each agent program without a limit.
     largest: BTreeMap<String, Spent>,
-    /// The account of the run, and the ledger that its requests are written to.
+    /// The account of the run, and the ledger for its requests.
     run: u64,
     day: Day,
 }
@@ -79,13 +79,13 @@ struct Node {
     around: Option<u64>,
     /// What must be left for others.
     keep: Keep,
-    /// What the answers so far add to a request that was kept for: under the ids of their reservations.
+    /// What the answers so far add to the request that money is kept for, by reservation.
     echoes: BTreeMap<u64, Spent>,
-    /// The first turns within that reserved something.
+    /// The first turns in this account that reserved something.
     turns: BTreeSet<u64>,
-    /// A turn that has sent nothing yet: a share of what is left is its own.
+    /// A turn that has sent nothing yet: it is entitled to a share of what is left.
     waits: bool,
-    /// A turn that is over sends nothing more.
+    /// The turn is over and sends nothing more.
     closed: bool,
     used: Used,
 }
@@ -95,9 +95,9 @@ struct Node {
 struct Open {
     owner: u64,
     sent: bool,
-    /// What is booked if nobody counts.
+    /// What is charged if the usage stays unknown.
     lost: Spent,
-    /// What each token of the answer adds to the request that is kept for.
+    /// What each token of the answer adds to the request that money is kept for.
     keep: Keep,
     usage: Usage,
     agent: Option<String>,
@@ -119,12 +119,12 @@ impl Default for Spending {
 }
 
 impl Spending {
-    /// The account of a run.
+    /// Creates the account of a run.
     pub fn new(ceiling: Ceiling) -> Self {
         Self::recorded(ceiling, Day::default())
     }
 
-    /// The account of a run whose requests are written to a ledger, and that keeps the limit of the day, too.
+    /// Creates the account of a run that records its requests in a ledger and also respects the daily limit.
     pub fn recorded(ceiling: Ceiling, day: Day) -> Self {
         let books = Arc::new(Mutex::new(Books {
             day,
@@ -135,27 +135,27 @@ impl Spending {
         run
     }
 
-    /// The same account, whose requests go to this member's model.
+    /// Returns the same account, charged to this member's model.
     #[must_use]
     pub fn paid_by(&self, payer: Payer) -> Self {
         Self(Arc::clone(&self.0), Some(Arc::new(payer)))
     }
 
-    /// A part of this account with limits of its own.
+    /// Creates a sub-account with limits of its own.
     #[must_use]
     pub fn within(&self, ceiling: Ceiling) -> Self {
         let books = Arc::clone(&self.0.books);
         Self::open(books, Some(self.clone()), Account::new(ceiling), None)
     }
 
-    /// The account of one turn, which must leave `keep` for others. Turns that have sent nothing yet share what is left
-    /// equally.
+    /// Creates the account of one turn, which must leave `keep` for others. Turns that have sent nothing yet share the
+    /// rest equally.
     #[must_use]
     pub fn turn(&self, keep: impl Into<Keep>) -> Self {
         let books = Arc::clone(&self.0.books);
         let keep = keep.into();
         if keep.is_nothing() {
-            // What was kept for comes now.
+            // This is the request that money was kept for.
             lock(&books).forget_echoes(self.0.id);
         }
         Self::open(books, Some(self.clone()), Account::default(), Some(keep))
@@ -189,11 +189,10 @@ impl Spending {
         Self(Arc::new(handle), payer)
     }
 
-    /// Reserves the worst case of a request. Where it does not fit, its answer is bounded more tightly; the permit says
-    /// how.
+    /// Reserves the worst case of a request. If it does not fit, the permit sets a lower limit for the answer.
     ///
     /// # Errors
-    /// [`FailureKind::Limit`] when it does not fit with the shortest answer either.
+    /// [`FailureKind::Limit`] if it does not fit even with the shortest answer.
     pub fn reserve(&self, worst: Worst) -> Result<Permit, Failure> {
         let mut books = lock(&self.0.books);
         books.keep_to_the_day()?;
@@ -238,11 +237,11 @@ impl Spending {
         Ok(self.permit(reservation, answer, worst.price))
     }
 
-    /// Reserves a question to an agent program: as much as the largest question to this agent so far, or the budget that
-    /// the program keeps itself.
+    /// Reserves a question to an agent program: the cost of the largest question to this agent so far, or the budget
+    /// that the program enforces itself.
     ///
     /// # Errors
-    /// [`FailureKind::Limit`] when a limit does not allow it.
+    /// [`FailureKind::Limit`] if a limit forbids it.
     pub fn reserve_program(
         &self,
         agent: &str,
@@ -289,15 +288,15 @@ impl Spending {
         }
     }
 
-    /// The share of the money left that the next question of this turn may cost, in pico-dollars. `None` without a limit
-    /// of money.
+    /// Returns the share of the remaining money that the turn's next question may cost, in pico-dollars. `None` without
+    /// a money limit.
     pub fn share_pico_usd(&self) -> Option<u64> {
         let mut books = lock(&self.0.books);
-        // What is wrong with the day is told when the question is reserved.
+        // The reservation reports errors of the daily limit.
         let _ = books.keep_to_the_day();
         let path = books.path(self.0.id);
         let keep = books.keep(&path);
-        // A program that concludes has a share, too: its price is not known before.
+        // A program that writes the conclusion gets a share too: its price is not known in advance.
         let concludes = keep.fixed.calls > 0 && keep.fixed.pico_usd == 0;
         let share = |id: &u64| {
             let left = books.nodes.get(id)?.account.left_pico_usd(keep.fixed)?;
@@ -307,7 +306,7 @@ impl Spending {
         path.iter().filter_map(share).min()
     }
 
-    /// Whether tokens or money are limited.
+    /// Returns whether tokens or money are limited.
     pub fn bounds_answers(&self) -> bool {
         let mut books = lock(&self.0.books);
         let _ = books.keep_to_the_day();
@@ -315,14 +314,14 @@ impl Spending {
         books.ceilings(&path).any(|c| c.bounds_answers())
     }
 
-    /// What was spent so far.
+    /// Returns what was spent so far.
     pub fn used(&self) -> Spent {
         let books = lock(&self.0.books);
         let node = books.nodes.get(&self.0.id);
         node.map_or_else(Spent::default, |node| node.account.used())
     }
 
-    /// Ends a turn: requests that nobody has counted yet are booked in full. Returns what it used.
+    /// Ends a turn: charges requests with unknown usage in full. Returns the turn's usage.
     pub fn close(&self) -> Used {
         let mut books = lock(&self.0.books);
         let own = |(id, open): (&u64, &Open)| (open.owner == self.0.id).then_some(*id);
@@ -338,7 +337,7 @@ impl Spending {
         node.used
     }
 
-    /// What a turn used so far.
+    /// Returns a turn's usage so far.
     pub fn told(&self) -> Used {
         let books = lock(&self.0.books);
         let node = books.nodes.get(&self.0.id);
@@ -347,15 +346,15 @@ impl Spending {
 }
 
 impl Permit {
-    /// The most tokens that the answer may have; `None` means no bound.
+    /// Returns the maximum tokens of the answer; `None` is no limit.
     pub fn answer(&self) -> Option<u32> {
         self.answer
     }
 
-    /// Marks the request as sent, right before it is.
+    /// Marks the request as sent; call this right before sending.
     ///
     /// # Errors
-    /// When the turn was closed meanwhile and its reservation with it: nobody would count the request, so it must not be
+    /// The turn was closed meanwhile, and its reservation with it: the request would not be charged, so it must not be
     /// sent.
     pub fn sending(&self) -> Result<(), Failure> {
         let mut books = lock(&self.account.0.books);
@@ -366,12 +365,12 @@ impl Permit {
         Ok(())
     }
 
-    /// The request never left.
+    /// Releases the reservation: the request was never sent.
     pub fn unsent(self) {
         lock(&self.account.0.books).release(self.reservation);
     }
 
-    /// The service refused the request: nothing but the request itself counts.
+    /// Charges only the call: the service rejected the request.
     pub fn refused(self) {
         let none = Spent {
             calls: 1,
@@ -380,7 +379,7 @@ impl Permit {
         lock(&self.account.0.books).book(self.reservation, none, &Usage::default());
     }
 
-    /// The answer came, and this is what it used. Where that counts nothing, the reservation is booked in full.
+    /// Charges the actual usage; without token counts, charges the reservation in full.
     pub fn settle(self, usage: Option<&Usage>) {
         let mut books = lock(&self.account.0.books);
         match usage.filter(|usage| usage.counts_tokens() || usage.cost_usd.is_some()) {
@@ -405,7 +404,7 @@ impl Books {
         self.last
     }
 
-    /// Lowers the money of the run to what is left of the day: other runs spend of it, too.
+    /// Lowers the run's money limit to what is left of the day, because other runs spend from it too.
     fn keep_to_the_day(&mut self) -> Result<(), Failure> {
         let Some(usd) = self.day.usd else {
             return Ok(());
@@ -419,7 +418,7 @@ impl Books {
         Ok(())
     }
 
-    /// An account and those around it.
+    /// Returns an account and all enclosing ones.
     fn path(&self, id: u64) -> Vec<u64> {
         let around = |id: &u64| self.nodes.get(id).and_then(|node| node.around);
         std::iter::successors(Some(id), around).collect()
@@ -430,7 +429,7 @@ impl Books {
         nodes.map(|node| node.account.ceiling())
     }
 
-    /// What a turn must leave for others, what earlier answers add to it included.
+    /// Returns what a turn must leave for others, including what earlier answers add.
     fn keep(&self, path: &[u64]) -> Keep {
         let nodes = path.iter().filter_map(|id| self.nodes.get(id));
         nodes.fold(Keep::default(), |sum, node| {
@@ -443,7 +442,7 @@ impl Books {
         })
     }
 
-    /// Whether a turn comes before a conclusion of its answer and others.
+    /// Returns whether a turn takes precedence over the conclusion of its answer and others.
     fn goes_first(&self, path: &[u64], keep: Keep) -> bool {
         let [turn, around, ..] = path else {
             return false;
@@ -452,14 +451,14 @@ impl Books {
         keep.each_token != Spent::default() && self.nodes.get(around).is_some_and(first)
     }
 
-    /// What was kept for is asked now: nothing is kept any more.
+    /// Clears what was kept: the request that it was kept for starts now.
     fn forget_echoes(&mut self, account: u64) {
         if let Some(node) = self.nodes.get_mut(&account) {
             node.echoes.clear();
         }
     }
 
-    /// Whether a request fits in every account of a path, beside what must be left.
+    /// Checks that a request fits in every account of a path, besides what must be left.
     fn fits(
         &self,
         path: &[u64],
@@ -476,7 +475,7 @@ impl Books {
         Ok(())
     }
 
-    /// How many turns share what is left in an account, the asking one included.
+    /// Counts the turns that share what is left in an account, including the asking one.
     fn among(&self, account: u64, asks: u64) -> u64 {
         let waiting = |(id, node): &(&u64, &Node)| {
             node.waits && **id != asks && self.path(**id).contains(&account)
@@ -484,7 +483,7 @@ impl Books {
         self.nodes.iter().filter(waiting).count() as u64 + 1
     }
 
-    /// The bound of an answer that fits: as long as wanted, as long as its share allows, or the shortest.
+    /// Returns an answer limit that fits: the wanted one, what its share allows, or the minimum.
     fn bound(&self, path: &[u64], input: u64, worst: &Worst, keep: Keep) -> Option<u32> {
         let asks = *path.first()?;
         let price = worst.price.unwrap_or_default();
@@ -532,7 +531,7 @@ impl Books {
         Ok(reservation)
     }
 
-    /// Notes what an answer of so many tokens adds to the request that is kept for.
+    /// Records what an answer of this many tokens adds to the request that money is kept for.
     fn echo(&mut self, reservation: u64, open: &Open, tokens: u64) {
         let around = self.nodes.get(&open.owner).and_then(|node| node.around);
         let Some(node) = around.and_then(|id| self.nodes.get_mut(&id)) else {
@@ -545,7 +544,7 @@ impl Books {
         }
     }
 
-    /// Gives a reservation back.
+    /// Releases a reservation.
     fn release(&mut self, reservation: u64) {
         if let Some(open) = self.open.remove(&reservation) {
             self.echo(reservation, &open, 0);
@@ -557,7 +556,7 @@ impl Books {
         }
     }
 
-    /// Books what a request used in place of its reservation.
+    /// Replaces a reservation by the actual usage.
     fn book(&mut self, reservation: u64, spent: Spent, usage: &Usage) {
         let Some(open) = self.open.remove(&reservation) else {
             return;
@@ -582,7 +581,7 @@ impl Books {
         }
     }
 
-    /// Nobody counted a request: it is booked in full if it was sent, and given back if not.
+    /// Settles a request of unknown usage: charged in full if it was sent, released if not.
     fn lose(&mut self, reservation: u64) {
         match self.open.get(&reservation) {
             Some(open) if open.sent => {
@@ -594,7 +593,7 @@ impl Books {
     }
 }
 
-/// What is booked for a request that nobody counted and nothing bounded.
+/// Returns what is charged for a request of unknown usage and without a limit.
 fn uncounted() -> (Spent, Usage) {
     let spent = Spent {
         calls: 1,
@@ -628,7 +627,7 @@ fn no_price() -> Failure {
     .advise("`kd prices` lists known prices; set `providers.<name>.prices.<model>.input` and `.output`, or leave out the limit of money")
 }
 
-/// Why a request was not sent.
+/// Builds the failure for a request that was not allowed.
 fn refusal(cut: Cut, account: &Account, most: Spent, keep: Spent) -> Failure {
     let ceiling = account.ceiling();
     let used = account.committed() + keep;
@@ -683,7 +682,7 @@ mod tests {
             assert_eq!(failure.kind, FailureKind::Cancelled);
         }
         assert_eq!(run.used(), Spent::default());
-        // What was sent before counts in full.
+        // Requests sent earlier count in full.
         let turn = run.turn(Spent::default());
         let permit = turn.reserve(Worst::default()).unwrap();
         permit.sending().unwrap();

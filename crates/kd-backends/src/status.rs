@@ -1,4 +1,4 @@
-//! Failures of HTTP services: a status, a body or a broken connection in, a [`Failure`] that teaches out.
+//! Failures of HTTP services: turns a status, a body or a broken connection into a helpful [`Failure`].
 
 use crate::keys::Key;
 use crate::providers::Service;
@@ -8,12 +8,12 @@ use serde_json::Value;
 use std::error::Error as _;
 use std::time::Duration;
 
-/// The longest message of a provider that is passed on, in characters.
+/// Maximum length of a provider's message that is passed on, in characters.
 const MESSAGE_MAX: usize = 300;
-/// The longest wait that a service may ask for and still be taken seriously.
+/// Longest wait requested by a service that is believed.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// The failure of an answer with an error status.
+/// Builds the failure of a response with an error status.
 pub(crate) fn of(
     service: &Service,
     model: &str,
@@ -22,7 +22,7 @@ pub(crate) fn of(
     body: &str,
 ) -> Failure {
     let json: Option<Value> = serde_json::from_str(body).ok();
-    // Gemini frames the error of a stream in a list.
+    // Gemini wraps a stream's error in a list.
     let error = json
         .as_ref()
         .map(|j| j.get(0).unwrap_or(j))
@@ -64,7 +64,7 @@ pub(crate) fn of(
     failure
 }
 
-/// The failure of an error that was told inside a stream: an error object with a type, code or status.
+/// Builds the failure of an error inside a stream: an error object with a type, code or status.
 pub(crate) fn in_stream(error: &Value) -> Failure {
     let said =
         message(error).unwrap_or_else(|| "the service reported an error without words".to_owned());
@@ -101,7 +101,7 @@ pub(crate) fn in_stream(error: &Value) -> Failure {
     failure
 }
 
-/// A good status with a body that is no stream of events.
+/// Builds the failure of a successful response that is not an event stream.
 pub(crate) fn not_a_stream(service: &Service, mime: &str, body: &str) -> Failure {
     let json: Option<Value> = serde_json::from_str(body).ok();
     if let Some(error) = json
@@ -125,7 +125,7 @@ pub(crate) fn not_a_stream(service: &Service, mime: &str, body: &str) -> Failure
     ))
 }
 
-/// The request could not be sent, or no status came.
+/// Builds the failure of a request that could not be sent, or got no status.
 pub(crate) fn unreachable(service: &Service, error: &reqwest::Error) -> Failure {
     let words = io_words(error);
     if error.is_connect() && service.is_loopback() {
@@ -160,7 +160,7 @@ pub(crate) fn unreachable(service: &Service, error: &reqwest::Error) -> Failure 
     .advise("see whether this machine is on the network and the service is up")
 }
 
-/// The innermost cause in words, without the address.
+/// Describes the innermost cause, without the address.
 pub(crate) fn io_words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
@@ -172,7 +172,7 @@ pub(crate) fn io_words(error: &reqwest::Error) -> String {
     plain(&cause.to_string())
 }
 
-/// A failure without the key in any of its words.
+/// Removes the key from all texts of a failure.
 pub(crate) fn clean(mut failure: Failure, key: Option<&Key>) -> Failure {
     if let Some(key) = key {
         failure.message = key.redact(&failure.message);
@@ -181,7 +181,7 @@ pub(crate) fn clean(mut failure: Failure, key: Option<&Key>) -> Failure {
     failure
 }
 
-/// One line of bounded length, without control characters.
+/// Returns one line of bounded length, without control characters.
 pub(crate) fn plain(text: &str) -> String {
     let mut line = String::new();
     for word in text
@@ -202,7 +202,7 @@ pub(crate) fn plain(text: &str) -> String {
     }
 }
 
-/// The words of an error object of any wire.
+/// Returns the message of an error object of any wire format.
 fn message(error: &Value) -> Option<String> {
     let words = match error {
         Value::String(words) => words,
@@ -218,7 +218,7 @@ fn from_code(code: u16, said: &str) -> Failure {
     let has = |parts: &[&str]| parts.iter().any(|p| words.contains(p));
     let kind = match code {
         401..=403 => FailureKind::Auth,
-        // No credit does not come back by waiting.
+        // Waiting does not restore credit.
         429 if has(&[
             "insufficient_quota",
             "exceeded your current quota",
@@ -253,7 +253,7 @@ fn from_code(code: u16, said: &str) -> Failure {
     }
 }
 
-/// What the service asks us to wait: milliseconds, seconds or a date.
+/// Returns the wait that the service asks for: milliseconds, seconds or a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| {
         headers
@@ -278,7 +278,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(wait.min(RETRY_AFTER_MAX))
 }
 
-/// Gemini's `details[].retryDelay`, for example `"17s"`.
+/// Parses Gemini's `details[].retryDelay`, for example `"17s"`.
 fn retry_delay(error: &Value) -> Option<Duration> {
     let details = error.get("details")?.as_array()?;
     let text = details.iter().find_map(|d| d.get("retryDelay")?.as_str())?;
