@@ -1,5 +1,5 @@
-//! What the orchestration of a deliberation costs: everything but the models. A stage of seven seats is to take less
-//! than 5 ms. `replies` is the floor: the same replies, only made.
+//! The cost of orchestrating a deliberation, without the models. A stage of seven members should take less than 5 ms.
+//! `replies` is the baseline: the same replies, only generated.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 

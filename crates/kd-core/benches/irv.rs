@@ -1,7 +1,7 @@
-//! What it costs to count 80,101 real ballots (Minneapolis 2013, 36 candidates, 33 rounds).
+//! The cost of counting 80,101 real ballots (Minneapolis 2013, 36 candidates, 33 rounds).
 //!
-//! `plain count` is the floor: the first names of the same ballots, added up once. The others are to be read as
-//! multiples of it.
+//! `plain count` is the baseline: the first names of the same ballots, added up once. Read the others as multiples of
+//! it.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ fn election(name: &str) -> (&'static str, Case) {
     (line, read_json_lines(line).unwrap().remove(0))
 }
 
-/// Every ballot by itself.
+/// Returns every ballot individually.
 fn each(case: &Case) -> Vec<Ballot> {
     let alone = |b: &Ballot| std::iter::repeat_n(b.clone().times(1), b.count as usize);
     case.ballots.iter().flat_map(alone).collect()

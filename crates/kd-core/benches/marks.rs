@@ -1,7 +1,8 @@
-//! What a decision with 100,000 marks costs: the promise of a verdict, and the strengths of its members.
+//! The cost of a decision with 100,000 marks: the promise of a verdict, and the strengths of its members.
 //!
-//! `plain count` is the floor: one loop over the same marks that counts how often the first member backed a right verdict.
-//! It alternates with the others. *Alike* marks are all of one council and kind; *spread* ones of 20 kinds and councils.
+//! `plain count` is the baseline: one loop over the same marks that counts how often the first member supported a right
+//! verdict. It alternates with the others. *Alike* marks are all of one council and kind; *spread* ones of 20 kinds and
+//! councils.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -19,7 +20,7 @@ const MARKS: usize = 100_000;
 const ROUNDS: usize = 31;
 const MEMBERS: usize = 5;
 
-/// SplitMix64: the same marks at every run.
+/// SplitMix64: the same marks in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -56,7 +57,7 @@ fn mark(at: usize, group: usize, dice: &mut Dice) -> Mark {
         protocol: "council".into(),
         members: (0..MEMBERS).map(member).collect(),
         winner: Some("391".into()),
-        // The surer, the more often right.
+        // More support means more often right.
         credit: f64::from(u8::from(dice.below(100) < 50 + 10 * backing as u64)),
         answer: None,
         calls: 5,
@@ -76,7 +77,7 @@ fn plain(marks: &[Mark]) -> usize {
     marks.iter().filter(hits).count()
 }
 
-/// What is timed, by its name.
+/// A function to time, with its name.
 type Try<'a> = (&'static str, Box<dyn FnMut() -> bool + 'a>);
 
 fn main() {

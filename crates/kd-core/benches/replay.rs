@@ -1,6 +1,6 @@
-//! What it costs to replay recorded answers: decisions of one core in a second.
+//! The cost of replaying recorded answers: decisions per second on one core.
 //!
-//! `plain count` is the floor: the same 10,279 questions by five members, counted by hand in one loop.
+//! `plain count` is the baseline: the same 10,279 questions with five members, counted in one hand-written loop.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 

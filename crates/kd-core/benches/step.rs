@@ -1,6 +1,6 @@
-//! What a piece of an answer costs on its way through the machine and into a face, and what a long history costs.
+//! The cost of a piece of an answer on its way through the machine into a front end, and of a long history.
 //!
-//! `append` is the floor: the same pieces, only appended to a string. The others are to be read as multiples of it.
+//! `append` is the baseline: the same pieces, only appended to a string. Read the others as multiples of it.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -46,7 +46,7 @@ fn message(seq: u32) -> Message {
     }
 }
 
-/// A council with three open turns.
+/// Builds a council with three open turns.
 fn speaking(history: Vec<Message>) -> Council {
     let next = history.len() as u32 + 1;
     let (mut council, _) = Council::open(OpenCouncil {
@@ -65,7 +65,7 @@ fn speaking(history: Vec<Message>) -> Council {
     council
 }
 
-/// Says something; how many were asked.
+/// Sends a message; returns how many members were asked.
 fn ask(council: &mut Council, seq: u32) -> usize {
     let now = Timestamp::UNIX_EPOCH;
     let to = Address::All;

@@ -1,6 +1,6 @@
-//! The configuration: every kind of problem, all at once; the schema; the manual; and that nothing panics, whatever comes in.
+//! The configuration: every kind of problem, all reported at once; the schema; the manual; and no input causes a panic.
 
-// The walls of kd-core are not those of its tests, which read files and the environment.
+// kd-core's lints against I/O do not apply to its tests, which read files and the environment.
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
@@ -21,7 +21,7 @@ fn texts(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(Problem::to_string).collect()
 }
 
-/// The one problem of a value.
+/// Returns the only problem of a value.
 fn problem(value: Value) -> Problem {
     let mut problems = check(&value);
     assert_eq!(problems.len(), 1, "{:?}", texts(&problems));
@@ -509,7 +509,7 @@ fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Compares with a file of the repository; `BLESS=1` writes it instead.
+/// Compares with a file of the repository; `BLESS=1` writes the file instead.
 fn same_as_file(file: &Path, made: &str) {
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(file, made).unwrap();
@@ -528,7 +528,7 @@ fn the_schema_is_the_one_we_published() {
     same_as_file(&here("tests/data/config/schema.json"), &text);
 }
 
-/// Keys in the order of the alphabet, whatever the map of this build does.
+/// Sorts keys alphabetically, whatever the map type of this build does.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -586,7 +586,7 @@ fn the_schema_refuses_what_we_refuse() {
     }
 }
 
-/// A value that is often right for a key and sometimes not.
+/// A value that often, but not always, fits a key.
 fn leaf(kind: Kind) -> BoxedStrategy<Value> {
     let right = match kind {
         Kind::OneOf(words) => proptest::sample::select(words.to_vec())
@@ -644,7 +644,7 @@ fn leaf(kind: Kind) -> BoxedStrategy<Value> {
     prop_oneof![8 => right, 1 => Just(Value::Null), 1 => anything()].boxed()
 }
 
-/// Any JSON at all.
+/// Arbitrary JSON.
 fn anything() -> BoxedStrategy<Value> {
     let name = prop_oneof![
         proptest::sample::select(vec![
@@ -681,7 +681,7 @@ fn anything() -> BoxedStrategy<Value> {
     .boxed()
 }
 
-/// A configuration of several settings, most of them right.
+/// A configuration of several settings, most of them valid.
 fn settings() -> impl Strategy<Value = Value> {
     let one = proptest::sample::select(KEYS).prop_flat_map(|key| {
         (

@@ -1,7 +1,7 @@
-//! Error rate and power of the verdict on fairness, by simulation, beside the verdict of the first version.
+//! Error rate and power of the fairness verdict, by simulation, compared with the verdict of the first version.
 //!
-//! The large table of docs/fairness.md:
-//! `cargo test --release -p kd-core --test fairness full -- --ignored --nocapture --test-threads=1`
+//! For the large table of docs/fairness.md: `cargo test --release -p kd-core --test fairness full -- --ignored
+//! --nocapture --test-threads=1`
 #![allow(clippy::print_stdout, reason = "the table is the result")]
 
 #[path = "fairness/old.rs"]
@@ -14,12 +14,12 @@ use kd_core::forum::study::{Study, study};
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 
-/// Where the orders come from.
+/// The source of the orders.
 #[derive(Clone, Copy, PartialEq)]
 enum Rule {
-    /// A scheduler, by its name.
+    /// A scheduler, by name.
     Scheduler(&'static str),
-    /// Plackett and Luce with weight 1.5 for one agent, recorded as a shuffle.
+    /// Plackett–Luce with weight 1.5 for one agent, recorded as a shuffle.
     Favorite,
 }
 
@@ -39,13 +39,13 @@ impl Rule {
     }
 }
 
-/// Shares of runs in which a verdict said FAIL.
+/// Shares of runs in which a verdict was FAIL.
 #[derive(Debug, Default)]
 struct Rates {
     old: f64,
     once: f64,
     running: f64,
-    /// By mean place alone, or by neighbors for `rotate`.
+    /// By mean position alone, or by neighbors for `rotate`.
     by_row: f64,
 }
 
@@ -96,7 +96,7 @@ fn rates(rule: Rule, agents: usize, cycles: usize, skip: f64, runs: u64) -> Rate
     rates
 }
 
-/// An order in which the first agent's weight is 1.5 and that of the others 1.
+/// Draws an order in which the first agent's weight is 1.5 and that of the others 1.
 fn favored(cards: &Cards, luck: &mut ChaCha12Rng) -> Vec<String> {
     let mut clocks: Vec<(f64, &String)> = cards
         .candidates
@@ -124,7 +124,7 @@ fn line(rule: Rule, agents: usize, cycles: usize, skip: f64, runs: u64) -> Rates
     rates
 }
 
-/// A rate of one percent is met unless the count of failures is beyond it in 999 of 1,000 such tests.
+/// Checks the rates. One percent is met unless the number of failures is beyond it in 999 of 1,000 such tests.
 fn check(rule: Rule, agents: usize, cycles: usize, runs: u64, rates: &Rates) {
     let mean = 0.01 * runs as f64;
     let bound = mean + 3.1 * (mean * 0.99).sqrt() + 1.0;
@@ -159,7 +159,7 @@ fn fair_runs_pass_and_unfair_ones_are_found() {
     }
 }
 
-/// Looks after every cycle from the tenth on: a fair run fails at any of them at most once in a hundred runs.
+/// Checks after every cycle from the tenth on: a fair run fails at any of them at most once in a hundred runs.
 #[test]
 fn a_fair_run_may_be_looked_at_after_every_cycle() {
     let (runs, mut failed) = (40, 0);
@@ -178,7 +178,7 @@ fn a_fair_run_may_be_looked_at_after_every_cycle() {
 
 const AGENTS: [usize; 6] = [3, 5, 8, 10, 20, 50];
 
-/// The error rate at this chance to skip.
+/// Measures the error rate at this skip probability.
 fn fair(skip: f64, rules: &[&'static str]) {
     println!("{HEAD}");
     let mut worst: f64 = 0.0;
@@ -245,7 +245,7 @@ fn full_power() {
     }
 }
 
-/// The time of one verdict for 50 agents and 10,000 cycles, beside the time of counting the cycles.
+/// The time of one verdict for 50 agents and 10,000 cycles, compared with the time of counting the cycles.
 #[test]
 #[ignore = "a measurement: run it with --release"]
 #[allow(clippy::disallowed_methods, reason = "it measures time")]

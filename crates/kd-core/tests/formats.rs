@@ -1,6 +1,6 @@
-//! `docs/formats.md` has the table of formats.
+//! Checks the table of formats in `docs/formats.md`.
 
-// The walls of kd-core are not those of its tests, which read files and the environment.
+// kd-core's lints against I/O do not apply to its tests, which read files and the environment.
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
@@ -43,7 +43,7 @@ fn a_format_has_one_row_and_every_link_leads_somewhere() {
     }
 }
 
-/// Every schema is that of a row, and every row has one.
+/// Every schema belongs to a row, and every row has one.
 #[test]
 fn a_schema_belongs_to_one_row() {
     let mut rows: Vec<String> = PRINTED

@@ -8,7 +8,7 @@ use kd_core::config::{
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// The path of a row, with names in the place of placeholders.
+/// Returns the path of a row, with names in place of placeholders.
 fn path(key: &Key) -> KeyPath {
     KeyPath::new(key.pattern().map(|part| match part {
         "<name>" => "mine",
@@ -17,7 +17,7 @@ fn path(key: &Key) -> KeyPath {
     }))
 }
 
-/// A value that a row takes and that is not its default.
+/// Returns a valid value of a row other than its default.
 fn sample(key: &Key) -> Value {
     match key.kind {
         Kind::Text | Kind::Words => json!("words"),
@@ -46,7 +46,7 @@ fn asks(path: &KeyPath, value: &Value, below: &Value) -> bool {
         .any(|wanted| wanted.path == *path)
 }
 
-/// The stricter and the looser end of a limit.
+/// Returns the stricter and the looser end of a limit.
 fn ends(key: &Key, limit: Limit) -> (Value, Value) {
     let (low, high) = match key.kind {
         Kind::Whole { min, max } => (json!(min.max(1)), json!(max.min(1 << 40))),
@@ -133,7 +133,7 @@ fn every_row_lets_a_project_do_what_its_mark_says() {
                 }
             }
         }
-        // What is held back is gone, and nothing else of the file's is kept by mistake.
+        // Exactly the withheld settings are gone.
         let mut file = nested(&path, value);
         let held = want(&file, &nothing);
         if !held.is_empty() {
@@ -240,7 +240,7 @@ fn a_project_seats_members_of_the_users_council_and_nobody_else() {
         (json!(["gpt"]), json!(["gpt"])),
         (json!(["gpt", "pragmatist"]), json!(["gpt", "pragmatist"])),
         (json!(["gpt", "dear", "codex"]), json!(["gpt"])),
-        // The user's own agent of a role's name is no built-in member.
+        // A user's own agent named like a role is not a built-in member.
         (json!(["skeptic", "claude"]), json!(["claude"])),
         (json!(["dear"]), Value::Null),
     ] {
@@ -274,7 +274,7 @@ fn two_files_of_one_project_are_judged_together() {
     );
     assert_eq!(above.pointer("/agents/e/backend"), None);
     assert_eq!(above.pointer("/council/members"), Some(&json!(["e"])));
-    // An agent that talks to a provider which is held back.
+    // An agent that uses a withheld provider.
     let mut file = json!({"providers": {"local-p": {"base_url": "http://localhost/"}}, "agents": {"x": {"backend": "local-p"}}});
     let held = want(&file, &nothing);
     let rest = hold_back(&mut [(&mut file, held)], &nothing);

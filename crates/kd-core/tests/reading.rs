@@ -1,14 +1,14 @@
-//! Replies as models write them, with what a person reads in each: 0 misread, at least 97 percent read.
+//! Replies as models write them, with a person's reading of each: none misread, at least 97 percent read.
 //!
-//! `tuned.jsonl` and `drafted.jsonl` were written beside the reader. The others were written without it or after it was
-//! finished; their first lines report the first run over each, before any repair.
+//! `tuned.jsonl` and `drafted.jsonl` were written together with the parser. The others were written independently or
+//! after it was finished; their first lines report the initial run, before any fix.
 #![allow(clippy::unwrap_used)]
 
 use kd_core::reading::kinds::{self, Kind};
 use kd_core::reading::{Answer, Options, Step, Unread, Wanted, read};
 use serde_json::Value;
 
-/// The text of a corpus.
+/// Returns the text of a corpus.
 fn corpus(file: &str) -> &'static str {
     match file {
         "tuned.jsonl" => include_str!("data/replies/tuned.jsonl"),
@@ -40,7 +40,7 @@ fn corpus(file: &str) -> &'static str {
 /// The labels of a ballot.
 const LABELS: [&str; 4] = ["A", "B", "C", "D"];
 
-/// What was asked for, and the name of each option.
+/// Returns what was asked for, and the name of each option.
 fn wanted(kind: &str) -> (Wanted, Vec<String>) {
     let (kind, rest) = kind.split_once(':').unwrap_or((kind, ""));
     let names: Vec<String> = rest.split('|').map(str::to_owned).collect();
@@ -72,18 +72,18 @@ fn said(kind: &str, reply: &str) -> Result<(String, Step), Unread> {
     })
 }
 
-/// The cases of a corpus, one to a line.
+/// Iterates over the cases of a corpus, one per line.
 fn cases(text: &str) -> impl Iterator<Item = Value> {
     let lines = text.lines().filter(|line| line.contains("\"reply\""));
     lines.map(|line| serde_json::from_str(line).unwrap())
 }
 
-/// Reads a corpus: how many replies can be read, and how many were; the misread ones are an error at once.
+/// Parses a corpus; returns how many replies are readable, and how many were read. Panics on a misread reply.
 fn measured(file: &str) -> (usize, usize) {
     measured_to(file, 97)
 }
 
-/// The same, with another share that must be read at least, in percent.
+/// As [`measured`], with another minimum percentage.
 fn measured_to(file: &str, floor: usize) -> (usize, usize) {
     let text = corpus(file);
     let (mut readable, mut unread, mut misread) = (0, Vec::new(), Vec::new());
@@ -139,7 +139,7 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
     ] {
         measured(later);
     }
-    // Repaired by class alone: fewer are read, and none is misread.
+    // Fixed by class only: fewer are read, and none is misread.
     measured_to("context.jsonl", 92);
     measured_to("terse.jsonl", 95);
     assert!(readable + held_out >= 300, "{readable} {held_out}");
@@ -261,7 +261,7 @@ fn hostile_replies_end_soon() {
     }
 }
 
-/// Letters that are longer or shorter in lower case, and some that are not.
+/// Letters that get longer or shorter in lower case, and some that do not.
 const MOVING: [&str; 7] = ["İ", "Ω", "K", "Å", "Ⱥ", "ẞ", "é"];
 
 #[test]
@@ -301,7 +301,7 @@ fn letters_that_change_their_length_break_no_reader() {
             }
         }
     }
-    // The places are those of the text: what follows the letters is read as it is.
+    // Positions refer to the original text: the text after such letters is parsed correctly.
     for (kind, text, want) in [
         ("number", "İΩ 5 ± 1", "5"),
         ("number", "12 and İΩ: wait, 17", "17"),
@@ -396,7 +396,7 @@ fn what_an_answer_rules_out_is_no_refusal() {
         let said = said(kind, reply).map(|(answer, _)| answer);
         assert_eq!(said.as_deref(), Ok(want), "{reply}");
     }
-    // What declines and says something of the kind all the same is asked once more.
+    // A reply that declines but still gives an answer of this kind is requested once more.
     for (kind, reply) in [
         (
             "choice:Rust|Go",
@@ -429,7 +429,7 @@ fn what_an_answer_rules_out_is_no_refusal() {
     }
 }
 
-/// Prints what is misread and unread in the corpus that `KD_REPLIES` names; for a set that was just written.
+/// Prints the misread and unread replies of the corpus in `KD_REPLIES`; for newly written corpora.
 #[test]
 #[ignore = "prints figures; holds nothing"]
 #[allow(

@@ -1,7 +1,7 @@
-//! Recorded answers of real models: the figures that an independent program found on the same files, to the hundredth
-//! of a point; and `auto` beside the best member on random councils.
+//! Recorded answers of real models: the figures match those of an independent program on the same files, to a hundredth
+//! of a percentage point; and `auto` is compared with the best member on random councils.
 
-// The walls of kd-core are not those of its tests, which read files.
+// kd-core's lints against I/O do not apply to its tests, which read files.
 #![allow(
     missing_docs,
     clippy::disallowed_methods,
@@ -41,7 +41,7 @@ fn load(file: &str, members: &[&str]) -> Replay {
     .unwrap()
 }
 
-/// Answers as numbers that mean the same text on every question.
+/// Numbers answers so that a number means the same text on every question.
 fn by_text(replay: &Replay) -> Answers {
     let mut numbers = BTreeMap::new();
     let mut each = Vec::new();
@@ -63,7 +63,7 @@ fn replayed(replay: &Replay, rules: &[&str], options: u64) -> Report {
     report(replay, &ways, options, 0)
 }
 
-/// Percent, to the hundredth of a point.
+/// Compares a percentage, to a hundredth of a point.
 #[track_caller]
 fn point(what: &str, share: f64, expected: f64) {
     assert!(
@@ -73,7 +73,7 @@ fn point(what: &str, share: f64, expected: f64) {
     );
 }
 
-/// A row of the record.
+/// A row of the reference record.
 struct Row {
     n: usize,
     singles: &'static [f64],
@@ -89,7 +89,7 @@ struct Row {
     unanimous: (f64, f64),
 }
 
-/// The share right of a rule whose halves are every second row, as in the record.
+/// Returns the share of right decisions of a rule trained and tested on alternating rows, as in the record.
 fn by_row(replay: &Replay, rule: &str, options: u64) -> f64 {
     let halves = Halves::by_row(replay.questions.len());
     let setting = Setting {
@@ -339,8 +339,8 @@ fn math_level_5_frontier() {
     );
 }
 
-/// The record of CRUX counts the empty text, which is the right answer to 17 questions, as silence in votes and as an
-/// answer in accuracies; we count it as an answer throughout. What does not depend on that is equal.
+/// The CRUX record counts the empty text, which is the right answer to 17 questions, as silence in votes and as an
+/// answer in accuracies; we count it as an answer throughout. Figures that do not depend on that are equal.
 #[test]
 fn crux_frontier() {
     let r = replayed(&load(CRUX, &STRONG), &["oracle"], 20);
@@ -379,7 +379,7 @@ fn a_cascade_keeps_the_strong_members_accuracy_for_few_of_its_calls() {
         let [cascade] = r.rules.as_slice() else {
             panic!()
         };
-        // The empty text is an answer of CRUX to us (see above): 17 questions may move.
+        // We count CRUX's empty text as an answer (see above): 17 questions may differ.
         let slack = if file == CRUX { 2.2 } else { 0.01 };
         assert!(
             (cascade.right * 100.0 - right).abs() <= slack,
@@ -521,7 +521,7 @@ fn strength_without_labels_ranks_members_as_their_accuracy_does() {
     }
 }
 
-/// Random councils of five on each file: what each way gains over the best of its members, who is known only
+/// Random councils of five on each file: what each strategy gains over the best of its members, which is known only
 /// afterwards. `auto` learns on one half and decides the other.
 fn gains(file: &str, n: usize) {
     let table = Table::read(&text(file), Empty::Abstains).unwrap();

@@ -1,6 +1,6 @@
 //! Equality of open answers on raw outputs of five models with correctness judged by people: the files `NQ.json` and
-//! `TQ.json` of EVOUNA (github.com/wangcunxiang/QA-Eval, Apache-2.0), in the folder that `KD_EVOUNA` names. Two answers
-//! that are both right count as equal, a right and a wrong one as different.
+//! `TQ.json` of EVOUNA (github.com/wangcunxiang/QA-Eval, Apache-2.0), in the folder named by `KD_EVOUNA`. Two right
+//! answers count as equal, a right and a wrong one as different.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 const MODELS: [&str; 5] = ["fid", "gpt35", "chatgpt", "gpt4", "newbing"];
 
-/// Prints false merges, recall, and how often the winner is that of the judged answers.
+/// Prints false merges, recall, and how often the winner matches that of the judged answers.
 #[test]
 #[ignore = "prints figures; reads files that are not here"]
 fn figures() {
@@ -52,7 +52,7 @@ fn figures() {
                     wrongly += usize::from(together);
                 }
             }
-            // The closed form: right answers are one class, each wrong text its own.
+            // The closed form: right answers are one class, each wrong text is its own.
             let mut closed: BTreeMap<&str, usize> = BTreeMap::new();
             let mut open: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
             for (key, _, right) in &said {

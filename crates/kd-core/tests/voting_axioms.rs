@@ -1,4 +1,4 @@
-//! What rules promise holds on random polls; what they do not promise breaks on a stored one.
+//! The axioms that rules claim hold on random polls; those they do not claim are violated on a stored one.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
@@ -22,7 +22,7 @@ const AXIOMS: [Axiom; 7] = [
 /// Strict complete rankings of `n` candidates.
 type Profile = Vec<Vec<usize>>;
 
-/// The rules that read rankings: the axioms speak of nothing else.
+/// Iterates over the rules that read rankings: the axioms are about rankings only.
 fn ranked() -> impl Iterator<Item = &'static Rule> {
     RULES.iter().filter(|r| {
         matches!(r.reads, Reads::Ranking | Reads::Paper | Reads::Choice) && r.name != "surprising"
@@ -37,7 +37,7 @@ fn winners(rule: &'static Rule, profile: &Profile, n: usize) -> Vec<usize> {
     tally(rule, &ballots, &Rules::of((0..n).map(|c| c.to_string()))).winners
 }
 
-/// Whether a rule breaks an axiom on a profile.
+/// Returns whether a rule violates an axiom on a profile.
 fn breaks(axiom: Axiom, rule: &'static Rule, profile: &Profile, n: usize) -> bool {
     let own = winners(rule, profile, n);
     let alone = |c: Option<usize>| c.is_some_and(|c| own != [c]);
@@ -72,7 +72,7 @@ fn breaks(axiom: Axiom, rule: &'static Rule, profile: &Profile, n: usize) -> boo
             })
         }),
         Axiom::Clones => (0..n).filter(|c| !own.contains(c)).any(|loser| {
-            // The twin stands right below on even ballots and right above on odd ones.
+            // The twin is ranked right below on even ballots and right above on odd ones.
             let twinned: Profile = profile
                 .iter()
                 .enumerate()
@@ -99,7 +99,7 @@ fn breaks(axiom: Axiom, rule: &'static Rule, profile: &Profile, n: usize) -> boo
     }
 }
 
-/// Small polls before large ones, the same in every run.
+/// Generates small polls before large ones, the same in every run.
 fn profiles(count: usize, seed: u64) -> impl Iterator<Item = (Profile, usize)> {
     let mut chance = ChaCha12Rng::seed_from_u64(seed);
     (0..count).map(move |i| {
@@ -112,7 +112,7 @@ fn profiles(count: usize, seed: u64) -> impl Iterator<Item = (Profile, usize)> {
             }
             order
         };
-        // Few kinds of ballots, each cast several times: that is where rules disagree.
+        // Few distinct ballots, each cast several times: that is where rules disagree.
         let kinds: Vec<Vec<usize>> = (0..chance.random_range(2..6))
             .map(|_| ballot(&mut chance))
             .collect();
@@ -172,7 +172,7 @@ fn what_a_rule_does_not_promise_breaks_on_a_stored_poll() {
     }
 }
 
-/// What the literature says breaks, so that a stored poll has to show it.
+/// Violations known from the literature: each must be shown by a stored poll.
 const MUST_BREAK: &[(&str, &str)] = &[
     ("plurality", "Condorcet"),
     ("borda", "Majority"),
@@ -197,7 +197,7 @@ const MUST_BREAK: &[(&str, &str)] = &[
     ("benham", "Monotone"),
 ];
 
-/// Searches again; prints `axioms.jsonl`.
+/// Searches for violations; prints `axioms.jsonl`.
 #[test]
 #[ignore = "a search, run when rules are added"]
 fn search() {
@@ -261,10 +261,10 @@ fn a_ballot_is_read_as_it_stands_on_paper() {
     );
     assert_eq!(t.winners, [1, 2], "one vote each and none for a");
     assert_eq!(t.rounds[0].eliminated, [0]);
-    // Two papers put b before c, one puts c before b; the overvote says nothing of either.
+    // Two ballots rank b before c, one ranks c before b; the overvote says nothing about either.
     assert_eq!(t.tie_path.last().unwrap().step, "pairwise");
     assert_eq!(t.winner, Some(1));
-    // Where nothing tells them apart it is a lot.
+    // If nothing separates them, a random draw decides.
     let even = [1, 2].map(|at| paper(vec![Rank::One(at)]));
     let t = tally(irv, &even, &rules);
     assert_eq!(t.tie_path.last().unwrap().step, "lot", "{t:?}");

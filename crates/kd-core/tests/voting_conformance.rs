@@ -1,4 +1,4 @@
-//! Our counts beside those of other programs: 1,700 profiles of pref_voting, 25 elections of RCTab.
+//! Compares our counts with those of other programs: 1,700 profiles of pref_voting, 25 elections of RCTab.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 

@@ -233,7 +233,7 @@ pub struct Report {
     pub base: String,
     /// The reviewed side.
     pub head: String,
-    /// The findings, most likely real first.
+    /// The findings, most likely to be real first.
     pub findings: Vec<Reported>,
     /// The findings that the tree does not confirm.
     pub dropped: Vec<Dropped>,

@@ -1,4 +1,4 @@
-//! Asides: a debate in tags and a deliberation inside a conversation.
+//! Asides: a tagged debate and a deliberation inside a conversation.
 
 use crate::bench::{finished, member, seat};
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ use kd_core::{
 };
 use std::collections::BTreeMap;
 
-/// A conversation whose outside is done at once, in order, by hand.
+/// A conversation whose environment is simulated synchronously, in order.
 struct Room {
     conversation: Conversation,
     roster: Roster,
@@ -161,7 +161,7 @@ impl Room {
         seats.collect()
     }
 
-    /// The oldest open turn answers.
+    /// Answers the oldest open turn.
     fn answer(&mut self, text: &str) {
         let turn = self.open.remove(0);
         let delta = Delta::Text { text: text.into() };
@@ -401,7 +401,7 @@ fn a_deliberation_runs_to_its_verdict_and_tells_how() {
     assert!(prompt.contains("Is 17 a prime number?"), "{prompt}");
 }
 
-/// The smallest value that a schema of ours allows.
+/// Returns the smallest value that one of our schemas allows.
 fn filled_in(schema: &serde_json::Value) -> String {
     fn value(schema: &serde_json::Value) -> serde_json::Value {
         if let Some(options) = schema["enum"].as_array() {

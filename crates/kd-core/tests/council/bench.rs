@@ -1,4 +1,4 @@
-//! A bench for tests: a council whose outside is done at once, in order, by hand.
+//! A test bench: a council whose environment is simulated synchronously, in order.
 
 use jiff::Timestamp;
 use kd_core::machine::{Command, Input, Machine};
@@ -24,7 +24,7 @@ pub(crate) fn member(name: &str) -> Member {
     }
 }
 
-/// How a bench is set up.
+/// The setup of a bench.
 pub(crate) struct Setup {
     pub(crate) mode: &'static str,
     pub(crate) members: &'static [&'static str],
@@ -53,7 +53,7 @@ impl Default for Setup {
     }
 }
 
-/// A council and everything it said; saves are answered at once unless `hold` is set.
+/// A council and everything it emitted; saves are confirmed at once unless `hold` is set.
 pub(crate) struct Bench {
     pub(crate) council: Council,
     pub(crate) events: Vec<Event>,
@@ -63,7 +63,7 @@ pub(crate) struct Bench {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) held: Vec<Draft>,
     pub(crate) hold: bool,
-    /// What is kept for a session after this one.
+    /// Deliveries kept for the next session.
     pub(crate) kept: Vec<Delivery>,
     pub(crate) next: u32,
 }
@@ -102,7 +102,7 @@ impl Bench {
         }
     }
 
-    /// Feeds one input, and carries out what comes of it.
+    /// Feeds one input, and executes the resulting commands.
     pub(crate) fn feed(&mut self, input: Input) {
         let mut inputs = vec![input];
         while !inputs.is_empty() {
@@ -132,7 +132,7 @@ impl Bench {
         }
     }
 
-    /// Who speaks after the newest turn, as it told.
+    /// Returns the next speakers announced with the newest turn.
     pub(crate) fn ahead(&self) -> Vec<&str> {
         let ahead = self.events.iter().rev().find_map(|event| match event {
             Event::TurnQueued { ahead, .. } => Some(ahead),
@@ -151,7 +151,7 @@ impl Bench {
         }
     }
 
-    /// Writes the oldest held draft.
+    /// Saves the oldest held draft.
     pub(crate) fn write_held(&mut self) {
         let draft = self.held.remove(0);
         let input = self.write(draft);
@@ -169,7 +169,7 @@ impl Bench {
         });
     }
 
-    /// The seats with open turns, in the order of asking.
+    /// Returns the members with open turns, in the order of asking.
     pub(crate) fn speaking(&self) -> Vec<String> {
         self.open
             .iter()
@@ -177,7 +177,7 @@ impl Bench {
             .collect()
     }
 
-    /// The open turn of a seat.
+    /// Returns the open turn of a member.
     pub(crate) fn turn(&self, name: &str) -> TurnId {
         let of = |t: &&TurnId| self.asked[t].seat.as_str() == name;
         *self
@@ -213,11 +213,11 @@ impl Bench {
         self.feed(Input::Failed { turn, failure });
     }
 
-    /// Everybody who speaks, and whoever is asked next, answers; the order in which they were asked.
+    /// Answers all open turns and those that follow; returns the members in the order they were asked.
     pub(crate) fn answer_all(&mut self) -> Vec<String> {
         let mut order = Vec::new();
         while let Some(name) = self.speaking().first().cloned() {
-            // Nobody says again what was said before, which would be a mere nod.
+            // No text repeats an earlier one: that would count as mere agreement.
             let words = format!("{name} says {}.", self.drafts.len());
             self.answer(&name, &words);
             order.push(name);
@@ -225,7 +225,7 @@ impl Bench {
         order
     }
 
-    /// How often the floor was yielded, and how it ended last.
+    /// Returns the outcome of each time the floor was yielded.
     pub(crate) fn yields(&self) -> Vec<kd_core::event::Outcome> {
         let yielded = self.events.iter().filter_map(|e| match e {
             Event::FloorYielded { outcome, .. } => Some(*outcome),
@@ -250,13 +250,13 @@ impl Bench {
         told.collect()
     }
 
-    /// The prompt of a seat that speaks now.
+    /// Returns the prompt of a member with an open turn.
     pub(crate) fn prompt(&self, name: &str) -> String {
         self.asked[&self.turn(name)].prompt.as_text()
     }
 }
 
-/// The end of a whole answer of ten tokens.
+/// Returns the end of a complete answer of ten tokens.
 pub(crate) fn finished() -> Delta {
     Delta::Finished {
         finish: Finish::Stop,

@@ -1,4 +1,4 @@
-//! What happens when turns, disks and kings stop.
+//! Failing turns, failing disks and interruptions by the user.
 
 use super::bench::*;
 use kd_core::event::Outcome;

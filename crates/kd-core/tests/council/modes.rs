@@ -1,4 +1,4 @@
-//! Who speaks when, in each mode.
+//! Who speaks when in each mode.
 
 use super::bench::*;
 use kd_core::event::Outcome;

@@ -1,4 +1,4 @@
-//! A member that speaks for another process is not asked twice.
+//! A member that answers another process is not asked twice.
 
 use super::bench::*;
 use kd_core::{Delta, Event, Input, Op};
@@ -71,7 +71,7 @@ fn elsewhere(seq: u32, body: &str) -> kd_core::Message {
     draft.stored(seq)
 }
 
-/// A bench whose second message is being talked about: everybody has answered it, and claude goes on.
+/// Builds a bench in the discussion of its second message: everyone has answered it, and claude continues.
 fn talking() -> Bench {
     let mut bench = Bench::new(Setup {
         auto: Some(6),
@@ -103,7 +103,7 @@ fn a_new_word_of_the_king_ends_the_turns_wherever_he_says_it() {
     assert_eq!(here.speaking(), ["claude", "codex", "cursor"]);
     assert!(here.prompt("codex").contains("king: stop that"));
 
-    // An older word than the one that is talked about ends nothing.
+    // A message older than the discussed one ends nothing.
     let mut older = talking();
     older.feed(king(1, "before all that"));
     older.answer("claude", "Well, and another thing.");
@@ -131,7 +131,7 @@ fn one_who_waited_for_its_member_is_told_what_was_said_meanwhile() {
         "who does not follow others is not told"
     );
     assert!(bench.prompt("claude").contains("king: from another window"));
-    // It is owed an answer: so are the others.
+    // The message is answered, by the other members too.
     bench.answer("claude", "hello");
     assert_eq!(bench.speaking(), ["codex"]);
 }

@@ -1,4 +1,4 @@
-//! The king's words wait, survive, and are answered once.
+//! The user's messages wait, survive, and are answered once.
 
 use super::bench::*;
 use kd_core::event::Outcome;
@@ -14,7 +14,7 @@ fn bench(history: Vec<Message>, kept: Vec<Delivery>) -> Bench {
     })
 }
 
-/// A session that does one thing after another: `n` of them. What it left on disk.
+/// Plays the first `n` steps of a session. Returns the bench, and whether these were all steps.
 fn live(n: usize, interrupts: usize) -> (Bench, bool) {
     let mut bench = bench(Vec::new(), Vec::new());
     let steps: &[fn(&mut Bench)] = &[
@@ -40,7 +40,7 @@ fn live(n: usize, interrupts: usize) -> (Bench, bool) {
     (bench, n >= steps.len())
 }
 
-/// How often each member answered each message of the king, by the ids that tie them.
+/// Counts how often each member answered each of the user's messages, by delivery id.
 fn answers(history: &[Message]) -> BTreeMap<(String, String), usize> {
     let mut answers = BTreeMap::new();
     for message in history.iter().filter(|m| !m.is_king()) {
@@ -104,7 +104,7 @@ fn killed_after_any_step_nothing_is_lost_and_nothing_is_answered_twice() {
     }
 }
 
-/// Ends the turns that were stopped.
+/// Ends the cancelled turns.
 fn let_go(bench: &mut Bench) {
     for turn in bench.open.clone() {
         let failure = kd_core::Failure::new(kd_core::FailureKind::Cancelled, "stopped");

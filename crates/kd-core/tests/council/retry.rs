@@ -1,4 +1,4 @@
-//! An answer that is asked for again takes the place of the failed one.
+//! A retried answer takes the place of the failed one.
 
 use super::bench::*;
 use kd_core::event::Outcome;
@@ -93,9 +93,9 @@ fn the_log_tells_whom_a_question_that_was_asked_before_still_lacks() {
         outcome,
     };
     let rows = [
-        // Without a log: who was called and left no message.
+        // Without a log: members that were mentioned and left no message.
         (None, 2),
-        // The round ended: nobody else had a turn.
+        // The round is complete: no other member had a turn.
         (Some(last(RoundKind::Council, Some(Outcome::Complete))), 0),
         (
             Some(last(RoundKind::Council, Some(Outcome::Interrupted))),

@@ -1,4 +1,4 @@
-//! The road of one message.
+//! The path of one message.
 
 use super::bench::*;
 use kd_core::event::Outcome;
@@ -7,7 +7,7 @@ use kd_core::message::{Address, Status};
 use kd_core::spending::Certainty;
 use kd_core::{Delta, Event, FailureKind, Finish, Op};
 
-/// The kinds of events, as words.
+/// Returns the kinds of events.
 fn kinds(events: &[Event]) -> Vec<String> {
     let word = |e: &Event| {
         serde_json::to_value(e).unwrap()["event"]
@@ -186,7 +186,7 @@ fn a_total_without_the_figures_of_one_turn_is_a_lower_bound() {
     assert_eq!(total(&all, &[], &[]), (30, Certainty::Exact));
     assert_eq!(total(&all[..2], &all[2..], &[]), (20, Certainty::AtLeast));
     assert_eq!(total(&all[..1], &[], &all[1..]), (10, Certainty::AtLeast));
-    // Nothing was counted: there is no bound to tell.
+    // Nothing was counted, so there is no bound to report.
     assert_eq!(total(&[], &all, &[]), (0, Certainty::Exact));
 }
 

@@ -1,9 +1,9 @@
-//! Private tags in an ordinary conversation: nobody sees what stands in them, wherever the stream is cut.
+//! Private tags in an ordinary conversation: their content is never shown, wherever the stream is split.
 
 use super::bench::*;
 use kd_core::{Delta, Event, Op};
 
-/// What the user reads of a reply that arrives in pieces of so many characters, and what was private.
+/// Sends a reply in pieces of `piece` characters; returns what the user reads and what was private.
 fn said(reply: &str, piece: usize) -> (String, Vec<String>) {
     let mut bench = Bench::new(Setup::default());
     bench.say("Why?");
@@ -17,7 +17,7 @@ fn said(reply: &str, piece: usize) -> (String, Vec<String>) {
         _ => None,
     });
     let private: Vec<String> = private.collect();
-    // Nothing else that was told or kept holds it.
+    // No other event or file contains it.
     let told: String = bench
         .events
         .iter()
@@ -41,7 +41,7 @@ fn private_words_of_a_chat_reach_nobody() {
         ("Yes.<\ncouncil>SECRET</council>", "Yes.", &["SECRET"]),
         ("<think>SECRET</think>Yes.", "Yes.", &[]),
         ("Yes. <council>SECRET", "Yes.", &["SECRET"]),
-        // Code is text; an open fence is held until it is closed, and private if it never is.
+        // Code is text; an open fence is held back until it is closed, and private if it never is.
         ("Write `<council>` here.", "Write `<council>` here.", &[]),
         (
             "```\n<council>x</council>\n```\nYes.",

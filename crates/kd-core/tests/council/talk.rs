@@ -1,4 +1,4 @@
-//! Turns after the answers: who may cut them short, and how rules change between two messages.
+//! The discussion after the answers: what ends it early, and how rules change between two messages.
 
 use super::bench::*;
 use kd_core::{Event, Op};
@@ -93,7 +93,7 @@ fn a_mode_and_a_number_of_turns_hold_from_the_next_message_on() {
 
 #[test]
 fn rows_of_the_table() {
-    // Message, mode, auto, whether it is the first: how many speak at once, and how many turns there are.
+    // Message, mode, auto, whether it is the first: how many speak at once, and the number of turns.
     type Row = (&'static str, &'static str, Option<u32>, bool, usize, usize);
     let rows: &[Row] = &[
         ("hi", "broadcast", None, true, 3, 3),

@@ -1,4 +1,4 @@
-//! No limit is ever passed: not by a token, a call or a millionth of a cent, whatever the prices and whoever is greedy.
+//! No limit is ever exceeded: not by a token, a call or a millionth of a cent, whatever the prices and the usage.
 
 use crate::room::{Answer, good, plan, run};
 use kd_core::deliberation::plan::{Limits, Strategy};
@@ -36,7 +36,7 @@ proptest! {
             let greedy = greed[call % greed.len()];
             call += 1;
             let price = plan.seats.iter().find(|s| s.name().as_str() == asked.seat).and_then(|s| s.price).expect("priced");
-            // The worst tokenizer makes a token of each byte; the model says as much as it may.
+            // The worst tokenizer makes one token per byte; the model answers up to its limit.
             let bytes = asked.request.prompt.as_text().len() as u64 + asked.request.schema.as_ref().map_or(0, |s| s.to_string().len() as u64);
             let most = u64::from(asked.request.sampling.max_tokens.expect("always bounded"));
             let usage = Usage { input_tokens: (bytes * greedy / 100).max(1), output_tokens: most * greedy / 100, ..Usage::default() };
@@ -50,7 +50,7 @@ proptest! {
         prop_assert!(used.1 <= calls, "{} of {calls} calls", used.1);
         prop_assert!(used.2 <= u128::from(micro) * 1_000_000, "money");
         let verdict = done.verdict();
-        // A call that was stopped counts in full: nobody knows what it used.
+        // A cancelled call counts in full: its real usage is unknown.
         prop_assert!((used.0..=tokens).contains(&verdict.spent.tokens));
         prop_assert!(u128::from(verdict.spent.pico_usd) >= used.2);
         prop_assert!(!verdict.answer.is_empty());
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// Records from before turns told their repeats are decided again by the rules of their time.
+/// Records that do not list repeated turns are replayed by the rules of their version.
 #[test]
 fn an_older_plan_reserves_and_books_as_it_did() {
     for version in [0, 1] {
@@ -90,7 +90,7 @@ fn an_older_plan_reserves_and_books_as_it_did() {
     }
 }
 
-/// The smallest number for which this is so; it is so for all larger ones, and for `most`.
+/// Returns the smallest number that satisfies `is_so`; all larger numbers and `most` satisfy it too.
 fn least(mut most: u64, is_so: impl Fn(u64) -> bool) -> u64 {
     let mut least = 0;
     while most - least > 1 {
@@ -104,7 +104,7 @@ fn least(mut most: u64, is_so: impl Fn(u64) -> bool) -> u64 {
     most
 }
 
-/// A limit that cuts before anybody is asked is decided by the prompts' length, of which the record has nothing else.
+/// A limit reached before the first request depends on the prompts' length, about which the record holds nothing else.
 #[test]
 fn a_council_that_could_ask_nobody_is_decided_again_in_the_same_way() {
     for protocol in PROTOCOLS {
@@ -135,7 +135,7 @@ fn a_council_that_could_ask_nobody_is_decided_again_in_the_same_way() {
         };
         let afford = |micro| Deliberation::affordable(&with(micro), "Preamble.").is_ok();
         let affordable = least(10_000_000, afford);
-        // Just below what the first call takes, the words before each prompt decide.
+        // Just below the price of the first call, the preamble of each prompt decides.
         let first = least(10_000_000, |micro| micro >= affordable && asked(micro) > 0);
         for micro in (affordable.max(first.saturating_sub(300))..first).step_by(30) {
             assert_eq!(asked(micro), 0, "{}", protocol.name);

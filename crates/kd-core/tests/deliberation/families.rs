@@ -1,4 +1,5 @@
-//! Members of one vendor err together: three of them are not three opinions, for the quorum and for ties.
+//! Members of one vendor make correlated errors: for the quorum and for ties, three of them do not count as three
+//! opinions.
 
 use crate::room::{Answer, Run, good, plan, run, seat};
 use kd_core::FailureKind;
@@ -6,7 +7,7 @@ use kd_core::deliberation::fact::Counted;
 use kd_core::deliberation::{Fact, Plan};
 use kd_core::voting::Outcome;
 
-/// A council of these models, each with an opinion.
+/// Builds a council of these models, each with an opinion.
 fn council(models: &[&str]) -> Plan {
     let mut plan = plan();
     plan.seats.retain(|s| s.role == "synthesizer");
@@ -24,7 +25,7 @@ fn votes_of_one_vendor_are_no_quorum_where_others_are_silent() {
         let plan = council(models);
         let run = run(&plan, |asked| {
             let is_silent = silent.iter().any(|s| asked.seat == *s);
-            // Somebody disagrees, so that a vote is held.
+            // One member disagrees, so that a vote is held.
             let answer = if asked.seat == "m0" && asked.stage == "opinions" {
                 "no"
             } else {

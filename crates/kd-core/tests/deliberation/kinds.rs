@@ -4,7 +4,7 @@ use kd_core::config::Config;
 use kd_core::deliberation::{AnswerKind, settling};
 use kd_core::planner::{self, Brief};
 
-/// A question, replies, and the option that each names.
+/// A question, replies, and the option named by each.
 type Row = (
     &'static str,
     &'static [&'static str],
@@ -200,7 +200,7 @@ fn options_whose_borders_are_not_certain_are_left_to_the_answers() {
     }
 }
 
-/// The kind by which replies are compared, and what each is compared by.
+/// Returns the kind by which replies are compared, and each reply's key.
 fn keys(question: &str, replies: &[&str]) -> (AnswerKind, Vec<Option<String>>) {
     let brief = Brief {
         question,

@@ -1,4 +1,4 @@
-//! Whole deliberations with scripted seats: the machine and nothing else.
+//! Whole deliberations with scripted members: only the state machine runs.
 
 mod budget;
 mod families;

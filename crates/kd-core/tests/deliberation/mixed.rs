@@ -1,5 +1,5 @@
 //! Two hundred questions of mixed kinds in five languages against a scripted council: the kind of each is recognised,
-//! equal answers are merged, and the winner is the one a person means. The replies stand as models write them. A judge
+//! equal answers are merged, and the winner is the intended one. The replies are written the way models write. A judge
 //! groups open answers as the corpus does: how well a model groups is not measured here.
 
 #![allow(clippy::print_stdout, reason = "prints figures")]
@@ -14,17 +14,17 @@ use std::fmt::Write;
 
 /// The corpus. Letters in `same` stand for equal answers, `-` for none.
 const CORPUS: &str = include_str!("../data/replies/mixed.jsonl");
-/// Sixty more, written when the first were right; its first line reports the run over it before any repair.
+/// Sixty more, written once the first were right; the first line reports the initial run, before any fix.
 const LATER: &str = include_str!("../data/replies/mixed-later.jsonl");
-/// Four hundred by people who had not seen the reader; first lines as above.
+/// Four hundred by authors who had not seen the parser; first lines as above.
 const UNSEEN: [&str; 4] = [
     include_str!("../data/replies/mixed-plain.jsonl"),
     include_str!("../data/replies/mixed-work.jsonl"),
     include_str!("../data/replies/mixed-curt.jsonl"),
     include_str!("../data/replies/mixed-daily.jsonl"),
 ];
-/// Four hundred more, with long context before the question, in telegraphic form, from work and from home: the answers
-/// tell the kind of most.
+/// Four hundred more, with long context before the question, in telegraphic style, from work and from home: in most,
+/// the answers reveal the kind.
 const TOLD_BY_ANSWERS: [&str; 4] = [
     include_str!("../data/replies/mixed-office.jsonl"),
     include_str!("../data/replies/mixed-home.jsonl"),
@@ -32,17 +32,17 @@ const TOLD_BY_ANSWERS: [&str; 4] = [
     include_str!("../data/replies/mixed-telegraphic.jsonl"),
 ];
 const NAMES: [&str; 5] = ["ann", "bob", "cyd", "dan", "fay"];
-/// Of kinds, of pairs of equal answers, of winners, in percent.
+/// Minimum percentage of right kinds, of right pairs of equal answers, and of right winners.
 const FLOOR: usize = 95;
 
-/// A question with what each member says, and which answers a person calls the same.
+/// A question with each member's reply, and which answers people call the same.
 struct Row {
     lang: String,
     kind: String,
     question: String,
     same: Vec<char>,
     replies: Vec<String>,
-    /// What they state when they are asked once more, where that differs.
+    /// Their answers when asked again, if different.
     again: Vec<String>,
 }
 
@@ -70,14 +70,14 @@ impl Row {
             .collect()
     }
 
-    /// The letter of most members.
+    /// Returns the letter given by most members.
     fn winner(&self) -> char {
         let count = |letter: char| self.same.iter().filter(|l| **l == letter).count();
         let letters = self.same.iter().copied().filter(|l| *l != '-');
         letters.max_by_key(|l| count(*l)).expect("a letter")
     }
 
-    /// The letter of a member, or of the first member whose answer a candidate is.
+    /// Returns the letter of a member, or of the first member whose answer is the candidate.
     fn letter_of(&self, name: &str) -> char {
         let kind = self.kind();
         let is_key = |reply: &String| {
@@ -89,7 +89,7 @@ impl Row {
         at.map_or('-', |at| self.same[at])
     }
 
-    /// What each member states, asked once more where its reply cannot be read.
+    /// Returns each member's answer, asked again if its reply is unreadable.
     fn stated(&self) -> Vec<String> {
         let asked = self.plan().answers;
         let unread =
@@ -103,7 +103,7 @@ impl Row {
             .collect()
     }
 
-    /// The kind by which the answers are compared.
+    /// Returns the kind by which the answers are compared.
     fn kind(&self) -> AnswerKind {
         let plan = self.plan();
         let stated = self.stated();
@@ -117,7 +117,7 @@ impl Row {
         settled.map_or(plan.answers, |settled| settled.answers)
     }
 
-    /// The plan that the rules make, with this council.
+    /// Returns the plan that the rules make, with this council.
     fn plan(&self) -> Plan {
         let brief = Brief {
             question: &self.question,
@@ -135,7 +135,7 @@ impl Row {
             protocol: "gated-debate".into(),
             ..plan()
         };
-        // The first count is the last.
+        // The first count is final.
         plan.iteration.convergence_threshold = 0.0;
         plan.seats = NAMES[..self.replies.len()]
             .iter()
@@ -145,7 +145,7 @@ impl Row {
         plan
     }
 
-    /// What a member replies.
+    /// Returns a member's reply.
     fn reply(&self, asked: &Asked) -> Answer {
         let own = NAMES.iter().position(|n| *n == asked.seat);
         match asked.stage.as_str() {
@@ -184,7 +184,7 @@ impl Row {
     }
 }
 
-/// The name of a kind in the corpus.
+/// Returns the corpus's name of a kind.
 fn kind(answers: &AnswerKind) -> &'static str {
     match answers {
         AnswerKind::Choice { options } if *options == ["yes", "no"] => "yes-no",
@@ -198,7 +198,7 @@ fn kind(answers: &AnswerKind) -> &'static str {
     }
 }
 
-/// What was found over the corpus.
+/// Measurements over the corpus.
 #[derive(Default)]
 struct Figures {
     rows: usize,
@@ -217,13 +217,13 @@ impl Figures {
         self.rows += 1;
         let run = run(&plan, |asked| row.reply(asked));
         run.replays();
-        // What the members are told to write is settled by then.
+        // The requested answer format is settled by then.
         let settled = run.facts().find_map(|fact| match fact {
             Fact::KindSettled { answers, .. } => Some(answers),
             _ => None,
         });
         let found = kind(settled.unwrap_or(&plan.answers));
-        // A ranking names several things too.
+        // A ranking names several items too.
         if found == row.kind || (found, row.kind.as_str()) == ("ranking", "list") {
             self.kinds += 1;
         } else {
@@ -264,7 +264,7 @@ impl Figures {
             _ => None,
         });
         let counted = counted.expect("a count");
-        // The winner is right if whoever gave it has the letter of most.
+        // The winner is right if the member that gave it has the majority letter.
         let won =
             (0..places.len()).find(|at| places[*at].is_some() && places[*at] == counted.winner);
         match won.map(|at| row.same[at]) == Some(row.winner()) {
@@ -300,7 +300,7 @@ impl Figures {
     }
 }
 
-/// The candidate of each member's answer.
+/// Returns the candidate of each member's answer.
 fn places(run: &crate::room::Run, members: usize) -> Vec<Option<usize>> {
     let counted = run.facts().find_map(|fact| match fact {
         Fact::Counted(counted) => Some(counted),
@@ -322,7 +322,7 @@ fn places(run: &crate::room::Run, members: usize) -> Vec<Option<usize>> {
                 let first = counted.firsts.iter().find(|f| f.seat.as_str() == *name);
                 first.and_then(|f| f.candidate)
             }
-            // Ballots without a comparison: whose name a candidate has.
+            // Ballots without a comparison: whose name a candidate contains.
             _ => counted.candidates.iter().position(|c| c.ends_with(name)),
         })
         .collect()
@@ -348,7 +348,7 @@ fn measure(rows: &[Row]) -> Figures {
     all
 }
 
-/// Runs a corpus and holds the floor.
+/// Runs a corpus and asserts the minimum percentages.
 fn hold(rows: &[Row]) {
     let all = measure(rows);
     let holds = |part: usize, of: usize| 100 * part >= FLOOR * of;

@@ -1,12 +1,12 @@
-//! What was read in replies stands in the record, and a replay decides by it.
+//! Readings of replies are recorded, and a replay uses the recorded readings.
 
 use crate::room::{Answer, good, plan, run};
 use kd_core::deliberation::{Fact, replay};
 use kd_core::event::{Event, Record};
 use serde_json::{Value, json};
 
-/// A deliberation in which everybody says yes, as a record that a reader of another time wrote: `change` gives what it
-/// found otherwise.
+/// Runs a deliberation in which everyone says yes and returns its record as if another version of the parser had
+/// written it: `change` returns the readings that differ.
 fn recorded(change: impl Fn(&str, &Value) -> Option<Value>) -> Vec<Record> {
     let run = run(&plan(), |asked| Answer::Text(good(asked, "yes")));
     let mut records = run.records;

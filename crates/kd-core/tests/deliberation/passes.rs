@@ -1,4 +1,4 @@
-//! Passes: the four strategies differ, every stop is reported, the best so far is kept, memory keeps its sources.
+//! Passes: the four strategies differ, every stop is reported, the best result is kept, memory keeps its sources.
 
 use crate::room::{Answer, Run, good, plan, run, run_with, seat};
 use kd_core::FailureKind;
@@ -20,7 +20,7 @@ fn iterating(strategy: Strategy) -> Plan {
     plan
 }
 
-/// Nobody agrees, and everybody says something new each time.
+/// Runs a council in which nobody agrees, and everybody says something new each time.
 fn quarrel(plan: &Plan) -> Run {
     let mut turn = 0;
     run(plan, |asked| {
@@ -157,7 +157,7 @@ fn a_later_pass_reads_the_seeds_context_and_memory_keeps_its_sources() {
     );
     assert!(lines.iter().all(|l| !l.messages.is_empty()), "{lines:?}");
     run.replays();
-    // Every remembered line says from which messages it came.
+    // Every remembered line names its source messages.
     let told = why(&Report::of(&run.records));
     let remembered: Vec<&String> = told
         .iter()

@@ -1,5 +1,5 @@
-//! What a project's files can cost: calls of deliberations under every value of every row of the table that counts without
-//! the user's consent, against the calls of the user's own plan.
+//! What a project's files can cost: the calls of deliberations under every value of every setting that applies without
+//! the user's consent, compared with the calls of the user's own plan.
 
 use super::room::{Answer, Asked, good, run};
 use kd_core::config::{
@@ -10,7 +10,7 @@ use kd_core::planner::{Brief, plan};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Rows that count as written and that `kd` reads, with the reason why they add no call.
+/// Settings that apply as written and that `kd` reads, with the reason why they add no call.
 const FREE: &[(&str, &str)] = &[
     ("agents.<name>.temperature", "how one answer is sampled"),
     ("agents.<name>.top_p", "how one answer is sampled"),
@@ -21,7 +21,7 @@ const FREE: &[(&str, &str)] = &[
     ("forum.scheduler", "the order within a cycle"),
 ];
 
-/// Configurations of a user who pays for `m` and `n`.
+/// Configurations of a user with paid members `m` and `n`.
 fn users() -> Vec<Value> {
     let agent = json!({"backend": "command", "dialect": "text", "command": ["m"]});
     let user = |deliberation: Value| {
@@ -41,7 +41,7 @@ fn users() -> Vec<Value> {
     ]
 }
 
-/// Values of a row: both ends, all words, and lists of members that a stranger would try.
+/// Values of a setting: both ends, all words, and lists of members that an attacker would try.
 fn values(key: &Key) -> Vec<Value> {
     let seats = |model: &str| {
         let roles = ["skeptic", "explorer", "opinion-giver"];
@@ -98,7 +98,7 @@ fn laid_over(below: &Value, file: &Value) -> Value {
     }
 }
 
-/// The plan of a user in a folder with this file, without what needs consent; `None` where there is none.
+/// Returns the plan of a user in a folder with this file, without settings that need consent; `None` if there is none.
 fn planned(user: &Value, file: &Value) -> Option<Plan> {
     let mut counts = file.clone();
     let held = wanted(&counts, user);
@@ -123,7 +123,7 @@ fn planned(user: &Value, file: &Value) -> Option<Plan> {
     Some(plan(&config, &brief).ok()?.plan)
 }
 
-/// Calls of agents that the user pays for, in the dearer of two courses: all agree, or nobody does.
+/// Counts the calls of paid agents, in the more expensive of two cases: all agree, or nobody does.
 fn calls(plan: &Plan) -> usize {
     let is_free = |seat: &str| {
         let seat = plan
@@ -159,7 +159,7 @@ fn no_row_makes_a_question_dearer_than_the_users_own_plan_without_consent() {
                 part => part,
             }));
             for value in values(key).into_iter().chain([Value::Null]) {
-                // A plan that cannot be made costs nothing, and the same plan the same.
+                // A plan that cannot be made costs nothing, and an equal plan costs the same.
                 let plan = planned(&user, &nested(&path, value.clone()));
                 if let Some(plan) = plan.filter(|plan| *plan != own) {
                     tried += 1;

@@ -1,4 +1,5 @@
-//! The laws of every protocol: it ends with a verdict, within the calls that it promises, and is decided the same again.
+//! Properties of every protocol: it ends with a verdict, stays within its promised calls, and replays to the same
+//! result.
 
 use crate::room::{Answer, good, plan, run, seat};
 use kd_core::deliberation::protocols::PROTOCOLS;
@@ -79,7 +80,7 @@ fn every_rule_can_decide_a_council() {
         let mut plan = plan();
         plan.answers = AnswerKind::Text;
         plan.voting.method = rule.name.into();
-        // All but ann herself vote for her; she has to choose among the others.
+        // Everyone except ann votes for her; she has to choose among the others.
         plan.seats.push(seat("fay", "fact-checker"));
         plan.seats.push(seat("gus", "fact-checker"));
         let run = run(&plan, |asked| Answer::Text(good(asked, "ann")));
@@ -99,7 +100,8 @@ fn every_rule_can_decide_a_council() {
             "{}: {counted:?}",
             rule.name
         );
-        // Ann takes the first label where she cannot have herself: as a judge she turns with the order.
+        // Ann takes the first label, because she cannot choose herself: as a judge she is inconsistent under
+        // reordering.
         let silent = usize::from(rule.name == "jury");
         assert_eq!(
             counted.abstained.len(),
@@ -112,7 +114,7 @@ fn every_rule_can_decide_a_council() {
             .first()
             .map(|w| counted.candidates[*w].as_str());
         match rule.name {
-            // She may not vote for herself: that is not everybody.
+            // She may not vote for herself, so it is not unanimous.
             "unanimity" => assert_eq!(first, None),
             _ => assert_eq!(
                 first,
@@ -191,7 +193,7 @@ fn an_answer_given_up_without_a_flaw_counts_as_before() {
     );
 }
 
-/// The last count of a run.
+/// Returns the last count of a run.
 fn counted(run: &crate::room::Run) -> kd_core::deliberation::Counted {
     run.facts()
         .filter_map(|f| match f {
@@ -238,7 +240,7 @@ fn judges_are_asked_in_both_orders_and_a_verdict_that_turns_is_none() {
     assert_eq!(run.verdict().winner.as_deref(), Some("yes"));
     run.replays();
 
-    // One judge alone is no member, and nobody else votes.
+    // A single judge is not a member, and nobody else votes.
     let mut plan = crate::room::plan();
     plan.voting.method = "judge".into();
     plan.seats.push(seat("umpire", "arbiter"));
@@ -265,7 +267,7 @@ fn what_voters_foretold_counts_where_the_rule_reads_it() {
         let mut said: serde_json::Value = serde_json::from_str(&good(asked, wants)).expect("JSON");
         for label in &asked.labels {
             if said.get("forecast").is_some() {
-                // Everybody expects nearly all to say yes: a third for no surprises.
+                // All expect nearly everyone to say yes: a third for no is a surprise.
                 let percent = if label.item == "no" { 5 } else { 95 };
                 said["forecast"][&label.label] = percent.into();
             }

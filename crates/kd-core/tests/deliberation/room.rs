@@ -1,4 +1,4 @@
-//! A room for one deliberation: plays seats, saves messages, and keeps the record as the log would.
+//! A test environment for one deliberation: plays members, saves messages, and keeps the record as the log would.
 
 use jiff::Timestamp;
 use kd_core::deliberation::fact::Labelled;
@@ -16,7 +16,7 @@ use kd_core::{
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 
-/// Somebody who is asked.
+/// A request to a member.
 pub(crate) struct Asked {
     pub(crate) seat: String,
     pub(crate) stage: String,
@@ -24,16 +24,16 @@ pub(crate) struct Asked {
     pub(crate) request: Request,
 }
 
-/// What comes of it.
+/// The reply to a request.
 pub(crate) enum Answer {
     Text(String),
     Used(String, Usage),
     Fail(FailureKind),
-    /// It says something, and then fails.
+    /// Some text, then a failure.
     Broken(String, FailureKind),
 }
 
-/// What a run left.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) records: Vec<Record>,
     pub(crate) verdict: Option<Verdict>,
@@ -55,7 +55,7 @@ pub(crate) fn seat(name: &str, role: &str) -> Seat {
     }
 }
 
-/// Three members and a chair on a question of yes and no.
+/// Builds a plan with three members and a chair for a yes-no question.
 pub(crate) fn plan() -> Plan {
     Plan {
         question: "Is it safe?".into(),
@@ -87,12 +87,12 @@ pub(crate) fn plan() -> Plan {
     }
 }
 
-/// Runs a plan to its end; `answer` plays every seat.
+/// Runs a plan to its end; `answer` plays every member.
 pub(crate) fn run(plan: &Plan, mut answer: impl FnMut(&Asked) -> Answer) -> Run {
     run_with(plan, &mut answer, |_| None)
 }
 
-/// The same; `meddle` may add an input before each step, counted from 0.
+/// As [`run`]; `meddle` may add an input before each step, counted from 0.
 pub(crate) fn run_with(
     plan: &Plan,
     answer: &mut dyn FnMut(&Asked) -> Answer,
@@ -223,7 +223,7 @@ impl Run {
         }
     }
 
-    /// Decides again from the record as the disk has it; everything must agree.
+    /// Replays the record as read from disk; everything must match.
     pub(crate) fn replays(&self) -> Replayed {
         let lines: Vec<Record> = self
             .records
@@ -252,7 +252,7 @@ impl Run {
     }
 }
 
-/// A reply in the form asked for, by somebody who wants an answer and votes for it.
+/// Returns a well-formed reply by a member that wants an answer and votes for it.
 pub(crate) fn good(asked: &Asked, wants: &str) -> String {
     let Some(schema) = &asked.request.schema else {
         return format!(

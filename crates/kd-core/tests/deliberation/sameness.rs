@@ -1,4 +1,4 @@
-//! Open answers are compared by meaning: what two readings agree on is merged, and nothing else ever is.
+//! Open answers are compared by meaning: only what two readings agree on is merged.
 
 use crate::room::{Answer, Asked, Run, good, plan, run, seat};
 use kd_core::FailureKind;
@@ -8,7 +8,7 @@ use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{AnswerKind, Counted, Fact, Plan, Price, forecast};
 use serde_json::{Value, json};
 
-/// What the members say: ann and cyd the same in other words, bob another thing.
+/// The members' answers: ann and cyd say the same in different words, bob something else.
 const SAID: [(&str, &str); 3] = [
     ("ann", "Put a queue between the two services."),
     ("bob", "Call the second service directly."),
@@ -18,7 +18,7 @@ const SAID: [(&str, &str); 3] = [
     ),
 ];
 
-/// An open question for three members and a chair.
+/// Builds a plan with an open question for three members and a chair.
 fn open() -> Plan {
     Plan {
         answers: AnswerKind::Text,
@@ -28,7 +28,7 @@ fn open() -> Plan {
     }
 }
 
-/// A reply of a judge that groups by who answered. `groups` are names of members.
+/// Returns a judge's reply that groups the answers. `groups` are names of members.
 fn grouped(asked: &Asked, groups: &[&[&str]]) -> Value {
     let label = |name: &&str| {
         let mut found = asked.labels.iter().filter(|l| l.item.ends_with(*name));
@@ -41,7 +41,7 @@ fn grouped(asked: &Asked, groups: &[&[&str]]) -> Value {
     json!({ "groups": groups })
 }
 
-/// A run in which every judge replies as told; everybody votes for ann's answer where it can.
+/// Runs with scripted judges; everybody votes for ann's answer if possible.
 fn judged(plan: &Plan, judge: impl Fn(&Asked, usize) -> Answer) -> Run {
     let mut readings = 0;
     run(plan, |asked| match asked.stage.as_str() {
@@ -132,7 +132,7 @@ fn only_what_both_readings_put_together_is_merged() {
     assert!(grouping(&run).notices[0].contains("differ"));
     run.replays();
 
-    // No pair is in both.
+    // No pair is in both readings.
     let run = judged(&open(), |asked, reading| {
         let groups: &[&[&str]] = match reading {
             1 => ALIKE,
@@ -281,7 +281,7 @@ fn words_of_an_answer_cannot_leave_their_fence() {
                 let nonce = nonce.split_once(' ').expect("a nonce").0;
                 assert!(!text.contains(nonce));
                 assert_eq!(prompt.matches(&format!("\n{nonce}>>")).count(), 3);
-                // Nothing follows the last fence, and our task holds no words of theirs.
+                // Nothing follows the last fence, and our task contains no words of the members.
                 assert!(
                     prompt.trim_end().ends_with(&format!("{nonce}>>")),
                     "{prompt}"
@@ -322,7 +322,7 @@ fn the_cheapest_reads_first_and_another_vendor_second() {
     assert_eq!(readers.into_inner(), ["cyd", "bob"]);
     run.replays();
 
-    // An arbiter goes first.
+    // An arbiter takes precedence.
     plan.seats.push(seat("umpire", "arbiter"));
     let run = judged(&plan, |asked, _| {
         Answer::Text(grouped(asked, ALIKE).to_string())
@@ -378,7 +378,7 @@ fn the_comparison_is_planned_and_a_limit_that_forbids_it_leaves_the_vote() {
             Answer::Text(grouped(asked, ALIKE).to_string())
         })
     };
-    // Three opinions, and one call for the chair: none is left to compare or to vote.
+    // Three opinions, and one call for the chair: none is left for comparing or voting.
     let mut tight = plan.clone();
     tight.limits.calls = Some(4);
     let run = calls(&tight);
@@ -437,7 +437,7 @@ fn claims_are_told_from_answers_and_stand_in_four_classes() {
     assert_eq!(map.groups.len(), 2);
     run.replays();
 
-    // Where nobody compared, the rows are answers, and the map says so.
+    // Without a comparison the rows are answers, and the map says so.
     let plain = judged(
         &Plan {
             judged: false,
@@ -465,7 +465,7 @@ fn samples_of_one_member_are_counted_by_meaning() {
             Answer::Text(SAID[sample - 1].1.into())
         }
         "sameness" => {
-            // The second sample is like no other.
+            // The second sample equals no other answer.
             let of = |at: &str| {
                 let mut all = asked.labels.iter();
                 all.find(|l| l.item.starts_with(at))

@@ -1,4 +1,4 @@
-//! Sealed records: the verifier in Python counts the ballots of random deliberations again, and agrees.
+//! Sealed records: the Python verifier recounts the ballots of random deliberations and agrees.
 #![allow(
     clippy::disallowed_methods,
     reason = "the verifier in Python reads files"
@@ -79,7 +79,7 @@ fn two_implementations_agree_on_decisions() {
     };
     assert_eq!(said, (Some(0), format!("{RUNS} files, {counts} counts\n")));
 
-    // A record that was sealed with another winner is told.
+    // A record sealed with another winner is detected.
     let text = std::fs::read_to_string(&files[0]).expect("read");
     let seal = Seal::read(text.as_bytes()).expect("a seal");
     let lie = |text: String| match text.contains("\"fact\":\"counted\"") {

@@ -1,4 +1,4 @@
-//! Deliberations by the rules of every version are decided again by the same rules, and those of a newer one are refused.
+//! Deliberations by the rules of every version replay by the same rules; newer versions are refused.
 
 use crate::room::{Answer, good, plan, run};
 use kd_core::deliberation::{self, Plan, READING, SPENDING, WRITING};

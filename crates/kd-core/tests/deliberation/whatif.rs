@@ -1,5 +1,5 @@
-//! What would have been equals what would have happened: the course on recorded replies against a real run of the
-//! changed plan by members that say the same.
+//! A what-if result equals what would really have happened: recomputed from recorded replies, compared with a real run
+//! of the changed plan by members that say the same.
 
 use crate::room::{Answer, Asked, Run, good, plan, run, seat};
 use kd_core::deliberation::{
@@ -31,7 +31,7 @@ const PROTOCOLS: &[&str] = &[
     "solo",
 ];
 
-/// Numbers from a seed.
+/// A seeded number generator.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -48,7 +48,7 @@ fn name(text: &str) -> SeatName {
     SeatName::new(text).expect("a name")
 }
 
-/// What a member says, decided by who it is and where it is asked, and not by labels: it names candidates.
+/// Returns a member's reply, determined by the member and the request, not by labels: it names candidates.
 pub(crate) fn says(asked: &Asked, world: u64) -> Answer {
     let mut hash = world;
     for byte in asked.seat.bytes().chain(asked.stage.bytes()) {
@@ -71,7 +71,7 @@ pub(crate) fn says(asked: &Asked, world: u64) -> Answer {
     })
 }
 
-/// A reply that marks what a member likes, whatever label it stands behind.
+/// Returns a reply that marks what a member prefers, whatever its label.
 fn by_meaning(asked: &Asked, mut reply: Map<String, Value>, world: u64) -> String {
     let likes = |item: &str| {
         let seed = asked
@@ -107,7 +107,7 @@ fn by_meaning(asked: &Asked, mut reply: Map<String, Value>, world: u64) -> Strin
     Value::Object(reply).to_string()
 }
 
-/// A plan of a case.
+/// Draws the plan of a case.
 fn case(dice: &mut Dice) -> Plan {
     let mut plan = plan();
     PROTOCOLS[dice.roll(PROTOCOLS.len())].clone_into(&mut plan.protocol);
@@ -142,7 +142,7 @@ fn change(dice: &mut Dice, plan: &Plan) -> Change {
     change
 }
 
-/// The plan with the change, as somebody would write it who runs it in earnest.
+/// Returns the plan with the change, as a user would write it to run it for real.
 fn changed(plan: &Plan, change: &Change) -> Plan {
     let mut plan = plan.clone();
     plan.seats.retain(|s| !change.without.contains(s.name()));
@@ -167,7 +167,7 @@ fn counts(run: &Run) -> Vec<Counted> {
     counts.collect()
 }
 
-/// Everything of a count but the words of reasons, which name labels.
+/// Returns everything of a count except the reasons' texts, which name labels.
 fn compared(counts: &[Counted]) -> Vec<Counted> {
     let mut counts = counts.to_vec();
     for counted in &mut counts {
@@ -250,7 +250,7 @@ fn nothing_changed_is_what_was() {
     }
 }
 
-/// Three members and what each votes for.
+/// Runs three members with these votes.
 fn votes(protocol: &str, votes: [&'static str; 3]) -> Run {
     let mut plan = plan();
     protocol.clone_into(&mut plan.protocol);
@@ -292,7 +292,7 @@ fn a_council_of_three_hangs_on_who_makes_the_majority() {
 #[test]
 fn a_reply_that_does_not_exist_stops_the_course() {
     let then = votes("council", ["yes", "yes", "no"]);
-    // A choice is no ranking: members would have been asked for another ballot.
+    // A choice is not a ranking: members would have been asked for another kind of ballot.
     let change = Change {
         rule: Some("schulze".into()),
         ..Change::default()

@@ -1,10 +1,10 @@
-//! Replies in words: they count, the step that read them is in the record, and what cannot be read is asked for once.
+//! Replies in prose: they count, the parsing step is recorded, and an unreadable reply is requested once more.
 
 use crate::room::{Answer, good, plan, run, seat};
 use kd_core::deliberation::{AnswerKind, Fact};
 use kd_core::voting::Outcome;
 
-/// What the record says of the answers or ballots of a seat.
+/// Returns what the record says about the answers or ballots of a member.
 fn notices(run: &crate::room::Run, name: &str) -> Vec<String> {
     run.facts()
         .filter_map(|fact| match fact {
@@ -197,7 +197,7 @@ fn a_changed_mind_is_progress() {
     let mut opinions = 0;
     let run = run(&again, |asked| {
         opinions += usize::from(asked.stage == "opinions");
-        // First two against two, then three against one: no answer is new.
+        // First two against two, then three against one; no answer is new.
         let changed = asked.seat == "cyd" && opinions > 4;
         let wants = match asked.seat.as_str() {
             "cyd" if !changed => "no",

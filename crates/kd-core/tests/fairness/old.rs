@@ -1,4 +1,4 @@
-//! The verdict of the first version: fixed lines, whatever the number of agents and cycles. Kept to be compared with.
+//! The verdict of the first version: fixed thresholds, whatever the number of agents and cycles. Kept for comparison.
 
 use kd_core::forum::fairness::Sample;
 use rand::SeedableRng;
@@ -6,7 +6,7 @@ use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 use std::collections::BTreeMap;
 
-/// The distribution of the neighbors' statistic when orders are shuffled.
+/// The distribution of the neighbor statistic for shuffled orders.
 pub(crate) struct Shuffles(Vec<f64>);
 
 impl Shuffles {
@@ -35,7 +35,7 @@ impl Shuffles {
     }
 }
 
-/// What it counted.
+/// Its counts.
 pub(crate) struct Counts {
     agents: usize,
     cycles: usize,
@@ -79,7 +79,7 @@ impl Counts {
         }
     }
 
-    /// Whether every line was met.
+    /// Returns whether every threshold was met.
     pub(crate) fn passes(&self, shuffles: &Shuffles) -> bool {
         let (n, t) = (self.agents as f64, self.cycles as f64);
         let enough = self.cycles >= 2 * self.agents;
@@ -116,7 +116,7 @@ fn carry_over(pairs: &[u64], agents: usize, cycles: usize) -> f64 {
     pairs.iter().enumerate().map(of).sum()
 }
 
-/// The value that a χ² variable exceeds once in a hundred times (Wilson and Hilferty, 1931).
+/// Returns the value that a χ² variable exceeds with probability 1 % (Wilson and Hilferty, 1931).
 fn upper_one_percent(df: f64) -> f64 {
     let part = 2.0 / (9.0 * df);
     df * (1.0 - part + 2.326_347_874 * part.sqrt()).powi(3)

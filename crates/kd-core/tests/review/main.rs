@@ -1,6 +1,7 @@
-//! `kd review`: recorded reviews replayed, merging held to checked pairs, and whole reviews with scripted members.
+//! `kd review`: recorded reviews replayed, merging compared with checked pairs, and whole reviews with scripted
+//! members.
 
-// Tests may write the table that they hold, and print the figures of `docs/review-precision.md`.
+// Tests may write the table that they check, and print the figures of `docs/review-precision.md`.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
 mod hostile;

@@ -1,4 +1,4 @@
-//! Merging against pairs that were checked by reading them, beside plain word clustering at an equal unit.
+//! Merging compared with manually checked pairs, and with plain word clustering under the same measure.
 
 use crate::recorded::{Corpus, raw};
 use kd_core::eval::intervals::wilson;
@@ -16,7 +16,7 @@ struct Pair {
     a: (usize, String),
     b: (usize, String),
     same: bool,
-    /// What a second reader said, who did not know the first answer.
+    /// The judgement of a second reader who did not know the first.
     second: bool,
 }
 
@@ -27,7 +27,7 @@ fn pairs() -> Vec<Pair> {
         .collect()
 }
 
-/// Whether two findings are in one cluster, of all findings of the pull request.
+/// All findings of a pull request and their clusters, by pull request.
 type Clusters = BTreeMap<usize, (Vec<Raw>, Vec<Vec<usize>>)>;
 
 fn together(clusters: &Clusters, pair: &Pair) -> bool {
@@ -58,7 +58,7 @@ fn clustered(corpus: &Corpus, cluster: impl Fn(&[Raw]) -> Vec<Vec<usize>>) -> Cl
         .collect()
 }
 
-/// True and false positives and false negatives.
+/// True positives, false positives and false negatives.
 #[derive(Default)]
 struct Counts {
     right: f64,
@@ -90,7 +90,7 @@ impl Counts {
     }
 }
 
-/// Counts over a half; weighed by how many pairs of the record a checked pair stands for, or not.
+/// Counts over a half, optionally weighted by how many pairs of the record a checked pair represents.
 fn counts(pairs: &[Pair], half: &str, weighed: bool, merged: impl Fn(&Pair) -> bool) -> Counts {
     let mut drawn: BTreeMap<(&str, u32), u32> = BTreeMap::new();
     for pair in pairs {
@@ -105,7 +105,7 @@ fn counts(pairs: &[Pair], half: &str, weighed: bool, merged: impl Fn(&Pair) -> b
     counts
 }
 
-/// Plain word clustering: cosine of TF-IDF over the pull request, clusters by single link at one threshold.
+/// Plain word clustering: cosine of TF-IDF over the pull request, single-link clusters at one threshold.
 fn by_words(raws: &[Raw], threshold: f64) -> Vec<Vec<usize>> {
     let docs: Vec<BTreeMap<String, f64>> = raws
         .iter()
@@ -203,7 +203,7 @@ fn merging_is_more_precise_than_word_clustering_on_checked_pairs() {
         }
     }
     let own = clustered(&corpus, |raws| merge(raws, &Judged::new()).clusters);
-    // The threshold of the plain clustering is the best one on the tuning half: it is not left untuned.
+    // The plain clustering gets its best threshold on the tuning half, for a fair comparison.
     let plain = (5..70)
         .step_by(5)
         .map(|percent| {
@@ -243,7 +243,7 @@ fn a_judge_that_reads_well_settles_unclear_pairs() {
             raws.iter()
                 .position(|r| r.member == format!("t{tool}") && r.finding.claim == *text)
         };
-        // The judge answers as the reader did; pairs that nobody read stay open.
+        // The judge answers like the reader; unread pairs stay undecided.
         let judged: Judged = pairs
             .iter()
             .filter(testing)
@@ -268,7 +268,7 @@ fn a_judge_that_reads_well_settles_unclear_pairs() {
     assert!(judged.precision() >= 0.8 && judged.recall() >= 0.8);
 }
 
-/// Whether the rules leave a pair open, the bound on pairs aside.
+/// Returns whether the rules leave a pair undecided, ignoring the maximum number of pairs.
 fn in_band(_open: &Merged, raws: &[Raw], (a, b): (usize, usize)) -> bool {
     kd_core::review::merge::is_unclear(raws, a, b)
 }

@@ -11,14 +11,14 @@ struct Head {
     tools: usize,
 }
 
-/// What products found in a pull request, as one judge extracted it.
+/// The products' findings in a pull request, as extracted by one judge.
 #[derive(Deserialize)]
 pub(crate) struct Recorded {
     pub(crate) judge: String,
     pub(crate) pr: usize,
-    /// Known defects.
+    /// Number of known defects.
     pub(crate) golden: usize,
-    /// By product: text, and the known defects that it matches.
+    /// By product: text, and the known defects it matches.
     pub(crate) found: BTreeMap<usize, Vec<(String, Vec<usize>)>>,
 }
 
@@ -44,14 +44,14 @@ impl Corpus {
         }
     }
 
-    /// Whether a pull request is for testing; the others are for tuning. By seed, before anything was measured.
+    /// Returns whether a pull request is for testing rather than tuning. Drawn by seed, before anything was measured.
     pub(crate) fn is_for_testing(&self, pr: usize) -> bool {
         let seeded = format!("kingdom-review-7 https://github.com/{}", self.prs[pr]);
         Sha256::digest(seeded.as_bytes())[0] & 1 == 1
     }
 }
 
-/// A finding of a product: the record has no place.
+/// Returns a product's finding; the record has no line numbers.
 pub(crate) fn raw(tool: usize, text: &str) -> Raw {
     Raw {
         member: format!("t{tool}"),

@@ -1,6 +1,6 @@
-//! Recorded reviews, replayed: precision and recall by how many members agree. The published table is derived here.
+//! Recorded reviews, replayed: precision and recall by how many members agree. Derives the published table.
 //!
-//! `BLESS=1 cargo test -p kd-core --test review published` writes it again.
+//! `BLESS=1 cargo test -p kd-core --test review published` regenerates it.
 
 use crate::recorded::{Corpus, raw};
 use kd_core::eval::intervals::wilson;
@@ -14,19 +14,19 @@ use std::sync::OnceLock;
 
 /// The largest council of the table.
 const MEMBERS_MAX: usize = 7;
-/// Councils drawn for each size.
+/// Councils drawn per size.
 const COUNCILS: usize = 12;
 const SEED: u64 = 7;
 const DRAWS: usize = 1000;
 
-/// Clusters of one size of council and agreement in one pull request, over councils and judges.
+/// Clusters of one council size and agreement in one pull request, over councils and judges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     real: f64,
     clusters: f64,
 }
 
-/// For a council with at least `agreeing` members: reported clusters, real ones, known defects found, and known defects.
+/// For findings by at least `agreeing` members: reported clusters, real ones, known defects found, and known defects.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cut {
     real: f64,
@@ -40,7 +40,7 @@ struct Cut {
 struct Replay {
     /// By size, agreement and pull request.
     cells: BTreeMap<(usize, usize, usize), Cell>,
-    /// By judge, size, least agreement and pull request.
+    /// By judge, size, minimum agreement and pull request.
     cuts: BTreeMap<(String, usize, usize, usize), Cut>,
 }
 
@@ -114,7 +114,7 @@ fn replayed() -> &'static (Corpus, Replay) {
     })
 }
 
-/// The 95 % interval of a ratio of sums, pull requests drawn with replacement: councils overlap, pull requests do not.
+/// The 95 % bootstrap interval of a ratio of sums, resampling pull requests: councils overlap, pull requests do not.
 fn interval(parts: &[(f64, f64)]) -> (f64, f64) {
     let mut chance = ChaCha12Rng::seed_from_u64(SEED);
     let mut ratios: Vec<f64> = (0..DRAWS)
@@ -156,7 +156,8 @@ fn rows(replay: &Replay, use_pr: impl Fn(usize) -> bool) -> Vec<Row> {
                 .fold((0.0, 0.0), |(r, a), p| (r + p.0, a + p.1));
             let (mut low, high) = interval(&parts);
             if low == high {
-                // Every cluster was real: what drawing again cannot tell, the number of pull requests does.
+                // Every cluster was real: resampling shows no variation, so the number of pull requests determines the
+                // interval.
                 let n = parts.iter().filter(|(_, all)| *all > 0.0).count();
                 low = wilson(n as f64, n as u64).low.min(low);
             }
@@ -198,7 +199,7 @@ fn the_published_table_is_what_the_record_gives() {
     assert_eq!(rows, TABLE);
 }
 
-/// Precision and recall of councils of a size that report what at least so many found.
+/// Returns precision and recall of councils of a size that report findings of at least `agreeing` members.
 fn cut(
     corpus: &Corpus,
     replay: &Replay,
@@ -253,7 +254,7 @@ fn what_more_members_found_is_more_often_real_on_pull_requests_not_tuned_on() {
             );
         }
     }
-    // The table of one half tells the shares of the other.
+    // The table of one half predicts the shares of the other.
     let tuned = rows(replay, |pr| !corpus.is_for_testing(pr));
     let tested = rows(replay, |pr| corpus.is_for_testing(pr));
     for (a, b) in tuned.iter().zip(&tested) {

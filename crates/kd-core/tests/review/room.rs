@@ -1,4 +1,4 @@
-//! A room for one review: scripted members, and messages that are always saved.
+//! A test environment for one review: scripted members, and messages that are always saved.
 
 use jiff::Timestamp;
 use kd_core::machine::{Command, Effects, Input};
@@ -15,12 +15,12 @@ pub(crate) const CODE: &str = "fn total(items: &[Item]) -> u32 {\n    let mut su
 /// What a member replies.
 pub(crate) enum Reply {
     Text(String),
-    /// In pieces as a model writes them, after a first attempt that broke off; nothing at the end repeats it.
+    /// Streamed in pieces like a model's output, after a failed first attempt; not repeated at the end.
     Streamed(String),
     Fail,
 }
 
-/// What a review left.
+/// The result of a review.
 pub(crate) struct Ran {
     pub(crate) report: Report,
     pub(crate) events: Vec<Event>,
@@ -32,7 +32,7 @@ pub(crate) fn member(name: &str) -> Member {
     Member::new(SeatName::new(name).expect("a name"), "scripted")
 }
 
-/// A review of one file by these members.
+/// Builds a review of one file by these members.
 pub(crate) fn review(members: &[&str]) -> OpenReview {
     OpenReview {
         base: "main".into(),
@@ -47,7 +47,7 @@ pub(crate) fn review(members: &[&str]) -> OpenReview {
     }
 }
 
-/// Whether a request asks for findings, votes or pairs.
+/// Returns whether a request asks for findings, votes or pairs.
 pub(crate) fn kind(request: &Request) -> &'static str {
     let task = &request.prompt.turn;
     ["\"findings\"", "\"votes\"", "\"pairs\""]
@@ -150,18 +150,18 @@ fn take(
     }
 }
 
-/// A finding as a reply has it.
+/// Builds a finding in the format of replies.
 pub(crate) fn finding(file: &str, first: u32, quote: &str, claim: &str) -> serde_json::Value {
     serde_json::json!({"file": file, "lines": {"first": first, "last": first}, "quote": quote, "claim": claim,
         "severity": "major", "evidence": "An input shows it."})
 }
 
-/// A reply with findings.
+/// Builds a reply with findings.
 pub(crate) fn findings(all: &[serde_json::Value]) -> String {
     serde_json::json!({"findings": all}).to_string()
 }
 
-/// The labels of a request, with the claim under each.
+/// Returns the labels of a request, with the claim of each.
 pub(crate) fn labels(request: &Request) -> Vec<(String, String)> {
     let text = request.prompt.history.as_str();
     let mut out: Vec<(String, String)> = Vec::new();
@@ -177,7 +177,7 @@ pub(crate) fn labels(request: &Request) -> Vec<(String, String)> {
     out
 }
 
-/// Votes on all labels of a request.
+/// Builds votes on all labels of a request.
 pub(crate) fn votes(request: &Request, vote: impl Fn(&str) -> &'static str) -> String {
     let all: Vec<serde_json::Value> = labels(request)
         .iter()

@@ -1,4 +1,4 @@
-//! Whole reviews with scripted members, and what is read from and checked in their replies.
+//! Whole reviews with scripted members, and how their replies are parsed and checked.
 
 use crate::room::{CODE, Reply, finding, findings, kind, labels, review, run, votes};
 use kd_core::event::Outcome;
@@ -61,7 +61,7 @@ fn findings_are_checked_merged_voted_on_and_reported() {
         .map(|m| (m.findings, m.dropped))
         .collect();
     assert_eq!(sums, [(1, 1), (2, 0), (0, 0)]);
-    // Nobody votes on its own findings, and nobody is told whose they are.
+    // No member votes on its own findings, and no member learns who made a finding.
     for request in ran.asked.iter().filter(|r| kind(r) == "votes") {
         let shown: Vec<String> = labels(request)
             .into_iter()
@@ -176,7 +176,7 @@ fn members_that_fail_are_told_and_end_nothing() {
 fn replies_that_cannot_be_read_are_asked_for_once_more() {
     let prose =
         "The loop in `total` runs one past the end, see src/sum.rs line 3. I would use `..` there.";
-    // (what bob says first, whether the second request shows it to him)
+    // (bob's first reply, whether the second request quotes it)
     for (first, shown) in [(prose, true), ("", false), ("{\"findings\": [", true)] {
         let mut turns = 0;
         let ran = run(review(&["ann", "bob"]), |name, request| {
@@ -211,7 +211,7 @@ fn replies_that_cannot_be_read_are_asked_for_once_more() {
             first == prose
         );
     }
-    // Once, and votes likewise.
+    // Once, and the same for votes.
     let mut asked = std::collections::BTreeMap::new();
     let ran = run(review(&["ann", "bob"]), |name, request| {
         *asked.entry((kind(request), name.to_owned())).or_insert(0) += 1;
@@ -468,7 +468,7 @@ fn marks_of_the_repository_move_the_share_from_the_published_table() {
     }
     let low = chance(2, 3, &marks);
     assert!(low.share < 0.05 && low.high < 0.05, "{low:?}");
-    // Every council and agreement has a share, larger councils than the table's included.
+    // Every council size and agreement has a share, even for councils larger than the table's.
     for of in 0..20 {
         for agreeing in 0..25 {
             let c = chance(agreeing, of, &Marks::default());

@@ -1,4 +1,4 @@
-//! What is never true, checked after every step from what goes in and comes out.
+//! Invariants, checked after every step from inputs and outputs.
 
 use kd_core::event::Purpose;
 use kd_core::machine::Command;
@@ -8,7 +8,7 @@ use kd_core::view::{Content, View};
 use kd_core::{Budget, Effects, Event, Input, Message, Op, OpenCouncil, SeatName, Status, TurnId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Everything the laws remember.
+/// The state of the invariant checks.
 #[derive(Debug)]
 pub(crate) struct Laws {
     limits: Budget,
@@ -17,26 +17,26 @@ pub(crate) struct Laws {
     view: View,
     open: BTreeMap<TurnId, Purpose>,
     ended: BTreeSet<TurnId>,
-    /// Turns whose answers are on disk, and whole or stopped by the king.
+    /// Turns whose answers are on disk, and complete or stopped by the user.
     told: BTreeSet<TurnId>,
     muted: BTreeSet<SeatName>,
     announced: BTreeSet<(u32, String)>,
-    /// Accepted messages of the king that are not being written yet, and whether they are to be answered.
+    /// Accepted messages of the user that are not being written yet, and whether they need answers.
     waiting: VecDeque<bool>,
-    /// Ends of rounds that must come.
+    /// Number of round ends that must come.
     due: usize,
     yields: usize,
-    /// The king has spoken, or asked for a retry, since the last interrupt.
+    /// Whether the user has written, or requested a retry, since the last interrupt.
     may_ask: bool,
-    /// The interrupted round has not ended yet.
+    /// Whether the interrupted round has yet to end.
     stopping: bool,
     asked: usize,
     closed: bool,
-    /// The king's words are kept until they are answered.
+    /// Whether the user's messages are kept until they are answered.
     keeps: bool,
-    /// Deliveries that are kept and not forgotten.
+    /// Kept deliveries that have not been removed.
     kept: BTreeSet<String>,
-    /// The most turns that may follow the answers of a round, whenever it began.
+    /// Maximum turns after the answers of a round, whenever it began.
     auto_max: usize,
 }
 
@@ -70,7 +70,7 @@ impl Laws {
         }
     }
 
-    /// The mark that every word of a turn carries.
+    /// Returns the marker in every word of a turn.
     pub(crate) fn mark(turn: TurnId) -> String {
         format!("«{}»", turn.0)
     }
@@ -169,7 +169,7 @@ impl Laws {
             Op::Retry { .. } => {
                 self.may_ask = true;
                 self.asked = 0;
-                // What only waits for other processes has not begun.
+                // Turns that only wait for other processes have not begun.
                 let waiting = self.waiting.iter().filter(|asked| **asked).count();
                 if was_idle || self.due == self.yields + waiting {
                     self.due += 1;
@@ -184,18 +184,18 @@ impl Laws {
                         .expect("words that do not wait are taken back");
                     self.due -= usize::from(asked);
                 }
-                // What waits is asked when it is said.
+                // Waiting messages are asked when they are written.
                 let waiting = self.waiting.iter().filter(|asked| **asked).count();
                 self.may_ask = false;
                 self.stopping = self.due - waiting > self.yields;
             }
             Op::Close => {
-                // Waiting words are kept, but their rounds are not.
+                // Waiting messages are kept, but their rounds are not.
                 for asked in &mut self.waiting {
                     self.due -= usize::from(std::mem::take(asked));
                 }
                 if self.keeps {
-                    // They are for the next session.
+                    // They are left for the next session.
                     self.waiting.clear();
                 }
                 self.may_ask = false;
@@ -312,7 +312,7 @@ impl Laws {
         assert!(self.ended.insert(turn), "{turn} ends twice");
     }
 
-    /// A history tells all messages that are to be told, no other, and each under its own name.
+    /// Checks that a prompt's history contains exactly the messages it should, each under its own name.
     fn check_prompt(&self, text: &str, disk: &[Message], history: &[Message]) {
         for mark in text.split('«').skip(1) {
             let turn = mark
@@ -348,7 +348,7 @@ impl Laws {
         }
     }
 
-    /// Nothing happens any more: is everything as it must be?
+    /// Checks the final state, when nothing more can happen.
     pub(crate) fn at_rest(&self, disk: &[Message]) {
         assert!(self.open.is_empty(), "{:?} never ended", self.open);
         assert!(self.waiting.is_empty(), "words of the king were forgotten");
@@ -358,7 +358,7 @@ impl Laws {
         );
         assert_eq!(self.yields, self.due, "rounds and their ends differ");
         assert!(!self.view.is_busy() && self.view.growing_turns().all(|g| g.turn.is_none()));
-        // The view that was folded shows what is on disk.
+        // The view folded from events shows what is on disk.
         let mut shown: Vec<(u32, &str, &str)> = messages(&self.view);
         shown.sort();
         assert!(shown.is_sorted_by(|a, b| a < b), "a message is shown twice");
@@ -369,7 +369,7 @@ impl Laws {
             shown.iter().all(|m| lies.contains(m)),
             "what is shown is not on disk"
         );
-        // A failed answer may have given its place to one that could not be written.
+        // A failed answer may have been replaced by one that could not be saved.
         let sound = |(seq, from, _): &&(u32, &str, &str)| {
             let file = disk.iter().find(|m| m.seq == *seq && m.from == *from);
             file.is_some_and(Message::is_sound)

@@ -1,8 +1,8 @@
-//! A seeded simulator: random members, answers, failures, disks, kings and foreign writers, in random order; after
-//! every step the laws of `laws.rs` are checked. A failure prints its seed; `KD_SIM_SEED=n` plays that one alone and
-//! prints what happened, `KD_SIM_RUNS=n` plays more.
+//! A seeded simulator: random members, answers, failures, disks, users and foreign writers, in random order; the
+//! invariants of `laws.rs` are checked after every step. A failure prints its seed; `KD_SIM_SEED=n` replays only that
+//! one and prints the trace, `KD_SIM_RUNS=n` sets the number of runs.
 
-// The walls of kd-core are not those of its tests, which read files and the environment.
+// kd-core's lints against I/O do not apply to its tests, which read files and the environment.
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
@@ -12,7 +12,7 @@ mod world;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use world::World;
 
-/// Runs without a wish of the environment.
+/// Default number of runs.
 const RUNS: u64 = 3_000;
 
 fn env(name: &str) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! The outside of a council, made up: backends, a disk, a king and other processes.
+//! The simulated environment of a council: backends, a disk, a user and other processes.
 
 use super::laws::Laws;
 use jiff::Timestamp;
@@ -24,9 +24,9 @@ enum Plan {
     Answer,
     SayNothing,
     Fail(FailureKind),
-    /// Gives no sign until it is stopped, or times out.
+    /// Gives no sign of life until it is cancelled, or times out.
     Hang,
-    /// Never ends by itself.
+    /// Never ends on its own.
     Flood,
 }
 
@@ -45,12 +45,12 @@ pub(crate) struct World {
     disk: Vec<Message>,
     backends: BTreeMap<TurnId, Backend>,
     saves: Vec<Draft>,
-    /// Inputs that were true once, to be said again.
+    /// Inputs that were valid once, to be repeated.
     stale: Vec<Input>,
     trace: Vec<Effects>,
     clock: i64,
     loud: bool,
-    /// No more trouble: everything is being brought to its end.
+    /// No more disturbances: everything is brought to an end.
     calm: bool,
 }
 
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// Plays to the end; everything the council said.
+    /// Runs to the end; returns everything the council emitted.
     pub(crate) fn run(mut self) -> Vec<Effects> {
         for _ in 0..self.chance.random_range(20..90) {
             self.anything();
@@ -108,7 +108,7 @@ impl World {
         }
         self.calm = true;
         let mut steps = 0;
-        // Whoever streams elsewhere ends: what waits for it can go on.
+        // Streams in other processes end: waiting turns can continue.
         for name in NAMES.iter().chain(&["gaia"]) {
             let seat = SeatName::new(*name).unwrap();
             self.feed(Input::FoundEnd { seat });
@@ -138,7 +138,7 @@ impl World {
         }
     }
 
-    /// A backend or the disk does its next thing.
+    /// Lets a backend or the disk do its next step.
     fn work(&mut self) {
         if !self.saves.is_empty() && (self.backends.is_empty() || self.chance.random_bool(0.5)) {
             self.write();
@@ -161,7 +161,7 @@ impl World {
         let message = draft.stored(seq);
         self.disk.push(message.clone());
         if self.chance.random_bool(0.1) {
-            // The watcher of the folder was faster.
+            // The folder watcher was faster.
             self.feed(Input::Found {
                 message: message.clone(),
             });
@@ -255,7 +255,7 @@ impl World {
         }
     }
 
-    /// Words that carry the mark of their turn, and sometimes evil.
+    /// Returns words that carry the marker of their turn, and sometimes hostile content.
     fn words(&mut self, turn: TurnId) -> String {
         let evil = [
             "",
@@ -381,7 +381,7 @@ impl World {
         self.feed(Input::Found { message });
     }
 
-    /// A member that another process asked is free: its turn is asked anew, or taken back.
+    /// Frees a member that another process had asked: its turn is asked again, or taken back.
     fn freed(&mut self) {
         let waits = |(_, b): &(&TurnId, &Backend)| !b.cancelled;
         let turns: Vec<TurnId> = self
@@ -405,7 +405,7 @@ impl World {
         }
     }
 
-    /// What nobody asked for: old news, unknown turns, timers.
+    /// Feeds unsolicited input: outdated inputs, unknown turns, timers.
     fn nonsense(&mut self) {
         let turn = TurnId(self.chance.random_range(0..40));
         let unknown =
@@ -434,7 +434,7 @@ impl World {
         };
         let (before, stale) = (self.trace.len(), self.stale.len());
         self.feed(input);
-        // What is unknown now may be known later.
+        // An unknown id may become known later.
         self.stale.truncate(stale);
         let said = &self.trace[before];
         assert!(
@@ -536,7 +536,7 @@ impl World {
         }
     }
 
-    /// A council that is opened on the disk as it lies knows what the old one knew.
+    /// Checks that a council reopened from disk knows what the old one knew.
     fn reopened_is_the_same(&mut self) {
         let mut open = self.open.clone();
         open.history = self.disk.clone();
@@ -587,7 +587,7 @@ impl World {
             }
             asked.push(requests);
         }
-        // A draw of the order goes on where it stood: only there may the two differ.
+        // The random order continues where it was: only in this mode may the two differ.
         if self.open.protocol.name != "natural" && !self.laws.is_closed() {
             assert_eq!(
                 asked[0], asked[1],
