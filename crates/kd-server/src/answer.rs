@@ -1,4 +1,4 @@
-//! What a consultation brings back: folded from the events of its session, given as text and as JSON.
+//! The result of a consultation: folded from its session's events, and rendered as text and JSON.
 
 use kd_core::clean::clean_line;
 use kd_core::deliberation::COUNCIL;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The longest line of progress.
+/// Maximum characters of a progress line.
 const LINE_CHARS_MAX: usize = 400;
 
 /// A consultation so far.
@@ -18,18 +18,18 @@ const LINE_CHARS_MAX: usize = 400;
 pub(crate) struct Answer {
     thread: String,
     purposes: BTreeMap<TurnId, Purpose>,
-    /// Who sits in the thread, in order.
+    /// The members of the thread, in order.
     members: Vec<SeatName>,
-    /// What the turn of each message used.
+    /// The usage of each message's turn.
     used: BTreeMap<u32, Usage>,
-    /// What the turns of each member used so far, and whether one told nothing of it.
+    /// The usage of each member so far, and whether one of its turns reported none.
     spent: BTreeMap<SeatName, (Usage, bool)>,
-    /// Messages of members, in order, with what they are for.
+    /// Messages of members, in order, with their purpose.
     messages: Vec<(Message, Purpose)>,
     duet: Option<(DuetEnd, u32, Option<u32>)>,
-    /// The fold of a deliberation.
+    /// The state of a deliberation.
     council: Report,
-    /// How it ended, and what it used.
+    /// How it ended, and its usage.
     pub(crate) ended: Option<(Outcome, Usage)>,
     notices: Vec<String>,
     /// Notices of the host, before the session's own.
@@ -37,7 +37,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A consultation that begins with notices of the host.
+    /// Creates an answer that begins with notices of the host.
     pub(crate) fn new(before: Vec<String>) -> Self {
         Self {
             before,
@@ -45,7 +45,7 @@ impl Answer {
         }
     }
 
-    /// Takes a record in; gives a line about it, if it is worth one.
+    /// Folds in a record; returns a progress line about it, if any.
     pub(crate) fn hear(&mut self, record: &Record) -> Option<String> {
         if self.thread.is_empty() {
             record.thread.0.clone_into(&mut self.thread);
@@ -79,7 +79,7 @@ impl Answer {
                 self.members.clone_from(members);
                 None
             }
-            // Stages name whom they ask.
+            // Stage events name the members they ask.
             Event::TurnQueued { turn, purpose, .. } if self.council.plan.is_some() => {
                 self.purposes.insert(*turn, *purpose);
                 None
@@ -151,20 +151,20 @@ impl Answer {
         }
     }
 
-    /// The first line of a message.
+    /// Returns the first line of a message.
     fn line(&self, seq: u32) -> String {
         let of = self.messages.iter().find(|(m, _)| m.seq == seq);
         let first = of.and_then(|(m, _)| m.body.lines().find(|l| !l.trim().is_empty()));
         first.unwrap_or_default().chars().take(160).collect()
     }
 
-    /// Whether anybody answered.
+    /// Returns whether any member answered.
     pub(crate) fn is_answer(&self) -> bool {
         self.ended
             .is_some_and(|(outcome, _)| matches!(outcome, Outcome::Complete | Outcome::Partial))
     }
 
-    /// The message that answers the question: what the duet ended with, else the conclusion, else the only answer.
+    /// Returns the message that answers the question: a duet's final answer, else the conclusion, else the only answer.
     fn main(&self) -> Option<&Message> {
         if let Some((_, _, Some(seq))) = self.duet {
             return self.messages.iter().map(|(m, _)| m).find(|m| m.seq == seq);
@@ -178,7 +178,7 @@ impl Answer {
         conclusion.or(only).map(|(m, _)| m)
     }
 
-    /// Whether the text of a turn will be the answer, if nothing goes wrong.
+    /// Returns whether a turn's text is expected to be the final answer.
     pub(crate) fn is_last_word(&self, turn: TurnId) -> bool {
         match self.purposes.get(&turn) {
             Some(Purpose::Conclude) => true,
@@ -187,12 +187,12 @@ impl Answer {
         }
     }
 
-    /// The thread of the consultation.
+    /// Returns the thread of the consultation.
     pub(crate) fn thread(&self) -> &str {
         &self.thread
     }
 
-    /// The answer alone: what answers the question, else all answers under the names of their members, as they sit.
+    /// Returns only the answer: the main message, else all answers under their members' names, in member order.
     pub(crate) fn content(&self) -> String {
         if let Some(main) = self.main() {
             return main.body.to_string();
@@ -208,19 +208,19 @@ impl Answer {
         text.trim_end().to_owned()
     }
 
-    /// Whether a limit of tokens cut the answer.
+    /// Returns whether a token limit cut off the answer.
     pub(crate) fn is_cut(&self) -> bool {
         self.main().is_some_and(Message::is_cut)
     }
 
-    /// What the turn of the answer used; where several answer, all of them.
+    /// Returns the usage of the answer's turn, or the sum if several members answer.
     pub(crate) fn usage(&self) -> Usage {
         let whole = || self.ended.map(|(_, usage)| usage).unwrap_or_default();
         let own = self.main().and_then(|main| self.used.get(&main.seq));
         own.copied().unwrap_or_else(whole)
     }
 
-    /// Why nobody answered, in a line.
+    /// Returns why no member answered, in one line.
     pub(crate) fn failure(&self) -> String {
         let failed = self.messages.iter().filter(|(m, _)| !m.is_sound());
         let told =
@@ -232,7 +232,7 @@ impl Answer {
         }
     }
 
-    /// For people and models: Markdown.
+    /// Renders the answer as Markdown, for people and models.
     pub(crate) fn text(&self) -> String {
         let main = self.main();
         let mut text = String::new();
@@ -240,7 +240,7 @@ impl Answer {
             let _ = writeln!(text, "{}\n", main.body);
         }
         for (message, _) in &self.messages {
-            // Updates on the way to a duet's answer were progress.
+            // Intermediate updates of a duet were already sent as progress.
             if self.duet.is_some() && message.is_sound()
                 || main.is_some_and(|m| m.seq == message.seq)
             {
@@ -259,7 +259,7 @@ impl Answer {
         text
     }
 
-    /// For programs.
+    /// Renders the answer as JSON, for programs.
     pub(crate) fn json(&self) -> Value {
         let answers: Vec<Value> = self
             .messages
@@ -306,7 +306,7 @@ fn failed(seat: &SeatName, why: &str) -> String {
     format!("{seat} failed: {why}")
 }
 
-/// The schema of [`Answer::json`].
+/// Returns the schema of [`Answer::json`].
 pub(crate) fn schema() -> Value {
     json!({
         "type": "object",
@@ -332,7 +332,7 @@ pub(crate) fn schema() -> Value {
 }
 
 impl Answer {
-    /// Takes in a whole thread, after records were missed.
+    /// Takes over a whole thread, after records were missed.
     pub(crate) fn catch_up(&mut self, view: &View) {
         if let Some(thread) = &view.thread {
             thread.0.clone_into(&mut self.thread);

@@ -1,7 +1,7 @@
-//! Accepts HTTP connections on loopback: a bounded number, none of which may dawdle over its headers.
+//! Accepts HTTP connections on loopback: a limited number, each with a time limit for its headers.
 //!
-//! When all places are taken, the oldest connection without an admitted request makes room. A client with a token gets
-//! in at once, however many connections others hold open.
+//! At the limit, the oldest connection without an admitted request is closed. A client with a token gets in at once,
+//! however many connections others hold open.
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -21,20 +21,20 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Pause after the system refused a connection: it is out of descriptors or memory.
+/// Pause after the system refused a connection because it is out of descriptors or memory.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Maximum bytes of a request's head.
+/// Maximum bytes of a request head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
-/// What a connection may use.
+/// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Open connections. A quarter of the descriptors that the smallest usual limit allows (256), and more clients than
-    /// one machine runs.
+    /// Maximum open connections: a quarter of the descriptors that the smallest common limit allows (256), and more
+    /// clients than one machine runs.
     pub(crate) open: usize,
-    /// Time to send the head of a request.
+    /// Time limit for the head of a request.
     pub(crate) head: Duration,
-    /// Time to send its body.
+    /// Time limit for its body.
     pub(crate) body: Duration,
 }
 
@@ -48,7 +48,7 @@ impl Default for Limits {
     }
 }
 
-/// Serves until `stop`, then until the open requests are done.
+/// Serves until `stop`, then until open requests are done.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -119,7 +119,7 @@ fn is_clients_fault(e: &io::Error) -> bool {
     )
 }
 
-/// The open connections, the oldest first.
+/// The open connections, oldest first.
 #[derive(Default)]
 struct Open {
     places: Mutex<(u64, BTreeMap<u64, Entry>)>,
@@ -161,7 +161,7 @@ impl Open {
         }
     }
 
-    /// Closes the oldest connection that serves no admitted request.
+    /// Closes the oldest connection without an admitted request.
     fn close_oldest_idle(&self) -> bool {
         let mut places = self.lock();
         let idle = places.1.iter().find(|(_, entry)| entry.mark.is_idle());
@@ -175,7 +175,7 @@ impl Open {
     }
 }
 
-/// The place of one connection among the open ones; free again when dropped.
+/// A connection's slot, freed when dropped.
 struct Place {
     open: Arc<Open>,
     number: u64,
@@ -189,7 +189,7 @@ impl Drop for Place {
     }
 }
 
-/// Counts the admitted requests of a connection: an extension of each request.
+/// Counts a connection's admitted requests: an extension of each request.
 #[derive(Clone, Default)]
 pub(crate) struct Mark(Arc<AtomicUsize>);
 
@@ -221,7 +221,7 @@ impl Drop for Hold {
     }
 }
 
-/// The body of a response, with the request that it answers.
+/// A response body, together with the request it answers.
 struct Held {
     body: Body,
     _hold: Hold,
@@ -258,7 +258,7 @@ mod tests {
     /// Long enough that no test waits for it.
     const NEVER: Duration = Duration::from_secs(3600);
 
-    /// A server whose requests with a `token` are admitted and hang on `/hang`.
+    /// Starts a server that admits requests with a `token` and hangs on `/hang`.
     async fn server(limits: Limits) -> (SocketAddr, CancellationToken) {
         async fn answer(request: Request) -> Response {
             let mark = request
@@ -288,7 +288,7 @@ mod tests {
 
     async fn send(address: SocketAddr, text: &str) -> TcpStream {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        // A connection that was turned away may be closed already.
+        // A rejected connection may be closed already.
         let _ = stream.write_all(text.as_bytes()).await;
         stream
     }
@@ -327,13 +327,13 @@ mod tests {
         let mut silent = Vec::new();
         for _ in 0..40 {
             silent.push(send(address, "GET / HTTP/1.1\r\nHost:").await);
-            // Refused with a whole answer, and then silent.
+            // Refused with a complete response, then silent.
             silent.push(send(address, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").await);
         }
         let valid = "GET / HTTP/1.1\r\nHost: x\r\ntoken: t\r\nConnection: close\r\n\r\n";
         let answer = rest(send(address, valid).await).await;
         assert!(answer.ends_with("yes\n"), "{answer}");
-        // The oldest had to go.
+        // The oldest was closed.
         rest(silent.remove(0)).await;
     }
 
@@ -348,7 +348,7 @@ mod tests {
         let hang = "GET /hang HTTP/1.1\r\nHost: x\r\ntoken: t\r\n\r\n";
         let mut busy = [send(address, hang).await, send(address, hang).await];
         for stream in &mut busy {
-            // The head of the answer: the request is admitted.
+            // The head of the response: the request is admitted.
             stream.read_exact(&mut [0; 8]).await.unwrap();
         }
         for _ in 0..5 {

@@ -1,5 +1,5 @@
-//! Carries a consultation from the question to its end: tells what happens meanwhile, and stops when the caller cancels or
-//! leaves.
+//! Runs a consultation from the question to its end: reports progress, and stops when the caller cancels or
+//! disconnects.
 
 use crate::answer::Answer;
 use crate::kingdom::Started;
@@ -11,47 +11,47 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-/// How long councils that are stopped get to write down what came.
+/// How long stopped councils may take to save partial answers.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// The consultations of one server. Each runs in a task of its own, so that a caller who leaves cannot keep what came from
-/// being written.
+/// The consultations of one server. Each runs in its own task, so that partial answers are saved even if the caller
+/// disconnects.
 #[derive(Clone, Default)]
 pub(crate) struct Consultations {
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-/// What happens while a council works.
+/// Progress of a running council.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Told {
-    /// A line of progress.
+    /// A progress line.
     Line(String),
-    /// A piece of the text that will most likely be the answer.
+    /// A piece of text expected to be part of the answer.
     Text(String),
-    /// That text is void: its turn begins again.
+    /// Discard the text so far: its turn starts again.
     Void,
 }
 
-/// What can be said to a consultation at work.
+/// Sends ops to a running consultation.
 #[derive(Clone)]
 pub(crate) struct Wishes(UnboundedSender<Op>);
 
 impl Wishes {
-    /// Sends an op to its session; false when it is over.
+    /// Sends an op to its session; false if it is over.
     pub(crate) fn send(&self, op: Op) -> bool {
         self.0.send(op).is_ok()
     }
 
-    /// Whether it is over.
+    /// Returns whether it is over.
     pub(crate) fn is_over(&self) -> bool {
         self.0.is_closed()
     }
 }
 
-/// A consultation at work. Dropping it interrupts the council.
+/// A running consultation. Dropping it interrupts the council.
 pub(crate) struct Running {
-    /// What happens meanwhile, until the end.
+    /// Its progress, until the end.
     pub(crate) told: UnboundedReceiver<Told>,
     ended: JoinHandle<Result<Answer, String>>,
     stop: CancellationToken,
@@ -60,12 +60,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Interrupts the council; the answer is what came until then.
+    /// Interrupts the council; the answer consists of what was received until then.
     pub(crate) fn stop(&self) {
         self.stop.cancel();
     }
 
-    /// What can be said to it meanwhile.
+    /// Returns a sender of ops to it.
     pub(crate) fn wishes(&self) -> Wishes {
         self.wishes.clone()
     }
@@ -73,7 +73,7 @@ impl Running {
     /// Waits for the end.
     ///
     /// # Errors
-    /// Why nothing was asked, or what broke.
+    /// Why no member was asked, or what failed.
     pub(crate) async fn end(&mut self) -> Result<Answer, String> {
         let ended = (&mut self.ended).await;
         ended.unwrap_or_else(|e| Err(format!("the council broke off: {e}")))
@@ -95,7 +95,7 @@ impl Consultations {
         }
     }
 
-    /// Stops all, and waits until what came is written.
+    /// Stops all consultations, and waits until partial answers are saved.
     pub(crate) async fn end(&self) {
         self.stop.cancel();
         self.tasks.close();
@@ -155,7 +155,7 @@ async fn run(
                 } if answer.is_last_word(*turn) => Some(Told::Void),
                 _ => answer.hear(&record).map(Told::Line),
             },
-            // So many pieces came at once that some were dropped. Messages are no pieces: they are in the view.
+            // Too many pieces came at once and some were dropped. Messages are not pieces: they are in the view.
             Some(Update::Lagged(view)) => {
                 answer.catch_up(&view);
                 None
@@ -163,7 +163,7 @@ async fn run(
             None => break,
         };
         if let Some(told) = told.filter(|_| !stopped) {
-            // A caller that is gone is no longer told; that it is gone is seen elsewhere.
+            // A disconnected caller gets no progress; disconnects are handled elsewhere.
             let _ = tell.send(told);
         }
     }

@@ -1,5 +1,5 @@
-//! The faces over HTTP, on this machine only: a bearer token opens them, and a page in a browser does not get in by
-//! pretending to be this machine (`Host` and `Origin` are checked). Connections, sessions, sizes and times are bounded.
+//! The HTTP front ends, on this machine only: they require a bearer token, and check `Host` and `Origin` so that a web
+//! page cannot pretend to be local. Connections, sessions, sizes and times are limited.
 
 use crate::connections::{self, Limits, Mark};
 use crate::identity::Tokens;
@@ -21,33 +21,33 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Where MCP is spoken.
+/// Path of MCP.
 const MCP: &str = "/mcp";
-/// The header that names a session.
+/// The session ID header.
 const SESSION: &str = "mcp-session-id";
-/// The most bytes of one request: a question of 4 MiB and what is around it.
+/// Maximum bytes of a request: a question of 4 MiB and its surroundings.
 const BODY_BYTES_MAX: usize = 8 << 20;
-/// How long open streams get to end when the server is stopped.
+/// How long open streams may take to end when the server stops.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// What is served.
+/// The front ends to serve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Faces {
     /// The Model Context Protocol.
     pub mcp: bool,
-    /// The council as a model, over the wires of OpenAI and Anthropic.
+    /// The council as a model, over the OpenAI and Anthropic APIs.
     pub models: bool,
-    /// The page.
+    /// The web page.
     pub page: bool,
 }
 
-/// A server that is bound to its address.
+/// A server bound to its address.
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
 }
 
-/// Binds an address of this machine; port 0 takes a free one.
+/// Binds a local address; port 0 picks a free one.
 pub async fn bind(address: SocketAddr) -> std::io::Result<Bound> {
     if !address.ip().is_loopback() {
         return Err(std::io::Error::new(
@@ -64,7 +64,7 @@ pub async fn bind(address: SocketAddr) -> std::io::Result<Bound> {
 }
 
 impl Bound {
-    /// The addresses of what is served.
+    /// Returns the URLs of the front ends.
     pub fn urls(&self, faces: Faces) -> Vec<String> {
         let paths = [
             (faces.mcp, MCP),
@@ -77,7 +77,7 @@ impl Bound {
             .collect()
     }
 
-    /// The address of the page, where it is served.
+    /// Returns the URL of the page, if served.
     pub fn page(&self, faces: Faces) -> Option<String> {
         let path = faces.page.then_some(page::PATH)?;
         Some(format!("http://{}{path}", self.address))
@@ -133,13 +133,13 @@ impl Bound {
             () = stop => ended.cancel(),
         }
         councils.end().await;
-        // Streams that do not end are cut.
+        // Cut streams that do not end.
         let _ = tokio::time::timeout(FAREWELL, serving).await;
         Ok(())
     }
 }
 
-/// What a request must have to be served.
+/// What a request needs to be admitted.
 struct Gate {
     tokens: Tokens,
     /// The authorities of this server.
@@ -151,8 +151,8 @@ struct Gate {
 }
 
 impl Gate {
-    /// Why a request is not meant for this server: exactly one `Host`, and it is ours, as are the authority of the URI and
-    /// the origin of a page.
+    /// Returns why a request is not meant for this server. It must have exactly one `Host`, and that, the URI's
+    /// authority and a page's origin must be this server's.
     fn stranger(&self, request: &Request) -> Option<&'static str> {
         let ours = |host: &str| self.hosts.iter().any(|h| h.eq_ignore_ascii_case(host));
         let mut hosts = request.headers().get_all(header::HOST).iter();
@@ -164,7 +164,7 @@ impl Gate {
         if !fits {
             return Some("the host is not this server");
         }
-        // Browsers say which page asks; other programs mostly say nothing.
+        // Browsers send the page's origin; other programs mostly send none.
         let own = |origin: &str| origin.strip_prefix("http://").is_some_and(ours);
         let mut origins = request.headers().get_all(header::ORIGIN).iter();
         let all_own = origins.all(|origin| origin.to_str().is_ok_and(own));
@@ -172,14 +172,14 @@ impl Gate {
     }
 }
 
-/// Lets in requests to this server that carry a token; reads their bodies, within bounds of size and time.
+/// Admits local requests that carry a token; reads their bodies, limited in size and time.
 async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let away = |status, why| models::turned_away(&path, status, why);
     if let Some(why) = gate.stranger(&request) {
         return away(StatusCode::FORBIDDEN, why);
     }
-    // The document of the page holds nothing of anybody's, and a browser cannot send a token with it.
+    // The page's document contains no data, and a browser cannot send a token with it.
     if gate.page && request.method() == Method::GET && request.uri().path() == page::PATH {
         return next.run(request).await;
     }
@@ -213,7 +213,7 @@ async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
     };
     let request = Request::from_parts(head, Body::from(body));
     let mut response = gate.sessions.answer(identity, next.run(request)).await;
-    // Clients take 200 or 204 for the end of a session, and the SDK says 202.
+    // Clients expect 200 or 204 at the end of a session, but the SDK returns 202.
     if ends && response.status() == StatusCode::ACCEPTED {
         response = StatusCode::NO_CONTENT.into_response();
     }

@@ -1,4 +1,4 @@
-//! Who calls over HTTP: each token belongs to a name, or to nobody in particular.
+//! Identifies HTTP callers: each token belongs to a name or is anonymous.
 
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HeaderName};
@@ -9,16 +9,16 @@ use rmcp::service::RequestContext;
 use sha2::{Digest, Sha256};
 use std::io::Read;
 
-/// A token is at least this long, in characters.
+/// Minimum characters of a token.
 const TOKEN_CHARS_MIN: usize = 16;
 
-/// Where Anthropic's clients send a token.
+/// The header in which Anthropic's clients send the token.
 const KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The tokens that are let in.
+/// The accepted tokens.
 #[derive(Clone, Default)]
 pub struct Tokens {
-    /// Digests, so that a comparison tells nothing of a token by its time; and whose they are.
+    /// Digests, so that comparison time reveals nothing about a token, with the owners' names.
     known: Vec<([u8; 32], Option<String>)>,
 }
 
@@ -28,20 +28,20 @@ pub enum BadTokens {
     /// A line that is neither `token` nor `name token`.
     #[error("line {0} is neither a token nor a name and a token")]
     Line(usize),
-    /// A name that no caller can have.
+    /// A name that is not allowed.
     #[error("line {0}: {1}")]
     Name(usize, BadSeatName),
-    /// A token that could be guessed.
+    /// A token short enough to guess.
     #[error("line {0}: a token has at least 16 characters")]
     Short(usize),
-    /// There is none.
+    /// The file contains no token.
     #[error("there is no token in it")]
     Empty,
 }
 
 impl Tokens {
-    /// Reads tokens: one a line, with the name of its owner before it if it has one. Empty lines and those that begin
-    /// with `#` are passed over.
+    /// Parses tokens: one per line, optionally preceded by its owner's name. Skips empty lines and lines starting with
+    /// `#`.
     pub fn parse(text: &str) -> Result<Self, BadTokens> {
         let mut known = Vec::new();
         for (at, line) in text.lines().enumerate() {
@@ -69,14 +69,14 @@ impl Tokens {
         Ok(Self { known })
     }
 
-    /// The names of their owners.
+    /// Returns the owners' names.
     pub fn names(&self) -> Vec<String> {
         let names = self.known.iter().filter_map(|(_, name)| name.clone());
         names.collect()
     }
 
-    /// Whose token these headers hold: `Authorization`, else `x-api-key` as Anthropic's clients send it. `None` if the
-    /// caller is not let in.
+    /// Returns whose token these headers contain, in `Authorization` or, for Anthropic's clients, `x-api-key`. `None`
+    /// if the caller is not admitted.
     pub(crate) fn caller(&self, headers: &HeaderMap) -> Option<Identity> {
         let value = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let bearer = value(AUTHORIZATION).and_then(|header| header.split_once(' '));
@@ -85,7 +85,7 @@ impl Tokens {
         bearer.or_else(|| self.owner(value(KEY)?))
     }
 
-    /// Whose token this is.
+    /// Returns the owner of a token.
     pub(crate) fn owner(&self, token: &str) -> Option<Identity> {
         let digest: [u8; 32] = Sha256::digest(token.trim()).into();
         let mut found = None;
@@ -101,14 +101,14 @@ impl Tokens {
     }
 }
 
-/// A new token: 256 random bits as 64 hex digits.
+/// Generates a token: 256 random bits as 64 hex digits.
 pub fn generate() -> std::io::Result<String> {
     let mut bytes = [0; 32];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 
-/// Who was let in: by which token, and its name if it has one.
+/// An admitted caller: its token, and its name if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     name: Option<String>,
@@ -117,12 +117,12 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// What tells it from other callers.
+    /// Returns what distinguishes it from other callers.
     pub(crate) fn print(&self) -> &[u8; 32] {
         &self.token
     }
 
-    /// The name that the token of this request has.
+    /// Returns the name that belongs to a request's token.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<Caller> {
         let parts = context.extensions.get::<axum::http::request::Parts>()?;
         let name = parts.extensions.get::<Identity>()?.name.clone()?;
@@ -133,7 +133,7 @@ impl Identity {
     }
 }
 
-/// A caller whose name is known, and how.
+/// A caller with a known name, and how it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) name: String,

@@ -1,4 +1,4 @@
-//! What a server needs of the house behind it. Whoever starts a server implements it.
+//! What a server needs from its host. The program that starts a server implements it.
 
 use kd_core::forum::account::Proof;
 use kd_core::request::ToolSpec;
@@ -13,93 +13,92 @@ use tokio::sync::mpsc::Sender;
 pub enum Method {
     /// All members answer, the chair concludes.
     Ask,
-    /// A fast and a rigorous seat answer together.
+    /// A fast and a rigorous member answer together.
     Think,
-    /// The council plans itself, answers, reviews and votes.
+    /// The council plans its procedure, answers, reviews and votes.
     Deliberate,
 }
 
 /// A question to the council.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// How.
+    /// How to answer it.
     pub method: Method,
     /// The question.
     pub question: String,
-    /// Who is to sit, in order; empty means as configured. Of [`Method::Think`] the fast and the rigorous seat.
+    /// The members to ask, in order; empty means as configured. For [`Method::Think`], the fast and the rigorous one.
     pub members: Vec<String>,
-    /// The thread to go on in; none opens one.
+    /// The thread to continue; `None` opens a new one.
     pub thread: Option<String>,
 }
 
-/// An open session, and the op that puts the question.
+/// An open session and the op that asks the question.
 pub struct Started {
     /// The session.
     pub session: Session,
-    /// To be sent into it.
+    /// The op to send to it.
     pub say: Op,
-    /// What the caller should know before the answer, for example settings that are held back.
+    /// What the caller should know before the answer, such as withheld settings.
     pub notices: Vec<String>,
 }
 
-/// A thread in a list.
+/// A thread in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     /// Its id.
     pub id: String,
-    /// What it is about: the first line of the king's first words.
+    /// Its topic: the first line of the user's first message.
     pub topic: String,
-    /// How many messages it holds.
+    /// The number of messages.
     pub messages: usize,
 }
 
-/// What happens in a thread that is followed, whichever process does it.
+/// Changes in a followed thread, by any process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Followed {
     /// Its messages or its records changed.
     Changed,
-    /// A piece of an answer that is on its way.
+    /// A piece of a growing answer.
     Piece(SeatName, Delta),
-    /// That answer is in the thread, or will not come.
+    /// The answer is in the thread, or will not come.
     Ended(SeatName),
 }
 
 /// Follows a thread until it is dropped.
 pub trait Following: Send {}
 
-/// Why something could not be done, in words that the caller can act on.
+/// Why something could not be done, in words the caller can act on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);
 
-/// The house. Its calls may block; servers make them off their loop, inside a tokio runtime.
+/// The host of a server. Its calls may block; servers make them off their event loop, inside a tokio runtime.
 pub trait Kingdom: Send + Sync + 'static {
-    /// Whether questions can be answered in this way.
+    /// Returns whether this method is available.
     fn has(&self, method: Method) -> bool;
 
     /// Opens a session for a question.
     fn ask(&self, ask: &Ask) -> Result<Started, Refusal>;
 
-    /// The threads of the current branch, the newest first.
+    /// Returns the threads of the current branch, newest first.
     fn threads(&self) -> Result<Vec<Listed>, Refusal>;
 
-    /// The messages of a thread, in order.
+    /// Returns the messages of a thread, in order.
     fn read(&self, id: &str) -> Result<Vec<Message>, Refusal>;
 
-    /// A thread as its page shows it.
+    /// Returns a thread for rendering as a page.
     fn page(&self, id: &str) -> Result<kd_page::Thread, Refusal>;
 
-    /// Tells what happens in a thread from now on, until what it returns is dropped. Nobody is asked by that, and nothing
-    /// is written.
+    /// Reports what happens in a thread until the returned value is dropped. Asks no member and writes nothing.
     fn follow(&self, id: &str, tell: Sender<Followed>) -> Result<Box<dyn Following>, Refusal>;
 
-    /// Whether the caller is an agent on its visit to the forum: then it has the forum's tools alone, and those that
-    /// end a visit.
+    /// Returns whether the caller is an agent visiting the forum, which gets only the forum's tools and those that end
+    /// a visit.
     fn is_visit(&self) -> bool {
         false
     }
 
-    /// Carries out a tool of the forum under a name that was proven so; the answer is in the shape of that tool.
+    /// Runs a tool of the forum under a verified name; returns the answer in the tool's format.
     fn forum(
         &self,
         author: &str,
@@ -108,30 +107,31 @@ pub trait Kingdom: Send + Sync + 'static {
         arguments: &Value,
     ) -> Result<Value, Refusal>;
 
-    /// Tools of further servers that the agent on its visit may call. They are opened by this, where they are not yet.
+    /// Returns the tools of additional servers that the visiting agent may call. Connects to the servers if necessary.
     fn further_tools(&self) -> Vec<ToolSpec> {
         Vec::new()
     }
 
-    /// Whether a name is that of a tool of such a server, allowed or not: [`Kingdom::forum`] carries it out or refuses it.
+    /// Returns whether a name is that of a tool of such a server, allowed or not: [`Kingdom::forum`] runs or refuses
+    /// it.
     fn has_further(&self, _tool: &str) -> bool {
         false
     }
 
-    /// What an agent on its visit is shown of an answer: fenced, and within the characters of its visit. `None` for all
+    /// Returns what a visiting agent sees of an answer: fenced, and cut to its visit's character limit. `None` for all
     /// other callers.
     fn shown(&self, _tool: &str, _answer: &Value) -> Option<String> {
         None
     }
 
-    /// A value that changes when something in the forum is new to a name.
+    /// Returns a value that changes when the forum has news for an author.
     fn forum_mark(&self, author: &str) -> Result<(i64, i64), Refusal>;
 }
 
-/// Makes a call of the house off the loop.
+/// Makes a host call off the event loop.
 ///
 /// # Errors
-/// When the call panicked.
+/// If the call panicked.
 pub(crate) async fn off<T: Send + 'static>(
     kingdom: &Arc<dyn Kingdom>,
     work: impl FnOnce(&dyn Kingdom) -> T + Send + 'static,

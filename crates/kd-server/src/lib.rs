@@ -1,5 +1,5 @@
-//! Faces for other programs. It translates their wires into ops of the engine and its events back; it decides nothing,
-//! and reaches disk and models only through the [`Kingdom`] that it is given.
+//! Front ends for other programs. Translates their protocols into ops of the engine, and its events back; makes no
+//! decisions, and reaches disk and models only through the given [`Kingdom`].
 
 mod answer;
 mod connections;

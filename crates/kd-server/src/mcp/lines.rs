@@ -1,38 +1,38 @@
-//! Bounds the lines of MCP over stdio.
+//! Limits the line length of MCP over stdio.
 //!
-//! The SDK drops a line that is too long without a word, and its caller waits forever. [`Lines`] puts a short message in
-//! its place that carries the same id, so that the call is answered with an error.
+//! The SDK silently drops a line that is too long, and its caller waits forever. [`Lines`] replaces it by a short
+//! message with the same ID, so that the call is answered with an error.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// Maximum bytes of a message: as over HTTP.
+/// Maximum bytes of a message, as over HTTP.
 pub(super) const LINE_BYTES_MAX: usize = 8 << 20;
-/// The method of the message that stands for a long one.
+/// The method of the message that replaces a long one.
 pub(super) const TOO_LONG: &str = "kd/too-long";
-/// JSON that is no message: the SDK answers it as an invalid request, without an id.
+/// JSON that is not a message: the SDK answers it as an invalid request without an ID.
 const NO_MESSAGE: &str = r#"{"jsonrpc":"2.0"}"#;
-/// Bytes read at once.
+/// Bytes per read.
 const CHUNK: usize = 16 << 10;
-/// Maximum bytes of a message id.
+/// Maximum bytes of a message ID.
 const ID_BYTES_MAX: usize = 128;
 
-/// A reader whose lines have at most a number of bytes.
+/// A reader with limited line length.
 pub(super) struct Lines<R> {
     inner: R,
     max: usize,
-    /// The line so far, while it is short enough.
+    /// The line so far, while short enough.
     line: Vec<u8>,
-    /// Looks for the id of the line.
+    /// Scans the line for its ID.
     id: IdScan,
-    /// The line has become too long: its rest is dropped.
+    /// Whether the line is too long: its rest is dropped.
     long: bool,
-    /// Bytes that are ready to be read, from `at`.
+    /// Bytes ready to be read, starting at `at`.
     ready: Vec<u8>,
     at: usize,
-    /// A message has come through: only then may another take a long one's place.
+    /// Whether a message has been passed on: only then may a long one be replaced.
     greeted: bool,
 }
 
@@ -65,7 +65,7 @@ impl<R> Lines<R> {
         }
     }
 
-    /// Whether the line is neither blank nor JSON.
+    /// Returns whether the line is neither blank nor JSON.
     fn is_text(&self) -> bool {
         !self.line.trim_ascii().is_empty()
             && serde_json::from_slice::<serde::de::IgnoredAny>(&self.line).is_err()
@@ -83,7 +83,7 @@ impl<R> Lines<R> {
             self.ready.extend_from_slice(message.as_bytes());
             self.ready.push(b'\n');
         } else if self.is_text() {
-            // The SDK passes over what is no JSON without a word.
+            // The SDK silently skips lines that are not JSON.
             self.line.clear();
             self.ready.extend_from_slice(NO_MESSAGE.as_bytes());
             self.ready.push(b'\n');
@@ -119,15 +119,15 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
     }
 }
 
-/// Finds the value of the key `id` of an object that comes byte by byte, in bounded memory.
+/// Finds the value of the key `id` in an object that arrives byte by byte, in bounded memory.
 #[derive(Default)]
 struct IdScan {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// The last string or other token at the top level, cut at its bound.
+    /// The last string or other token at the top level, truncated at the limit.
     token: Vec<u8>,
-    /// The string before the last colon was `id`: the next token is its value.
+    /// Whether the string before the last colon was `id`: the next token is its value.
     is_id: bool,
     id: Option<serde_json::Value>,
 }
@@ -251,7 +251,7 @@ mod tests {
             let said = read(&format!("{hello}\n{bad}\n{hello}"), 1000).await;
             assert_eq!(said, format!("{hello}\n{NO_MESSAGE}\n{hello}"), "{bad}");
         }
-        // Nothing may stand before the greeting.
+        // Nothing may precede the handshake.
         let said = read(&format!("{{\"id\":1,\"x\":\"{long}\"}}\n{hello}"), 1000).await;
         assert_eq!(said, format!("{{\"jsonrpc\":\"2.0\"}}\n{hello}"));
         assert_eq!(read(&hello.repeat(50), 1000).await, hello.repeat(50));

@@ -1,5 +1,5 @@
-//! What is new to the caller, as a resource: `kd://forum/news`. A client that subscribes to it is told when it changes: at once
-//! when a client of this server wrote, within a second when another process did.
+//! The caller's news as a resource: `kd://forum/news`. Notifies subscribed clients of changes: immediately when a
+//! client of this server wrote, within a second when another process did.
 
 use super::off;
 use crate::kingdom::Kingdom;
@@ -13,21 +13,21 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// The address of the resource.
+/// The URI of the resource.
 pub(super) const NEWS: &str = "kd://forum/news";
-/// How often a subscription looks for what other processes wrote.
+/// How often a subscription checks for writes of other processes.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The subscription of one session; it ends with the session.
+/// The subscription of one session; ends with it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Subscription {
     running: Arc<Mutex<Option<DropGuard>>>,
-    /// Changes when a client of this server wrote; shared by all sessions.
+    /// Signals that a client of this server wrote; shared by all sessions.
     written: watch::Sender<()>,
 }
 
 impl Subscription {
-    /// That of another session of the same server.
+    /// Creates the subscription of another session of the same server.
     pub(super) fn another(&self) -> Self {
         Self {
             running: Arc::default(),
@@ -35,12 +35,12 @@ impl Subscription {
         }
     }
 
-    /// Lets all subscriptions of this server look now.
+    /// Makes all subscriptions of this server check now.
     pub(super) fn wake(&self) {
         self.written.send_replace(());
     }
 
-    /// Tells the client each time when something is new to it. A second call takes the place of the first.
+    /// Notifies the client of its news. A second call replaces the first.
     pub(super) async fn start(
         &self,
         kingdom: &Arc<dyn Kingdom>,
@@ -60,7 +60,7 @@ impl Subscription {
                     _ = written.changed() => {}
                     () = tokio::time::sleep(LOOK) => {}
                 }
-                // A database that is busy now answers later.
+                // If the database is busy, try again later.
                 let Ok(now) = mark(&kingdom, &caller).await else {
                     continue;
                 };
@@ -87,7 +87,7 @@ impl Subscription {
     }
 }
 
-/// The row of the list of resources.
+/// Returns the entry in the list of resources.
 pub(super) fn row() -> Resource {
     let mut resource = Resource::new(NEWS, "news");
     resource.title = Some("What is new to you in the forum".to_owned());
@@ -97,7 +97,7 @@ pub(super) fn row() -> Resource {
     resource
 }
 
-/// What is new. Nothing counts as read by that.
+/// Returns the news, without marking anything as read.
 pub(super) async fn read(
     kingdom: &Arc<dyn Kingdom>,
     caller: String,

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 const THREAD: &str = "kd://thread/";
 const MARKDOWN: &str = "text/markdown";
-/// The most threads of one list: the newest.
+/// Maximum threads in a list: the newest.
 const LISTED_MAX: usize = 500;
 
-/// The newest threads.
+/// Lists the newest threads.
 pub(super) async fn list(kingdom: &Arc<dyn Kingdom>) -> Result<ListResourcesResult, ErrorData> {
     let threads = off(kingdom, |kingdom| kingdom.threads()).await?;
     let threads = threads.map_err(|e| ErrorData::internal_error(e.0, None))?;
@@ -31,7 +31,7 @@ pub(super) async fn list(kingdom: &Arc<dyn Kingdom>) -> Result<ListResourcesResu
     Ok(ListResourcesResult::with_all_items(listed.collect()))
 }
 
-/// How any thread is named.
+/// Returns the URI template of threads.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let mut thread = ResourceTemplate::new(format!("{THREAD}{{id}}"), "thread");
     thread.description = Some("A thread of the council, whole, as Markdown.".to_owned());
@@ -39,7 +39,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![thread])
 }
 
-/// A thread.
+/// Returns a thread.
 pub(super) async fn read(
     kingdom: &Arc<dyn Kingdom>,
     uri: String,
@@ -58,7 +58,7 @@ pub(super) async fn read(
     Ok(ReadResourceResult::new(vec![text]))
 }
 
-/// The conversation. Each message begins with a heading of the first level, which no body can have.
+/// Renders the conversation. Each message begins with a level-1 heading, which no body can contain.
 fn markdown(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {

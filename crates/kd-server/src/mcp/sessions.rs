@@ -1,5 +1,5 @@
-//! The sessions of the HTTP server: a bounded number, closed when nobody has used them for a while. A new session closes one
-//! of the token that has the most, so that nobody closes the sessions of others by opening many.
+//! The sessions of the HTTP server: a limited number, closed after a while without use. A new session closes one of the
+//! token with the most sessions, so that no caller can close another's sessions by opening many.
 
 use crate::identity::Identity;
 use futures::{Stream, StreamExt};
@@ -14,17 +14,17 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Maximum of open sessions. Each takes about 50 KiB.
+/// Maximum open sessions. Each takes about 50 KiB.
 pub(crate) const SESSIONS_MAX: usize = 128;
-/// A session that carries no message for this long is closed. A council may deliberate for minutes in silence.
+/// A session without messages for this long is closed. A council may deliberate silently for minutes.
 const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 
 tokio::task_local! {
-    /// Who sent the request that is being answered.
+    /// The sender of the current request.
     static CALLER: Identity;
 }
 
-/// The SDK's sessions with a bound.
+/// The SDK's sessions with a limit.
 pub(crate) struct Sessions {
     inner: LocalSessionManager,
     max: usize,
@@ -36,7 +36,7 @@ struct Used {
     clock: u64,
     /// When each session was last used, and its open streams.
     sessions: BTreeMap<SessionId, (u64, Arc<()>)>,
-    /// Who opened each session.
+    /// The owner of each session.
     owners: BTreeMap<SessionId, Identity>,
 }
 
@@ -55,7 +55,7 @@ impl Sessions {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request; the sessions that it opens are its caller's.
+    /// Answers a request; the caller owns the sessions it opens.
     pub(crate) async fn answer<T>(&self, caller: Identity, answer: impl Future<Output = T>) -> T {
         CALLER.scope(caller, answer).await
     }
@@ -66,13 +66,13 @@ impl Sessions {
         used.owners.remove(id);
     }
 
-    /// Whether a session is another's: whoever has another token cannot use it, nor learn that it is there.
+    /// Returns whether a session belongs to another caller, who alone may use it or learn that it exists.
     pub(crate) fn is_anothers(&self, id: &str, caller: &Identity) -> bool {
         let used = self.used();
         used.owners.get(id).is_some_and(|owner| owner != caller)
     }
 
-    /// Notes that a session is used; the mark is held while a stream of it is open.
+    /// Records that a session is used; hold the returned mark while one of its streams is open.
     fn touch(&self, id: &SessionId) -> Option<Arc<()>> {
         let mut used = self.used();
         used.clock += 1;
@@ -82,8 +82,8 @@ impl Sessions {
         Some(streams.clone())
     }
 
-    /// The session to close for a new one: of the callers with the most sessions, among those with no open stream the one
-    /// unused longest, else among all. Sessions that nobody owns count as one caller's.
+    /// Returns the session to close for a new one: of the callers with the most sessions, the longest unused among
+    /// those without an open stream, else among all. Sessions without an owner count as one caller's.
     fn surplus(&self) -> Option<SessionId> {
         let used = self.used();
         if used.sessions.len() < self.max {
@@ -224,7 +224,7 @@ mod tests {
             assert!(sessions.has_session(id).await.unwrap(), "{id}");
             assert!(sessions.is_anothers(id, &eve) && !sessions.is_anothers(id, &ada));
         }
-        // One that needs room gets it from the one that has the most.
+        // A new session takes the place of one of the caller with the most.
         let (third, _third) = sessions
             .answer(ada.clone(), sessions.create_session())
             .await

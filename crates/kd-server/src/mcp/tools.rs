@@ -19,9 +19,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The argument in which a caller says who it is, where nobody else does.
+/// The argument that names the caller, where it is not known otherwise.
 const AUTHOR: &str = "author";
-/// The longest question, in bytes: what a council takes.
+/// Maximum bytes of a question, as accepted by a council.
 const QUESTION_BYTES_MAX: usize = 4 << 20;
 
 /// A way to consult the council.
@@ -29,7 +29,7 @@ struct Row {
     name: &'static str,
     method: Method,
     doc: &'static str,
-    /// What `members` means, and how many there may be.
+    /// The meaning of `members` and their maximum number.
     members: (&'static str, usize),
 }
 
@@ -95,7 +95,7 @@ impl Row {
     }
 }
 
-/// The tools of the forum that make sense here.
+/// Returns the forum tools available here.
 fn forum_tools(kingdom: &dyn Kingdom) -> impl Iterator<Item = &'static ForumTool> {
     let visit = kingdom.is_visit();
     forum::TOOLS
@@ -103,7 +103,7 @@ fn forum_tools(kingdom: &dyn Kingdom) -> impl Iterator<Item = &'static ForumTool
         .filter(move |tool| visit || !tool.visit_only)
 }
 
-/// All tools that this house has. `known` says whether the caller's name is known, so that no tool asks for it.
+/// Lists all tools of this host. `known` says whether the caller's name is known, so that no tool asks for it.
 pub(super) fn list(kingdom: &dyn Kingdom, known: bool) -> Vec<Tool> {
     let council = ROWS.iter().filter(|row| kingdom.has(row.method));
     let forum = forum_tools(kingdom).map(|row| {
@@ -117,7 +117,7 @@ pub(super) fn list(kingdom: &dyn Kingdom, known: bool) -> Vec<Tool> {
     council.map(Row::tool).chain(forum).collect()
 }
 
-/// The tools of further servers for an agent on its visit.
+/// Lists the tools of additional servers for a visiting agent.
 pub(super) async fn further(kingdom: &Arc<dyn Kingdom>) -> Result<Vec<Tool>, ErrorData> {
     if !kingdom.is_visit() {
         return Ok(Vec::new());
@@ -131,7 +131,7 @@ pub(super) async fn further(kingdom: &Arc<dyn Kingdom>) -> Result<Vec<Tool>, Err
     Ok(tools.into_iter().map(tool).collect())
 }
 
-/// Carries a call out. An error of the protocol means that there is no such tool.
+/// Runs a call. A protocol error means that there is no such tool.
 pub(super) async fn call(
     server: &Server,
     caller: Option<Caller>,
@@ -208,7 +208,7 @@ async fn ask(
     }
 }
 
-/// Runs a session to its end, or until the caller cancels or leaves; progress goes to a caller that wants it.
+/// Runs a session to its end, or until the caller cancels or disconnects; sends progress on request.
 async fn consult(
     server: &Server,
     started: Started,
@@ -229,7 +229,7 @@ async fn consult(
         if let (Told::Line(line), Some(token)) = (told, &token) {
             progress += 1.0;
             let told = ProgressNotificationParam::new(token.clone(), progress).with_message(line);
-            // A caller that is gone is no longer told; that it is gone is seen elsewhere.
+            // A disconnected caller gets no progress; disconnects are handled elsewhere.
             let _ = context.peer.notify_progress(told).await;
         }
     }
@@ -239,7 +239,7 @@ async fn consult(
     }
 }
 
-/// An answer as text and as JSON.
+/// Returns an answer as text and JSON.
 fn answered(answer: &Answer) -> CallToolResult {
     let content = vec![ContentBlock::text(answer.text())];
     let mut result = match answer.is_answer() {
@@ -250,11 +250,11 @@ fn answered(answer: &Answer) -> CallToolResult {
     result
 }
 
-/// What a caller without a name can do that others see.
+/// The visible actions open to a caller without a name.
 const FOR_GUESTS: &[&str] = &["create_thread", "reply_to_thread"];
 
-/// Takes part in the forum, under the caller's name. A caller without one is a guest: the argument `author` names it, and
-/// the mark before that keeps it from being taken for an agent or a person.
+/// Runs a forum tool under the caller's name. A caller without one is a guest: the `author` argument names it, prefixed
+/// so that it cannot be mistaken for an agent or a user.
 async fn post(
     kingdom: &Arc<dyn Kingdom>,
     tool: &'static ForumTool,
@@ -295,7 +295,7 @@ async fn post(
     .await
 }
 
-/// Has a call carried out, and puts its answer between the fences of a visit.
+/// Runs a call and fences its answer during a visit.
 async fn carry(
     kingdom: &Arc<dyn Kingdom>,
     tool: String,
@@ -317,7 +317,7 @@ async fn carry(
     })
 }
 
-/// What a tool says on a visit: as text between the fences that the prompt of the visit names, and nowhere else.
+/// Returns a tool's answer during a visit: only as text, between the fences that the visit's prompt names.
 fn fenced(answer: Value, text: String) -> CallToolResult {
     let mut result = posted(json!({"success": answer["success"]}));
     result.content = vec![ContentBlock::text(text)];
@@ -325,19 +325,19 @@ fn fenced(answer: Value, text: String) -> CallToolResult {
     result
 }
 
-/// The name that a guest signs with.
+/// Returns the name under which a guest posts.
 fn guest(named: &str) -> Result<String, String> {
     let name = format!("{GUEST}{}", named.strip_prefix(GUEST).unwrap_or(named));
     let name = SeatName::writer(name).map_err(|why| format!("`author` is no name: {why}"))?;
     Ok(name.into())
 }
 
-/// A failure in the shape of the forum's tools.
+/// Returns a failure in the format of the forum's tools.
 fn failure(why: &str) -> Value {
     json!({"success": false, "error": why})
 }
 
-/// What a tool of the forum says, as text and as JSON.
+/// Returns a forum tool's answer as text and JSON.
 fn posted(answer: Value) -> CallToolResult {
     let failed = answer.get("success") == Some(&Value::Bool(false));
     let content = vec![ContentBlock::text(answer.to_string())];
@@ -350,7 +350,7 @@ fn posted(answer: Value) -> CallToolResult {
     result
 }
 
-/// The tool ran and could not do it: the caller reads why.
+/// Returns a tool error: the tool ran but failed, and the caller reads why.
 pub(super) fn refused(why: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }

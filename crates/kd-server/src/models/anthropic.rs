@@ -1,4 +1,4 @@
-//! Anthropic Messages: what of a request is read, and how an answer is told, whole and streamed.
+//! Anthropic Messages: parses requests and writes answers, complete and streamed.
 
 use super::fault::{Fault, NAME_CHARS_MAX, Shape};
 use super::transcript::{Message, Role, Transcript, add_line, called, text_of};
@@ -9,10 +9,10 @@ use kd_core::clean::clean_line;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Bytes of a token, about, in English text.
+/// Approximate bytes per token in English text.
 const TOKEN_BYTES: usize = 4;
 
-/// A request. Fields that are not here are for one model and mean nothing to a council.
+/// A request. Other fields configure a single model and have no meaning for a council.
 #[derive(Debug, Deserialize)]
 struct Request {
     model: String,
@@ -40,7 +40,7 @@ enum Content {
     Blocks(Vec<Value>),
 }
 
-/// Reads a request, and refuses what a council cannot do rather than ignore it.
+/// Parses a request; refuses what a council cannot do instead of ignoring it.
 pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
     let request = parse(body)?;
     let forced = |choice: &Value| !matches!(choice["type"].as_str(), Some("auto" | "none"));
@@ -60,7 +60,7 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
     })
 }
 
-/// About how many tokens a request has: the count of the member that answers is not known before it is asked.
+/// Estimates the tokens of a request: the exact count depends on the member that answers.
 pub(super) fn count(body: &[u8]) -> Result<Value, Fault> {
     let said = transcript(parse(body)?)?;
     let bytes: usize = said.messages.iter().map(|m| m.text.len()).sum();
@@ -92,7 +92,7 @@ fn transcript(request: Request) -> Result<Transcript, Fault> {
     })
 }
 
-/// Adds a message; results of tools stand before the user's own words, each as a message of its own.
+/// Adds a message; tool results come before the user's text, each as a separate message.
 fn add(messages: &mut Vec<Message>, said: &Said) -> Result<(), Fault> {
     let role = Role::read(&said.role, "messages")?;
     let blocks = match &said.content {
@@ -107,7 +107,7 @@ fn add(messages: &mut Vec<Message>, said: &Said) -> Result<(), Fault> {
     for block in blocks {
         match block["type"].as_str().unwrap_or_default() {
             "text" => add_line(&mut text, block["text"].as_str().unwrap_or_default()),
-            // Thoughts of an earlier answer: progress of this server.
+            // Thinking of an earlier answer is this server's progress.
             "thinking" | "redacted_thinking" => {}
             "tool_use" => {
                 let name = block["name"].as_str().unwrap_or_default();
@@ -133,7 +133,7 @@ fn add(messages: &mut Vec<Message>, said: &Said) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Tokens as the wire tells them: those of the cache are not among the input.
+/// Returns token usage in the wire format: cached tokens are not part of the input.
 fn usage(usage: &Usage) -> Value {
     let cached = usage.cached_tokens.saturating_add(usage.written_tokens);
     json!({
@@ -144,12 +144,12 @@ fn usage(usage: &Usage) -> Value {
     })
 }
 
-/// One message.
+/// One message in progress.
 #[derive(Debug, Default)]
 struct Reply {
-    /// Whether the client asked for thoughts; others take the first block for the answer.
+    /// Whether the client requested thinking; other clients take the first block for the answer.
     shows_thoughts: bool,
-    /// Blocks that were opened.
+    /// Number of blocks opened.
     blocks: usize,
     open: Option<Kind>,
 }
@@ -161,7 +161,7 @@ enum Kind {
 }
 
 impl Reply {
-    /// The message as an object.
+    /// Returns the message as an object.
     fn object(call: &Call, content: Value) -> Value {
         json!({
             "id": format!("msg_{}", call.id),
@@ -182,7 +182,7 @@ impl Reply {
         let index = self.blocks - 1;
         let mut out = String::new();
         if kind == Kind::Thinking {
-            // Clients send thoughts back with their signature. These are nobody's: they are skipped then.
+            // Clients send thinking back with its signature. This one is empty, so it is skipped then.
             let delta = json!({"type": "signature_delta", "signature": ""});
             out += &event(
                 "content_block_delta",

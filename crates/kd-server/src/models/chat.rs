@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions: what of a request is read, and how an answer is told, whole and streamed.
+//! OpenAI Chat Completions: parses requests and writes answers, complete and streamed.
 
 use super::fault::{Fault, Shape};
 use super::transcript::{Message, Role, Transcript, add_line, called, text_of};
@@ -8,7 +8,7 @@ use kd_core::Usage;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A request. Fields that are not here, such as `temperature`, are for one model and mean nothing to a council.
+/// A request. Other fields, such as `temperature`, configure a single model and have no meaning for a council.
 #[derive(Debug, Deserialize)]
 struct Chat {
     model: String,
@@ -51,7 +51,7 @@ enum Content {
     Parts(Vec<Value>),
 }
 
-/// Reads a request, and refuses what a council cannot do rather than ignore it.
+/// Parses a request; refuses what a council cannot do instead of ignoring it.
 pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
     let chat: Chat = serde_json::from_slice(body)
         .map_err(|error| Fault::invalid(None, format!("this is no chat completion: {error}")))?;
@@ -94,7 +94,7 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
     })
 }
 
-/// A message: its text, and of an assistant that called tools these calls too.
+/// Parses a message: its text, and an assistant's tool calls.
 fn message(said: &Said) -> Result<Message, Fault> {
     let role = Role::read(&said.role, "messages")?;
     let mut text = match &said.content {
@@ -120,7 +120,7 @@ fn message(said: &Said) -> Result<Message, Fault> {
     })
 }
 
-/// Tokens as the wire tells them.
+/// Returns token usage in the wire format.
 fn usage(usage: &Usage) -> Value {
     json!({
         "prompt_tokens": usage.input_tokens,
@@ -130,10 +130,10 @@ fn usage(usage: &Usage) -> Value {
     })
 }
 
-/// One completion.
+/// One completion in progress.
 #[derive(Clone, Debug)]
 struct Completion {
-    /// Whether a stream ends with the usage.
+    /// Whether the stream ends with usage.
     wants_usage: bool,
 }
 
@@ -147,7 +147,7 @@ fn id(call: &Call) -> String {
     format!("chatcmpl-{}", call.id)
 }
 
-/// A piece of a stream.
+/// Returns a chunk of a stream.
 fn chunk(call: &Call, delta: Value, finish: Option<&str>) -> Value {
     json!({
         "id": id(call),

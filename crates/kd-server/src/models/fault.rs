@@ -1,4 +1,4 @@
-//! Failures, in the shape of each wire.
+//! Errors in the format of each API.
 
 use crate::answer::Answer;
 use axum::Json;
@@ -7,10 +7,10 @@ use axum::response::{IntoResponse, Response};
 use kd_core::clean::clean_line;
 use serde_json::{Value, json};
 
-/// Maximum characters of a name that an error repeats.
+/// Maximum characters of a name repeated in an error.
 pub(super) const NAME_CHARS_MAX: usize = 80;
 
-/// How a wire tells failures.
+/// The error format of an API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// OpenAI.
@@ -20,7 +20,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// The shape that clients of a path expect.
+    /// Returns the format that clients of a path expect.
     pub(super) fn of(path: &str) -> Self {
         match path.starts_with(super::MESSAGES) {
             true => Shape::Anthropic,
@@ -48,7 +48,7 @@ impl Fault {
         }
     }
 
-    /// The request is wrong.
+    /// The request is invalid.
     pub(super) fn invalid(param: Option<&'static str>, message: impl Into<String>) -> Self {
         Self {
             param,
@@ -67,7 +67,7 @@ impl Fault {
         }
     }
 
-    /// The answer to go on from is not known.
+    /// The answer to continue from is unknown.
     pub(super) fn previous(id: &str) -> Self {
         let id = clean_line(id, NAME_CHARS_MAX);
         let message = format!(
@@ -80,7 +80,7 @@ impl Fault {
         }
     }
 
-    /// The request was not let in.
+    /// The request was not admitted.
     pub(super) fn door(status: StatusCode, why: &str) -> Self {
         let code = (status == StatusCode::UNAUTHORIZED).then_some("invalid_api_key");
         Self {
@@ -95,29 +95,29 @@ impl Fault {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// The endpoint takes another method.
+    /// The endpoint requires another method.
     pub(super) fn method() -> Self {
         let message = "GET /v1/models; POST /v1/chat/completions, /v1/responses and /v1/messages";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, message)
     }
 
-    /// The house refuses, for a reason that the user can change.
+    /// The host refused, for a reason the user can change.
     pub(super) fn refused(why: &str) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, why)
     }
 
-    /// Nobody answered.
+    /// No member answered.
     pub(super) fn unanswered(answer: &Answer) -> Self {
         let message = format!("{} (thread {})", answer.failure(), answer.thread());
         Self::new(StatusCode::BAD_GATEWAY, message)
     }
 
-    /// Something of ours broke.
+    /// An internal error.
     pub(super) fn broken(why: String) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, why)
     }
 
-    /// As the wire tells it.
+    /// Formats the error for an API.
     pub(super) fn json(&self, shape: Shape) -> Value {
         let Self {
             code,
@@ -150,9 +150,9 @@ impl Fault {
         }
     }
 
-    /// The answer to a request that failed.
+    /// Returns the error response.
     pub(super) fn response(&self, shape: Shape) -> Response {
-        // Clients would ask again, and members would be paid again.
+        // Clients would retry, and members would be paid again.
         let headers = [("x-should-retry", "false")];
         (self.status, headers, Json(self.json(shape))).into_response()
     }

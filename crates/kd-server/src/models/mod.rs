@@ -1,9 +1,9 @@
-//! The council as a model, over the wires of OpenAI (Chat Completions, Responses) and Anthropic (Messages), streamed and
-//! whole, and the list of models.
+//! The council as a model, over the APIs of OpenAI (Chat Completions, Responses) and Anthropic (Messages), streamed and
+//! complete, and the list of models.
 //!
-//! Input: the transcript of a client. Output: one answer, its progress as thinking, and under `kd` who said what, the
-//! verdict, the thread and what all members used. A transcript that goes on after an answer of this server goes on in its
-//! thread. Each wire is one file that reads requests into a [`Transcript`] and writes answers as a [`Wire`].
+//! Input: a client's transcript. Output: one answer, its progress as thinking, and under `kd` each member's messages,
+//! the verdict, the thread and total usage. A transcript that continues an answer of this server continues in its
+//! thread. Each API is one file that parses requests into a [`Transcript`] and writes answers as a [`Wire`].
 
 mod anthropic;
 mod chat;
@@ -33,18 +33,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use talk::{Asked, Talks};
 use transcript::Transcript;
 
-/// Where the models are.
+/// Path of the models.
 pub(crate) const PATH: &str = "/v1";
-/// Where Anthropic's wire is spoken.
+/// Path of Anthropic's API.
 const MESSAGES: &str = "/v1/messages";
-/// Names the thread of an answer.
+/// The header that names an answer's thread.
 const THREAD: &str = "x-kd-thread";
-/// Maximum bytes of a model's name, with the members that it lists.
+/// Maximum bytes of a model name, including the members it lists.
 const MODEL_BYTES_MAX: usize = 2048;
-/// A stream says something at least so often: clients and proxies close silent ones.
+/// Maximum silence of a stream: clients and proxies close silent ones.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
-/// The models: name, method, and what it does.
+/// The models: name, method, description.
 const MODELS: &[(&str, Method, &str)] = &[
     (
         "kd/ask",
@@ -63,16 +63,16 @@ const MODELS: &[(&str, Method, &str)] = &[
     ),
 ];
 
-/// What the handlers share.
+/// State shared by the handlers.
 struct Face {
     kingdom: Arc<dyn Kingdom>,
     running: Consultations,
     talks: Talks,
-    /// Answers so far.
+    /// Number of answers so far.
     calls: AtomicU64,
 }
 
-/// What is said at the door to a client of these routes; a text for other clients.
+/// Returns the error for a request that was not admitted: in the API's format on these routes, else as text.
 pub(crate) fn turned_away(path: &str, status: StatusCode, why: &'static str) -> Response {
     match path.starts_with(PATH) {
         true => Fault::door(status, why).response(Shape::of(path)),
@@ -99,12 +99,12 @@ pub(crate) fn router(kingdom: Arc<dyn Kingdom>, running: Consultations) -> Route
         .method_not_allowed_fallback(|uri: Uri| async move {
             Fault::method().response(Shape::of(uri.path()))
         })
-        // The door bounds bodies.
+        // Body size is limited on admission.
         .layer(DefaultBodyLimit::disable())
         .with_state(face)
 }
 
-/// Whether a client speaks Anthropic's wire: it says which version of it.
+/// Returns whether a client speaks Anthropic's API, which it shows by sending the API version.
 fn shape(headers: &HeaderMap) -> Shape {
     match headers.contains_key("anthropic-version") {
         true => Shape::Anthropic,
@@ -112,7 +112,7 @@ fn shape(headers: &HeaderMap) -> Shape {
     }
 }
 
-/// A model in a list.
+/// Returns a model's entry in a list.
 fn row(shape: Shape, &(name, _, what): &(&str, Method, &str)) -> Value {
     match shape {
         Shape::OpenAi => {
@@ -161,7 +161,7 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// The method of a model, and the members that its name lists: `kd/ask:claude,codex`.
+/// Parses a model name into its method and the members it lists: `kd/ask:claude,codex`.
 fn method(model: &str) -> Option<(Method, Vec<String>)> {
     if model.len() > MODEL_BYTES_MAX {
         return None;
@@ -172,46 +172,46 @@ fn method(model: &str) -> Option<(Method, Vec<String>)> {
     Some((row.1, members.map(str::to_owned).collect()))
 }
 
-/// A request, as a wire read it.
+/// A parsed request.
 struct Read {
     transcript: Transcript,
     streams: bool,
     wire: Box<dyn Wire>,
 }
 
-/// One answer under way.
+/// One answer in progress.
 struct Call {
-    /// Tells it from all others.
+    /// Its unique ID.
     id: String,
     model: String,
     created: u64,
 }
 
-/// How a wire tells an answer. A stream is text of server-sent events.
+/// Writes answers in an API's format. A stream is text of server-sent events.
 trait Wire: Send + 'static {
-    /// The id by which a later request can go on from this answer.
+    /// Returns the ID by which a later request can continue from this answer.
     fn goes_on_by(&self, _call: &Call) -> Option<String> {
         None
     }
-    /// The answer as one object.
+    /// Returns the answer as one object.
     fn whole(&self, call: &Call, answer: &Answer) -> Value;
-    /// The beginning of a stream.
+    /// Starts a stream.
     fn begin(&mut self, call: &Call) -> String;
-    /// A sign of life.
+    /// Writes a keep-alive.
     fn quiet(&mut self, _call: &Call) -> String {
         ": the council works\n\n".to_owned()
     }
-    /// A line of progress.
+    /// Writes a line of progress.
     fn thought(&mut self, call: &Call, line: &str) -> String;
-    /// A piece of the answer.
+    /// Writes a piece of the answer.
     fn text(&mut self, call: &Call, piece: &str) -> String;
-    /// The end, behind the whole text.
+    /// Ends a stream after the complete text.
     fn end(&mut self, call: &Call, answer: &Answer, text: &str) -> String;
-    /// The end of a stream without an answer.
+    /// Ends a stream without an answer.
     fn fail(&mut self, call: &Call, fault: &Fault) -> String;
 }
 
-/// Reads a request of a wire.
+/// Parses a request of an API.
 type Reads = fn(&[u8]) -> Result<Read, Fault>;
 
 async fn chat(face: State<Arc<Face>>, caller: Extension<Identity>, body: Bytes) -> Response {
@@ -247,7 +247,7 @@ async fn answered(
     answered.unwrap_or_else(|fault| fault.response(shape))
 }
 
-/// Answers a request, whole or streamed.
+/// Answers a request, complete or streamed.
 async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Response, Fault> {
     let Read {
         transcript,
@@ -263,7 +263,7 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
     let started = off(&face.kingdom, move |kingdom| kingdom.ask(&ask)).await;
     let mut started = started.map_err(Fault::broken)?;
     if started.is_err() && asked.can_begin_anew() {
-        // The thread is gone, or busy: the transcript has all that is needed.
+        // The thread is gone or busy: the transcript contains everything needed.
         let ask = asked.anew.clone();
         let again = off(&face.kingdom, move |kingdom| kingdom.ask(&ask)).await;
         started = again.map_err(Fault::broken)?;
@@ -294,7 +294,7 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
         };
         return Ok(with_thread(streamed.response(), &thread));
     }
-    // What is told meanwhile is for streams.
+    // Progress is only for streams.
     while running.told.recv().await.is_some() {}
     let ended = running.end().await.map_err(|why| Fault::refused(&why));
     let answer = match ended {
@@ -315,7 +315,7 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
     Ok(with_thread(whole, &thread))
 }
 
-/// The response with a header that names the thread: for clients that read the standard fields only.
+/// Adds a header that names the thread, for clients that read only the standard fields.
 fn with_thread(mut response: Response, thread: &str) -> Response {
     if let Ok(thread) = HeaderValue::from_str(thread) {
         response.headers_mut().insert(THREAD, thread);
@@ -323,14 +323,14 @@ fn with_thread(mut response: Response, thread: &str) -> Response {
     response
 }
 
-/// A stream at work.
+/// A stream in progress.
 struct Streamed {
     call: Call,
     wire: Box<dyn Wire>,
     running: Running,
     /// The answer as sent.
     sent: String,
-    /// Whether that is void: the answer follows as a whole at the end.
+    /// Whether that is void: the complete answer follows at the end.
     void: bool,
     over: bool,
     face: Arc<Face>,
@@ -338,7 +338,8 @@ struct Streamed {
 }
 
 impl Streamed {
-    /// The answer as server-sent events. When the client leaves, the stream is dropped and the council interrupted.
+    /// Returns the answer as server-sent events. When the client disconnects, the stream is dropped and the council
+    /// interrupted.
     fn response(mut self) -> Response {
         let begin = self.wire.begin(&self.call);
         let rest = stream::unfold(self, |mut state| async move {
@@ -354,7 +355,7 @@ impl Streamed {
         (StatusCode::OK, headers, body).into_response()
     }
 
-    /// The next events, as they go out; `None` after the last.
+    /// Returns the next events; `None` after the last.
     async fn next(&mut self) -> Option<String> {
         if self.over {
             return None;
@@ -379,7 +380,7 @@ impl Streamed {
         })
     }
 
-    /// What remains to be sent at the end.
+    /// Returns what remains to be sent at the end.
     async fn last(&mut self) -> String {
         let fault = match self.running.end().await {
             Ok(answer) if answer.is_answer() => return self.end(&answer),
@@ -390,12 +391,12 @@ impl Streamed {
         self.wire.fail(&self.call, &fault)
     }
 
-    /// What of the answer was not sent yet, and the end.
+    /// Returns the unsent rest of the answer and the ending.
     fn end(&mut self, answer: &Answer) -> String {
         let content = answer.content();
         let rest = match content.strip_prefix(&self.sent).filter(|_| !self.void) {
             Some(rest) => rest.to_owned(),
-            // An attempt broke off after it had begun: the answer that counts follows.
+            // An attempt broke off after it had begun: the final answer follows.
             None => format!("\n\n*(that broke off; the answer:)*\n\n{content}"),
         };
         self.sent.push_str(&rest);
@@ -410,12 +411,12 @@ impl Streamed {
     }
 }
 
-/// A server-sent event with a name.
+/// Formats a named server-sent event.
 fn named_event(name: &str, data: &Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-/// One of two words: for an answer that is whole, and for one that a limit of tokens cut.
+/// Returns one of two words: for a complete answer, and for one cut off by a token limit.
 fn finish(answer: &Answer, whole: &'static str, cut: &'static str) -> &'static str {
     match answer.is_cut() {
         true => cut,

@@ -1,4 +1,4 @@
-//! OpenAI Responses: what of a request is read, and how an answer is told, whole and streamed.
+//! OpenAI Responses: parses requests and writes answers, complete and streamed.
 
 use super::fault::{Fault, NAME_CHARS_MAX};
 use super::transcript::{Message, Role, Transcript, called, text_of};
@@ -9,10 +9,10 @@ use kd_core::clean::clean_line;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Where the input of a request is.
+/// The field with a request's input.
 const INPUT: &str = "input";
 
-/// A request. Fields that are not here are for one model and mean nothing to a council.
+/// A request. Other fields configure a single model and have no meaning for a council.
 #[derive(Debug, Deserialize)]
 struct Request {
     model: String,
@@ -41,7 +41,7 @@ enum Input {
     Items(Vec<Value>),
 }
 
-/// Reads a request, and refuses what a council cannot do rather than ignore it.
+/// Parses a request; refuses what a council cannot do instead of ignoring it.
 pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
     let request: Request = serde_json::from_slice(body)
         .map_err(|error| Fault::invalid(None, format!("this is no response request: {error}")))?;
@@ -95,7 +95,7 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
     })
 }
 
-/// An item of the input as a message; none where it says nothing to a council.
+/// Parses an input item as a message; `None` where it has no meaning for a council.
 fn message(item: &Value) -> Result<Option<Message>, Fault> {
     let word = |key: &str| item[key].as_str().unwrap_or_default();
     let text = |value: &Value| match value {
@@ -123,7 +123,7 @@ fn message(item: &Value) -> Result<Option<Message>, Fault> {
         Some("function_call_output" | "custom_tool_call_output") => {
             Some(Message::new(Role::Tool, text(&item["output"])?))
         }
-        // Thoughts of an earlier answer: progress of this server.
+        // Reasoning of an earlier answer is this server's progress.
         Some("reasoning") => None,
         Some(other) => {
             let kind = clean_line(other, NAME_CHARS_MAX);
@@ -133,7 +133,7 @@ fn message(item: &Value) -> Result<Option<Message>, Fault> {
     })
 }
 
-/// Tokens as the wire tells them.
+/// Returns token usage in the wire format.
 fn usage(usage: &Usage) -> Value {
     json!({
         "input_tokens": usage.input_tokens,
@@ -144,17 +144,17 @@ fn usage(usage: &Usage) -> Value {
     })
 }
 
-/// One response.
+/// One response in progress.
 #[derive(Debug, Default)]
 struct Response {
     previous: Option<String>,
-    /// Events that were sent.
+    /// Number of events sent.
     sent: u64,
     /// Progress so far, while its item is open.
     thoughts: Option<String>,
-    /// Items that are closed.
+    /// Closed items.
     closed: Vec<Value>,
-    /// Whether the item of the answer is open.
+    /// Whether the answer's item is open.
     answering: bool,
 }
 
@@ -163,7 +163,7 @@ impl Response {
         format!("resp_{}", call.id)
     }
 
-    /// The response as an object.
+    /// Returns the response as an object.
     fn object(&self, call: &Call, status: &str, output: &[Value]) -> Value {
         json!({
             "id": self.id(call),
@@ -192,7 +192,7 @@ impl Response {
         })
     }
 
-    /// The response at its end.
+    /// Returns the finished response.
     fn ended(&self, call: &Call, answer: &Answer, output: &[Value]) -> Value {
         let status = finish(answer, "completed", "incomplete");
         let mut object = self.object(call, status, output);
@@ -211,7 +211,7 @@ impl Response {
         named_event(kind, &data)
     }
 
-    /// An event about the item at work.
+    /// Formats an event about the current item.
     fn at(&mut self, kind: &str, item: &str, more: Value) -> String {
         let mut data = json!({"item_id": item, "output_index": self.closed.len()});
         for (key, value) in more.as_object().into_iter().flatten() {
@@ -220,7 +220,7 @@ impl Response {
         self.event(kind, data)
     }
 
-    /// Closes the item of the thoughts.
+    /// Closes the reasoning item.
     fn close_thoughts(&mut self, call: &Call) -> String {
         let Some(thoughts) = self.thoughts.take() else {
             return String::new();
@@ -244,7 +244,7 @@ impl Response {
         out
     }
 
-    /// Opens the item of the answer.
+    /// Opens the answer's item.
     fn open_answer(&mut self, call: &Call) -> String {
         if self.answering {
             return String::new();
@@ -270,7 +270,7 @@ fn part(text: &str) -> Value {
     json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
 }
 
-/// The item of the answer.
+/// Returns the answer's item.
 fn said(call: &Call, status: &str, text: Option<&str>) -> Value {
     let content: Vec<Value> = text.map(part).into_iter().collect();
     json!({"id": message_id(call), "type": "message", "status": status, "role": "assistant", "content": content})
@@ -292,7 +292,7 @@ impl Wire for Response {
         created + &self.quiet(call)
     }
 
-    // Clients that wait for events do not count comments.
+    // Clients that wait for events ignore comments.
     fn quiet(&mut self, call: &Call) -> String {
         let object = self.object(call, "in_progress", &[]);
         self.event("response.in_progress", json!({"response": object}))

@@ -1,7 +1,7 @@
-//! From a client's transcript to a question, and from the next transcript back to the thread of the last answer.
+//! Turns a client's transcript into a question, and finds the thread of the answer that a later transcript continues.
 //!
-//! Clients send the whole conversation each time. Where it goes on behind an answer of ours, its thread goes on with the
-//! new question alone; else the question carries the conversation with it.
+//! Clients send the whole conversation each time. If it continues an answer of this server, only the new question goes
+//! to that answer's thread; otherwise the question includes the conversation.
 
 use super::fault::{Fault, NAME_CHARS_MAX};
 use super::transcript::{Message, Role, Transcript};
@@ -13,43 +13,43 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The longest question, in bytes: what a council takes.
+/// Maximum bytes of a question, as accepted by a council.
 const QUESTION_BYTES_MAX: usize = 4 << 20;
-/// Conversations that are remembered; the oldest goes first.
+/// Maximum conversations remembered; the oldest is dropped first.
 const TALKS_MAX: usize = 256;
 
-/// What stands for a conversation up to here.
+/// Identifies a conversation up to some point.
 type Print = [u8; 32];
 
-/// The threads of conversations, by what was said in them.
+/// The threads of conversations, by digests of their content.
 #[derive(Default)]
 pub(super) struct Talks(Mutex<VecDeque<(Print, String)>>);
 
-/// A question, ready to be put.
+/// A question, ready to be asked.
 pub(super) struct Asked {
-    /// Where its thread is known, in that.
+    /// In its thread, where that is known.
     pub(super) ask: Ask,
     /// In a new thread.
     pub(super) anew: Ask,
-    /// Who asks.
+    /// Digest of the caller.
     from: Sha256,
-    /// The conversation with its question.
+    /// Digest of the conversation including the question.
     so_far: Sha256,
-    /// The place at which the thread was known.
+    /// The point at which the thread was known.
     at: Print,
-    /// Whether the request carries its whole conversation.
+    /// Whether the request contains its whole conversation.
     whole: bool,
 }
 
 impl Asked {
-    /// Whether the question can also be put in a new thread: the request has its whole conversation.
+    /// Returns whether the question can also be asked in a new thread: the request contains its whole conversation.
     pub(super) fn can_begin_anew(&self) -> bool {
         self.ask.thread.is_some() && self.whole
     }
 }
 
 impl Talks {
-    /// The question of a transcript.
+    /// Builds the question of a transcript.
     pub(super) fn ask(
         &self,
         caller: &Identity,
@@ -88,7 +88,7 @@ impl Talks {
         let ask = match thread {
             None => anew.clone(),
             Some(thread) => Ask {
-                // Messages of a client that knows the answer by its id are all new.
+                // If the client refers to the answer by ID, all its messages are new.
                 question: match transcript.previous {
                     Some(_) => anew.question.clone(),
                     None => last.text.clone(),
@@ -107,8 +107,8 @@ impl Talks {
         })
     }
 
-    /// The thread of a conversation. It is forgotten: a second question at the same place begins a thread of its own. Of two
-    /// conversations with the same words nobody can tell which goes on.
+    /// Takes the thread of a conversation. It is removed: a second question at the same point starts a new thread. Of
+    /// two conversations with the same text, it is unknowable which one continues.
     fn take(&self, print: Print) -> Option<String> {
         let mut talks = self.lock();
         let mut known = talks.iter().enumerate().filter(|(_, talk)| talk.0 == print);
@@ -117,13 +117,13 @@ impl Talks {
             return None;
         }
         let (_, thread) = talks.remove(at)?;
-        // It goes on: what else leads to it leads to its past.
+        // The thread continues: other entries point to its past.
         talks.retain(|talk| talk.1 != thread);
         Some(thread)
     }
 
-    /// Remembers where the conversation goes on behind an answer, by its text as the client has it, and by its id where
-    /// the wire goes on by that.
+    /// Remembers the thread of a conversation after an answer, by the answer's text as the client has it, and by its ID
+    /// where the API continues by ID.
     pub(super) fn remember(&self, asked: &Asked, thread: &str, answer: &str, id: Option<&str>) {
         if asked.whole {
             let mut print = asked.so_far.clone();
@@ -135,7 +135,7 @@ impl Talks {
         }
     }
 
-    /// Nobody answered: the same question can be put again in its thread.
+    /// Makes the thread available again after no member answered, so that the question can be repeated in it.
     pub(super) fn put_back(&self, asked: &Asked) {
         if let Some(thread) = &asked.ask.thread {
             self.keep(asked.at, thread);
@@ -155,7 +155,7 @@ impl Talks {
     }
 }
 
-/// Adds a message to a print. Clients trim what they keep.
+/// Adds a message to a digest. Clients trim what they keep.
 fn add(print: &mut Sha256, role: &str, text: &str) {
     let text = text.trim();
     print.update((role.len() as u64).to_le_bytes());
@@ -164,15 +164,15 @@ fn add(print: &mut Sha256, role: &str, text: &str) {
     print.update(text);
 }
 
-/// What stands for an answer by its id.
+/// Identifies an answer by its ID.
 fn named(from: &Sha256, id: &str) -> Print {
     let mut print = from.clone();
     add(&mut print, "answer", id);
     print.finalize().into()
 }
 
-/// The question, and below it the conversation before it. Each line of the conversation is quoted, so that no text of it can
-/// pass for another speaker.
+/// Builds the question, followed by the earlier conversation. Each line of it is quoted, so that no text can pass for
+/// another speaker.
 fn question(before: &[Message], last: &Message) -> String {
     let last_text = last.text.clone();
     if before.is_empty() {
@@ -201,7 +201,7 @@ fn question(before: &[Message], last: &Message) -> String {
     out
 }
 
-/// A text with a mark before each line.
+/// Prefixes each line of a text with a quote mark.
 fn quoted(text: &str) -> String {
     let breaks = [
         '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',

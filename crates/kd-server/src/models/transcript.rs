@@ -1,13 +1,13 @@
-//! A conversation as any wire sends it, reduced to who said what.
+//! A conversation in any API's format, reduced to who said what.
 
 use super::fault::{Fault, NAME_CHARS_MAX};
 use kd_core::clean::clean_line;
 use serde_json::Value;
 
-/// Who said a message.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The client itself.
+    /// Instructions of the client.
     System,
     /// The user.
     User,
@@ -18,7 +18,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Its name on every wire.
+    /// Returns its name, the same in every API.
     pub(super) fn name(self) -> &'static str {
         match self {
             Role::System => "system",
@@ -28,7 +28,7 @@ impl Role {
         }
     }
 
-    /// Reads a name; wires have several for some.
+    /// Parses a name; some have several spellings.
     pub(super) fn read(name: &str, param: &'static str) -> Result<Self, Fault> {
         match name {
             "system" | "developer" => Ok(Role::System),
@@ -51,7 +51,7 @@ impl Role {
 pub(super) struct Message {
     pub(super) role: Role,
     pub(super) text: String,
-    /// The name of the speaker, where the client gives one.
+    /// The speaker's name, if the client gives one.
     pub(super) name: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl Message {
 pub(super) struct Transcript {
     pub(super) model: String,
     pub(super) messages: Vec<Message>,
-    /// The answer that this request goes on from, by its id (OpenAI Responses).
+    /// The ID of the answer that this request continues (OpenAI Responses).
     pub(super) previous: Option<String>,
 }
 
@@ -91,10 +91,10 @@ impl Transcript {
     }
 }
 
-/// The text of typed parts, of these kinds; parts of the kinds in `silent` are skipped.
+/// Returns the text of parts of the given kinds; skips the kinds in `silent`.
 ///
 /// # Errors
-/// When there are others: pictures, sound, files.
+/// For all other kinds: images, audio, files.
 pub(super) fn text_of(
     parts: &[Value],
     kinds: &[&str],
@@ -116,7 +116,7 @@ pub(super) fn text_of(
     Ok(texts.join("\n"))
 }
 
-/// A tool call of an earlier answer, as text.
+/// Formats a tool call of an earlier answer as text.
 pub(super) fn called(name: &str, arguments: &str) -> String {
     format!("[called {name} with {arguments}]")
 }

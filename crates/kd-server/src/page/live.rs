@@ -1,13 +1,13 @@
-//! A thread as a stream of lines, each a JSON object: first the whole, then the parts that changed, and between them the
-//! pieces of answers that are on their way. Whoever writes to the thread, this process or another, is seen alike.
+//! Streams a thread as lines of JSON objects: first the whole thread, then the changed parts, interleaved with pieces
+//! of growing answers. Writes of this process and of others look the same.
 //!
 //! | line | means |
 //! |---|---|
 //! | `{"parts": [{"id", "html"}], "words": {...}}` | parts of the page, new or changed, and the Markdown of their messages |
 //! | `{"seat", "text"}` | a piece of an answer |
-//! | `{"seat", "state"}` | what a member is at: `thinking`, `uses TOOL` |
+//! | `{"seat", "state"}` | what a member is doing: `thinking`, `uses TOOL` |
 //! | `{"ended": seat}` | its answer is in the thread, or will not come |
-//! | an empty line | nothing happened, and the stream lives |
+//! | an empty line | keep-alive |
 
 use crate::kingdom::{Followed, Kingdom, Refusal, off};
 use axum::body::{Body, Bytes};
@@ -22,25 +22,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// A stream says something at least so often.
+/// Maximum silence of a stream.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-/// Lines that wait for a slow reader. A reader that is slower is left behind: see [`Feed::run`].
+/// Lines buffered for a slow reader. A slower reader misses pieces: see [`Feed::run`].
 const LINES: usize = 256;
-/// How much longer than it took to read a thread we wait before it is read again.
+/// Wait this many times as long as a read of the thread took before reading it again.
 const REST: u32 = 4;
 const REST_MIN: Duration = Duration::from_millis(80);
-/// Characters of a state.
+/// Maximum characters of a state.
 const STATE_CHARS: usize = 80;
 
-/// The body of the stream of a thread.
+/// Returns the response body that streams a thread.
 ///
 /// # Errors
-/// When there is no such thread, or it cannot be read.
+/// If the thread does not exist or cannot be read.
 pub(super) async fn stream(kingdom: Arc<dyn Kingdom>, id: String) -> Result<Body, Refusal> {
     let (tell, told) = mpsc::channel(LINES);
     let named = id.clone();
     let (first, watch) = off(&kingdom, move |kingdom| {
-        // Watched first: what comes while it is read is told afterwards.
+        // Start watching first, so that changes during the read are reported afterwards.
         let watch = kingdom.follow(&named, tell)?;
         Ok((kingdom.page(&named)?, watch))
     })
@@ -69,15 +69,15 @@ pub(super) async fn stream(kingdom: Arc<dyn Kingdom>, id: String) -> Result<Body
 struct Feed {
     kingdom: Arc<dyn Kingdom>,
     id: String,
-    /// The parts that the reader has, by their hashes.
+    /// The parts the reader has, with their hashes.
     sent: BTreeMap<String, u64>,
     lines: mpsc::Sender<Bytes>,
 }
 
 impl Feed {
-    /// Tells what happens until the reader leaves.
+    /// Reports changes until the reader disconnects.
     async fn run(&mut self, mut told: mpsc::Receiver<Followed>) -> Option<()> {
-        // When the thread is to be read again, and how long it took.
+        // When to read the thread again, and how long the last read took.
         let (mut due, mut took) = (None::<Instant>, Duration::ZERO);
         loop {
             let wait = due.map_or(SIGN_OF_LIFE, |due| {
@@ -112,7 +112,7 @@ impl Feed {
         }
     }
 
-    /// Reads the thread again, and tells what changed. A thread that is gone ends the stream.
+    /// Reads the thread again and reports what changed. Ends the stream if the thread is gone.
     async fn read(&mut self) -> Option<()> {
         let id = self.id.clone();
         let read = off(&self.kingdom, move |kingdom| kingdom.page(&id)).await;
@@ -156,7 +156,7 @@ impl Feed {
     }
 }
 
-/// A piece of an answer as a line, if a reader sees anything of it.
+/// Formats a piece of an answer as a line, if it is visible to readers.
 fn piece(seat: &str, delta: &Delta) -> Option<Value> {
     Some(match delta {
         Delta::Text { text } => json!({ "seat": seat, "text": text }),
@@ -164,7 +164,7 @@ fn piece(seat: &str, delta: &Delta) -> Option<Value> {
         Delta::Tool { name, .. } => {
             json!({ "seat": seat, "state": clean_line(&format!("uses {name}"), STATE_CHARS) })
         }
-        // What came is void: the answer begins again.
+        // The text so far is void: the answer starts again.
         Delta::Retrying { .. } => json!({ "seat": seat, "again": true }),
         _ => return None,
     })

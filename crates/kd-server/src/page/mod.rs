@@ -1,5 +1,5 @@
-//! The page: threads in a browser, live. The document itself holds nothing of anybody's; what it shows it asks for with the
-//! token, and changes nothing but by `POST`.
+//! The page: threads in a browser, live. The document itself contains no data; it fetches everything with the token,
+//! and changes state only by `POST`.
 
 mod live;
 
@@ -17,20 +17,20 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where the document is.
+/// Path of the document.
 pub(crate) const PATH: &str = "/";
 /// Maximum bytes of a question in the page.
 const QUESTION_BYTES_MAX: usize = 4 << 20;
 
-/// What the handlers share.
+/// State shared by the handlers.
 struct Face {
     kingdom: Arc<dyn Kingdom>,
     running: Consultations,
-    /// What answers in each thread now.
+    /// The running consultation of each thread.
     wishes: Mutex<BTreeMap<String, Wishes>>,
 }
 
-/// The routes, the document's own among them: it needs no token.
+/// The routes, including the document's, which needs no token.
 pub(crate) fn router(kingdom: Arc<dyn Kingdom>, running: Consultations) -> Router {
     let face = Arc::new(Face {
         kingdom,
@@ -65,7 +65,7 @@ async fn document() -> Response {
     response
 }
 
-/// A fault, as the page shows it.
+/// Returns an error, as the page shows it.
 fn fault(status: StatusCode, why: &str) -> Response {
     (status, Json(json!({ "error": why }))).into_response()
 }
@@ -151,7 +151,7 @@ async fn ask(
     let wishes = running.wishes();
     face.lock().insert(thread.clone(), wishes);
     let work = face.clone();
-    // The council answers whether anybody looks or not: who closes the page finds the answer in the thread.
+    // The council answers even if no page is open; the answer is in the thread.
     tokio::spawn(async move {
         while running.told.recv().await.is_some() {}
         let _ = running.end().await;
@@ -166,7 +166,7 @@ impl Face {
     }
 }
 
-/// Whom to stop: a member, or without one everybody.
+/// Which member to stop; `None` stops all.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stop {
