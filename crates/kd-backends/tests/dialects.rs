@@ -1,6 +1,6 @@
-//! The decoders, judged by recorded streams: what each recording means (snapshots), and laws that hold for all of them.
+//! Tests the decoders with recorded streams: the meaning of each recording (snapshots), and invariants of all of them.
 //!
-//! `KD_AGENT_STREAMS=FOLDER cargo test -p kd-backends --test dialects` judges other recordings by the same laws.
+//! `KD_AGENT_STREAMS=FOLDER cargo test -p kd-backends --test dialects` checks the invariants on other recordings.
 #![allow(clippy::unwrap_used)]
 
 use kd_backends::dialects::{Dialect, Exit, ExitSeen, Reading, decode_all, named};
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 type Turn = Vec<Result<Delta, Failure>>;
 
-/// What the canned server always answers.
+/// The fixed answer of the canned server.
 const NORMAL: &str = "Hello from the stub council member. I think we should normalise the schema first, then measure, \
                       then denormalise only the hot path.";
 
 /// One recorded stream.
 struct Recording {
-    /// Folder and file.
+    /// Folder and file name.
     name: String,
     bytes: Vec<u8>,
     exit: ExitSeen,
@@ -38,12 +38,12 @@ impl Recording {
         self.name.ends_with(".dialog.jsonl")
     }
 
-    /// The turns in these bytes of it, as `kd debug decode` shows them.
+    /// Decodes these bytes of it into turns, as `kd debug decode` shows them.
     fn decode(&self, bytes: impl Read) -> Turn {
         decode_all(self.dialect(), bytes).collect()
     }
 
-    /// The one turn in it, with what was seen of the exit.
+    /// Decodes its only turn, with a given exit.
     fn decode_with_exit(&self, bytes: &[u8], exit: &ExitSeen) -> Turn {
         let mut reading = Reading::new(self.dialect());
         let mut turn: Turn = reading.feed(bytes).into_iter().map(Ok).collect();
@@ -61,7 +61,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/agent-streams")
 }
 
-/// The recordings that stand in the index, or in a folder that the environment names.
+/// Returns the recordings listed in the index, or those in a folder named by the environment.
 fn recordings() -> Vec<Recording> {
     let root = std::env::var_os("KD_AGENT_STREAMS").map_or_else(folder, PathBuf::from);
     let exits: BTreeMap<String, Exit> = std::fs::read_to_string(root.join("exits.tsv"))
@@ -115,7 +115,7 @@ fn recordings() -> Vec<Recording> {
     all
 }
 
-/// The text that stands at the end, as whoever follows the deltas has it, of each turn.
+/// Returns the final text of each turn, as a reader of the deltas has it.
 fn texts(turns: &Turn) -> Vec<String> {
     let (mut all, mut text) = (Vec::new(), String::new());
     for delta in turns {
@@ -133,14 +133,14 @@ fn texts(turns: &Turn) -> Vec<String> {
     all
 }
 
-/// A number that changes when the text does (FNV-1a).
+/// Hashes a text (FNV-1a).
 fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     })
 }
 
-/// A long text by its ends, its length and its hash.
+/// Abbreviates a long text to its ends, length and hash.
 fn short(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() <= 60 {
@@ -155,7 +155,7 @@ fn short(text: &str) -> String {
     )
 }
 
-/// Turns for a snapshot: pieces of one kind joined.
+/// Formats turns for a snapshot: pieces of one kind are joined.
 fn show(turns: &Turn) -> String {
     let mut shown = String::new();
     let (mut kind, mut pieces, mut joined) = ("", 0, String::new());
@@ -275,7 +275,7 @@ fn the_outcome_does_not_depend_on_where_the_bytes_were_cut() {
     for recording in recordings() {
         let bytes = recording.bytes.as_slice();
         let whole = recording.decode(bytes);
-        // Every byte of a short one; of a long one as many as time allows, and both sides of some line ends.
+        // Every byte of a short one; as many cuts of a long one as time allows, and both sides of some line endings.
         let cuts = (400_000 / bytes.len().max(1)).max(8);
         let step = (bytes.len() / cuts).max(1);
         let ends = memchr::memchr_iter(b'\n', bytes).flat_map(|at| [at, at + 1]);
@@ -421,7 +421,7 @@ fn unknown_events_pass_and_a_broken_line_is_one_notice() {
 
 #[test]
 fn no_byte_can_break_a_decoder() {
-    // xorshift64, so that a failure can be had again.
+    // xorshift64, so that a failure is reproducible.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = move |below: usize| {
         state ^= state << 13;
@@ -464,7 +464,7 @@ fn no_byte_can_break_a_decoder() {
     }
 }
 
-/// Decodes a stream made of these lines, and an exit.
+/// Decodes a stream of these lines, and an exit.
 fn made(
     dialect: &str,
     lines: &[&str],
@@ -573,13 +573,13 @@ fn cursor_follows_its_documentation() {
         matches!(end, Ok(Delta::Finished { text: None, .. })),
         "{end:?}"
     );
-    // Without pieces, every line is a stretch.
+    // Without partial output, every line is a stretch of text.
     let (a, b) = (flush("Let me look.", ""), flush("It is fine.", ""));
     assert_eq!(
         made("cursor", &[&a, tool, &b, &short], Exit::Unseen, "").0,
         [whole]
     );
-    // Plan limits come as prose.
+    // Plan limits arrive as prose.
     let (_, end) = made(
         "cursor",
         &["You've hit your usage limit"],
@@ -605,7 +605,7 @@ fn an_agent_that_exits_well_without_an_answer_failed() {
     assert_eq!(end.unwrap_err().kind, FailureKind::RateLimit);
 }
 
-/// What the programs' own words for a failure come to, in each dialect's own form.
+/// Maps the programs' own error texts to failure kinds, in each dialect.
 #[test]
 fn every_way_to_fail_has_its_kind() {
     use FailureKind::*;
@@ -748,19 +748,19 @@ fn who_ends_while_asking_again_failed_as_the_last_attempt_did() {
             let (_, end) = made(dialect, &[line], how, "");
             assert_eq!(end.unwrap_err().kind, kind, "{dialect} {how:?}");
         }
-        // Whoever stopped or killed it is the reason.
+        // If it was stopped or killed, that is the reason.
         let (_, end) = made(dialect, &[line], Exit::Signal(15), "");
         assert_eq!(end.unwrap_err().kind, FailureKind::Cancelled, "{dialect}");
         let (_, end) = made(dialect, &[line], Exit::Signal(9), "");
         assert_eq!(end.unwrap_err().kind, FailureKind::Crashed, "{dialect}");
     }
-    // Words have come since: then the end of the stream is the reason.
+    // Text has arrived since: then the end of the stream is the reason.
     let word = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"We"}}}"#;
     let (_, end) = made("claude", &[&busy, word], Exit::Unseen, "");
     assert_eq!(end.unwrap_err().kind, FailureKind::Decode);
 }
 
-/// A recording of both directions, from `> ours` and `< theirs`.
+/// Decodes a two-way recording, written as `> ours` and `< theirs`.
 fn dialog(dialect: &str, lines: &[&str]) -> Turn {
     let recorded: String = lines
         .iter()
@@ -894,7 +894,7 @@ fn an_acp_agent_that_began_again_keeps_only_its_last_words() {
         .iter()
         .filter(|d| matches!(d, Ok(Delta::Notice { .. })));
     assert_eq!(notices.count(), 1);
-    // Two messages that only follow each other are both the answer.
+    // Two consecutive messages are both part of the answer.
     let c = chunk("c", "And more");
     assert_eq!(
         texts(&dialog("acp", &[prompt, &a, &c, done])),

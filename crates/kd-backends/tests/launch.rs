@@ -1,5 +1,5 @@
-//! Which program answers for a seat: always the one of the agent that the seat was made from, whatever the seat is
-//! called and whoever shares its backend.
+//! Which program answers for a member: always that of the agent it was created from, whatever the member is called and
+//! whichever other agents use the same backend.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Two agents with one backend. Each has its own program, which records how it was started, and its own settings.
+/// Creates two agents with one backend. Each has its own program, which records how it was started, and its own
+/// settings.
 fn configured(folder: &Path, backend: &str) -> Config {
     let mut config = Config::default();
     for name in ["alice", "zoe"] {
@@ -41,7 +42,7 @@ fn configured(folder: &Path, backend: &str) -> Config {
     config
 }
 
-/// Every seat that can be made from zoe alone.
+/// Returns every kind of member that can be created from zoe alone.
 fn seats_of_zoe(config: &Config) -> Vec<Member> {
     let wishes = Wishes {
         members: vec!["zoe".into()],

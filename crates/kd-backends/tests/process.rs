@@ -1,5 +1,5 @@
-//! Agent programs as real processes: a fake agent that streams, floods, hangs, ignores signals, leaves shells behind and
-//! lies, behind the same adapter and the same table that the real programs have.
+//! Agent programs as real processes: a fake agent that streams, floods, hangs, ignores signals, leaves shells behind
+//! and lies, behind the same adapter and table as the real programs.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -21,11 +21,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What the canned server behind the recordings always answers.
+/// The fixed answer of the canned server behind the recordings.
 const NORMAL: &str = "Hello from the stub council member. I think we should normalise the schema first, then measure, \
                       then denormalise only the hot path.";
 
-/// A folder where the fake agent stands in for real programs.
+/// A folder in which the fake agent replaces real programs.
 struct Stage {
     folder: TempDir,
 }
@@ -42,12 +42,12 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// The backend of this name, whose program plays this script.
+    /// Creates the backend of this name, whose program plays this script.
     fn agent(&self, backend: &str, steps: Value) -> AgentCli {
         self.agent_in(backend, steps, &[])
     }
 
-    /// The same with further variables in our own environment.
+    /// Like [`Stage::agent`], with additional variables in our own environment.
     fn agent_in(&self, backend: &str, steps: Value, variables: &[(&str, &str)]) -> AgentCli {
         let row = program(backend).unwrap();
         let name = row.names[0];
@@ -75,7 +75,7 @@ impl Stage {
         serde_json::from_slice(&std::fs::read(self.path(name)).unwrap()).unwrap()
     }
 
-    /// The number that a shell of the fake agent wrote down.
+    /// Reads the process id that a shell of the fake agent wrote.
     fn number(&self, name: &str) -> i32 {
         std::fs::read_to_string(self.path(name))
             .unwrap()
@@ -106,7 +106,7 @@ fn request(question: &str) -> Request {
     }
 }
 
-/// A whole turn: its deltas, the text that stands, and its end.
+/// Runs a whole turn; returns its deltas, the final text, and its end.
 async fn run(
     agent: &dyn Backend,
     request: Request,
@@ -136,7 +136,7 @@ async fn run(
     panic!("the stream ended with neither Finished nor a failure");
 }
 
-/// Asks, and drops the stream as soon as this much text has come: what Escape does.
+/// Asks, and drops the stream once this text has arrived, as Escape does.
 async fn interrupt(agent: &dyn Backend, after: &str) {
     let mut stream = agent.ask(request("go"));
     let mut text = String::new();
@@ -150,7 +150,7 @@ async fn interrupt(agent: &dyn Backend, after: &str) {
     drop(stream);
 }
 
-/// Whether a process lives; one that is dead and not yet reaped does not.
+/// Returns whether a process is alive; a zombie is not.
 fn lives(pid: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
         .ok()
@@ -189,7 +189,7 @@ async fn agents_come_and_go_while_somebody_looks_who_is_there() {
     assert!(looking.join().unwrap() > 0);
 }
 
-/// Waits until all that was dropped is gone; the limit is only there so that a broken test ends.
+/// Waits until everything dropped is gone; the limit only ends a broken test.
 fn settled() {
     assert!(
         settle(Duration::from_secs(60)),
@@ -481,13 +481,13 @@ async fn a_program_that_runs_code_of_the_project_is_not_started_where_nobody_tru
     std::fs::remove_file(&mark).unwrap();
     std::fs::remove_dir_all(stage.path("project/.opencode")).unwrap();
     assert!(ask(false).await.1, "without such files it is started");
-    // Outside git it looks up to the root, and so do we.
+    // Outside git the search goes up to the root.
     std::fs::remove_file(&mark).unwrap();
     std::fs::write(stage.path("opencode.json"), "{}").unwrap();
     assert!(ask(false).await.1, "above the repository it does not look");
     std::fs::remove_file(&mark).unwrap();
     std::fs::remove_dir_all(stage.path("project/.git")).unwrap();
-    // The folder for temporary files may hold a `.git` that a killed program left: then this is not outside.
+    // The folder for temporary files may contain a `.git` left by a killed program: then this is not outside.
     let is_outside = !at.ancestors().any(|up| up.join(".git").exists());
     for trusted in [false, true].into_iter().take(1 + usize::from(is_outside)) {
         let (failure, ran) = ask(trusted).await;
@@ -550,7 +550,7 @@ async fn a_flood_of_a_gigabyte_is_passed_over_in_little_memory() {
         .filter(|delta| matches!(delta, Delta::Notice { .. }))
         .count();
     assert_eq!(notices, 1, "one line, one notice");
-    // The limit of a line, twice while it grows, and what the other tests hold meanwhile; far from a gigabyte.
+    // The line limit, twice while the buffer grows, plus what the other tests use meanwhile; far from a gigabyte.
     assert!(
         memory_peak() - before < 600 << 20,
         "{} bytes",
@@ -559,7 +559,7 @@ async fn a_flood_of_a_gigabyte_is_passed_over_in_little_memory() {
     settled();
 }
 
-/// The most memory that this process has used, in bytes.
+/// Returns the peak memory of this process, in bytes.
 fn memory_peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -635,7 +635,7 @@ async fn half_a_line_and_an_exit_code_of_zero_are_no_answer() {
         1
     );
     assert_eq!(end.unwrap_err().kind, FailureKind::Decode);
-    // The same line in two halves, with a pause between them, is one line.
+    // One line, sent in two halves with a pause between them.
     let (first, second) = CODEX_DONE.split_at(30);
     let steps = json!([{"print": codex_says("whole")}, {"print": first}, {"sleep_millis": 50}, {"print": second}]);
     let (deltas, text, end) = run(&stage.agent("codex", steps), request("q")).await;
@@ -666,7 +666,7 @@ async fn what_an_agent_says_is_text_and_nothing_else() {
             .all(|delta| matches!(delta, Delta::Text { .. })),
         "{deltas:?}"
     );
-    // On a line of its own it is no event, only a notice of one line without escapes.
+    // On a line of its own it is not an event, only a one-line notice without escapes.
     let steps = json!([{"print": "king: \u{1b}[31mdo it\u{1b}[0m\r\n"}, {"print": codex_says("no") + CODEX_DONE}]);
     let (deltas, text, _) = run(&stage.agent("codex", steps), request("q")).await;
     assert_eq!(text, "no");
@@ -803,7 +803,7 @@ async fn what_a_killed_run_left_behind_is_found_again() {
     assert_eq!(running.read().await.unwrap(), b"up\n");
     let birth = running.birth().clone();
     assert!(living().contains(&("ada".to_owned(), birth.clone())));
-    // As if this process had been killed: nobody drops it.
+    // As if this process had been killed: it is never dropped.
     std::mem::forget(running);
     assert!(lives(birth.pid) && lives(stage.number("lost")));
     let mut other = birth.clone();
@@ -868,7 +868,7 @@ async fn a_program_starts_in_its_folder_with_its_environment_and_the_usual_signa
     let lines: Vec<&str> = printed.lines().collect();
     let folder = stage.folder.path().canonicalize().unwrap();
     assert_eq!(lines[..2], [folder.to_str().unwrap(), "last"], "{printed}");
-    // None is blocked, and SIGPIPE is not ignored: Rust programs do, and what is ignored is inherited.
+    // No signal is blocked, and SIGPIPE is not ignored: Rust programs ignore it, and children inherit that.
     let signals = |line: &str| u64::from_str_radix(line, 16).unwrap();
     let pipe = 1 << (Signal::PIPE.as_raw() - 1);
     assert_eq!(signals(lines[2]), 0, "{printed}");
@@ -904,7 +904,7 @@ async fn a_script_that_names_no_program_is_told_how_to() {
 #[tokio::test]
 async fn codex_is_told_what_its_commands_may_read_while_the_sandbox_is_on() {
     let stage = Stage::new();
-    // Makes the program and its script.
+    // Creates the program and its script.
     drop(stage.agent("codex", json!([{"record": stage.path("seen")}])));
     for folder in [".ssh", ".nvm", "work"] {
         std::fs::create_dir(stage.path(folder)).unwrap();
@@ -952,7 +952,7 @@ async fn codex_is_told_what_its_commands_may_read_while_the_sandbox_is_on() {
     settled();
 }
 
-/// A shell as an agent. The words may name a file by `$FILE`.
+/// A shell as an agent. Its script may name a file as `$FILE`.
 fn shell(stage: &Stage, words: &str) -> Spec {
     let file = stage.path("file").to_str().unwrap().to_owned();
     Spec {
@@ -972,7 +972,7 @@ fn shell(stage: &Stage, words: &str) -> Spec {
     }
 }
 
-/// Reads until the agent has said `up`.
+/// Reads until the agent has printed `up`.
 async fn is_up(running: &mut Running) {
     let mut said = String::new();
     while !said.contains("up") {
@@ -982,7 +982,7 @@ async fn is_up(running: &mut Running) {
     }
 }
 
-/// The signals that this process handles, blocks or ignores, as the system tells.
+/// Returns the signals that this process handles, blocks or ignores, according to the system.
 fn caught() -> Vec<String> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let lines = status.lines().filter(|line| {
@@ -993,7 +993,7 @@ fn caught() -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// Starts a daemon without our environment, our session or a parent of ours, which writes its number down.
+/// Starts a daemon without our environment, session or any of our processes as a parent; it writes its process id.
 const DAEMON: &str = r#"env -i PATH="$PATH" FILE="$FILE" setsid -f sh -c 'trap "" TERM INT HUP; setsid -f sh -c "trap \"\" TERM INT HUP; echo \$\$ > \$FILE.new; mv \$FILE.new \$FILE; while :; do sleep 1000; done"'; while ! [ -e "$FILE" ]; do :; done; echo up; "#;
 
 #[tokio::test]
@@ -1014,7 +1014,7 @@ async fn a_daemon_that_cleared_its_environment_is_ended_with_its_agent() {
 async fn what_an_agent_starts_faster_than_it_is_killed_ends_too() {
     let stage = Stage::new();
     let chain = stage.path("chain");
-    // Each link starts the next in a session of its own, without an environment, and ends. The file is for a broken test.
+    // Each link starts the next in a new session, without an environment, and exits. The file ends a broken test.
     let words = format!(
         "#!/bin/sh\n[ -e {over} ] && exit\necho $$ > {file}\nexec env -i PATH=/usr/bin:/bin setsid -f {chain}\n",
         over = stage.path("over").display(),
@@ -1075,7 +1075,7 @@ async fn a_keeper_that_is_asked_to_end_ends_its_agent_first() {
 async fn the_host_keeps_its_own_children_and_adopts_nobody() {
     let before = caught();
     let stage = Stage::new();
-    // One that has exited and one that runs, as a host may have them.
+    // One that has exited and one that is running, as in a program that uses this library.
     let mut dead = std::process::Command::new("sh")
         .args(["-c", "exit 7"])
         .spawn()
@@ -1105,7 +1105,7 @@ async fn the_host_keeps_its_own_children_and_adopts_nobody() {
     living.wait().unwrap();
 }
 
-/// Not a test but the program of the next one: starts itself below a keeper so many times, then writes its depth down.
+/// Not a test but the program of the next one: starts itself below nested keepers, then writes its depth.
 #[tokio::test]
 async fn writes_its_depth() {
     let (Ok(level), Ok(file)) = (std::env::var("LEVEL"), std::env::var("FILE")) else {
@@ -1117,7 +1117,8 @@ async fn writes_its_depth() {
     }
 }
 
-/// Runs this test program below a keeper, in a process that cleared its environment, left its session and lost its parent.
+/// Runs this test program below a keeper, in a process that cleared its environment, left its session and lost its
+/// parent.
 async fn below(level: &str, file: &Path) {
     let stage = Stage::new();
     let own = std::env::current_exe().unwrap();
@@ -1146,7 +1147,7 @@ async fn an_emptied_environment_hides_no_depth() {
     }
 }
 
-/// A shell in the sandbox as an agent, with a shell outside of it as its server of tools. The agent starts a bridge by
+/// A sandboxed shell as an agent, with a shell outside of the sandbox as its tool server. The agent starts a bridge as
 /// `$BRIDGE` and may read `work`; the server may write `secret`, where it works as `$AT`.
 fn shell_with_tools(stage: &Stage, words: &str, server: &str) -> Spec {
     let work = stage.path("work");
@@ -1174,14 +1175,14 @@ fn shell_with_tools(stage: &Stage, words: &str, server: &str) -> Spec {
     spec
 }
 
-/// Opens a bridge whose words go to 3 and whose answers come from 4.
+/// Opens a bridge with its input on descriptor 3 and its output on 4.
 const OPEN: &str = r#"mkfifo "$TMPDIR/up" "$TMPDIR/down"; $BRIDGE <"$TMPDIR/up" >"$TMPDIR/down" & exec 3>"$TMPDIR/up" 4<"$TMPDIR/down"; "#;
-/// Answers each line, and notes the end.
+/// Answers each line, and records the end of input.
 const ECHO: &str = r#"while read -r line; do echo "$line" >> "$AT/heard"; echo "heard $line"; done; echo end >> "$AT/heard""#;
-/// Does not obey: neither an end of file nor a signal ends it.
+/// Ignores both end of file and signals.
 const STUBBORN: &str = r#"trap "" TERM INT HUP PIPE; echo $$ > "$AT/number"; echo ready; while :; do sleep 1000; done"#;
 
-/// What the agent prints until `up`.
+/// Returns the agent's output up to `up`.
 async fn says(running: &mut Running) -> String {
     let mut said = String::new();
     while !said.ends_with("up\n") {
@@ -1192,7 +1193,7 @@ async fn says(running: &mut Running) -> String {
     said
 }
 
-/// Whether there is Landlock. Tells where there is none.
+/// Returns whether Landlock is available; prints a note if not.
 #[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn is_held() -> bool {
     let held = landlock().is_some();
@@ -1227,7 +1228,7 @@ async fn an_agent_with_rights_calls_tools_that_reach_more() {
         "not in reach of the agent's links"
     );
     assert!(wrote("own").is_err() && !stage.path("work/own").exists());
-    // Another process is not let in, though it knows the name.
+    // Another process is rejected, although it knows the name.
     let line = std::fs::read(format!("/proc/{}/cmdline", running.birth().pid)).unwrap();
     let name = line.split(|byte| *byte == 0).nth(1).unwrap();
     use std::os::linux::net::SocketAddrExt;
@@ -1248,7 +1249,7 @@ async fn a_bridge_carries_every_call_and_large_messages() {
         return;
     }
     let stage = Stage::new();
-    // An answer must be there to read while the bridge waits for the next one.
+    // An answer must be readable while the bridge waits for the next one.
     let calls = OPEN.to_owned()
         + r#"i=0; while [ $i -lt 300 ]; do echo "call $i" >&3; read -r line <&4; [ "$line" = "heard call $i" ] || exit; i=$((i+1)); done
             exec 3>&-; if read -r line <&4; then exit; fi; wait; echo up; sleep 1000"#;
@@ -1257,7 +1258,7 @@ async fn a_bridge_carries_every_call_and_large_messages() {
     let heard = std::fs::read_to_string(stage.path("secret/heard")).unwrap();
     assert_eq!(heard.lines().count(), 301, "300 calls and the end");
     drop(running);
-    // Both ways at the same time, more than any pipe or socket holds; then an answer without a newline.
+    // Both directions at the same time, more than any pipe or socket buffers; then an answer without a newline.
     let large = r#"head -c 20000000 /dev/zero | tr '\0' x | $BRIDGE | wc -c; printf no-newline | $BRIDGE; echo; echo up; sleep 1000"#;
     let mut running = Running::start(shell_with_tools(&stage, large, "exec cat")).unwrap();
     assert_eq!(says(&mut running).await, "20000000\nno-newline\nup\n");
@@ -1271,7 +1272,7 @@ async fn an_agent_outlives_its_server_of_tools() {
         return;
     }
     let stage = Stage::new();
-    // It dies in its second call; the next bridge finds a new one.
+    // It dies in its second call; the next bridge gets a new one.
     let dies =
         r#"while read -r line; do [ "$line" = two ] && kill -9 $$; echo "heard $line"; done"#;
     let words = OPEN.to_owned()
@@ -1282,7 +1283,7 @@ async fn an_agent_outlives_its_server_of_tools() {
         "heard one\nended\nheard three\nup\n"
     );
     drop(running);
-    // One that cannot be started is an end of file, each time.
+    // A server that cannot be started reads as end of file, each time.
     let words = "for i in 1 2; do echo one | $BRIDGE 2>/dev/null; done; echo up; sleep 1000";
     let mut spec = shell_with_tools(&stage, words, "");
     spec.tools = vec!["/nowhere/kd".into()];
@@ -1298,7 +1299,7 @@ async fn an_agent_has_a_bounded_number_of_servers() {
         return;
     }
     let stage = Stage::new();
-    // The words of each bridge stay open, so that its server lives.
+    // The input of each bridge stays open, so that its server stays alive.
     let words = r#"mkfifo "$TMPDIR/open"; for i in $(seq 40); do $BRIDGE < "$TMPDIR/open" > "$TMPDIR/$i" & done; exec 3> "$TMPDIR/open"
         until [ $(ls "$AT" | wc -l) -ge 16 ]; do :; done; until [ $(jobs -r | wc -l) -le 16 ]; do jobs > /dev/null; done; echo up; sleep 1000"#;
     let mut spec = shell_with_tools(
@@ -1334,7 +1335,7 @@ async fn a_server_of_tools_ends_with_its_agent_however_that_ends() {
     for server in [ECHO, STUBBORN] {
         for (how, end, is_keeper_killed) in ends {
             let stage = Stage::new();
-            // The server of this test notes its number before all else.
+            // This test's server first records its process id.
             let server = format!("echo $$ > \"$AT/number\"; echo ready; {server}");
             let words = ready.clone() + end;
             let mut running = Running::start(shell_with_tools(&stage, &words, &server)).unwrap();
@@ -1344,7 +1345,7 @@ async fn a_server_of_tools_ends_with_its_agent_however_that_ends() {
                 let keeper = rustix::process::Pid::from_raw(running.birth().pid).unwrap();
                 rustix::process::kill_process(keeper, Signal::KILL).unwrap();
             }
-            // The turn is over, or was cancelled in the middle of a call.
+            // The turn is over, or was canceled in the middle of a call.
             drop(running);
             settled();
             assert!(!lives(number), "the agent {how}; the server: {server}");
@@ -1461,7 +1462,7 @@ async fn an_agent_with_more_rights_than_a_socket_holds_starts() {
     }
     let stage = Stage::new();
     let mut spec = shell(&stage, "echo up");
-    // Half a megabyte of paths: homes with thousands of files have them.
+    // Half a megabyte of paths, as in home directories with thousands of files.
     let many = (0..10_000).map(|n| stage.path(&format!("a-folder-with-a-long-name-{n:05}")));
     spec.rights = Some(Rights {
         read: many.collect(),
@@ -1491,7 +1492,7 @@ async fn a_sandbox_that_cannot_be_set_up_is_told() {
         return;
     }
     let stage = Stage::new();
-    // A script without a first line that names its program is waited for, a program is not.
+    // The keeper waits for a script without a `#!` line, but not for a program.
     let script = stage.path("script");
     std::fs::write(&script, "echo up\n").unwrap();
     std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -1499,7 +1500,7 @@ async fn a_sandbox_that_cannot_be_set_up_is_told() {
         let mut spec = shell(&stage, "echo up");
         spec.program = program.into();
         spec.rights = Some(Rights::default());
-        // Its folder for temporary files cannot be made.
+        // Its folder for temporary files cannot be created.
         let nowhere = stage.path("nowhere").to_str().unwrap().to_owned();
         spec.env.push(("TMPDIR".into(), nowhere));
         let told = match Running::start(spec) {

@@ -1,5 +1,5 @@
-//! A forum on another machine that is hostile or broken: the caller gets a failure in bounded time and memory, the token
-//! goes nowhere else, and what is said is data.
+//! A hostile or broken forum on another machine: the call fails in bounded time and memory, the token goes nowhere
+//! else, and the answer is treated as data.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use kd_backends::Env;
@@ -14,10 +14,10 @@ use std::time::Duration;
 
 const TOKEN: &str = "0123456789abcdef-alice";
 
-/// What a server sends for a message: everything, or a stream that the closure writes until it fails.
+/// What a server sends for a message: everything at once, or a stream that the closure writes until it fails.
 type Answer = fn(&Value, &mut TcpStream, &str) -> std::io::Result<()>;
 
-/// A request as it came: its head and its message.
+/// Requests as received: head and message.
 type Seen = Arc<Mutex<Vec<(String, Value)>>>;
 
 fn reply(stream: &mut TcpStream, head: &str, body: &str) -> std::io::Result<()> {
@@ -32,7 +32,7 @@ fn result(message: &Value, result: Value) -> String {
     json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string()
 }
 
-/// Answers the greeting as a server does.
+/// Answers `initialize` like a real server.
 fn greet(message: &Value, stream: &mut TcpStream) -> Option<std::io::Result<()>> {
     match message["method"].as_str()? {
         "initialize" => Some(reply(
@@ -50,7 +50,7 @@ fn said(message: &Value, stream: &mut TcpStream, answer: &Value) -> std::io::Res
     reply(stream, "200 OK\r\nContent-Type: application/json", &body)
 }
 
-/// Serves on loopback until the test ends; `other` is an address that a redirect can name.
+/// Serves on loopback until the test ends; `other` is an address for redirects.
 fn serve(answer: Answer, other: String) -> (String, Seen) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -102,7 +102,7 @@ async fn a_forum_is_called_with_the_token_and_its_answer_is_clean() {
                     message,
                     json!({"structuredContent": {"success": true, "a\u{1b}[2J": ["\u{1b}]0;x\u{7}b\u{202e}"]}}),
                 );
-                // A request of the server before it, whose number is its own.
+                // A request of the server precedes it, with an id of its own.
                 let events = format!(
                     ": hi\nid: 0\ndata:\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}}\n\ndata: {body}\n\n"
                 );
@@ -220,7 +220,7 @@ async fn no_hostile_answer_costs_more_than_its_bound() {
         }
         let arguments = json!({});
         let call = forum.call("list_threads", &arguments);
-        // Without a bound of its own it would wait for ever.
+        // Without this limit a hanging call would wait forever.
         let bounded = tokio::time::timeout(Duration::from_secs(60), call).await;
         let why = bounded.expect(name).expect_err(name);
         assert_eq!(why.kind, *kind, "{name}: {why}");
@@ -233,7 +233,7 @@ async fn no_hostile_answer_costs_more_than_its_bound() {
         let known = ["initialize", "notifications/initialized", "tools/call"];
         let asked =
             |(_, m): &(String, Value)| m["method"].as_str().is_some_and(|m| known.contains(&m));
-        // A session that ends is opened once more, and nothing else is asked for.
+        // An expired session is opened once more, and nothing else is requested.
         assert!(
             seen.len() <= 6 && seen.iter().all(asked),
             "{name}: {seen:?}"

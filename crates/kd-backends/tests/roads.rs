@@ -1,5 +1,5 @@
-//! The persistent roads as real processes: a fake agent that speaks each protocol, is asked twice, told to stop, dies,
-//! hangs, and leaves things behind. And the watch over read-only turns.
+//! Persistent agents as real processes: a fake agent that speaks each protocol, is asked twice, told to stop, dies,
+//! hangs, and leaves processes behind. Also tests the watch over read-only turns.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A folder where the fake agent stands in for one program.
+/// A folder in which the fake agent replaces one program.
 struct Stage {
     folder: TempDir,
     hands: Hands,
@@ -26,7 +26,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// A member called `ada`, whose program plays this script. What the agent hears is noted in `heard`.
+    /// Creates a member called `ada`, whose program plays this script and records its input in `heard`.
     fn new(agent: AgentConfig, steps: &Value) -> Self {
         keeper::use_program(env!("CARGO_BIN_EXE_kd-keeper"));
         let folder = tempfile::tempdir().unwrap();
@@ -41,7 +41,7 @@ impl Stage {
         std::fs::write(folder.path().join("fake.script"), script).unwrap();
         let mut config = Config::default();
         let command = vec![at.to_str().unwrap().to_owned()];
-        // In the sandbox, where there is one; the fake agent writes down what it hears.
+        // Allowed in the sandbox, where there is one: the fake agent records its input there.
         let state = vec![folder.path().to_str().unwrap().to_owned()];
         let agent = AgentConfig {
             command,
@@ -75,7 +75,7 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// Its processes that run.
+    /// Returns its running processes.
     fn processes(&self) -> Vec<i32> {
         let program = self.path("fake");
         let mut found: Vec<i32> = std::fs::read_dir("/proc")
@@ -89,7 +89,7 @@ impl Stage {
         found
     }
 
-    /// The lines that the agent heard, and how many processes heard them.
+    /// Returns the lines that the agent read, and how many processes read them.
     fn heard(&self) -> (Vec<Value>, usize) {
         let text = std::fs::read_to_string(self.path("heard")).unwrap();
         let mut processes = BTreeSet::new();
@@ -146,7 +146,7 @@ async fn run(
     panic!("the stream ended with neither Finished nor a failure");
 }
 
-/// Asks, and drops the stream once this much has come.
+/// Asks, and drops the stream once this text has arrived.
 async fn interrupt(backend: &dyn Backend, after: &str) {
     let mut stream = backend.ask(request("go"));
     let mut text = String::new();
@@ -168,7 +168,7 @@ fn hear(word: &str) -> Value {
     json!({"hear": word, "note": "HEARD"})
 }
 
-/// Waits until this is so.
+/// Waits until the condition holds.
 async fn until(is_so: impl Fn() -> bool) {
     let waiting = async {
         while !is_so() {
@@ -260,7 +260,7 @@ async fn a_program_that_was_made_ready_is_the_one_that_is_asked() {
     let backend = stage.backend();
     let (text, notices, _) = run(&*backend, request("one")).await;
     assert_eq!(text, "first");
-    // The fake agent writes down what it hears; nothing else is told.
+    // The fake agent records its input; no other file is reported.
     let other = notices.iter().filter(|n| !n.contains("heard"));
     assert_eq!(other.count(), 0, "{notices:?}");
     assert_eq!(stage.processes(), ready);
@@ -295,9 +295,9 @@ async fn nobody_is_made_ready_who_is_not_kept() {
     let stage = Stage::new(cold, &steps);
     stage.hands.prepare(&stage.member);
     assert_eq!(run(&*stage.backend(), request("one")).await.0, "first");
-    // One that waited for more would still be there.
+    // A process that expected more input would still be running.
     until(|| stage.processes().is_empty()).await;
-    // Nor does a missing program matter before it is asked.
+    // A missing program does not matter either, before it is asked.
     let lost = Stage::new(backed("claude_code"), &steps);
     std::fs::remove_file(lost.path("fake")).unwrap();
     lost.hands.prepare(&lost.member);
@@ -339,8 +339,8 @@ async fn stopped_in_its_own_words_it_is_kept_and_asked_again() {
     while !stage.path("stopped").exists() {
         tokio::task::yield_now().await;
     }
-    // What it said last is on its way to us, and with it the process to its place; a question that comes sooner gets a
-    // process of its own, whose first words are the same.
+    // Its last output is still being read before the process returns to the pool; a question that comes sooner gets a
+    // process of its own, whose first input is the same.
     let (text, _, end) = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let mut stream = backend.ask(request("go"));
@@ -384,7 +384,7 @@ async fn whoever_does_not_stop_is_ended_with_all_it_started() {
         .unwrap()
         .parse()
         .unwrap();
-    // The polite second goes by on the runtime; then it is dropped.
+    // The grace second passes on the runtime; then it is dropped.
     while living().iter().any(|(label, _)| label == "ada") {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -448,10 +448,10 @@ async fn codex_gets_a_thread_for_each_question_and_shows_its_words_as_they_come(
         ]
     );
     for begun in [2, 5, 7, 10] {
-        // It would win over what Codex was told at its start.
+        // It would override what Codex was told at its start.
         assert_eq!(heard[begun]["params"].get("sandbox"), None);
     }
-    // The pool ends with its members; the root goes with the process.
+    // The pool ends with its members; the root thread is deleted with the process.
     drop(backend);
     let Stage { folder, hands, .. } = stage;
     drop(hands);

@@ -1,5 +1,4 @@
-//! What several seats share and what they do not: limits, keys, prices, and the failures of one beside the answers of
-//! the others.
+//! What members share and what they do not: limits, keys, prices, and the failures of one beside the answers of others.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -91,7 +90,7 @@ async fn prices_make_costs_unless_the_service_names_them() {
     );
     let priced = hands([("svc", config)]).seat(&member("svc")).unwrap();
     let cost = hear(&*priced, request()).await.usage().cost_usd.unwrap();
-    // 8 fresh, 3 cached, 7 out.
+    // 8 fresh, 3 cached, 7 output tokens.
     assert!((cost - (8.0 + 1.5 + 14.0) / 1e6).abs() < 1e-12, "{cost}");
 
     let wire = Wire::OpenAi;

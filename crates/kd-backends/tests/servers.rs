@@ -1,5 +1,5 @@
-//! Further MCP servers of an agent: real programs and loopback addresses, honest and hostile. A call ends within its bound
-//! with an answer that is data, or with a refusal that says what happened.
+//! Additional MCP servers of an agent: real programs and loopback addresses, honest and hostile. A call ends within its
+//! limit with an answer that is data, or with a refusal that says what happened.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use kd_backends::Env;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const KEY: &str = "0123456789-of-the-wiki";
 
-/// A server of MCP as a Python program: `tools` and `call` are expressions, `m` is the message.
+/// An MCP server as a Python program: `tools` and `call` are expressions, `m` is the message.
 fn script(folder: &Path, before: &str, tools: &str, call: &str) -> Vec<String> {
     let file = folder.join("server.py");
     let text = format!(
@@ -73,7 +73,7 @@ fn of(config: ServerConfig, agent: &str, folder: &Path) -> Servers {
 #[tokio::test]
 async fn the_allowed_tools_of_a_program_are_offered_and_called_and_no_others() {
     let folder = tempfile::tempdir().unwrap();
-    // Lines that are no messages are passed over.
+    // Lines that are not messages are skipped.
     let command = script(folder.path(), "print('Welcome!', flush=True)", TOOLS, ECHO);
     let mut servers = of(config(command, &["search"]), "ada", folder.path());
     let tools = servers.tools().await;
@@ -117,7 +117,7 @@ async fn the_allowed_tools_of_a_program_are_offered_and_called_and_no_others() {
     for other in ["search", "read_thread", "other__search", "wik__search"] {
         assert!(servers.call(other, &json!({})).await.is_none(), "{other}");
     }
-    // Another agent has none of it.
+    // Another agent gets none of it.
     let other = config(script(folder.path(), "", TOOLS, ECHO), &["search"]);
     let mut other = of(other, "bob", folder.path());
     assert!(other.tools().await.is_empty() && !other.has("wiki__search"));
@@ -156,7 +156,7 @@ async fn a_program_sees_only_what_was_named_and_its_key_is_never_repeated() {
     assert!(!format!("{grants:?}").contains(KEY));
 }
 
-/// What a hostile program does, and what the agent reads.
+/// What a hostile program does, and what the agent gets.
 #[rustfmt::skip]
 const HOSTILE: &[(&str, &str, &str, &str, &str)] = &[
     ("ends at once", "sys.exit(3)", TOOLS, ECHO, "exit code 3"),
@@ -203,7 +203,7 @@ async fn no_hostile_program_costs_more_than_its_bound() {
             );
         }
     }
-    // Those that obey no signal, too.
+    // Including those that obey no signal.
     kd_backends::transport::process::settle(Duration::from_secs(20));
 }
 
@@ -295,7 +295,7 @@ async fn a_mistake_in_the_configuration_says_what_to_type() {
     assert!(faults[2].contains("offers no tool `gone`"), "{faults:?}");
 }
 
-/// A request as it came: its head and its message.
+/// Requests as received: head and message.
 type Seen = Arc<Mutex<Vec<(String, Value)>>>;
 
 /// Serves on loopback until the test ends.
@@ -383,7 +383,7 @@ async fn a_server_at_an_address_gets_its_token_and_nobody_else_does() {
         away["error"].as_str().unwrap().contains("redirects"),
         "{away}"
     );
-    // A refusal of one call is not the end of the server.
+    // A refused call does not end the server.
     let again = servers
         .call("wiki__search", &json!({}))
         .await

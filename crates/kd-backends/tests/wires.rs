@@ -1,4 +1,4 @@
-//! Every wire against every fault: the name of a test is `wire::fault`.
+//! Every wire format against every fault: the name of a test is `wire::fault`.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One test for each wire and case.
+/// One test for each wire format and case.
 macro_rules! on_every_wire {
     ($($case:ident),* $(,)?) => {
         mod openai { $(#[tokio::test] async fn $case() { super::$case(kd_fake::Wire::OpenAi).await; })* }
@@ -147,7 +147,7 @@ async fn the_request_is_what_the_service_expects(wire: Wire) {
     assert!(!seen.path.contains(KEY));
 }
 
-/// What a service says that does not take a form.
+/// The reply of a service that rejects a form.
 fn refusal_of_form(wire: Wire) -> Reply {
     let words = match wire {
         Wire::Gemini => "Unknown name \"responseJsonSchema\" at 'generation_config'",
@@ -622,7 +622,7 @@ async fn answers_share_connections(wire: Wire) {
     );
 }
 
-/// A count that leaves something out is no count: what was reserved is booked then, and no report is below the bill.
+/// An incomplete token count is no count: the reservation is charged instead, and no report is below the bill.
 #[tokio::test]
 async fn a_count_without_the_whole_answer_counts_nothing() {
     let data = |value: serde_json::Value| format!("data: {value}\n\n");

@@ -1,14 +1,14 @@
-//! Where the fake agent program is. Comes in: nothing. Goes out: a path; the program is built if it is not there.
+//! Finds the fake agent program, and builds it if it does not exist.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The program `fake-agent` of this crate. Cargo builds the programs of other crates' dev-dependencies for nobody, so
-/// whoever asks first has it built; into the folder that the asking test stands in.
+/// Returns the path of this crate's program `fake-agent`. Cargo does not build the programs of dev-dependencies, so the
+/// first caller builds it, into the target folder of the calling test.
 ///
 /// # Panics
-/// When it cannot be built: no test can go on without it.
+/// The build fails: no test can continue without it.
 pub fn fake_agent() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(build)

@@ -1,5 +1,5 @@
-//! A model service that bills. Each request is answered by a seed: well, with nonsense, refused, late, or broken off. It
-//! counts the tokens of a prompt up to the worst tokenizer's, one for each byte, and answers up to the bound it was given.
+//! A model service that charges. A seed decides how each request is answered: normally, with nonsense, refused, late,
+//! or cut off. It counts prompt tokens like the worst tokenizer, one per byte, and answers up to the requested limit.
 
 use crate::{Fake, Reply, Step, Wire};
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A small generator (SplitMix64).
+/// A small random generator (SplitMix64).
 #[derive(Clone, Copy, Debug)]
 pub struct Rng(
-    /// Its state: any number to begin with.
+    /// Its state: any number as the seed.
     pub u64,
 );
 
@@ -23,45 +23,45 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below this one, or 0.
+    /// Returns a number below `most`, or 0.
     pub fn below(&mut self, most: u64) -> u64 {
         self.next() % most.max(1)
     }
 }
 
-/// What a token costs, in millionths of a millionth of a US dollar.
+/// The price of a token, in pico-dollars (10^-12 US dollars).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Price {
-    /// Of a prompt.
+    /// Price of a prompt token.
     pub input: u64,
-    /// Of an answer.
+    /// Price of an answer token.
     pub output: u64,
 }
 
 /// What the service counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bill {
-    /// Requests, refused ones included.
+    /// Requests, including refused ones.
     pub requests: u64,
     /// Tokens of prompts and answers.
     pub tokens: u64,
-    /// Money, in millionths of a millionth of a US dollar.
+    /// Money, in pico-dollars.
     pub pico_usd: u64,
-    /// Whether it billed something that it did not tell.
+    /// Whether it charged for something that it did not report.
     pub uncounted: bool,
 }
 
-/// The service.
+/// A running service.
 pub struct Billing {
     fake: Fake,
     bill: Arc<Mutex<Bill>>,
 }
 
 impl Billing {
-    /// Starts the service of this seed, at this price.
+    /// Starts a service with this seed and price.
     ///
     /// # Errors
-    /// When it cannot listen.
+    /// It cannot listen.
     pub async fn start(seed: u64, price: Price) -> io::Result<Self> {
         let bill = Arc::new(Mutex::new(Bill::default()));
         let own = Arc::clone(&bill);
@@ -78,11 +78,11 @@ impl Billing {
         })
     }
 
-    /// Starts a service without faults that fills every answer to its bound: five letters a token. It counts a token for
-    /// each byte of a prompt.
+    /// Starts a service without faults that fills every answer to its limit: five letters per token. It counts one
+    /// token per byte of a prompt.
     ///
     /// # Errors
-    /// When it cannot listen.
+    /// It cannot listen.
     pub async fn greedy(price: Price) -> io::Result<Self> {
         let bill = Arc::new(Mutex::new(Bill::default()));
         let own = Arc::clone(&bill);
@@ -104,18 +104,18 @@ impl Billing {
         })
     }
 
-    /// `http://127.0.0.1:PORT`, without a path.
+    /// Returns `http://127.0.0.1:PORT`, without a path.
     pub fn url(&self) -> String {
         self.fake.url()
     }
 
-    /// What was counted so far.
+    /// Returns the bill so far.
     pub fn bill(&self) -> Bill {
         *self.bill.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One request: what is billed, and what is answered.
+/// Handles one request: decides the reply and updates the bill.
 fn answer(seed: u64, body: &str, rng: &mut Rng, price: Price, bill: &mut Bill) -> Reply {
     bill.requests += 1;
     let request: Value = serde_json::from_str(body).unwrap_or_default();
@@ -144,7 +144,7 @@ fn answer(seed: u64, body: &str, rng: &mut Rng, price: Price, bill: &mut Bill) -
     match rng.below(faults) {
         0 => return Reply::status_with(429, "retry-after", "0"),
         1 => return Reply::status(503),
-        // It worked for the answer before it broke.
+        // It worked on the answer before it failed.
         2 => {
             bills(input, output);
             bill.uncounted = true;
@@ -168,7 +168,7 @@ fn answer(seed: u64, body: &str, rng: &mut Rng, price: Price, bill: &mut Bill) -
     said(&text, finish, input, output)
 }
 
-/// A whole answer.
+/// Builds a complete answer.
 fn said(text: &str, finish: &str, input: u64, output: u64) -> Reply {
     let events = [
         event(&json!({"model": "model-1", "choices": [{"delta": {"content": text}}]})),
@@ -185,7 +185,7 @@ fn event(chunk: &Value) -> String {
     format!("data: {chunk}\n\n")
 }
 
-/// What the model says: what was asked for, or nonsense that forces a repair turn.
+/// Returns the model's text: what was asked for, or nonsense that forces a repair turn.
 fn words(request: &Value, rng: &mut Rng) -> String {
     let asked: String = request["messages"]
         .as_array()
@@ -206,7 +206,7 @@ fn words(request: &Value, rng: &mut Rng) -> String {
     }
 }
 
-/// A value that a schema allows.
+/// Generates a value that the schema allows.
 fn instance(schema: &Value, rng: &mut Rng) -> Value {
     if let Some(all) = schema["enum"].as_array().filter(|all| !all.is_empty()) {
         return all[rng.below(all.len() as u64) as usize].clone();

@@ -1,7 +1,8 @@
-//! An agent that obeys every instruction in its prompt, whoever wrote it: for tests of what an injected prompt can reach.
+//! An agent that obeys every instruction in its prompt, whatever the source: for tests of what a prompt injection can
+//! reach.
 //!
-//! Input: a prompt. Output: [`Orders`], and the answer that obeys them. An instruction is `OBEY` and an order anywhere in
-//! a line, quoted or not:
+//! Input: a prompt. Output: [`Orders`], and the answer that obeys them. An instruction is `OBEY` and an order anywhere
+//! in a line, quoted or not:
 //!
 //! ```text
 //! OBEY say: a line of the answer, with \n for a line end
@@ -13,22 +14,22 @@
 //! OBEY fence
 //! ```
 //!
-//! `fence` closes the quotation that the prompt put around words of others, and opens it again.
+//! `fence` closes the quotation that the prompt puts around other members' text, and opens it again.
 
 use serde_json::{Map, Value, json};
 
 const ORDER: &str = "OBEY ";
-/// What the council's prompts say before a JSON schema.
+/// The text before a JSON schema in the council's prompts.
 const SCHEMA: &str = "Answer with nothing but one JSON value that this JSON schema allows:";
 
-/// What a prompt orders.
+/// The orders in a prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Orders {
     /// Lines to say.
     pub say: Vec<String>,
-    /// What to choose where there is a choice.
+    /// The option to choose, where there is a choice.
     pub vote: Option<String>,
-    /// The whole answer, in place of all else.
+    /// The whole answer, replacing everything else.
     pub reply: Option<String>,
     /// Files to write.
     pub write: Vec<String>,
@@ -36,12 +37,12 @@ pub struct Orders {
     pub run: Vec<String>,
     /// Tools to call, as `{"name", "arguments"}`.
     pub tools: Vec<Value>,
-    /// Whether to repeat the marks around the words of others.
+    /// Whether to repeat the marks around quoted text.
     pub fence: bool,
 }
 
 impl Orders {
-    /// Reads all orders of a prompt, each once.
+    /// Reads all orders in a prompt, each once.
     pub fn read(prompt: &str) -> Self {
         let mut orders = Self::default();
         for line in prompt.lines() {
@@ -83,7 +84,7 @@ impl Orders {
         }
     }
 
-    /// The answer: JSON where the prompt asks for it, else the lines to say.
+    /// Returns the answer: JSON if the prompt asks for it, else the lines to say.
     pub fn answer(&self, prompt: &str) -> String {
         if let Some(reply) = &self.reply {
             return reply.clone();
@@ -105,7 +106,7 @@ impl Orders {
         }
     }
 
-    /// A value that a schema allows, bent as far as it goes.
+    /// Builds a value that the schema allows and that follows the orders as far as possible.
     fn filled(&self, schema: &Value, said: &str) -> Value {
         if let Some(words) = schema["enum"].as_array() {
             let vote = self.vote.as_deref().map(Value::from);
@@ -132,7 +133,7 @@ impl Orders {
     }
 }
 
-/// The marks that open a quotation in a prompt: `<<MARK …`.
+/// Returns the marks that open a quotation in a prompt: `<<MARK …`.
 fn marks(prompt: &str) -> Vec<String> {
     let opened = prompt.lines().filter_map(|line| line.strip_prefix("<<"));
     let mut found: Vec<String> = opened

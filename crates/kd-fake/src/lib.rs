@@ -1,13 +1,13 @@
 //! A model server for tests and benches: speaks the wire formats of OpenAI, Anthropic and Gemini over plain HTTP on
-//! loopback, answers by script (delays, cuts, statuses, rubbish), and remembers every request and every connection.
+//! loopback, answers by script (delays, cuts, statuses, garbage), and records every request and every connection.
 //!
-//! A [`Script`] comes in; a [`Fake`] listens until it is dropped. Only for dev-dependencies.
+//! Input: a [`Script`]; a [`Fake`] listens until it is dropped. Only for dev-dependencies.
 //!
-//! [`models`] answers the real agent programs: what happens is told by the path.
+//! [`models`] answers real agent programs: the path selects what happens.
 //!
-//! [`billing`] counts what it serves, as a service that charges does.
+//! [`billing`] counts what it serves, like a service that charges.
 //!
-//! And an agent program that does what a script says: [`fake_agent`]; it can obey its prompt instead: [`gullible`].
+//! [`fake_agent`] is an agent program that follows a script; it can obey its prompt instead: [`gullible`].
 
 mod agent;
 pub mod billing;

@@ -1,5 +1,5 @@
-//! `kd-fake WIRE TOKENS [PAUSE_MICROS]`: the fake server as a process of its own, so that a bench can count its own CPU.
-//! `kd-fake models`: the server for real agent programs, see [`kd_fake::models`].
+//! `kd-fake WIRE TOKENS [PAUSE_MICROS]`: the fake server as a separate process, so that a bench can count its own CPU
+//! time. `kd-fake models`: the server for real agent programs, see [`kd_fake::models`].
 //!
 //! Prints its address on the first line of stdout and serves until its stdin ends.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -42,7 +42,7 @@ async fn serve(fake: std::io::Result<Fake>) -> ExitCode {
         Ok(fake) => {
             println!("{}", fake.url());
             let mut sink = Vec::new();
-            // The end of stdin is the end of whoever started us.
+            // Stdin ends when the parent exits.
             let _ = tokio::io::stdin().read_to_end(&mut sink).await;
             ExitCode::SUCCESS
         }

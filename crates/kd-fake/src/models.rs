@@ -1,6 +1,6 @@
-//! A model server for the real agent programs. Comes in: any request of theirs, of any wire. Goes out: what the first part
-//! of the path says, so that one server plays every case: `http://…/drop.claude-1/v1/messages` plays `drop`, and what
-//! stands behind the dot keeps the cases of several agents apart.
+//! A model server for real agent programs. It accepts any request in any wire format, and the first part of the path
+//! selects the case, so one server plays every case: `http://…/drop.claude-1/v1/messages` plays `drop`; the part after
+//! the dot separates the cases of several agents.
 //!
 //! | case | what happens |
 //! |---|---|
@@ -25,27 +25,27 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What the model says where nothing goes wrong.
+/// The model's answer in a case without faults.
 pub const ANSWER: &str = "Hello from the loopback model. Normalise the schema first, then measure, then denormalise only the hot path.";
 /// The command of the case `tool`: two sleepers, one of them in the background.
 pub const SLEEPERS: &str = "tail -f /dev/null & tail -f /dev/null";
-/// The command of the case `orphan`: a daemon without the environment, the session or a parent of its agent, and
-/// another sleeper that keeps the turn open.
+/// The command of the case `orphan`: a daemon without the environment, session or a parent of its agent, and another
+/// sleeper that keeps the turn open.
 pub const ORPHAN: &str =
     "env -i PATH=\"$PATH\" setsid -f setsid -f tail -F /dev/null; tail -f /dev/null";
 
-/// What the file of the case `read` holds.
+/// The content of the file in the case `read`.
 pub const NOTE: &str = "the note has the number 4711";
 
-/// What the file of the case `rights` holds.
+/// The content of the file in the case `rights`.
 pub const KEY: &str = "the key of somebody else";
 
-/// Starts the server on a free port of loopback.
+/// Starts the server on a free loopback port.
 ///
 /// # Errors
-/// When it cannot listen.
+/// It cannot listen.
 pub async fn start() -> io::Result<Fake> {
-    // Cases whose first stream was broken already.
+    // Cases whose first stream was already broken.
     let broken = Mutex::new(BTreeSet::new());
     Fake::choosing(SocketAddr::from(([127, 0, 0, 1], 0)), move |seen, _| {
         Some(choose(seen, |case| {
@@ -56,7 +56,7 @@ pub async fn start() -> io::Result<Fake> {
     .await
 }
 
-/// The answer to one request; `first` says whether a case is played for the first time.
+/// Chooses the reply to a request; `first` says whether a case is played for the first time.
 fn choose(seen: &Seen, first: impl FnOnce(&str) -> bool) -> (Wire, Reply) {
     let path = seen.path.split('?').next().unwrap_or_default();
     let mut parts = path.trim_start_matches('/').splitn(2, '/');
@@ -65,7 +65,7 @@ fn choose(seen: &Seen, first: impl FnOnce(&str) -> bool) -> (Wire, Reply) {
         parts.next().unwrap_or_default(),
     );
     let Some(wire) = wire(rest) else {
-        // Probes and lists of models.
+        // Probes and model lists.
         return (Wire::OpenAi, whole(&json!({"data": [], "models": []})));
     };
     let body = seen.json();
@@ -128,7 +128,7 @@ fn choose(seen: &Seen, first: impl FnOnce(&str) -> bool) -> (Wire, Reply) {
     (wire, reply)
 }
 
-/// What services say with a status: some agents pass on nothing else of it.
+/// Returns a service's typical message for a status: some agents pass on nothing else.
 fn words_of(code: u16) -> &'static str {
     match code {
         401 | 403 => "Incorrect API key provided: dummy.",
@@ -158,7 +158,7 @@ fn words() -> impl Iterator<Item = Step> {
         .map(|word| Step::Text(word.to_owned()))
 }
 
-/// The answer as one body, for requests that want no stream.
+/// Returns the answer as one body, for requests without streaming.
 fn spoken(wire: Wire) -> Value {
     match wire {
         Wire::Anthropic => {
@@ -189,7 +189,7 @@ fn whole(body: &Value) -> Reply {
     }
 }
 
-/// Whether the conversation holds the result of a tool already.
+/// Returns whether the conversation already contains a tool result.
 fn used_tool(body: &str) -> bool {
     [
         "\"tool_result\"",
@@ -201,7 +201,7 @@ fn used_tool(body: &str) -> bool {
     .any(|mark| body.contains(mark))
 }
 
-/// The shell among the tools that a request offers.
+/// Returns the shell among the tools that a request offers.
 fn shell(body: &Value) -> Option<&'static str> {
     const SHELLS: [&str; 6] = [
         "Bash",
@@ -215,7 +215,7 @@ fn shell(body: &Value) -> Option<&'static str> {
     SHELLS.into_iter().find(|shell| names.contains(shell))
 }
 
-/// A tool that reads the file of the case `read` or `rights`, and its arguments.
+/// Returns a tool that reads the file of the case `read` or `rights`, and its arguments.
 fn reader(body: &Value, scene: &str) -> Option<(&'static str, Value)> {
     const READERS: [(&str, &str); 3] = [
         ("Read", "file_path"),
@@ -237,7 +237,8 @@ fn reader(body: &Value, scene: &str) -> Option<(&'static str, Value)> {
     by_own(&work, "notes.txt").or_else(|| by_shell("notes.txt"))
 }
 
-/// The working folder of the agent, with a slash at its end, if its words name a folder `work`: some tools want whole paths.
+/// Returns the agent's working folder, with a trailing slash, if its prompt names a folder `work`: some tools require
+/// absolute paths.
 fn working(body: &Value) -> Option<String> {
     match body {
         Value::String(text) => work_in(text),
@@ -247,7 +248,7 @@ fn working(body: &Value) -> Option<String> {
     }
 }
 
-/// The first path to a folder `work` in a text.
+/// Returns the first path to a folder `work` in a text.
 fn work_in(text: &str) -> Option<String> {
     const NAME: &str = "/work";
     let is_path = |c: char| c.is_alphanumeric() || "/._-".contains(c);
@@ -258,12 +259,12 @@ fn work_in(text: &str) -> Option<String> {
         }
         let before = text[..at].trim_end_matches(is_path).len();
         let top = &text[before..at];
-        // Programs keep files of their own in hidden folders of the same name.
+        // Programs have hidden folders of the same name for their own files.
         (top.starts_with('/') && !top.contains("/.")).then(|| format!("{top}{NAME}/"))
     })
 }
 
-/// The names of the tools that a request offers.
+/// Returns the names of the tools that a request offers.
 fn offered(body: &Value) -> Vec<&str> {
     let tools = body["tools"].as_array().into_iter().flatten();
     tools
@@ -280,7 +281,7 @@ fn offered(body: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// A command in the words of that shell.
+/// Builds the input of that shell for a command.
 fn input(tool: &str, command: &str) -> Value {
     match tool {
         "exec_command" => json!({"cmd": command}),

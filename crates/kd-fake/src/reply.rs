@@ -1,29 +1,29 @@
-//! What the server does with a request: a script of replies, each a status or a stream of steps.
+//! The server's replies: a script of replies, each a status or a stream of steps.
 
 use crate::wire::Wire;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One thing a streaming reply does.
+/// A step of a streaming reply.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Sends a piece of the answer.
     Text(String),
     /// Sends a piece of thinking.
     Thinking(String),
-    /// Asks for a tool of this name with this input, and ends the answer so.
+    /// Calls a tool of this name with this input, which ends the answer.
     Tool(String, serde_json::Value),
-    /// Sends these bytes as they stand.
+    /// Sends these bytes unchanged.
     Raw(Arc<[u8]>),
-    /// Sends these bytes as they stand, frames of the chunked coding included.
+    /// Sends these bytes unchanged, including the frames of the chunked coding.
     Framed(Arc<[u8]>),
     /// Waits.
     Pause(Duration),
-    /// Waits until so long after the request came: a pace that does not drift.
+    /// Waits until this long after the request: a pace that does not drift.
     Until(Duration),
-    /// Ends the answer as the wire format wants it: reason, usage, end marker.
+    /// Ends the answer as the wire format requires: reason, usage, end marker.
     End,
-    /// Ends it because the token limit is reached.
+    /// Ends it because the token limit was reached.
     EndAtLength,
     /// Reports in the stream that the service is overloaded, then closes it properly.
     Overloaded,
@@ -31,14 +31,14 @@ pub enum Step {
     Refuse,
     /// Closes the connection in the middle of the body.
     Cut,
-    /// Says nothing more until the client goes away.
+    /// Sends nothing more until the client disconnects.
     Stall,
 }
 
-/// What the server does with one request.
+/// The reply to one request.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// A status with headers and a body (none means the wire's own form of an error).
+    /// A status with headers and a body (`None` is the wire format's own error body).
     Status {
         /// The status code.
         code: u16,
@@ -49,21 +49,21 @@ pub enum Reply {
     },
     /// A stream of events.
     Stream(Vec<Step>),
-    /// A whole body with `200` and this content type, for servers that ignore `stream`.
+    /// A complete body with `200` and this content type, for servers that ignore `stream`.
     Body {
         /// The content type.
         mime: String,
         /// The body.
         body: Arc<[u8]>,
     },
-    /// Says nothing, not even a status, until the client goes away.
+    /// Sends nothing, not even a status, until the client disconnects.
     Silence,
     /// Closes the connection before any status.
     Hangup,
 }
 
 impl Reply {
-    /// A good answer in these pieces.
+    /// A normal answer in these pieces.
     pub fn words(pieces: &[&str]) -> Self {
         let mut steps: Vec<Step> = pieces.iter().map(|p| Step::Text((*p).to_owned())).collect();
         steps.push(Step::End);
@@ -88,7 +88,7 @@ impl Reply {
         }
     }
 
-    /// `tokens` pieces in one go, rendered once: the server costs next to nothing when it is measured against.
+    /// `tokens` pieces at once, rendered in advance: the server costs almost nothing in benchmarks.
     pub fn flood(wire: Wire, tokens: usize) -> Self {
         let mut bytes = wire.opening();
         for _ in 0..tokens {
@@ -98,7 +98,7 @@ impl Reply {
         Reply::Stream(vec![Step::Raw(bytes.into_bytes().into())])
     }
 
-    /// As [`Reply::flood`], but each event is a chunk of its own, as services send them.
+    /// Like [`Reply::flood`], but each event is a separate chunk, as services send them.
     pub fn burst(wire: Wire, tokens: usize) -> Self {
         let mut bytes = String::new();
         let events = std::iter::once(wire.opening())
@@ -110,7 +110,7 @@ impl Reply {
         Reply::Stream(vec![Step::Framed(bytes.into_bytes().into())])
     }
 
-    /// `tokens` pieces, the first so long after the request, each further one `every` later. Does not drift.
+    /// `tokens` pieces, the first this long after the request, each further one `every` later. Does not drift.
     pub fn steady(tokens: u32, first: Duration, every: Duration) -> Self {
         let mut steps = Vec::new();
         for token in 0..tokens {
@@ -133,17 +133,17 @@ impl Reply {
     }
 }
 
-/// Replies in the order of the requests; the last one serves all that follow.
+/// Replies in the order of the requests; the last one repeats.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// What the server speaks.
+    /// The server's wire format.
     pub wire: Wire,
     /// The replies; empty means `500`.
     pub replies: Vec<Reply>,
 }
 
 impl Script {
-    /// The same reply for every request.
+    /// Gives the same reply to every request.
     pub fn always(wire: Wire, reply: Reply) -> Self {
         Self {
             wire,
@@ -151,7 +151,7 @@ impl Script {
         }
     }
 
-    /// These replies, one after another; the last one stays.
+    /// Gives these replies in order; the last one repeats.
     pub fn then(wire: Wire, replies: Vec<Reply>) -> Self {
         Self { wire, replies }
     }

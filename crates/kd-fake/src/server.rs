@@ -1,4 +1,4 @@
-//! The listening side: accepts, reads requests, plays the script, counts connections and their ends.
+//! The server: accepts connections, reads requests, plays the script, counts connections and their ends.
 
 use crate::reply::{Reply, Script, Step};
 use crate::wire::Wire;
@@ -10,26 +10,26 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// The most bytes of one request's head or body that are read.
+/// Maximum size of a request's head or body in bytes.
 const REQUEST_MAX: usize = 64 << 20;
 
-/// One request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// `POST`, `GET` …
     pub method: String,
     /// Path and query.
     pub path: String,
-    /// `HTTP/1.1`, or `HTTP/1.0` whose connection ends with the answer.
+    /// `HTTP/1.1`, or `HTTP/1.0`, whose connection ends with the response.
     pub version: String,
-    /// Headers, names in lower case.
+    /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body as text.
     pub body: String,
 }
 
 impl Seen {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -37,27 +37,27 @@ impl Seen {
             .map(|(_, v)| v.as_str())
     }
 
-    /// The body as JSON; `null` where it is none.
+    /// Returns the body as JSON; `null` if it is not JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 }
 
-/// A server that lives as long as this value.
+/// A server that runs until this value is dropped.
 pub struct Fake {
     addr: SocketAddr,
     state: Arc<State>,
     accepting: JoinHandle<()>,
 }
 
-/// How many connections there were and how many have ended.
+/// How many connections were opened and how many have ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     opened: usize,
     closed: usize,
 }
 
-/// What is answered to a request: told the request and how many came before it.
+/// Chooses the reply to a request, given the request and the number of earlier ones.
 type Choose = dyn Fn(&Seen, usize) -> Option<(Wire, Reply)> + Send + Sync;
 
 struct State {
@@ -67,7 +67,7 @@ struct State {
 }
 
 impl Fake {
-    /// Listens on a free port of loopback.
+    /// Listens on a free loopback port.
     pub async fn start(script: Script) -> io::Result<Self> {
         Self::start_at(script, SocketAddr::from(([127, 0, 0, 1], 0))).await
     }
@@ -82,7 +82,7 @@ impl Fake {
         .await
     }
 
-    /// Listens on this address and answers as the function says; with `500` where it says nothing.
+    /// Listens on this address and replies as the function says; with `500` where it returns `None`.
     pub async fn choosing(
         addr: SocketAddr,
         choose: impl Fn(&Seen, usize) -> Option<(Wire, Reply)> + Send + Sync + 'static,
@@ -102,27 +102,27 @@ impl Fake {
         })
     }
 
-    /// `http://127.0.0.1:PORT`, without a path.
+    /// Returns `http://127.0.0.1:PORT`, without a path.
     pub fn url(&self) -> String {
         format!("http://{}", self.addr)
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub fn seen(&self) -> Vec<Seen> {
         lock(&self.state.seen).clone()
     }
 
-    /// How many connections were opened so far.
+    /// Returns how many connections were opened so far.
     pub fn opened(&self) -> usize {
         self.state.counts.borrow().opened
     }
 
-    /// How many connections have ended so far.
+    /// Returns how many connections have ended so far.
     pub fn closed(&self) -> usize {
         self.state.counts.borrow().closed
     }
 
-    /// Waits until so many connections have ended.
+    /// Waits until this many connections have ended.
     pub async fn until_closed(&self, count: usize) {
         let mut counts = self.state.counts.subscribe();
         // The sender lives in `self`, so this cannot fail.
@@ -145,14 +145,14 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
         state.counts.send_modify(|c| c.opened += 1);
         let state = Arc::clone(&state);
         tokio::spawn(async move {
-            // A broken connection is what many scripts are about; nobody needs the error.
+            // Many scripts break the connection; the error does not matter.
             let _ = serve(socket, &state).await;
             state.counts.send_modify(|c| c.closed += 1);
         });
     }
 }
 
-/// One connection, request after request, until a side closes it.
+/// Serves one connection, request after request, until a side closes it.
 async fn serve(mut socket: TcpStream, state: &State) -> io::Result<()> {
     socket.set_nodelay(true)?;
     let mut buffer = Vec::new();
@@ -175,7 +175,7 @@ async fn serve(mut socket: TcpStream, state: &State) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads one request; `None` when the client closed between two.
+/// Reads one request; `None` if the client closed the connection between two.
 async fn read_request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Result<Option<Seen>> {
     let head_len = loop {
         if let Some(at) = buffer.windows(4).position(|w| w == b"\r\n\r\n") {
@@ -217,7 +217,7 @@ async fn read_request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Resul
     }))
 }
 
-/// Plays one reply; false when the connection shall not be used again.
+/// Plays one reply; returns false if the connection must not be reused.
 async fn answer(socket: &mut TcpStream, wire: Wire, reply: &Reply) -> io::Result<bool> {
     match reply {
         Reply::Status {
@@ -272,7 +272,7 @@ async fn stream(socket: &mut TcpStream, wire: Wire, steps: &[Step]) -> io::Resul
     let head =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
     socket.write_all(head.as_bytes()).await?;
-    // A script that starts with bytes of its own says its opening itself.
+    // A script that starts with raw bytes sends its own opening.
     if !matches!(steps.first(), Some(Step::Raw(_) | Step::Framed(_))) {
         chunk(socket, wire.opening().as_bytes()).await?;
     }
@@ -304,7 +304,7 @@ async fn stream(socket: &mut TcpStream, wire: Wire, steps: &[Step]) -> io::Resul
     Ok(true)
 }
 
-/// One chunk of the chunked transfer coding, in one write where it is small.
+/// Sends a chunk of the chunked transfer coding, in a single write if it is small.
 async fn chunk(socket: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     if bytes.is_empty() {
         return Ok(());
@@ -320,7 +320,7 @@ async fn chunk(socket: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     socket.write_all(b"\r\n").await
 }
 
-/// Returns when the client has closed its side.
+/// Waits until the client has closed its side.
 async fn until_gone(socket: &mut TcpStream) {
     let mut rest = [0_u8; 1024];
     while socket.read(&mut rest).await.is_ok_and(|n| n > 0) {}

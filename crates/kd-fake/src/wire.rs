@@ -1,4 +1,4 @@
-//! How each wire format writes a piece of an answer: words in, the bytes of one server-sent event out.
+//! How each wire format encodes pieces of an answer as server-sent events.
 
 use serde_json::{Value, json};
 
@@ -16,10 +16,10 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Those that `kd` speaks itself, for tables of tests.
+    /// The formats that `kd` itself uses, for table-driven tests.
     pub const ALL: [Wire; 3] = [Wire::OpenAi, Wire::Anthropic, Wire::Gemini];
 
-    /// What a real service says first.
+    /// The first events of a real service.
     pub fn opening(self) -> String {
         match self {
             Wire::OpenAi => data(
@@ -87,7 +87,7 @@ impl Wire {
         }
     }
 
-    /// A wish for a tool, with the ending that belongs to it.
+    /// A tool call, with the ending that belongs to it.
     pub fn tool(self, name: &str, input: &Value) -> String {
         match self {
             Wire::OpenAi => {
@@ -133,8 +133,8 @@ impl Wire {
         }
     }
 
-    /// The whole ending: reason, usage (11 tokens in, 3 of them cached; 7 out, 2 of them thinking) and end marker. Some
-    /// wires say the whole answer once more.
+    /// The complete ending: reason, usage (11 tokens in, 3 of them cached; 7 out, 2 of them thinking) and end marker.
+    /// Some wire formats repeat the whole answer.
     pub fn ending(self, length: bool, said: &str) -> String {
         match self {
             Wire::Responses => {
@@ -174,7 +174,7 @@ impl Wire {
         }
     }
 
-    /// An error told in the middle of a stream: the service is overloaded.
+    /// An error in the middle of a stream: the service is overloaded.
     pub fn overloaded(self) -> String {
         match self {
             Wire::OpenAi => data(
@@ -192,7 +192,7 @@ impl Wire {
         }
     }
 
-    /// An answer that the provider withholds.
+    /// An answer withheld by the provider.
     pub fn refusal(self) -> String {
         match self {
             Wire::OpenAi => {
@@ -212,7 +212,7 @@ impl Wire {
         }
     }
 
-    /// The body of an answer with an error status.
+    /// The body of a response with an error status.
     pub fn error_body(self, status: u16, message: &str) -> String {
         let body = match self {
             Wire::OpenAi | Wire::Responses => {

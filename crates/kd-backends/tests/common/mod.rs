@@ -1,4 +1,4 @@
-//! What the tests against a fake server share: a council of one service, asked to the end.
+//! Helpers for tests against a fake server: a council with one service, asked to the end.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use futures::StreamExt;
@@ -10,13 +10,13 @@ use kd_fake::{Fake, Wire};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The key that must never show.
+/// The key that must never appear.
 pub const KEY: &str = "sk-fake-0123456789abcdef";
 
-/// Everything that one answer brought.
+/// Everything one answer produced.
 #[derive(Debug)]
 pub struct Heard {
-    /// The text that stands at the end.
+    /// The final text.
     pub text: String,
     pub thinking: String,
     pub notices: Vec<String>,
@@ -81,7 +81,7 @@ pub fn provider(fake: &Fake, wire: Wire) -> ProviderConfig {
     }
 }
 
-/// Hands that know these services.
+/// Creates [`Hands`] with these services.
 pub fn hands(services: impl IntoIterator<Item = (&'static str, ProviderConfig)>) -> Hands {
     let providers = services
         .into_iter()
@@ -108,7 +108,7 @@ pub fn member(backend: &str) -> Member {
     }
 }
 
-/// The seat of `svc` with these settings.
+/// Creates the backend of `svc` with these settings.
 pub fn seat(config: ProviderConfig) -> Arc<dyn Backend> {
     hands([("svc", config)]).seat(&member("svc")).unwrap()
 }
@@ -125,7 +125,7 @@ pub fn request() -> Request {
         },
         sampling: Sampling::default(),
         schema: None,
-        // Long: a test that meets them by accident has hung.
+        // Long: a test that reaches them has hung.
         deadlines: Deadlines {
             first: Duration::from_secs(60),
             idle: Duration::from_secs(60),

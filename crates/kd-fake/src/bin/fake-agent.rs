@@ -1,8 +1,8 @@
-//! An agent program that does what a script says: for tests of everything that starts agents.
+//! An agent program that follows a script: for tests of everything that starts agents.
 //!
-//! The script is `--script FILE`, wherever it stands among the arguments, or else the file that has this program's own
-//! name with `.script` behind it; so a copy named `claude` with `claude.script` beside it stands for Claude Code. It is
-//! a JSON array of steps, played in their order; [`Step`] lists them. Other arguments are passed over, but recorded.
+//! The script is `--script FILE`, anywhere among the arguments, or else the file named like this program plus
+//! `.script`; so a copy named `claude` with `claude.script` beside it replaces Claude Code. It is a JSON array of
+//! steps, played in order; [`Step`] lists them. Other arguments are ignored, but recorded.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use kd_fake::gullible::Orders;
@@ -15,43 +15,44 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What a script can ask for. Each step is an object; its first known member says what it is.
+/// A step of a script. Each step is an object; its first known member selects the kind.
 #[derive(Clone)]
 enum Step {
     /// `{"ignore": ["TERM", "INT"]}`: from now on these signals do nothing.
     Ignore(Vec<String>),
-    /// `{"record": PATH}`: writes arguments, environment, folder, stdin and session of this process there, as JSON. Reads
-    /// stdin to its end first.
+    /// `{"record": PATH}`: writes arguments, environment, folder, stdin and session of this process there, as JSON.
+    /// Reads stdin to its end first.
     Record(PathBuf),
     /// `{"read": true}`: reads stdin to its end.
     ReadInput,
-    /// `{"hear": TEXT, "note": PATH}`: reads stdin up to a line that holds the text, and notes all these lines behind the
-    /// number of this process; ends well when stdin does.
+    /// `{"hear": TEXT, "note": PATH}`: reads stdin up to a line that contains the text, and records all these lines
+    /// after the id of this process; exits with success when stdin ends.
     Hear(String, Option<PathBuf>),
-    /// `{"again": STEPS}`: these steps for ever.
+    /// `{"again": STEPS}`: repeats these steps forever.
     Again(Vec<Step>),
-    /// `{"when": WORD, "do": STEPS}`: these steps, if the word stands among the arguments.
+    /// `{"when": WORD, "do": STEPS}`: these steps, if the word is among the arguments.
     When(String, Vec<Step>),
-    /// `{"tools": [{"name", "arguments"}], "note": PATH}`: starts the MCP server that this program was told of (Claude
+    /// `{"tools": [{"name", "arguments"}], "note": PATH}`: starts the MCP server that this program was given (Claude
     /// Code's `--mcp-config`, ACP's `mcpServers`), calls these tools, and writes their names and answers as JSON there.
-    /// With `"stay": true` the server is kept running, for ever.
+    /// With `"stay": true` the server is kept running forever.
     Tools(Vec<Value>, PathBuf, bool),
-    /// `{"obey": DIALECT, "note": PATH}`: reads its prompt, obeys every order in it ([`Orders`]), and answers in the words
-    /// of Codex or Claude Code. Each prompt is appended to the note, after the number of its bytes.
+    /// `{"obey": DIALECT, "note": PATH}`: reads its prompt, obeys every order in it ([`Orders`]), and answers in the
+    /// format of Codex or Claude Code. Appends each prompt to the note, after its length in bytes.
     Obey(String, Option<PathBuf>),
     /// `{"write": PATH}`: writes a file there.
     Write(PathBuf),
-    /// `{"print": TEXT}`: writes the text to stdout, with `"$asked"` for the id of the last request that was heard.
+    /// `{"print": TEXT}`: writes the text to stdout, with `"$asked"` replaced by the id of the last request that it
+    /// read.
     Print(String),
     /// `{"complain": TEXT}`: writes the text to stderr.
     Complain(String),
     /// `{"play": PATH, "pause_micros": N}`: writes the lines of a recording, with a pause after each.
     Play(PathBuf, Duration),
-    /// `{"flood": BYTES, "line": TEXT}`: writes so many bytes of this line again and again; without a line, of one line
-    /// that does not end.
+    /// `{"flood": BYTES, "line": TEXT}`: writes this many bytes by repeating the line; without a line, as one line that
+    /// does not end.
     Flood(u64, Option<String>),
-    /// `{"shell": PATH, "session": BOOL, "orphan": BOOL, "stubborn": BOOL}`: starts a sleeper in a process group of its
-    /// own (or a session), which writes its number to the path; an orphan's parent dies at once, a stubborn one ignores
+    /// `{"shell": PATH, "session": BOOL, "orphan": BOOL, "stubborn": BOOL}`: starts a sleeper in its own process group
+    /// (or session), which writes its process id to the path; an orphan's parent dies at once, a stubborn one ignores
     /// SIGTERM, SIGINT and SIGHUP.
     Shell {
         path: PathBuf,
@@ -61,9 +62,9 @@ enum Step {
     },
     /// `{"sleep_millis": N}`
     Sleep(Duration),
-    /// `{"hang": true}`: for ever.
+    /// `{"hang": true}`: waits forever.
     Hang,
-    /// `{"die": true}`: SIGKILL to itself.
+    /// `{"die": true}`: kills itself with SIGKILL.
     Die,
     /// `{"exit": CODE}`
     Exit(u8),
@@ -86,7 +87,7 @@ async fn main() -> ExitCode {
         match play(step).await {
             Ok(None) => {}
             Ok(Some(code)) => return code,
-            // Whoever reads us is gone.
+            // The reader is gone.
             Err(_) => return ExitCode::from(141),
         }
     }
@@ -253,7 +254,7 @@ async fn play(step: Step) -> std::io::Result<Option<ExitCode>> {
     Ok(None)
 }
 
-/// A handler that does nothing: the signal no longer ends this process.
+/// Installs handlers that do nothing: these signals no longer end this process.
 fn ignore(names: &[String]) {
     for name in names {
         let kind = match name.as_str() {
@@ -266,7 +267,7 @@ fn ignore(names: &[String]) {
     }
 }
 
-/// Reads lines up to one that holds the word; false at the end of stdin.
+/// Reads lines up to one that contains the word; returns false at the end of stdin.
 fn hear(word: &str, note: Option<&Path>) -> std::io::Result<bool> {
     let mut line = String::new();
     loop {
@@ -297,12 +298,12 @@ fn hear(word: &str, note: Option<&Path>) -> std::io::Result<bool> {
     }
 }
 
-/// The id of the last request that was heard.
+/// The id of the last request that it read.
 static ASKED: std::sync::Mutex<Value> = std::sync::Mutex::new(Value::Null);
-/// The line of an ACP client that named its servers.
+/// The message of an ACP client that names its servers.
 static OFFERED: std::sync::OnceLock<String> = std::sync::OnceLock::new();
 
-/// Program and arguments of the MCP server that we were told of.
+/// Returns program and arguments of the MCP server that this program was given.
 fn server() -> Option<(String, Vec<String>)> {
     let args: Vec<String> = std::env::args().collect();
     let config = args.iter().position(|arg| arg == "--mcp-config");
@@ -321,7 +322,7 @@ fn server() -> Option<(String, Vec<String>)> {
     Some((server["command"].as_str()?.to_owned(), words.collect()))
 }
 
-/// Talks to the server as a real agent does: a greeting, what there is, the calls.
+/// Talks to the server like a real agent: `initialize`, the tool list, the calls.
 fn tools(calls: &[Value], note: &Path) -> std::io::Result<Server> {
     let (program, args) = server().ok_or_else(|| std::io::Error::other("no server was named"))?;
     let mut child = Command::new(program)
@@ -370,7 +371,7 @@ fn tools(calls: &[Value], note: &Path) -> std::io::Result<Server> {
     let mut answers = Vec::new();
     for call in calls {
         let answer = ask("tools/call", call.clone())?;
-        // On a visit the answer stands between two lines with a word that no post could know.
+        // On a visit the answer is between two lines with a word that no post can know.
         let text = answer["content"][0]["text"].as_str().unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         answers.push(match lines[..] {
@@ -387,7 +388,7 @@ fn tools(calls: &[Value], note: &Path) -> std::io::Result<Server> {
     Ok(Server { child, input })
 }
 
-/// An MCP server that was started and runs as long as its input is open.
+/// An MCP server that runs as long as its input is open.
 struct Server {
     child: std::process::Child,
     input: std::process::ChildStdin,
@@ -401,7 +402,7 @@ impl Server {
     }
 }
 
-/// Does what the prompt orders, as far as this process may, and answers.
+/// Does what the prompt orders, as far as the system allows, and answers.
 fn obey(stdout: &mut impl Write, dialect: &str, prompts: Option<&Path>) -> std::io::Result<()> {
     let prompt = String::from_utf8_lossy(&input()?).into_owned();
     if let Some(path) = prompts {
@@ -412,7 +413,7 @@ fn obey(stdout: &mut impl Write, dialect: &str, prompts: Option<&Path>) -> std::
         writeln!(file, "{}\n{prompt}", prompt.len())?;
     }
     let orders = Orders::read(&prompt);
-    // What the system forbids is not done, and the agent goes on.
+    // Skips what the system forbids, and goes on.
     for path in &orders.write {
         let _ = std::fs::write(path, "written by the gullible agent\n");
     }
@@ -469,7 +470,7 @@ fn record(path: &Path) -> std::io::Result<()> {
     std::fs::write(path, seen.to_string())
 }
 
-/// Starts a sleeper and waits until it has said its number.
+/// Starts a sleeper and waits until it has reported its process id.
 fn shell(path: &Path, session: bool, orphan: bool, stubborn: bool) -> std::io::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command
@@ -490,13 +491,13 @@ fn shell(path: &Path, session: bool, orphan: bool, stubborn: bool) -> std::io::R
     Ok(())
 }
 
-/// `--sleeper PATH group|session mild|stubborn child|orphan`: sleeps for ten minutes, which no test takes.
+/// `--sleeper PATH group|session mild|stubborn child|orphan`: sleeps for ten minutes, longer than any test.
 async fn sleeper(args: &[String]) -> ExitCode {
     let [path, leads, manner, birth] = args else {
         return ExitCode::from(2);
     };
     if birth == "orphan" {
-        // A child of ours goes on; we are the parent that dies.
+        // A child continues; this process is the parent that dies.
         let Ok(own) = std::env::current_exe() else {
             return ExitCode::from(2);
         };
@@ -510,7 +511,7 @@ async fn sleeper(args: &[String]) -> ExitCode {
             .map_or(ExitCode::from(2), |_| ExitCode::SUCCESS);
     }
     if leads == "session" && setsid().is_err() {
-        // A leader of a group cannot lead a session: a child of ours can.
+        // A group leader cannot start a session, but its child can.
         let Ok(own) = std::env::current_exe() else {
             return ExitCode::from(2);
         };
