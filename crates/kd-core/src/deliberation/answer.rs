@@ -1,5 +1,5 @@
-//! When two answers are the same. Answers are compared by key: a choice, a number, an exact text, JSON, a set. Where no
-//! key is found the answer is an abstention, never a vote for nothing.
+//! Decides when two answers are the same. Answers are compared by key: a choice, a number, an exact text, JSON, a set.
+//! An answer without a key is an abstention, never a vote for nothing.
 
 use crate::clean::clean_line;
 use crate::reading::{
@@ -12,40 +12,39 @@ use serde_json::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum AnswerKind {
-    /// One of these.
+    /// One of several options.
     Choice {
         /// The options.
         options: Vec<String>,
     },
-    /// A number, its units and separators apart.
+    /// A number, without units and separators.
     Number,
     /// A day, a month or a year.
     Date,
-    /// A text, but for case, white space and marks around it.
+    /// A text, ignoring case, whitespace and surrounding marks.
     Exact,
-    /// A JSON value, whatever the order of its keys.
+    /// A JSON value, ignoring key order.
     Json,
-    /// Things in any order.
+    /// Items in any order.
     Set,
-    /// Things in their order.
+    /// Items in order.
     Ranking,
-    /// A command, an expression or a program, its blanks apart.
+    /// A command, an expression or a program, ignoring whitespace.
     Code,
-    /// Whatever a judge calls the same.
+    /// Answers that a judge calls the same.
     Judged,
-    /// Open text: each answer is a proposal of its own, but for those that mean the same.
+    /// Open text: each answer is its own proposal, unless two mean the same.
     #[default]
     Text,
 }
 
-/// The most characters of a key.
+/// Maximum characters of a key.
 const KEY_CHARS_MAX: usize = 200;
-/// The most characters of code.
+/// Maximum characters of code.
 const CODE_CHARS_MAX: usize = 4_000;
 
 impl AnswerKind {
-    /// Reads `choice:a,b`, `yes-no`, `number`, `date`, `exact`, `json`, `set`, `ranking`, `code`, `judged`,
-    /// `text`.
+    /// Parses `choice:a,b`, `yes-no`, `number`, `date`, `exact`, `json`, `set`, `ranking`, `code`, `judged`, `text`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let options: Vec<String> = rest
@@ -76,7 +75,7 @@ impl AnswerKind {
         })
     }
 
-    /// As [`AnswerKind::parse`] reads it.
+    /// Formats the kind for [`AnswerKind::parse`].
     pub fn written(&self) -> String {
         match self {
             Self::Choice { options } => format!("choice:{}", options.join(",")),
@@ -92,7 +91,7 @@ impl AnswerKind {
         }
     }
 
-    /// The kind in a word, as [`AnswerKind::parse`] takes it, without options.
+    /// Returns the name of the kind that [`AnswerKind::parse`] accepts, without options.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Choice { options } if *options == ["yes", "no"] => "yes-no",
@@ -109,7 +108,7 @@ impl AnswerKind {
         }
     }
 
-    /// Its name, with the options of a choice.
+    /// Returns the name, with the options of a choice.
     pub fn words(&self) -> String {
         match self {
             Self::Choice { options } => format!("a choice of {}", options.join(", ")),
@@ -125,12 +124,12 @@ impl AnswerKind {
         }
     }
 
-    /// Whether answers of this kind have keys that a program can find.
+    /// Returns whether a program can find the keys of such answers.
     pub fn is_keyed(&self) -> bool {
         !matches!(self, Self::Text | Self::Judged)
     }
 
-    /// Whether a judge may say which answers mean the same.
+    /// Returns whether a judge may decide which answers mean the same.
     pub fn is_comparable(&self) -> bool {
         matches!(
             self,
@@ -138,7 +137,7 @@ impl AnswerKind {
         )
     }
 
-    /// What a member is told about the last lines of its answer; empty for open text.
+    /// Returns the instruction for the last lines of an answer; empty for open text.
     pub fn instruction(&self) -> String {
         match self {
             Self::Choice { options } => {
@@ -156,7 +155,7 @@ impl AnswerKind {
         }
     }
 
-    /// The schema of the `answer` field of a structured answer.
+    /// Returns the schema of the `answer` field of a structured answer.
     pub fn schema(&self) -> Value {
         match self {
             Self::Choice { options } => serde_json::json!({"type": "string", "enum": options}),
@@ -166,7 +165,7 @@ impl AnswerKind {
         }
     }
 
-    /// The key of a stated answer; none where it is no answer of this kind.
+    /// Returns the key of a stated answer; `None` if it is not of this kind.
     pub fn key(&self, stated: &str) -> Option<String> {
         let stated = stated.trim();
         if stated.is_empty() {
@@ -196,10 +195,10 @@ impl AnswerKind {
         }
     }
 
-    /// Reads the key of a reply to a question, however it is written.
+    /// Reads the key of a reply to a question, in any form.
     ///
     /// # Errors
-    /// Why it has none.
+    /// Why the reply has no key.
     pub fn read_for(&self, question: &str, reply: &str) -> Result<(String, Step), Unread> {
         match self {
             Self::Number if asked::is_two_numbers(reply, question) => Err(Unread::Ambiguous),
@@ -247,10 +246,10 @@ impl AnswerKind {
         }
     }
 
-    /// Reads the key of a reply, however it is written.
+    /// Reads the key of a reply, in any form.
     ///
     /// # Errors
-    /// Why it has none.
+    /// Why the reply has no key.
     pub fn read(&self, reply: &str) -> Result<(String, Step), Unread> {
         let wanted = match self {
             Self::Choice { options } => Wanted::Option(Options::new(options)),
@@ -277,8 +276,8 @@ impl AnswerKind {
         key.map(|key| (key, step)).ok_or(Unread::Missing)
     }
 
-    /// The key of an answer in free words, as records without a version of reading have it: of the last line `Answer: …`, else of what can only be meant. The second is
-    /// false if it was that fallback.
+    /// Returns the key of a free-form answer by the rules of records without a reading version: from the last line
+    /// `Answer: …`, otherwise from the only possible match. The flag is `false` for the latter.
     pub fn key_in(&self, text: &str) -> Option<(String, bool)> {
         if let Some(stated) = marked(text, "answer")
             && let Some(key) = self.key(&stated)
@@ -297,7 +296,7 @@ impl AnswerKind {
     }
 }
 
-/// The rest of the last line that begins with a word and a colon, whatever marks stand around it.
+/// Returns the rest of the last line that begins with a word and a colon, ignoring surrounding marks.
 pub fn marked(text: &str, word: &str) -> Option<String> {
     text.lines().rev().find_map(|line| {
         let line = line
@@ -313,12 +312,12 @@ pub fn marked(text: &str, word: &str) -> Option<String> {
     })
 }
 
-/// How sure an answer says it is, 0 to 1: `Confidence: 0.8`, `80 %`, `8/10`.
+/// Returns the stated confidence of an answer, 0 to 1: `Confidence: 0.8`, `80 %`, `8/10`.
 pub fn confidence_in(text: &str) -> Option<f64> {
     confidence(&marked(text, "confidence")?)
 }
 
-/// A stated confidence as a number from 0 to 1; none where it is no number, or no share of anything.
+/// Parses a stated confidence as a number from 0 to 1; `None` if it is not a number or not in range.
 pub fn confidence(said: &str) -> Option<f64> {
     let number: String = said
         .trim()
@@ -355,7 +354,7 @@ fn choice(options: &[String], stated: &str) -> Option<String> {
     if let Some(at) = options.iter().position(|o| plain(o) == said) {
         return of(at);
     }
-    // A letter alone, or in front of the option it stands for.
+    // A letter alone, or before its option.
     let first = said.split([')', '.', ' ', ':']).next().unwrap_or_default();
     if let [letter @ b'a'..=b'z'] = first.as_bytes() {
         let at = usize::from(letter - b'a');
@@ -368,7 +367,7 @@ fn choice(options: &[String], stated: &str) -> Option<String> {
     only_one_named(options, stated)
 }
 
-/// The option that is named as a whole word, if it is the only one.
+/// Returns the option named as a whole word, if it is the only one.
 fn only_one_named(options: &[String], text: &str) -> Option<String> {
     let words = words(text);
     let mut named = options.iter().filter(|option| {
@@ -386,7 +385,7 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The normal form of a number: `1,234.50 kg` is `1234.5`, `12 %` is `12`.
+/// Normalizes a number: `1,234.50 kg` becomes `1234.5`, `12 %` becomes `12`.
 fn number(stated: &str) -> Option<String> {
     let start = stated.find(|c: char| c.is_ascii_digit())?;
     let negative = stated[..start].trim_end().ends_with(['-', '−']);

@@ -1,4 +1,4 @@
-//! What is on the table of one pass: answers, reviews, ballots, candidates and the count.
+//! The state of one pass: answers, reviews, ballots, candidates and the count.
 
 use super::answer::AnswerKind;
 use super::fact::Counted;
@@ -9,171 +9,171 @@ use crate::reading::{self, Step, code, sameness};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The table of one pass, of the council or of a sub-council.
+/// The state of one pass, of the council or of a sub-council.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Board {
-    /// What is asked here: the king's question, or an issue.
+    /// The user's question, or an issue.
     pub question: String,
-    /// How deep in sub-councils; 0 is the council itself.
+    /// Depth of nested sub-councils; 0 is the council itself.
     pub depth: u32,
     /// The pass, from 1.
     pub pass: u32,
-    /// Who takes part: places in the plan.
+    /// The members: indexes in the plan.
     pub seats: Vec<usize>,
-    /// Rounds made after the first.
+    /// Rounds after the first.
     pub round: u32,
-    /// What this pass starts from, as members read it; empty in the first.
+    /// Context for this pass, as members read it; empty in the first.
     pub context: String,
-    /// The newest answer of each seat, or of each sample.
+    /// The newest answer of each member, or of each sample.
     pub answers: Vec<Answer>,
-    /// What each answer stood for, round by round.
+    /// The key of each answer, round by round.
     pub trail: Vec<Vec<(usize, Option<String>)>>,
     /// Reviews.
     pub reviews: Vec<Review>,
     /// Ballots cast in the vote.
     pub ballots: Vec<Cast>,
-    /// What stands for election.
+    /// The candidates.
     pub candidates: Vec<Candidate>,
     /// The count.
     pub counted: Option<Counted>,
-    /// Whom an arbiter chose among the tied.
+    /// The candidate that an arbiter chose among the tied.
     pub arbiter: Option<usize>,
-    /// Defects that an attacker found, and what became of them.
+    /// Defects found by an attacker, and the responses to them.
     pub notes: Vec<String>,
-    /// What was read about which answers mean the same, until it is compared.
+    /// Judges' readings of which answers mean the same, until they are compared.
     pub readings: Vec<Grouped>,
-    /// Answers that mean the same in other words: of which seats, and which of several.
+    /// Answers with the same meaning: member and sample.
     pub same: Vec<Vec<(usize, u32)>>,
     /// Numbers fed back between rounds of estimates.
     pub feedback: String,
-    /// Who was to answer, to vote, to review, and did not.
+    /// Members that did not answer, vote or review.
     pub absent: Absent,
 }
 
-/// Who was to speak in this pass and did not.
+/// Members that were asked in this pass and did not reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Absent {
-    /// To answer.
+    /// Asked to answer.
     pub answers: Vec<usize>,
-    /// To vote.
+    /// Asked to vote.
     pub ballots: Vec<usize>,
-    /// To review.
+    /// Asked to review.
     pub reviews: Vec<usize>,
 }
 
 /// An answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// Whose.
+    /// The member.
     pub seat: usize,
-    /// Which of several by the same seat.
+    /// Index among several answers of the same member.
     pub sample: u32,
-    /// The words.
+    /// The text.
     pub text: String,
-    /// The reply that the answer is read from, as it came.
+    /// The original reply from which the answer is read.
     pub reply: String,
-    /// What it is compared by; none for open text, and for an abstention.
+    /// The key used for comparison; `None` for open text and for an abstention.
     pub key: Option<String>,
-    /// How sure it says it is.
+    /// Its stated confidence.
     pub confidence: Option<f64>,
     /// Its message.
     pub message: Option<u32>,
-    /// A later answer that gave up the earlier one without naming a flaw in it.
+    /// Whether it abandons an earlier answer without naming a flaw in it.
     pub unjustified: bool,
 }
 
-/// What one seat thinks of the others' answers.
+/// One member's review of the other answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Review {
-    /// Whose review.
+    /// The reviewer.
     pub seat: usize,
-    /// Ratings from 1 to 10, and weaknesses, by the place of the answer's author.
+    /// Ratings from 1 to 10 and weaknesses, by the answer's author.
     pub ratings: Vec<(usize, u8, String)>,
     /// Authors from best to worst.
     pub ranking: Vec<usize>,
 }
 
-/// A ballot as it was read.
+/// A parsed ballot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cast {
-    /// Whose.
+    /// The voter.
     pub seat: usize,
-    /// What it marks; why it marks nothing.
+    /// The vote, or why there is none.
     pub mark: Result<Marked, String>,
-    /// How sure it says it is.
+    /// Its stated confidence.
     pub confidence: Option<f64>,
     /// Its reason.
     pub reason: String,
-    /// The share of the votes that it expects each candidate to get, where the rule asks for it.
+    /// The expected vote share of each candidate, if the rule asks for it.
     pub foretold: Option<Vec<f64>>,
 }
 
-/// What a ballot marks. Candidates are places in [`Board::candidates`].
+/// The vote on a ballot. Candidates are indexes in [`Board::candidates`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Marked {
-    /// One.
+    /// One candidate.
     Choice(usize),
     /// From best to worst.
     Ranking(Vec<usize>),
-    /// Points, in the order of the candidates.
+    /// Scores, in the order of the candidates.
     Scores(Vec<Option<f64>>),
-    /// Every one that would do.
+    /// All acceptable candidates.
     Approvals(Vec<usize>),
     /// A judge's choice in each order.
     Orders(Vec<Option<usize>>),
 }
 
-/// What stands for election: answers that mean the same.
+/// A candidate: answers that mean the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// Its name in the count: the key, or the beginning of the words with its author.
+    /// Its name in the count: the key, or the beginning of the text with its author.
     pub name: String,
-    /// The words of the first who said it.
+    /// The text of its first author.
     pub text: String,
-    /// Who said it.
+    /// The authors.
     pub authors: Vec<usize>,
     /// Their messages.
     pub messages: Vec<u32>,
-    /// The answers: whose, and which of several.
+    /// The answers: member and sample.
     pub given: Vec<(usize, u32)>,
 }
 
-/// What one judge says of the candidates: which mean the same, and what they claim.
+/// One judge's reading of the candidates: which mean the same, and what they claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grouped {
-    /// Whose reading.
+    /// The judge.
     pub seat: usize,
-    /// Groups of candidates; why they do not count.
+    /// Groups of candidates, or why they do not count.
     pub groups: Result<Vec<Vec<usize>>, String>,
     /// Claims.
     pub claims: Vec<ReadClaim>,
-    /// What no answer covers.
+    /// Points that no answer covers.
     pub missing: Vec<String>,
 }
 
-/// A claim, with the candidates that state it and those that contradict it.
+/// A claim, with the candidates that state or contradict it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadClaim {
     /// The claim.
     pub claim: String,
-    /// Who states it.
+    /// Candidates that state it.
     pub says: Vec<usize>,
-    /// Who contradicts it.
+    /// Candidates that contradict it.
     pub denies: Vec<usize>,
 }
 
-/// From this likeness on a text says nothing new.
+/// A text with at least this similarity says nothing new.
 const SAME: f64 = 0.9;
 
 impl Board {
-    /// The answer of a seat.
+    /// Returns the answer of a member.
     pub fn answer_of(&self, seat: usize) -> Option<&Answer> {
         self.answers.iter().find(|a| a.seat == seat)
     }
 
-    /// Takes an answer in, in the place of the seat's earlier one; they stand in the order of the seats, so that it does
-    /// not matter who was faster.
+    /// Inserts an answer, replacing the member's earlier one. Answers are kept in member order, so that speed does not
+    /// matter.
     pub fn put(&mut self, answer: Answer) {
         self.answers
             .retain(|a| (a.seat, a.sample) != (answer.seat, answer.sample));
@@ -184,7 +184,7 @@ impl Board {
         self.answers.sort_by_key(|a| (a.seat, a.sample));
     }
 
-    /// What each answer stands for now becomes a row of the trail, and what stands for election is found anew.
+    /// Adds the current key of each answer to the trail and updates the candidates.
     pub(super) fn settle(&mut self, plan: &Run) {
         if plan.answers == AnswerKind::Code {
             self.name_code_once(plan);
@@ -198,7 +198,7 @@ impl Board {
         self.find_candidates(plan);
     }
 
-    /// Gives the same code in another dress the key of the first who wrote it.
+    /// Gives equal code in different formatting the key of its first author.
     fn name_code_once(&mut self, plan: &Run) {
         let mut seen: Vec<(String, String)> = Vec::new();
         for answer in &mut self.answers {
@@ -211,12 +211,12 @@ impl Board {
         }
     }
 
-    /// Finds anew what stands for election.
+    /// Recomputes the candidates.
     pub(super) fn find_candidates(&mut self, plan: &Run) {
         self.candidates = candidates(&self.answers, &self.same, plan);
     }
 
-    /// Merges candidates that mean the same. `groups` are places of candidates, the first of each gives the name.
+    /// Merges candidates that mean the same. `groups` are indexes of candidates; the first of each gives the name.
     pub(super) fn merge(&mut self, plan: &Run, groups: &[Vec<usize>]) {
         self.same.clear();
         for group in groups.iter().filter(|g| g.len() > 1) {
@@ -233,20 +233,20 @@ impl Board {
         self.find_candidates(plan);
     }
 
-    /// The candidate that a seat's own answer stands for.
+    /// Returns the candidate that a member's own answer supports.
     pub fn stand_of(&self, seat: usize) -> Option<usize> {
         self.candidates
             .iter()
             .position(|c| c.authors.contains(&seat))
     }
 
-    /// The winner of the count.
+    /// Returns the winner of the count.
     pub fn winner(&self) -> Option<&Candidate> {
         let at = self.counted.as_ref()?.winner?;
         self.candidates.get(at)
     }
 
-    /// Whether all answers that can be compared are the same, and there are two at least.
+    /// Returns whether there are at least two comparable answers and all are the same.
     pub fn agreed(&self, kind: &AnswerKind) -> bool {
         let voting = self.answers.iter().filter(|a| a.key.is_some()).count();
         let open = matches!(kind, AnswerKind::Text) && self.answers.len() >= 2;
@@ -254,12 +254,12 @@ impl Board {
         self.candidates.len() == 1 && (keyed || open)
     }
 
-    /// Whether two have given the same answer.
+    /// Returns whether two answers are the same.
     pub fn two_agree(&self) -> bool {
         self.candidates.iter().any(|c| c.authors.len() >= 2)
     }
 
-    /// Whether anything here was not said in the pass before.
+    /// Returns whether anything here is new compared with the previous pass.
     pub fn has_news(&self, before: &Board) -> bool {
         self.candidates.iter().any(|c| {
             before
@@ -270,10 +270,10 @@ impl Board {
     }
 }
 
-/// Classes of equal answers, in the order of their first authors.
+/// Groups equal answers, in the order of their first authors.
 fn candidates(answers: &[Answer], same: &[Vec<(usize, u32)>], plan: &Run) -> Vec<Candidate> {
     let mut found: Vec<Candidate> = Vec::new();
-    // Open answers with the same words stand for election once, under the name of the first.
+    // Open answers with the same text are one candidate, named after the first author.
     let mut open: Vec<(String, (usize, u32), String)> = Vec::new();
     let alike = |a: &(usize, u32), b: &(usize, u32)| {
         same.iter()
@@ -323,7 +323,7 @@ fn candidates(answers: &[Answer], same: &[Vec<(usize, u32)>], plan: &Run) -> Vec
     found
 }
 
-/// An open answer is called after its author.
+/// Names an open answer after its author.
 fn own_name(answer: &Answer, plan: &Plan) -> String {
     let seat = plan
         .seats
@@ -336,7 +336,7 @@ fn own_name(answer: &Answer, plan: &Plan) -> String {
     }
 }
 
-/// The JSON object of a reply that has one of these fields, and how it was read where it was not bare JSON.
+/// Returns the JSON object in a reply that has one of these fields, and a note if it was not bare JSON.
 pub(super) fn object_with(
     plan: &Run,
     text: &str,
@@ -348,7 +348,7 @@ pub(super) fn object_with(
     }
     let fits = |value: &Value| fields.iter().any(|f| reading::field(value, f).is_some());
     let bare = serde_json::from_str::<Value>(text).ok();
-    // Where the whole text is the object, the text itself says what was found.
+    // If the whole text is the object, nothing else needs recording.
     let found = plan.reader.read("object", &fields.join(","), text, || {
         let (value, step) = reading::object(text, fits).ok()?;
         Some((Some(value).filter(|v| bare.as_ref() != Some(v)), step))
@@ -357,12 +357,12 @@ pub(super) fn object_with(
     Some((lowered(value.or(bare)?, fields), note(step)))
 }
 
-/// How a reply was read, for the record; `None` where it is the JSON asked for.
+/// Describes how a reply was read, for the record; `None` if it is the requested JSON.
 pub fn note(step: Step) -> Option<String> {
     (step != Step::Exact).then(|| format!("read as: {}", step.words()))
 }
 
-/// An object whose known fields have the names asked for, whatever their case was.
+/// Renames the known fields of an object to the requested names, ignoring case.
 fn lowered(value: Value, fields: &[&str]) -> Value {
     let mut out = value.clone();
     if let Some(object) = out.as_object_mut() {
@@ -377,8 +377,8 @@ fn lowered(value: Value, fields: &[&str]) -> Value {
     out
 }
 
-/// The JSON object in a reply, as records without a version of reading have it: the whole of it, or what stands between the first brace and the last. The second is
-/// false if it was that fallback.
+/// Returns the JSON object in a reply by the rules of records without a reading version: the whole reply, or the part
+/// between the first and the last brace. The flag is `false` for the latter.
 pub fn object_in(text: &str) -> Option<(Value, bool)> {
     let bare = text.trim();
     if let Ok(value @ Value::Object(_)) = serde_json::from_str(bare) {

@@ -1,4 +1,4 @@
-//! From what is on the table to a count: which ballots there are, by which rule, and what the tie chain did.
+//! Counts the votes of a pass: collects the ballots, applies the rule, and resolves ties.
 
 use super::answer::AnswerKind;
 use super::board::{Board, Marked};
@@ -8,12 +8,12 @@ use crate::models;
 use crate::voting::{self, Ballot, Electorate, Mark, Rank, Reads, Rule, Rules, nanos};
 use std::collections::BTreeSet;
 
-/// What is counted.
+/// The votes to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// What each answer stands for.
+    /// The answers.
     Answers,
-    /// Ballots; what each answer stands for where no vote was held.
+    /// The ballots, or the answers if no vote was held.
     Ballots,
     /// The reviewers' rankings.
     Rankings,
@@ -29,11 +29,11 @@ impl Source {
     }
 }
 
-/// Counts what is on the table.
+/// Counts the votes on the board.
 pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
     let source = source_of(board, source);
     let wanted = match source {
-        // Answers name one each: a rule of rankings or scores has nothing to read there.
+        // An answer names one candidate: a rule for rankings or scores cannot use it.
         Source::Answers => match voting::find(&plan.voting.method) {
             Some(rule) if matches!(rule.reads, Reads::Choice | Reads::Rounds) => rule.name,
             _ => "plurality",
@@ -50,7 +50,7 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
     }
 }
 
-/// What is counted in the place of what was to be counted and is not there.
+/// Returns the source that is counted if the requested one is empty.
 pub(super) fn source_of(board: &Board, source: Source) -> Source {
     match source {
         Source::Ballots if board.ballots.is_empty() && board.absent.ballots.is_empty() => {
@@ -61,7 +61,7 @@ pub(super) fn source_of(board: &Board, source: Source) -> Source {
     }
 }
 
-/// Every ballot of a count, with its voter and reason: whoever was to vote and did not is an abstention, not nobody.
+/// Returns every ballot with its voter and reason; a missing ballot counts as an abstention.
 pub(super) fn cast(plan: &Plan, board: &Board, source: Source, rule: &Rule) -> Vec<Voted> {
     let trails = matches!(rule.reads, Reads::Rounds);
     let mut cast = match source {
@@ -144,7 +144,7 @@ pub(super) fn count_cast(
     let mut form = tally.outcome;
     let mut notes = tally.notes.clone();
     let mut backers = winner.map_or(leader, backing);
-    // A tie that somebody settled, or that one vendor alone made, is decided; a lot decides nothing.
+    // A tie that was resolved, or that one vendor alone made, is decided; a lot decides nothing.
     let settled = tally
         .tie_path
         .last()
@@ -226,7 +226,7 @@ pub(super) fn count_cast(
     }
 }
 
-/// What errs together with a seat.
+/// Returns the family of a member: members of one family make the same mistakes.
 pub(super) fn kin(seat: &Seat) -> String {
     models::kin(
         &seat.member.backend,
@@ -235,8 +235,8 @@ pub(super) fn kin(seat: &Seat) -> String {
     )
 }
 
-/// Why votes do not decide where enough were cast, but by too few families: three members of one vendor are not three
-/// opinions. A council of one family is counted by heads.
+/// Returns why votes decide nothing although enough were cast: they come from too few model families. Three members of
+/// one vendor are not three opinions. A council of one family is counted by member.
 fn too_few_families(ballots: &[Ballot], silent: &[usize]) -> Option<String> {
     let all: BTreeSet<&str> = ballots.iter().filter_map(|b| b.family.as_deref()).collect();
     let cast = ballots
@@ -245,7 +245,7 @@ fn too_few_families(ballots: &[Ballot], silent: &[usize]) -> Option<String> {
         .filter(|(at, _)| !silent.contains(at));
     let voted: BTreeSet<&str> = cast.filter_map(|(_, b)| b.family.as_deref()).collect();
     let heads = ballots.len() - silent.len();
-    // More families than one, and all votes but those of one are missing.
+    // There is more than one family, and only one of them voted.
     (all.len() > 1 && voted.len() == 1 && heads > 1).then(|| {
         format!(
             "undecided: all {heads} votes are of one family ({}), and {} other {} cast none",
@@ -256,8 +256,8 @@ fn too_few_families(ballots: &[Ballot], silent: &[usize]) -> Option<String> {
     })
 }
 
-/// Agreement of a vote, 0 to 1, drawn towards the middle where few voted (Krichevsky and Trofimov's estimate), to four
-/// places. No probability of being right.
+/// Returns the agreement of a vote, 0 to 1, to four places, drawn towards the middle for few voters
+/// (Krichevsky-Trofimov estimate). It is not a probability of being right.
 pub(crate) fn agreement(backers: u64, voters: u64) -> f64 {
     if voters == 0 {
         return 0.0;
@@ -266,7 +266,7 @@ pub(crate) fn agreement(backers: u64, voters: u64) -> f64 {
     (share * 1e4).round() / 1e4
 }
 
-/// A voter's place, its ballot and its reason.
+/// A voter's index, ballot and reason.
 pub(super) type Voted = (usize, Ballot, String);
 
 fn from_answers(plan: &Plan, board: &Board, trails: bool) -> Vec<Voted> {
@@ -307,7 +307,7 @@ fn from_answers(plan: &Plan, board: &Board, trails: bool) -> Vec<Voted> {
         .collect()
 }
 
-/// `trails` puts what a voter answered in each round before what it marks at last.
+/// With `trails`, adds the voter's answers of earlier rounds before the final vote.
 fn from_ballots(board: &Board, trails: bool) -> Vec<Voted> {
     let place = |key: &str| board.candidates.iter().position(|c| c.name == key);
     let answered = |seat: usize| {
@@ -368,7 +368,7 @@ fn from_reviews(board: &Board) -> Vec<Voted> {
         .collect()
 }
 
-/// Whom a mark puts first, alone.
+/// Returns the candidate that a vote alone ranks first.
 fn first_of(mark: &Mark) -> Option<usize> {
     match mark {
         Mark::Choice(c) => Some(*c),

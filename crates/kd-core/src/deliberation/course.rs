@@ -1,7 +1,7 @@
-//! The course of a deliberation: which stage comes next, when the council begins anew, and how it ends.
+//! The course of a deliberation: which stage comes next, when another pass starts, and how it ends.
 //!
-//! A frame is something that is being done: a pass of the council, a sub-council on one issue, or the summing up
-//! between two passes. Frames lie on a stack; the one on top runs its protocol step by step.
+//! A frame is a unit of work: a pass of the council, a sub-council on one issue, or the summary between two passes.
+//! Frames form a stack; the top frame runs its protocol step by step.
 
 use super::answer::AnswerKind;
 use super::board::Board;
@@ -27,18 +27,18 @@ use crate::voting::Outcome;
 use jiff::Timestamp;
 use std::ops::Add;
 
-/// Something that is being done.
+/// A unit of work on the stack.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// What is on the table.
+    /// Its state.
     pub(super) board: Board,
-    /// What is done, in order.
+    /// Its steps, in order.
     pub(super) steps: &'static [Step],
-    /// The next step, or the one that runs.
+    /// Index of the next or the running step.
     at: usize,
-    /// Whether the stage of this step was begun.
+    /// Whether the stage of this step has begun.
     begun: bool,
-    /// What it is.
+    /// Its kind.
     pub(super) kind: Kind,
 }
 
@@ -66,22 +66,22 @@ impl std::fmt::Debug for Protocol {
     }
 }
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     /// A pass of the council.
     Pass,
     /// A sub-council on an issue.
     Issue(String),
-    /// The summing up of a pass, and what follows it.
+    /// The summary of a pass, and the action that follows.
     SummingUp(Action),
 }
 
-/// What is done to sum up.
+/// The steps of a summary.
 static SUMMING_UP: &[Step] = &[Step::Ask(&stages::compress::STAGE)];
 
 impl Frame {
-    /// A frame at its beginning.
+    /// Creates a frame at its first step.
     pub(super) fn new(board: Board, steps: &'static [Step], kind: Kind) -> Self {
         Self {
             board,
@@ -92,7 +92,7 @@ impl Frame {
         }
     }
 
-    /// Has the stage of a turn read its reply.
+    /// Passes the reply of a turn to its stage.
     pub(super) fn read(
         &mut self,
         plan: &Run,
@@ -112,7 +112,7 @@ impl Frame {
         (turn.stage.read)(&mut self.board, plan, &reply)
     }
 
-    /// What to ask a member whose reply its stage cannot read.
+    /// Returns the follow-up question to a member whose reply its stage cannot read.
     pub(super) fn repair(&self, plan: &Run, turn: &Turn, text: &str) -> Option<Asking> {
         let reply = Reply {
             seat: turn.seat,
@@ -126,14 +126,14 @@ impl Frame {
         Some(stages::repair(turn.stage, &self.board, plan, &reply, why))
     }
 
-    /// A turn brought nothing.
+    /// Records that a turn produced nothing.
     pub(super) fn absent(&mut self, turn: &Turn) {
         let absent = match turn.stage.purpose {
-            // It speaks for nobody.
+            // It has no answer of its own.
             _ if turn.stage.name == stages::sameness::STAGE.name => return,
             Purpose::Vote => &mut self.board.absent.ballots,
             Purpose::Review => &mut self.board.absent.reviews,
-            // Who was silent in a later round still stands where it stood.
+            // A member silent in a later round keeps its earlier answer.
             _ if self.board.answer_of(turn.seat).is_some() => return,
             _ => &mut self.board.absent.answers,
         };
@@ -144,7 +144,7 @@ impl Frame {
 }
 
 impl Deliberation {
-    /// The first pass.
+    /// Pushes the first pass.
     pub(super) fn open_first(&mut self) {
         let board = Board {
             question: self.plan.question.clone(),
@@ -156,7 +156,7 @@ impl Deliberation {
             .push(Frame::new(board, self.protocol.steps, Kind::Pass));
     }
 
-    /// Goes on as far as it can without hearing more.
+    /// Advances as far as possible without further input.
     pub(super) fn advance(&mut self, now: Timestamp, fx: &mut Effects) {
         loop {
             if !self.open.is_empty() {
@@ -179,7 +179,7 @@ impl Deliberation {
         }
     }
 
-    /// One step of the frame on top.
+    /// Runs one step of the top frame.
     fn go(&mut self, now: Timestamp, fx: &mut Effects) {
         let Some(frame) = self.frames.last_mut() else {
             self.phase = Phase::Concluding { tried: Vec::new() };
@@ -203,7 +203,7 @@ impl Deliberation {
                 if self.begin_stage(stage, now, fx) == 0
                     && let Some(frame) = self.frames.last_mut()
                 {
-                    // Whoever could not be asked is missing all the same.
+                    // A member that could not be asked is absent as well.
                     let facts = (stage.end)(&mut frame.board, &self.plan);
                     facts.into_iter().for_each(|f| fact(fx, f));
                     frame.at += 1;
@@ -238,7 +238,7 @@ impl Deliberation {
         }
     }
 
-    /// Has the first answers tell how they compare. From then on that holds, in later rounds and in every vote.
+    /// Lets the first answers decide how answers compare. This holds for later rounds and every vote.
     fn settle(&mut self, fx: &mut Effects) {
         let Some(frame) = self.frames.last_mut() else {
             return;
@@ -278,7 +278,7 @@ impl Deliberation {
         }
     }
 
-    /// Asks everybody of a stage whom the limits allow; how many.
+    /// Asks all members of a stage within the limits; returns how many.
     fn begin_stage(&mut self, stage: &'static Stage, now: Timestamp, fx: &mut Effects) -> usize {
         let Some(frame) = self.frames.last_mut() else {
             return 0;
@@ -343,7 +343,7 @@ impl Deliberation {
                 .iter()
                 .map(|s| self.plan.seats[*s].name().clone())
                 .collect();
-            // A comparison that a limit does not allow leaves the vote as it is.
+            // A comparison that a limit prevents does not change the vote.
             if stage.name != stages::sameness::STAGE.name {
                 self.cut.get_or_insert(limit);
             }
@@ -375,7 +375,7 @@ impl Deliberation {
         opened
     }
 
-    /// Stops turns whose replies cannot change the result any more: the leader has more than all that are open.
+    /// Cancels turns that can no longer change the result: the leader has more votes than all open turns together.
     fn stop_needless(&mut self, fx: &mut Effects) {
         let Some(frame) = self.frames.last() else {
             return;
@@ -421,7 +421,7 @@ impl Deliberation {
         }
     }
 
-    /// The frame on top has done its steps.
+    /// Ends the top frame after its last step.
     fn end_frame(&mut self, fx: &mut Effects) {
         let Some(frame) = self.frames.pop() else {
             return;
@@ -481,7 +481,7 @@ impl Deliberation {
         }
     }
 
-    /// Seats in reserve that have not joined.
+    /// Returns the reserve members that have not joined.
     pub(super) fn reserves(&self) -> Vec<usize> {
         let joined = |s: &usize| self.passes.iter().any(|(b, _)| b.seats.contains(s));
         let mut seats = self.plan.with(Duty::Reserve);
@@ -510,7 +510,7 @@ impl Deliberation {
         PassEnd {
             agreement,
             news: self.passes.last().is_none_or(|(before, end)| {
-                // A changed mind and more agreement are progress too.
+                // A changed answer and more agreement are progress too.
                 let moved = match keyed {
                     true => end.stands != stands,
                     false => agreement > end.agreement,
@@ -523,7 +523,7 @@ impl Deliberation {
         }
     }
 
-    /// What a pass adds to the working memory.
+    /// Adds the results of a pass to the working memory.
     fn take_notes(&mut self, board: &Board) {
         let Some(counted) = &board.counted else {
             return;
@@ -574,7 +574,7 @@ impl Deliberation {
         }
     }
 
-    /// What a sub-council found goes to the council.
+    /// Passes the result of a sub-council to the council.
     fn end_issue(&mut self, issue: &str, board: Board) {
         let decided = board.winner();
         if let Some(winner) = decided {
@@ -588,7 +588,7 @@ impl Deliberation {
             );
             Memory::add(&mut self.memory.refinements, line);
             self.memory.open_questions.retain(|q| q.text != issue);
-            // The main pass, below, was laid before this was known.
+            // The main pass below was created before this was known.
             self.tell_context();
         } else if board.depth < self.plan.iteration.max_depth && board.candidates.len() > 1 {
             let deeper = strategies::deeper(issue, &board);
@@ -596,7 +596,7 @@ impl Deliberation {
         }
     }
 
-    /// Whatever pass waits below learns what is remembered by now.
+    /// Gives the waiting passes the current memory as context.
     fn tell_context(&mut self) {
         let (memory, most) = (&self.memory, self.plan.memory.max_context_tokens);
         for frame in self.frames.iter_mut().filter(|f| f.kind == Kind::Pass) {
@@ -605,7 +605,7 @@ impl Deliberation {
         }
     }
 
-    /// Lays the frames of the next pass.
+    /// Pushes the frames of the next pass.
     fn next_pass(&mut self, action: Action) {
         let Some((last, _)) = self.passes.last() else {
             return;
@@ -622,14 +622,14 @@ impl Deliberation {
         self.frames = frames;
     }
 
-    /// What a fact adds to memory.
+    /// Adds a fact to the memory.
     pub(super) fn remember(&mut self, read: &Fact) {
         if let Fact::Remembered { lines, .. } = read {
             self.memory.summary.clone_from(lines);
         }
     }
 
-    /// The most that the final answer can use up, whoever writes it first.
+    /// Returns the maximum cost of the final answer, whichever chair is tried first.
     pub(super) fn closing(plan: &Plan, protocol: &Protocol, preamble: &str) -> Spent {
         if protocol.ending == Ending::Winner {
             return Spent::default();
@@ -644,7 +644,7 @@ impl Deliberation {
             };
             let bytes = match plan.spending {
                 0 => prompt_bytes(&prompt) + fixed as u64 + 2500,
-                // A line break takes two bytes on the wire.
+                // A line break takes two bytes in JSON.
                 _ => wire_bytes(&prompt) + (fixed + fixed / 16) as u64 + 2500,
             };
             let call = Spent::at_most(bytes, plan.limits.answer_tokens, seat.price);
@@ -658,7 +658,7 @@ impl Deliberation {
         most
     }
 
-    /// The pass whose result counts, and what is on its table.
+    /// Returns the pass whose result counts, and its board.
     pub(super) fn best(&self) -> (usize, Board) {
         let ends: Vec<PassEnd> = self.passes.iter().map(|(_, end)| end.clone()).collect();
         if ends.is_empty() {
@@ -668,7 +668,7 @@ impl Deliberation {
         (at, self.passes[at].0.clone())
     }
 
-    /// Has the chair conclude, or somebody in its place; else takes the answer from what was said.
+    /// Asks the chair, or a substitute, to conclude; otherwise composes the answer from the messages.
     fn conclude(&mut self, now: Timestamp, fx: &mut Effects) {
         let (_, board) = self.best();
         let nothing = board.candidates.is_empty();
@@ -762,7 +762,7 @@ impl Deliberation {
         );
     }
 
-    /// The verdict. `said` is who concludes, the reply, and what its labels stood for.
+    /// Returns the verdict. `said` is the chair, its reply, and the meaning of its labels.
     pub(super) fn verdict(&self, said: Option<(usize, &str, &[usize])>) -> Verdict {
         let (best, board) = self.best();
         let name = |s: usize| self.plan.seats[s].name().clone();
@@ -771,7 +771,7 @@ impl Deliberation {
         let cut = self.cut.is_some();
         let ended = outcome(form, cut, self.failed);
         let (backers, voters) = counted.map_or((0, 0), |c| (c.backers, c.voters));
-        // Older records do not tell abstentions in the heading.
+        // Older records do not mention abstentions in the heading.
         let abstained = counted.map_or(0, |c| c.electorate.saturating_sub(c.voters));
         let abstained = if self.plan.writing > 0 { abstained } else { 0 };
         let title = heading(ended, form, backers, voters, abstained);
@@ -863,7 +863,7 @@ impl Deliberation {
         }
     }
 
-    /// The answer is on disk, or cannot be.
+    /// Finishes once the answer is on disk or cannot be written.
     pub(super) fn finish(&mut self, message: Option<u32>, fx: &mut Effects) {
         let Phase::Writing(verdict) = std::mem::replace(&mut self.phase, Phase::Done) else {
             return;

@@ -1,5 +1,5 @@
-//! The facts of a deliberation, as the thread's log keeps them. They suffice to decide everything anew without a model
-//! ([`replay`](super::replay)) and to say why ([`why`](super::why)).
+//! The facts of a deliberation, as logged in the thread. They suffice to decide everything again without a model
+//! ([`replay`](super::replay)) and to explain the result ([`why`](super::why)).
 
 use super::answer::AnswerKind;
 use super::iteration::Decision;
@@ -17,7 +17,7 @@ use crate::voting::Outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One fact. What came from outside (a reply, a failure, a bell) stands in the log before what was decided from it.
+/// A logged fact. External input (a reply, a failure, a deadline) is logged before the decisions that follow from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum Fact {
@@ -25,18 +25,18 @@ pub enum Fact {
     PlanMade {
         /// The plan.
         plan: Box<Plan>,
-        /// What the king should know about it.
+        /// Notices about it for the user.
         notices: Vec<String>,
     },
-    /// The deliberation runs by this plan.
+    /// The deliberation starts with this plan.
     Opened {
         /// The plan.
         plan: Box<Plan>,
-        /// What the king should know about it.
+        /// Notices about it for the user.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notices: Vec<String>,
-        /// What stands before every prompt, where it is not the usual [`PREAMBLE`]: a limit may cut before anybody is
-        /// asked, and is decided by it.
+        /// The beginning of every prompt if it is not the usual [`PREAMBLE`]: its length affects a limit that cuts
+        /// before the first question.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         preamble: Option<String>,
     },
@@ -46,182 +46,182 @@ pub enum Fact {
         pass: u32,
         /// The round of the pass, from 0.
         round: u32,
-        /// How deep in sub-councils; 0 is the council itself.
+        /// Depth of nested sub-councils; 0 is the council itself.
         depth: u32,
         /// The issue of the sub-council.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         issue: Option<String>,
         /// The name of the stage.
         stage: String,
-        /// Who is asked.
+        /// The members asked.
         seats: Vec<SeatName>,
     },
-    /// A seat was asked.
+    /// A member was asked.
     SeatAsked {
         /// The turn.
         turn: TurnId,
-        /// The seat.
+        /// The member.
         seat: SeatName,
         /// The name of the stage.
         stage: String,
-        /// What stood behind each label for this reader: A first.
+        /// The item behind each label for this reader, A first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         labels: Vec<Labelled>,
         /// The whole prompt.
         prompt: Prompt,
-        /// What the answer had to satisfy.
+        /// The required schema of the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         schema: Option<Value>,
-        /// The most that the call can use up: it was reserved.
+        /// The maximum cost of the call, which was reserved.
         reserved: Spent,
     },
-    /// A seat answered.
+    /// A member answered.
     SeatReplied {
         /// The turn.
         turn: TurnId,
-        /// The seat.
+        /// The member.
         seat: SeatName,
         /// The whole answer.
         text: String,
         /// Why it ended.
         finish: Finish,
-        /// What it used, as the provider counted.
+        /// Its usage, as reported by the provider.
         usage: Option<Usage>,
     },
-    /// A seat brought no answer.
+    /// A member gave no answer.
     SeatFailed {
         /// The turn.
         turn: TurnId,
-        /// The seat.
+        /// The member.
         seat: SeatName,
-        /// Why.
+        /// The reason.
         failure: Failure,
-        /// What came of an answer before it broke off; it is kept as a message and counts for nothing.
+        /// The partial answer; kept as a message, but it does not count.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
     },
-    /// A limit did not allow calls.
+    /// A limit prevented calls.
     Cut {
-        /// Which.
+        /// The limit.
         limit: Cut,
-        /// The stage in which it did not.
+        /// The stage.
         stage: String,
-        /// Who was not asked.
+        /// The members not asked.
         seats: Vec<SeatName>,
     },
-    /// What was read in the words of members. A replay takes it from here, so that a record is decided as it was by
-    /// later readers too.
+    /// How texts of members were read. A replay uses these readings, so that later versions decide a record the same
+    /// way.
     Readings {
-        /// Each text that was read for the first time.
+        /// Each text read for the first time.
         readings: Vec<Reading>,
     },
-    /// What an answer says.
+    /// An answer was read.
     AnswerRead {
-        /// Whose.
+        /// The member.
         seat: SeatName,
         /// The round.
         round: u32,
-        /// The key by which it is compared; none for open text, and where none was found.
+        /// The key used for comparison; `None` for open text or if none was found.
         key: Option<String>,
-        /// How sure it says it is.
+        /// Its stated confidence.
         confidence: Option<f64>,
         /// Its message.
         message: Option<u32>,
-        /// What was odd about it.
+        /// Notice about an irregularity.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notice: Option<String>,
     },
-    /// What a review says.
+    /// A review was read.
     ReviewRead {
-        /// Whose review.
+        /// The reviewer.
         seat: SeatName,
-        /// Ratings from 1 to 10, by the author of what was rated.
+        /// Ratings from 1 to 10, by author of the rated answer.
         ratings: Vec<Rated>,
         /// Authors from best to worst.
         ranking: Vec<SeatName>,
-        /// What was odd about it.
+        /// Notice about an irregularity.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notice: Option<String>,
     },
-    /// What a ballot says.
+    /// A ballot was read.
     BallotRead {
-        /// Whose.
+        /// The voter.
         seat: SeatName,
-        /// What it marks, in the names of candidates; empty for an abstention.
+        /// The vote, in names of candidates; empty for an abstention.
         marks: Vec<String>,
-        /// How sure it says it is.
+        /// Its stated confidence.
         confidence: Option<f64>,
         /// Its reason.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
-        /// What was odd about it; why it is an abstention.
+        /// Notice about an irregularity, or why it is an abstention.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notice: Option<String>,
     },
-    /// Something was said in a stage that neither answers nor votes: defects, a verdict on them, a feedback.
+    /// A statement in a stage without answers or votes: defects, a verdict on them, feedback.
     Noted {
-        /// Who.
+        /// The member.
         seat: Option<SeatName>,
         /// The stage.
         stage: String,
-        /// What.
+        /// The text.
         text: String,
     },
-    /// The first answers are of another kind than was planned. They were read again; from here on this kind holds.
+    /// The first answers are of another kind than planned. They were read again as this kind, which holds from here on.
     KindSettled {
         /// The kind.
         answers: AnswerKind,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Open answers were compared by meaning.
     Grouped(Grouping),
     /// Ballots were counted.
     Counted(Counted),
-    /// Whether the council begins anew.
+    /// The decision on whether another pass follows.
     IterationDecided(Decision),
-    /// What is remembered from here on.
+    /// The memory from here on.
     Remembered {
-        /// The lines, each with the messages it came from.
+        /// The lines, each with its source messages.
         lines: Vec<Line>,
-        /// Who summed it up; none if sentences were taken out of what was said.
+        /// The member that summarized; `None` if sentences were extracted instead.
         by: Option<SeatName>,
     },
-    /// Somebody else concludes.
+    /// Another member concludes.
     ChairReplaced {
-        /// In whose place.
+        /// The replaced chair.
         from: SeatName,
-        /// Who; nobody if the answer is taken from what was said.
+        /// The new chair; `None` if the answer is composed from the messages.
         by: Option<SeatName>,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The king stopped it.
+    /// The user stopped it.
     Stopped,
-    /// The limit of time is near (first) or reached (second).
+    /// The time limit is near (first) or reached (second).
     BellRang {
         /// Whether it is reached.
         over: bool,
     },
-    /// The council is done.
+    /// The deliberation is finished.
     Concluded(Box<Verdict>),
 }
 
-/// What stood behind a label.
+/// The meaning of a label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Labelled {
     /// The label.
     pub label: String,
-    /// Whose answer, or which candidate.
+    /// The author or candidate behind it.
     pub item: String,
 }
 
 /// A rating from 1 to 10.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rated {
-    /// Whose answer.
+    /// The author of the rated answer.
     pub seat: SeatName,
-    /// How good.
+    /// The rating.
     pub rating: u8,
     /// Its weakness, in the reviewer's words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -233,23 +233,23 @@ pub struct Rated {
 pub struct Grouping {
     /// The pass.
     pub pass: u32,
-    /// Who compared them.
+    /// The members that compared them.
     pub by: Vec<SeatName>,
-    /// What stands for election from here on.
+    /// The candidates from here on.
     pub groups: Vec<Group>,
-    /// What the answers claim. It decides nothing.
+    /// The claims in the answers. They decide nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claimed>,
-    /// What no answer covers.
+    /// Points that no answer covers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Why answers stay apart.
+    /// Why answers stay separate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 
 impl Grouping {
-    /// The groups in one line: `ann = cyd, bob`.
+    /// Formats the groups in one line: `ann = cyd, bob`.
     pub fn words(&self) -> String {
         let groups = self.groups.iter().map(|group| {
             let names: Vec<&str> = group.seats.iter().map(SeatName::as_str).collect();
@@ -264,18 +264,18 @@ impl Grouping {
 pub struct Group {
     /// Its name in the count.
     pub name: String,
-    /// Who gave them.
+    /// The authors.
     pub seats: Vec<SeatName>,
 }
 
-/// A claim and who stands where on it.
+/// A claim, and who states or contradicts it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claimed {
     /// The claim.
     pub claim: String,
-    /// Whose answers state it.
+    /// Members whose answers state it.
     pub says: Vec<SeatName>,
-    /// Whose answers contradict it.
+    /// Members whose answers contradict it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denies: Vec<SeatName>,
 }
@@ -285,52 +285,52 @@ pub struct Claimed {
 pub struct Counted {
     /// The pass.
     pub pass: u32,
-    /// How deep in sub-councils.
+    /// Depth of nested sub-councils.
     pub depth: u32,
     /// The rule.
     pub rule: String,
-    /// What was counted: `answers`, `ballots`, `rankings`, `estimates`.
+    /// The source of the votes: `answers`, `ballots`, `rankings`, `estimates`.
     pub source: String,
     /// The candidates' names.
     pub candidates: Vec<String>,
-    /// The final standing of each, where the rule has one.
+    /// The final score of each candidate, if the rule has one.
     pub scores: Vec<Option<String>>,
-    /// Everybody who wins or ties for it.
+    /// All candidates that win or tie.
     pub winners: Vec<usize>,
-    /// The one who wins after the tie chain.
+    /// The winner after tie-breaking.
     pub winner: Option<usize>,
-    /// What kind of result it is.
+    /// The kind of result.
     pub form: Outcome,
-    /// How many were asked.
+    /// Number of members asked.
     pub electorate: u64,
-    /// How many could be counted.
+    /// Number of countable ballots.
     pub voters: u64,
-    /// How many of them put the winner, or the leader, first.
+    /// Number of these that rank the winner, or the leader, first.
     pub backers: u64,
-    /// Agreement, 0 to 1: `(backers + 1/2) / (voters + 1)`. No probability of being right.
+    /// Agreement, 0 to 1: `(backers + 1/2) / (voters + 1)`. Not a probability of being right.
     pub agreement: f64,
-    /// Who put whom first.
+    /// Each voter's first choice.
     pub firsts: Vec<First>,
     /// Each round of the count in words.
     pub rounds: Vec<String>,
     /// Each step of breaking a tie in words.
     pub tie_path: Vec<String>,
-    /// Who did not count, and why.
+    /// The members that did not count, and why.
     pub abstained: Vec<String>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
     /// The seed of the lot.
     pub seed: u64,
 }
 
-/// Who put whom first.
+/// A voter's first choice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct First {
-    /// Who.
+    /// The voter.
     pub seat: SeatName,
-    /// Which candidate; none for an abstention.
+    /// The candidate; `None` for an abstention.
     pub candidate: Option<usize>,
-    /// How sure it said it was.
+    /// Its stated confidence.
     pub confidence: Option<f64>,
     /// Its reason.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -1,4 +1,4 @@
-//! What a plan will use up, before it runs. In: a plan. Out: calls, tokens and price of one pass.
+//! Estimates the cost of a plan before it runs. Input: a plan. Output: calls, tokens and price of one pass.
 
 use super::answer::AnswerKind;
 use super::ledger::Spent;
@@ -10,31 +10,31 @@ use crate::ids::SeatName;
 use crate::roles::Duty;
 use serde::Serialize;
 
-/// How many are there for each part of a pass.
+/// The number of members in each part of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heads {
-    /// Who gives opinions.
+    /// Members that give opinions.
     pub opining: u64,
-    /// Who reviews.
+    /// Members that review.
     pub reviewing: u64,
-    /// Ballots that are asked for: judges are asked for two.
+    /// Ballots asked for; a judge is asked for two.
     pub voting: u64,
-    /// The same where answers are no ballots by themselves: none where they are.
+    /// The same if answers are not ballots; zero if they are.
     pub open_voting: u64,
-    /// Who attacks one answer: everybody at the table but its owner.
+    /// Members that attack one answer: all except its owner.
     pub attacking: u64,
-    /// 1 if a tie can go to an arbiter.
+    /// 1 if an arbiter can break a tie.
     pub arbiter: u64,
-    /// Readings of which answers mean the same.
+    /// Readings that compare answers by meaning.
     pub judge: u64,
     /// Rounds after the first, in protocols that have rounds.
     pub rounds: u64,
-    /// Answers of one member, in protocols that sample.
+    /// Answers per member, in protocols that sample.
     pub samples: u64,
 }
 
 impl Heads {
-    /// Those of a plan's first pass.
+    /// Returns the counts for the first pass of a plan.
     pub fn of(plan: &Plan) -> Self {
         let at_the_table = plan.at_the_table();
         let with = |duty| {
@@ -45,7 +45,7 @@ impl Heads {
         let voting = stages::calls_of_a_vote(plan);
         let open = stages::needs_ballots(plan);
         Self {
-            // Where nobody's role gives opinions, everybody does.
+            // If no role gives opinions, all members do.
             opining: match with(Duty::Opine) {
                 0 => everybody,
                 some => some,
@@ -66,29 +66,29 @@ impl Heads {
     }
 }
 
-/// What one pass will use up, about.
+/// The estimated cost of one pass.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// Calls, where nobody fails: the most that the protocol makes.
+    /// Calls if none fails: the maximum of the protocol.
     pub calls: u64,
-    /// Tokens: prompts at four bytes a token, answers at half their bound.
+    /// Tokens: prompts at four bytes per token, answers at half their maximum.
     pub tokens: u64,
-    /// US dollars; none where the price of a seat is not known.
+    /// US dollars; `None` if the price of a member is unknown.
     pub usd: Option<f64>,
-    /// The most US dollars that the limits allow, whatever happens; `None` where nothing bounds them.
+    /// Maximum US dollars that the limits allow; `None` if there is no limit.
     pub usd_max: Option<f64>,
 }
 
-/// Tokens that a prompt has beside the question and what others wrote.
+/// Tokens of a prompt besides the question and the text of others.
 const FRAME_TOKENS: u64 = 300;
 
-/// What one pass of a plan will use up.
+/// Estimates the cost of one pass of a plan.
 pub fn forecast(plan: &Plan) -> Forecast {
     let heads = Heads::of(plan);
     let calls = protocols::find(&plan.protocol).map_or(1, |p| (p.calls)(&heads));
     let prompt = plan.question.len() as u64 / 4 + FRAME_TOKENS;
     let answer = u64::from(plan.limits.answer_tokens) / 2;
-    // Later stages read what the earlier ones wrote.
+    // Later stages read the output of earlier ones.
     let read = answer * heads.opining / 2;
     let mut spent = Spent::default();
     let mut known = true;
@@ -106,8 +106,8 @@ pub fn forecast(plan: &Plan) -> Forecast {
     }
 }
 
-/// Who compares open answers under a plan, once for each reading; nobody where its answers have keys, or where its
-/// protocol compares none.
+/// Returns the members that compare open answers under a plan, once per reading; empty if its answers have keys or its
+/// protocol does not compare.
 pub fn compared_by(plan: &Plan) -> Vec<SeatName> {
     let compares = |step: &Step| matches!(step, Step::Ask(stage) if stage.name == STAGE.name);
     let protocol = protocols::find(&plan.protocol);
@@ -121,7 +121,7 @@ pub fn compared_by(plan: &Plan) -> Vec<SeatName> {
     }
 }
 
-/// The limit of money, or all tokens at the highest price where that is less.
+/// Returns the money limit, or the price of all tokens at the highest rate if that is less.
 fn usd_max(plan: &Plan) -> Option<f64> {
     let highest = plan.seats.iter().map(|seat| seat.price);
     let highest = highest.map(|price| price.map(|p| p.input.max(p.output)));

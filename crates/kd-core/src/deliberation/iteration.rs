@@ -1,36 +1,37 @@
-//! Whether the council begins anew. In: the settings and how each pass ended. Out: a decision and its reason.
+//! Decides whether another pass follows. Input: the settings and the result of each pass. Output: a decision and its
+//! reason.
 //!
-//! The threshold of the seed is kept, but compares agreement, since what members say of their own certainty is no
-//! probability; both thresholds are heuristics.
+//! The default threshold is applied to agreement, since the confidence that members state is not a probability; both
+//! thresholds are heuristics.
 
 use super::ledger::Spent;
 use super::plan::{Iteration, Strategy};
 use serde::{Deserialize, Serialize};
 
-/// How a pass ended.
+/// The result of a pass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PassEnd {
     /// The agreement, 0 to 1.
     pub agreement: f64,
-    /// What each member stands for, in the order of the seats.
+    /// The answer that each member supports, in member order.
     pub stands: Vec<Option<String>>,
-    /// Whether anything was said that no pass before had.
+    /// Whether it has content that no earlier pass had.
     pub news: bool,
-    /// Whether everybody who can be counted stands for the same.
+    /// Whether all countable members support the same answer.
     pub unanimous: bool,
-    /// Tokens used up so far.
+    /// Tokens used so far.
     pub tokens: u64,
 }
 
-/// What is done after a pass.
+/// The action after a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// Another pass.
     Continue,
-    /// Another pass with more seats.
+    /// Another pass with more members.
     Escalate,
-    /// The answer.
+    /// Stop and answer.
     Stop,
 }
 
@@ -39,24 +40,24 @@ pub enum Action {
 pub struct Decision {
     /// The pass, from 1.
     pub iteration: u32,
-    /// What is done.
+    /// The action.
     pub action: Action,
-    /// Why, in words.
+    /// The reason.
     pub reason: String,
     /// The agreement.
     pub confidence: f64,
-    /// Tokens used up so far.
+    /// Tokens used so far.
     pub tokens_used: u64,
-    /// What this pass spent; `None` in older records.
+    /// The cost of this pass; `None` in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Spent>,
 }
 
-/// Agreement below which backups are called in, whatever the strategy.
+/// Agreement below which reserve members join, whatever the strategy.
 const LOW: f64 = 0.5;
 
-/// Decides after the last of these passes. `cut` names a limit that does not allow more; `backups` says whether there
-/// are seats in reserve.
+/// Decides after the last of these passes. `cut` names a limit that allows no more; `backups` tells whether there are
+/// reserve members.
 pub(super) fn decide(
     settings: &Iteration,
     passes: &[PassEnd],
@@ -118,7 +119,7 @@ pub(super) fn decide(
     }
 }
 
-/// The pass whose result counts: the one with the most agreement, of equals the latest.
+/// Returns the pass whose result counts: the one with the highest agreement, the latest on a tie.
 pub(super) fn best(passes: &[PassEnd]) -> usize {
     let mut best = 0;
     for (at, pass) in passes.iter().enumerate() {

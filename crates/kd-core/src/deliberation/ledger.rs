@@ -1,8 +1,8 @@
-//! The account of one deliberation: each request is reserved at its worst case before it is made, and so is the final
-//! answer from the beginning. No limit is passed, and a limit that cuts still leaves an answer.
+//! The spending account of one deliberation: each request is reserved at its worst case before it is made, and the
+//! final answer is reserved from the beginning. No limit is exceeded, and a limit that cuts still leaves an answer.
 //!
-//! The wires reserve in an account of their own ([`crate::spending`]), retries included; what a turn used in all comes
-//! back with its end.
+//! The transports reserve in their own account ([`crate::spending`]), including retries; the total usage of a turn is
+//! reported at its end.
 
 use super::plan::Plan;
 use crate::failure::Failure;
@@ -11,15 +11,15 @@ use crate::request::{Prompt, Usage};
 use crate::spending::Account;
 pub use crate::spending::{Cut, Price, Spent};
 
-/// Bytes that a wire adds around a prompt: the names of its fields, the model, the sampling.
+/// Bytes that a transport adds around a prompt: field names, model, sampling.
 const WIRE_BYTES: u64 = 1024;
 
-/// The bytes of a prompt.
+/// Returns the bytes of a prompt.
 pub(super) fn prompt_bytes(prompt: &Prompt) -> u64 {
     parts(prompt).map(|part| part.len() as u64 + 2).sum()
 }
 
-/// An upper bound of the bytes that a wire sends for a prompt, as JSON.
+/// Returns an upper bound of the bytes sent for a prompt, as JSON.
 pub(crate) fn wire_bytes(prompt: &Prompt) -> u64 {
     WIRE_BYTES + parts(prompt).map(json_bytes).sum::<u64>()
 }
@@ -34,7 +34,7 @@ fn parts(prompt: &Prompt) -> impl Iterator<Item = &str> {
     .into_iter()
 }
 
-/// The bytes of a text in JSON, with blank lines around it.
+/// Returns the bytes of a text in JSON, with blank lines around it.
 pub(crate) fn json_bytes(text: &str) -> u64 {
     let escaped = |b: u8| match b {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 2,
@@ -44,18 +44,18 @@ pub(crate) fn json_bytes(text: &str) -> u64 {
     4 + text.bytes().map(escaped).sum::<u64>()
 }
 
-/// What was used up, what is promised, and what may be.
+/// The amounts used, reserved and allowed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ledger {
     account: Account,
-    /// Kept back for the final answer until it is asked for.
+    /// Reserved for the final answer until it is requested.
     closing: Spent,
-    /// Whether turns tell what they used, repeats and failures included.
+    /// Whether turns report their usage, including retries and failures.
     told: bool,
 }
 
 impl Ledger {
-    /// An empty ledger that keeps back `closing` for the final answer.
+    /// Creates an empty account that reserves `closing` for the final answer.
     pub(super) fn new(plan: &Plan, closing: Spent) -> Self {
         Self {
             account: Account::new(plan.limits.ceiling()),
@@ -64,29 +64,29 @@ impl Ledger {
         }
     }
 
-    /// What was used up so far.
+    /// Returns the usage so far.
     pub(super) fn used(&self) -> Spent {
         self.account.used()
     }
 
-    /// What is kept back for the final answer.
+    /// Returns the reservation for the final answer.
     pub(super) fn closing(&self) -> Spent {
         self.closing
     }
 
-    /// Whether the limits allow even the final answer.
+    /// Checks that the limits allow at least the final answer.
     pub(super) fn affords_closing(&self) -> Result<(), Cut> {
         self.account.fits(self.closing)
     }
 
-    /// The tokens that an answer may have when `among` requests share what is left; `None` means no limit. `last` is the
-    /// final answer, for which some is kept back.
+    /// Returns the tokens available for an answer if `among` requests share the rest; `None` means no limit. `last` is
+    /// the final answer, which has its own reservation.
     pub(super) fn room(&self, input: u64, price: Price, last: bool, among: u64) -> Option<u64> {
         let keep = if last { Spent::default() } else { self.closing };
         self.account.room(input, price, keep, among)
     }
 
-    /// Reserves a call. `last` takes it out of what was kept back for the final answer.
+    /// Reserves a call. `last` takes it from the reservation for the final answer.
     pub(super) fn reserve(&mut self, turn: TurnId, most: Spent, last: bool) -> Result<(), Cut> {
         let keep = if last { Spent::default() } else { self.closing };
         self.account.fits(most + keep)?;
@@ -95,8 +95,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// A turn is over: what it used takes the place of what was reserved. Where nobody says what it used, it counts in
-    /// full.
+    /// Replaces the reservation of a finished turn with its usage. Without reported usage, the full reservation counts.
     pub(super) fn settle(&mut self, turn: TurnId, usage: Option<&Usage>, price: Option<Price>) {
         let held = self.account.release(turn.0);
         let used = match usage.filter(|usage| usage.counts_tokens() || usage.repeats > 0) {
@@ -108,7 +107,7 @@ impl Ledger {
         self.account.settle(turn.0, used);
     }
 
-    /// A turn failed: what it used all the same is booked. Where nobody says what that is, it counts in full.
+    /// Books the usage of a failed turn. Without reported usage, the full reservation counts.
     pub(super) fn settle_failed(&mut self, turn: TurnId, failure: &Failure, price: Option<Price>) {
         match &failure.used {
             Some(used) => {

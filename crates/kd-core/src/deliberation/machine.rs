@@ -1,8 +1,7 @@
-//! The machine of a deliberation: turns, messages, timers. What happens next is decided in [`course`](super::course).
+//! The state machine of a deliberation: turns, messages, timers. [`course`](super::course) decides what happens next.
 //!
-//! In: [`Input`]s. Out: [`Effects`]. Everything that comes from outside and that a decision may rest on (replies,
-//! failures, bells, the king's stop) becomes a fact before anything is decided from it, so the record suffices to
-//! decide everything again.
+//! Input: [`Input`]s. Output: [`Effects`]. All external input that a decision may depend on (replies, failures,
+//! deadlines, the user's stop) is recorded as a fact first, so the record suffices to decide everything again.
 
 use super::blind;
 use super::board::Board;
@@ -33,26 +32,26 @@ use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The most bytes of one reply.
+/// Maximum bytes of one reply.
 const TEXT_BYTES_MAX: usize = 4 << 20;
-/// The most characters of a reason.
+/// Maximum characters of a reason.
 const LINE_CHARS_MAX: usize = 400;
-/// Rings when it is time to conclude, and when time is over.
+/// Fires when it is time to conclude, and at the end of the time limit.
 const SOON: TimerId = TimerId(1);
 const OVER: TimerId = TimerId(2);
-/// The share of the time, in percent, after which nobody but the chair is asked.
+/// Percentage of the time limit after which only the chair is asked.
 const SOON_PERCENT: u64 = 80;
-/// Why a turn is stopped whose reply cannot change the result.
+/// Why a turn is cancelled that can no longer change the result.
 pub(super) const NEEDLESS: &str = "the result was certain without it";
-/// The timer of a bell.
+/// Returns the timer of a deadline.
 pub(super) fn timer(over: bool) -> TimerId {
     if over { OVER } else { SOON }
 }
 
-/// Who speaks where the answer is taken from what was said.
+/// The sender of an answer composed from the messages.
 pub use crate::names::COUNCIL;
 
-/// The machine.
+/// The state machine.
 #[derive(Debug)]
 pub struct Deliberation {
     pub(super) plan: Run,
@@ -62,15 +61,15 @@ pub struct Deliberation {
     pub(super) ledger: Ledger,
     pub(super) open: BTreeMap<TurnId, Turn>,
     last_turn: u64,
-    /// What is being done; the last is on top.
+    /// The stack of frames; the last is on top.
     pub(super) frames: Vec<Frame>,
     /// Finished passes.
     pub(super) passes: Vec<(Board, PassEnd)>,
     pub(super) decisions: Vec<Decision>,
     pub(super) memory: Memory,
-    /// The first limit that did not allow a call.
+    /// The first limit that prevented a call.
     pub(super) cut: Option<Cut>,
-    /// Whether seats failed.
+    /// Whether members failed.
     pub(super) failed: bool,
     pub(super) troubles: Vec<String>,
     pub(super) stopped: bool,
@@ -80,23 +79,23 @@ pub struct Deliberation {
     started: Option<Timestamp>,
 }
 
-/// What the deliberation is at.
+/// The phase of the deliberation.
 #[derive(Debug)]
 pub(super) enum Phase {
-    /// The king has not spoken.
+    /// No question yet.
     Waiting,
-    /// His words are being written.
+    /// The question is being written.
     Saving,
     /// Stages run.
     Running,
-    /// The chair is to conclude: who was tried.
+    /// The chair concludes.
     Concluding {
-        /// Places of chairs that were asked.
+        /// Indexes of the chairs already asked.
         tried: Vec<usize>,
     },
     /// The answer is being written.
     Writing(Box<Verdict>),
-    /// All is said.
+    /// Finished.
     Done,
 }
 
@@ -109,23 +108,23 @@ pub(super) struct Turn {
     pub(super) items: Vec<usize>,
     text: String,
     ear: Hearing,
-    /// The reply, and its message, that this turn asks to be stated once more.
+    /// The original reply and its message, if this turn asks for it to be restated.
     pub(super) repairs: Option<(String, Option<u32>)>,
-    /// Whether it was stopped because nothing it says can matter any more.
+    /// Whether it was cancelled because it can no longer matter.
     pub(super) needless: bool,
     /// Set while its message is being written.
     reply: Option<(String, Option<Usage>)>,
-    /// Set while what came before it broke off is being written: why it did.
+    /// Why the answer broke off; set while the partial answer is being written.
     broken: Option<Failure>,
 }
 
 impl Turn {
-    /// Whether its words are a message of the conversation.
+    /// Returns whether its text is a message of the conversation.
     fn is_spoken(&self) -> bool {
         self.stage.spoken && self.repairs.is_none()
     }
 
-    /// Whether its words are still on their way.
+    /// Returns whether its text is still arriving.
     pub(super) fn speaks(&self) -> bool {
         self.reply.is_none() && self.broken.is_none()
     }
@@ -149,9 +148,9 @@ impl Machine for Deliberation {
             }
             Input::FoundEnd { seat } => fx.events.push(Event::StreamLost { seat }),
             Input::Woke { timer } => self.bell(timer, &mut fx),
-            // It keeps no delivery: the question stands in the record.
+            // No delivery to track: the question is in the record.
             Input::Kept { .. } | Input::KeepFailed { .. } => {}
-            // What others say in the thread is no part of its question.
+            // Other messages of the thread are not part of its question.
             Input::Freed { .. } => {}
         }
         self.advance(now, &mut fx);
@@ -169,8 +168,8 @@ impl Machine for Deliberation {
 }
 
 impl Deliberation {
-    /// Opens a deliberation. `notices` is what the king should know about the plan; `messages` is how many its thread
-    /// holds already; `preamble` stands before every prompt.
+    /// Opens a deliberation. `notices` are notes on the plan for the user; `messages` is the number of messages in the
+    /// thread; `preamble` begins every prompt.
     pub fn open(
         plan: Plan,
         notices: Vec<String>,
@@ -180,7 +179,7 @@ impl Deliberation {
         Self::open_with(plan, notices, preamble, messages, Vec::new())
     }
 
-    /// Opens a deliberation whose replies are read as a record has it.
+    /// Opens a deliberation that reads replies as recorded.
     pub(super) fn open_with(
         plan: Plan,
         notices: Vec<String>,
@@ -232,12 +231,12 @@ impl Deliberation {
         (machine, effects)
     }
 
-    /// What today's reader finds otherwise than the record that the deliberation was opened with.
+    /// Returns where the current reader differs from the record that the deliberation was opened with.
     pub(super) fn reread(&self) -> Vec<Reread> {
         self.plan.reader.reread()
     }
 
-    /// Notes what was read in this step, after what came from outside and before what was decided from it.
+    /// Records the readings of this step, after the external input and before the decisions.
     fn note_readings(&self, fx: &mut Effects) {
         let readings = self.plan.reader.take();
         if self.plan.reading < NOTED || readings.is_empty() {
@@ -250,7 +249,7 @@ impl Deliberation {
         fx.events.insert(at, Event::Deliberated { fact });
     }
 
-    /// What the limits must allow before anything is asked: the final answer.
+    /// Checks the minimum that the limits must allow: the final answer.
     pub fn affordable(plan: &Plan, preamble: &str) -> Result<(), (Cut, Spent)> {
         let protocol = protocols::find(&plan.protocol).unwrap_or(protocols::PROTOCOLS[0]);
         let closing = Self::closing(plan, protocol, preamble);
@@ -259,12 +258,12 @@ impl Deliberation {
             .map_err(|cut| (cut, closing))
     }
 
-    /// Whether all is said.
+    /// Returns whether the deliberation is finished.
     pub fn is_done(&self) -> bool {
         matches!(self.phase, Phase::Done)
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -272,7 +271,7 @@ impl Deliberation {
     fn op(&mut self, op: Op, now: Timestamp, fx: &mut Effects) {
         match (op, &self.phase) {
             (Op::Say { .. }, Phase::Waiting) => {
-                // The question stands in the plan: it was planned for.
+                // The question comes from the plan, which was made for it.
                 let mut draft = self.draft(None, "king", self.plan.question.clone(), None, now);
                 RoundKind::Deliberation.mark(&mut draft);
                 fx.commands.push(Command::Save(Box::new(draft)));
@@ -304,7 +303,7 @@ impl Deliberation {
         }
     }
 
-    /// Stops every turn that still speaks.
+    /// Cancels every open turn.
     pub(super) fn cancel_all(&mut self, fx: &mut Effects) {
         for (id, turn) in &self.open {
             if turn.speaks() {
@@ -324,14 +323,14 @@ impl Deliberation {
         fact(fx, Fact::BellRang { over });
         self.cut.get_or_insert(Cut::Time);
         self.over |= over;
-        // The chair may still use the rest of the time.
+        // The chair may still use the remaining time.
         if over || !matches!(self.phase, Phase::Concluding { .. }) {
             self.cancel_all(fx);
         }
     }
 
-    /// Opens a turn if the limits allow it. `among` turns, this one included, share what is left: where it is short, the
-    /// answers are bounded more tightly before anybody is left out.
+    /// Opens a turn if the limits allow it. `among` turns, including this one, share the rest: if it is short, answers
+    /// are limited more strictly before a member is left out.
     #[allow(clippy::too_many_arguments)] // one place opens turns, and says all of it
     pub(super) fn ask(
         &mut self,
@@ -418,7 +417,7 @@ impl Deliberation {
             .min(sampling.max_tokens.unwrap_or(most))
             .min(most);
         sampling.max_tokens = Some(tokens);
-        // Samples of one member differ, and the same plan asks the same way.
+        // The samples of one member differ, but the same plan always asks the same way.
         sampling.seed = sampling
             .seed
             .map(|s| s.wrapping_add(id.0).wrapping_add(u64::from(sample) << 32));
@@ -447,7 +446,7 @@ impl Deliberation {
         (request, reserved)
     }
 
-    /// The worst case of a request: every byte a token, and an answer as long as it may be.
+    /// Returns the worst case of a request: one token per byte, and an answer of maximum length.
     fn reservation(&self, seat: usize, request: &Request) -> Spent {
         let tokens = request.sampling.max_tokens.unwrap_or(u32::MAX);
         Spent::at_most(
@@ -464,12 +463,12 @@ impl Deliberation {
                 let schema = schema.map_or(0, |s| s.len() as u64 + 128);
                 prompt_bytes(&request.prompt) + schema
             }
-            // A schema stands beside the prompt, or in it as text.
+            // A schema is sent beside the prompt or in it as text.
             _ => wire_bytes(&request.prompt) + schema.map_or(0, |s| 2 * json_bytes(&s)),
         }
     }
 
-    /// The bound of an answer where its share of what is left is short; `None` where it need not be lowered, or cannot.
+    /// Returns the lowered answer limit if its share is short; `None` if lowering is unnecessary or impossible.
     fn lowered(&self, seat: usize, request: &Request, last: bool, among: u64) -> Option<u32> {
         if self.plan.spending == 0 {
             return None;
@@ -486,7 +485,7 @@ impl Deliberation {
             .filter(|room| *room < wanted)
     }
 
-    /// What stood behind each label, in the names of authors or candidates.
+    /// Returns the item behind each label, as names of authors or candidates.
     fn labelled(&self, stage: &Stage, items: &[usize]) -> Vec<Labelled> {
         use crate::event::Purpose;
         let board = self.frames.last().map(|f| &f.board);
@@ -522,7 +521,7 @@ impl Deliberation {
             .collect()
     }
 
-    /// A piece of a reply.
+    /// Handles a piece of a reply.
     fn hear(&mut self, now: Timestamp, id: TurnId, mut delta: Delta, fx: &mut Effects) {
         let Some(turn) = self.open.get_mut(&id).filter(|t| t.speaks()) else {
             return;
@@ -541,7 +540,7 @@ impl Deliberation {
                 turn.text.push_str(text);
             }
             Delta::Retrying { .. } => turn.text.clear(),
-            // No tools are offered here; what a service makes up is shown and not carried out.
+            // No tools are offered here; a tool call that a service invents is shown and not executed.
             Delta::Started { .. }
             | Delta::Thinking { .. }
             | Delta::Tool { .. }
@@ -564,7 +563,7 @@ impl Deliberation {
         fx.events.push(Event::TurnDelta { turn: id, delta });
     }
 
-    /// A reply is whole.
+    /// Handles a complete reply.
     fn replied(
         &mut self,
         now: Timestamp,
@@ -642,7 +641,7 @@ impl Deliberation {
         fx.commands.push(Command::Save(Box::new(draft)));
     }
 
-    /// What a call used, with its price by our table where the provider named none.
+    /// Returns the usage of a call, priced by our table if the provider gave no price.
     fn price_of(&self, seat: usize, usage: Option<&Usage>) -> Option<Usage> {
         let usage = *usage?;
         let priced = self.plan.seats[seat]
@@ -654,7 +653,7 @@ impl Deliberation {
         })
     }
 
-    /// A reply counts: its stage reads it, and the turn is over.
+    /// Accepts a reply: its stage reads it, and the turn ends.
     fn take(
         &mut self,
         now: Timestamp,
@@ -703,7 +702,7 @@ impl Deliberation {
         fx.events.push(finished);
     }
 
-    /// What to ask a member whose reply cannot be read; `None` where it can, or where asking cannot help.
+    /// Returns the follow-up question for an unreadable reply; `None` if it is readable or asking cannot help.
     fn repair(&self, turn: &Turn, text: &str) -> Option<Asking> {
         let concluding = matches!(self.phase, Phase::Concluding { .. });
         if self.plan.reading == 0 || concluding || self.stopped || self.cut.is_some() {
@@ -712,7 +711,7 @@ impl Deliberation {
         self.frames.last()?.repair(&self.plan, turn, text)
     }
 
-    /// Has the stage of a turn read a reply.
+    /// Passes a reply to the stage of its turn.
     fn read(
         &mut self,
         turn: &Turn,
@@ -730,7 +729,7 @@ impl Deliberation {
         }
     }
 
-    /// A turn brought no whole answer, told from outside. What came of an answer is kept, and counts for nothing.
+    /// Handles a failed turn. A partial answer is kept but does not count.
     fn turn_failed(&mut self, now: Timestamp, id: TurnId, mut failure: Failure, fx: &mut Effects) {
         let Some(turn) = self.open.get(&id).filter(|t| t.speaks()) else {
             return;
@@ -802,7 +801,7 @@ impl Deliberation {
             ));
         }
         match &turn.repairs {
-            // The first reply is there, and abstains.
+            // The first reply exists and counts as an abstention.
             Some((original, message)) => self.read(&turn, original, None, *message, fx),
             None => {
                 if let Some(frame) = self.frames.last_mut() {
@@ -885,14 +884,14 @@ impl Deliberation {
                     return self.close_failed(id, failure, None, fx);
                 }
                 if let Some((text, usage)) = self.open.get_mut(&id).and_then(|t| t.reply.take()) {
-                    // The words are here, even if the disk is not.
+                    // The text is available even if writing it failed.
                     self.take(now, id, &text, None, usage, fx);
                 }
             }
         }
     }
 
-    /// The king's words are on disk: time runs.
+    /// Starts the time limit once the question is on disk.
     fn begin(&mut self, now: Timestamp, fx: &mut Effects) {
         self.started = Some(now);
         if let Some(most) = self.plan.limits.duration_ms {
@@ -947,7 +946,7 @@ impl Deliberation {
     }
 }
 
-/// Writes a fact down.
+/// Records a fact.
 pub(super) fn fact(fx: &mut Effects, fact: Fact) {
     fx.events.push(Event::Deliberated {
         fact: Box::new(fact),

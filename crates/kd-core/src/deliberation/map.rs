@@ -1,47 +1,47 @@
-//! The map of a deliberation: rows of claims, or of answers where nobody compared them, and where each member stands.
+//! The map of a deliberation: rows of claims, or of answers if none were compared, and each member's position.
 
 use super::report::Report;
 use crate::ids::SeatName;
 use serde::Serialize;
 
-/// What the rows of a map are.
+/// The kind of rows in a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rows {
-    /// Claims, read out of the answers by members who compared them.
+    /// Claims, taken from the answers by the members that compared them.
     Claims,
-    /// Whole answers: nobody compared them.
+    /// Whole answers; they were not compared.
     Answers,
 }
 
-/// Where a member stands on a row.
+/// A member's position on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stance {
-    /// It says so itself, or voted for it.
+    /// States it, or voted for it.
     Holds,
-    /// It says the contrary, voted for another, or rated it 4 or less.
+    /// Contradicts it, voted for another, or rated it 4 or less.
     Opposes,
-    /// Nothing is known.
+    /// Unknown.
     Silent,
 }
 
-/// How the members stand on a claim together.
+/// The members' combined position on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// Everybody says it.
+    /// All state it.
     Consensus,
-    /// Some say it and some the contrary.
+    /// Some state it and some contradict it.
     Contradiction,
-    /// Several say it, nobody the contrary.
+    /// Several state it, none contradicts it.
     Shared,
-    /// One alone says it.
+    /// Only one states it.
     Single,
 }
 
 impl Standing {
-    /// Every standing, in the order of display.
+    /// All variants, in display order.
     pub const ALL: [Self; 4] = [
         Self::Consensus,
         Self::Contradiction,
@@ -49,7 +49,7 @@ impl Standing {
         Self::Single,
     ];
 
-    /// Its name in a map.
+    /// Returns its name in a map.
     pub fn words(self) -> &'static str {
         match self {
             Self::Consensus => "consensus",
@@ -70,37 +70,37 @@ impl Standing {
     }
 }
 
-/// A row: a claim and where each member stands.
+/// A row: a claim and each member's position.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
     /// The claim, or a candidate's name.
     pub claim: String,
-    /// How the members stand on it together; none for whole answers.
+    /// The combined position; `None` for whole answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<Standing>,
-    /// Where each stands, in the order of [`Map::members`].
+    /// Each member's position, in the order of [`Map::members`].
     pub stances: Vec<(SeatName, Stance)>,
 }
 
 /// The map.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Map {
-    /// What the rows are.
+    /// The kind of rows.
     pub of: Rows,
-    /// Who compared the answers.
+    /// The members that compared the answers.
     pub by: Vec<SeatName>,
-    /// Who is in it: whoever answered, or voted where rows are answers.
+    /// The members shown: those that answered, or voted if rows are answers.
     pub members: Vec<SeatName>,
     /// Members whose answers mean the same.
     pub groups: Vec<Vec<SeatName>>,
     /// The rows; claims in the order of [`Standing::ALL`].
     pub claims: Vec<Claim>,
-    /// What no answer covers.
+    /// Points that no answer covers.
     pub missing: Vec<String>,
 }
 
 impl Map {
-    /// Whether there is anything to show.
+    /// Returns whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
         match self.of {
             Rows::Claims => self.claims.is_empty() && self.missing.is_empty(),
@@ -110,7 +110,7 @@ impl Map {
 }
 
 impl Report {
-    /// The map of the pass that counts.
+    /// Returns the map of the pass that counts.
     pub fn map(&self) -> Map {
         let best = self.verdict.as_ref().map_or(0, |v| v.best_pass);
         let of_pass = self
@@ -146,7 +146,7 @@ impl Report {
                         .iter()
                         .map(|seat| {
                             let stance = match () {
-                                // Of several answers of one member some may say it and some the contrary.
+                                // Several answers of one member may both state and contradict it.
                                 () if row.says.contains(seat) => Stance::Holds,
                                 () if row.denies.contains(seat) => Stance::Opposes,
                                 () => Stance::Silent,
@@ -167,14 +167,14 @@ impl Report {
         map
     }
 
-    /// Members in the order in which the plan seats them.
+    /// Sorts members in the order of the plan.
     fn in_order(&self, members: &mut [SeatName]) {
         if let Some(plan) = &self.plan {
             members.sort_by_key(|seat| plan.place(seat));
         }
     }
 
-    /// Rows of whole answers: who holds, opposes, is silent.
+    /// Adds rows of whole answers: which members hold, oppose or are silent.
     fn answers(&self, map: &mut Map) {
         let Some(counted) = self.count() else {
             return;

@@ -1,7 +1,7 @@
-//! Deliberation: a council that plans itself, opines, reviews, votes, concludes, and begins anew where that helps.
+//! Deliberation: a council that plans itself, gives opinions, reviews, votes, concludes, and repeats if that helps.
 //!
-//! Comes in: a [`Plan`] and what the seats reply. Goes out: [`Fact`]s, one for everything that was asked, said and
-//! decided, and at the end a [`Verdict`]. The same plan and the same replies give the same facts.
+//! Input: a [`Plan`] and the members' replies. Output: [`Fact`]s, one for each request, reply and decision, and a final
+//! [`Verdict`]. The same plan and replies give the same facts.
 
 pub mod answer;
 pub(crate) mod blind;

@@ -1,5 +1,5 @@
-//! The plan of a deliberation: all that is settled before anybody is asked. It is complete: with it and the replies
-//! everything that followed can be decided anew.
+//! The plan of a deliberation: everything settled before the first request. With the plan and the replies, every later
+//! decision can be repeated.
 
 use super::answer::AnswerKind;
 use super::ledger::Price;
@@ -10,16 +10,16 @@ use crate::roster::Member;
 use crate::spending::{Ceiling, Spent};
 use serde::{Deserialize, Serialize};
 
-/// Who sits, in which protocol, by which rule, within which limits.
+/// Members, protocol, voting rule and limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What the king asks.
+    /// The user's question.
     pub question: String,
-    /// How the plan came about.
+    /// How the plan was made.
     pub meta: Meta,
     /// The name of a row of [`PROTOCOLS`](super::protocols::PROTOCOLS).
     pub protocol: String,
-    /// Everybody who may be asked, in order.
+    /// All members that may be asked, in order.
     pub seats: Vec<Seat>,
     /// How answers are compared.
     pub answers: AnswerKind,
@@ -27,83 +27,84 @@ pub struct Plan {
     pub voting: Voting,
     /// Rounds after the first in protocols that have rounds.
     pub rounds: u32,
-    /// Answers of one seat in protocols that sample.
+    /// Answers per member in protocols that sample.
     pub samples: u32,
-    /// How often the council begins anew, and when it stops.
+    /// How often the council repeats, and when it stops.
     pub iteration: Iteration,
-    /// What is carried from one pass to the next.
+    /// What is carried over between passes.
     pub memory: MemoryPlan,
-    /// What may be used up in all.
+    /// Limits on total usage.
     pub limits: Limits,
-    /// What the council knows of the king and of earlier questions; empty unless he opted in.
+    /// Background on the user and on earlier questions; empty unless the user opted in.
     pub background: String,
-    /// Fixes every chance: labels, orders, nonces, lots.
+    /// Seed for all randomness: labels, orders, nonces, lots.
     pub seed: u64,
-    /// Which rules read replies and compare answers ([`READING`] today). 0 in records made before there were versions;
-    /// they are decided again by the rules of their time.
+    /// Version of the rules that read replies and compare answers (currently [`READING`]). 0 in records made before
+    /// versioning; they are decided again by their original rules.
     #[serde(default, skip_serializing_if = "is_first")]
     pub reading: u32,
-    /// What the form of the question suggests, where the first answers may tell another kind ([`settling`]). None where
-    /// the user named the kind, and in records made before answers could.
+    /// The kind suggested by the form of the question; the first answers may show another kind ([`settling`]). `None`
+    /// if the user named the kind, and in records made before this existed.
     ///
     /// [`settling`]: super::settling
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guess: Option<AnswerKind>,
-    /// Whether open answers that differ in words are compared by meaning before they are counted. False in records made
-    /// before that was possible, and where each answer was asked to stand for itself.
+    /// Whether open answers with different wording are compared by meaning before the count. `false` in records made
+    /// before this existed, and if each answer was requested to count separately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub judged: bool,
-    /// Which rules reserve and book what is spent ([`SPENDING`] today). 0 in records made before turns told their repeats.
+    /// Version of the rules that reserve and book spending (currently [`SPENDING`]). 0 in records made before turns
+    /// reported retries.
     #[serde(default, skip_serializing_if = "is_first")]
     pub spending: u32,
-    /// Which rules write the conclusion ([`WRITING`] today). 0 in records made before there were versions.
+    /// Version of the rules that write the conclusion (currently [`WRITING`]). 0 in records made before versioning.
     #[serde(default, skip_serializing_if = "is_first")]
     pub writing: u32,
 }
 
-/// The rules for replies that new plans use.
+/// The reading rules of new plans.
 pub const READING: u32 = crate::formats::READING.version;
-/// From these rules on a record holds what was read in replies.
+/// The first version whose records contain the readings of replies.
 pub(super) const NOTED: u32 = 2;
-/// The rules for conclusions that new plans use.
+/// The conclusion rules of new plans.
 pub const WRITING: u32 = crate::formats::WRITING.version;
-/// The rules for spending that new plans use.
+/// The spending rules of new plans.
 pub const SPENDING: u32 = crate::formats::SPENDING.version;
 
 fn is_first(version: &u32) -> bool {
     *version == 0
 }
 
-/// How a plan came about.
+/// How a plan was made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meta {
-    /// Who planned: rules, a model, or rules with a model for what is complex.
+    /// The planner: rules, a model, or rules with a model for complex questions.
     pub planning_mode: PlanningMode,
-    /// How hard the question seems.
+    /// Estimated difficulty of the question.
     pub complexity: Complexity,
-    /// What it is about.
+    /// Subject area.
     pub domain: String,
-    /// What sort of task it is.
+    /// Type of task.
     pub task: Task,
-    /// Why this plan.
+    /// Reason for this plan.
     pub reasoning: String,
 }
 
-/// Who plans.
+/// The planner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlanningMode {
-    /// Rules: fast, and the same every time.
+    /// Rules: fast and deterministic.
     #[default]
     Static,
-    /// A fast seat.
+    /// A fast member.
     Llm,
-    /// Rules first; a seat where they call the question complex.
+    /// Rules first; a member for questions that they call complex.
     Hybrid,
 }
 
-/// How hard a question seems.
+/// Estimated difficulty of a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Complexity {
@@ -112,26 +113,26 @@ pub enum Complexity {
     /// Most questions.
     #[default]
     Moderate,
-    /// Several sides.
+    /// Several aspects.
     Complex,
-    /// Several sides, and deep.
+    /// Several aspects, in depth.
     Expert,
 }
 
-/// What sort of task a question is: it tells which protocol the measurements favour.
+/// The type of task, which tells which protocol performs best in measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Task {
-    /// To be known: consensus gains a little.
+    /// Knowledge: consensus gains a little.
     Knowledge,
-    /// To be worked out: voting gains most.
+    /// Reasoning: voting gains most.
     Reasoning,
     /// Open text: review and synthesis.
     #[default]
     Open,
-    /// Something a machine can check: check first, then vote.
+    /// Machine-checkable: check first, then vote.
     Checkable,
-    /// Steps that build on each other with tools: one member alone does better than any council.
+    /// Dependent steps with tools: a single member does better than any council.
     Sequential,
     /// A number to be estimated: rounds of estimates.
     Estimate,
@@ -142,98 +143,98 @@ pub enum Task {
 pub struct Voting {
     /// The name of a row of [`RULES`](crate::voting::RULES).
     pub method: String,
-    /// The share of the votes that the winner needs; none means what the rule itself asks for.
+    /// The share of votes needed to win; `None` means the default of the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
 }
 
-/// A member with its part in the deliberation.
+/// A member and its part in the deliberation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Seat {
-    /// Who answers, and how.
+    /// The member and its settings.
     pub member: Member,
-    /// The agent that lends it its backend and model; `local` for the built-in model.
+    /// The agent that provides backend and model; `local` for the built-in model.
     pub agent: String,
-    /// The name of its role.
+    /// The name of the role.
     pub role: String,
-    /// What it calls itself, where that was chosen: "Deep Reasoner".
+    /// Its display name, if one was chosen: "Deep Reasoner".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persona: Option<String>,
-    /// What its words cost; none where nobody said.
+    /// The price; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// How often it is right, 0 to 1, where that was measured.
+    /// Measured accuracy, 0 to 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reliability: Option<f64>,
 }
 
 impl Seat {
-    /// Its handle.
+    /// Returns its name.
     pub fn name(&self) -> &SeatName {
         &self.member.name
     }
 
-    /// Whether its role has this duty.
+    /// Returns whether its role has this duty.
     pub fn has(&self, duty: Duty) -> bool {
         duties(&self.role).contains(&duty)
     }
 }
 
-/// How often the council begins anew. The names and defaults are those of the seed.
+/// Iteration settings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
     /// Off by default.
     pub enabled: bool,
-    /// The most passes, the first included.
+    /// Maximum passes, including the first.
     pub max_iterations: u32,
-    /// How deep sub-councils may nest.
+    /// Maximum depth of nested sub-councils.
     pub max_depth: u32,
-    /// Stops once the agreement reaches this.
+    /// Stops once agreement reaches this.
     pub convergence_threshold: f64,
-    /// Stops when a pass adds less than this to the agreement.
+    /// Stops when a pass raises agreement by less than this.
     pub improvement_threshold: f64,
-    /// What the next pass does differently.
+    /// How the next pass differs.
     pub strategy: Strategy,
 }
 
-/// What the next pass does differently.
+/// How the next pass differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// The same seats improve on what there is.
+    /// The same members improve the existing answers.
     #[default]
     Refine,
-    /// More seats join.
+    /// More members join.
     Escalate,
     /// A sub-council for each open issue.
     Specialize,
-    /// The two leading answers are argued for and against.
+    /// Members argue for and against the two leading answers.
     Debate,
 }
 
-/// What is carried from one pass to the next.
+/// What is carried over between passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPlan {
-    /// Whether anything is.
+    /// Whether anything is carried over.
     pub enabled: bool,
-    /// Whether a seat sums it up; else, and where it fails, sentences are taken out of what was said.
+    /// Whether a member summarizes; otherwise, or if that fails, sentences are extracted.
     pub compression: bool,
-    /// The most tokens of it in a prompt.
+    /// Maximum tokens of memory in a prompt.
     pub max_context_tokens: u32,
 }
 
-/// What may be used up in all. None means no limit.
+/// Limits on total usage. `None` means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Calls of models.
+    /// Model calls.
     pub calls: Option<u64>,
-    /// Tokens, of prompts and answers together.
+    /// Tokens of prompts and answers.
     pub tokens: Option<u64>,
     /// Money, in millionths of a US dollar.
     pub micro_usd: Option<u64>,
     /// Time, in milliseconds.
     pub duration_ms: Option<u64>,
-    /// The most tokens of one answer.
+    /// Maximum tokens per answer.
     pub answer_tokens: u32,
 }
 
@@ -261,7 +262,7 @@ impl Default for MemoryPlan {
 }
 
 impl Default for Limits {
-    /// The seed's hundred thousand tokens; sixty-four calls, more than any protocol here makes in a pass.
+    /// 100,000 tokens and 64 calls, which is more than any protocol needs for one pass.
     fn default() -> Self {
         Self {
             calls: Some(64),
@@ -274,7 +275,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// As an account keeps them.
+    /// Converts to the limits of a spending account.
     pub fn ceiling(&self) -> Ceiling {
         Ceiling {
             calls: self.calls,
@@ -283,7 +284,7 @@ impl Limits {
         }
     }
 
-    /// Takes what was spent before the deliberation from them.
+    /// Subtracts the usage before the deliberation.
     pub fn take(&mut self, spent: Spent) {
         let micro = spent.pico_usd.div_ceil(1_000_000);
         for (limit, spent) in [
@@ -297,29 +298,29 @@ impl Limits {
 }
 
 impl Plan {
-    /// Whether its rules are known here.
+    /// Checks that this version knows the rules of the plan.
     ///
     /// # Errors
-    /// If a newer kd made it: decided by other rules, it would only seem to be decided again.
+    /// If a newer kd made the plan: other rules would give a wrong replay.
     pub fn check(&self) -> Result<(), Newer> {
         formats::READING.check(Some(self.reading.into()))?;
         formats::SPENDING.check(Some(self.spending.into()))?;
         formats::WRITING.check(Some(self.writing.into()))
     }
 
-    /// The places of all seats whose role has a duty.
+    /// Returns the indexes of all members whose role has a duty.
     pub fn with(&self, duty: Duty) -> Vec<usize> {
         (0..self.seats.len())
             .filter(|s| self.seats[*s].has(duty))
             .collect()
     }
 
-    /// The place of a seat.
+    /// Returns the index of a member.
     pub fn place(&self, name: &SeatName) -> Option<usize> {
         self.seats.iter().position(|s| s.name() == name)
     }
 
-    /// Everybody but services and those in reserve.
+    /// Returns all members except services and reserves.
     pub fn at_the_table(&self) -> Vec<usize> {
         let works = |s: &usize| {
             [Duty::Opine, Duty::Review, Duty::Vote]
@@ -329,7 +330,7 @@ impl Plan {
         (0..self.seats.len()).filter(works).collect()
     }
 
-    /// Who concludes: the first seat whose role does, else the first that answers.
+    /// Returns the chair: the first member whose role concludes, otherwise the first that answers.
     pub fn chair(&self) -> Option<usize> {
         self.with(Duty::Conclude)
             .first()

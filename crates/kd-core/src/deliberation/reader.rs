@@ -1,5 +1,5 @@
-//! How the replies of a deliberation are read: each once, and noted, so that its record decides the same when a later
-//! version of [`reading`](crate::reading) understands more.
+//! Reads the replies of a deliberation, each once, and records the result, so that a later version of
+//! [`reading`](crate::reading) decides the record the same way.
 
 use super::answer::AnswerKind;
 use super::plan::Plan;
@@ -11,29 +11,29 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-/// What was read in one text.
+/// The reading of one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// What was looked for: `answer`, `ballot`, `object`, …
+    /// What was sought: `answer`, `ballot`, `object`, …
     pub sought: String,
-    /// The first 16 hexadecimal digits of the SHA-256 of what was looked for and the text.
+    /// The first 16 hexadecimal digits of the SHA-256 of the request and the text.
     pub of: String,
-    /// What was found; `null` where the text is exactly the JSON asked for.
+    /// The result; `null` if the text is exactly the requested JSON.
     pub found: Value,
 }
 
-/// A reading that today's reader does not agree with.
+/// A recorded reading that the current reader would change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reread {
-    /// What was looked for.
+    /// What was sought.
     pub sought: String,
-    /// What the record says was found.
+    /// The recorded result.
     pub recorded: Value,
-    /// What is found today.
+    /// The current result.
     pub today: Value,
 }
 
-/// Reads texts, each once. Readings of a record stand in for its own.
+/// Reads each text once. Recorded readings take precedence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reader {
     recorded: BTreeMap<(String, String), Value>,
@@ -43,7 +43,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// A reader that finds what a record says was found.
+    /// Creates a reader that returns recorded results.
     pub(super) fn recorded(readings: impl IntoIterator<Item = Reading>) -> Self {
         Self {
             recorded: readings
@@ -54,7 +54,7 @@ impl Reader {
         }
     }
 
-    /// What a text says. `asked` is all else that the result depends on.
+    /// Reads a text. `asked` is everything else that the result depends on.
     pub(super) fn read<T: Serialize + DeserializeOwned>(
         &self,
         sought: &str,
@@ -90,18 +90,18 @@ impl Reader {
         now
     }
 
-    /// What was read since the last call.
+    /// Returns the readings since the last call.
     pub(super) fn take(&self) -> Vec<Reading> {
         self.fresh.take()
     }
 
-    /// What today's reader finds otherwise than the record.
+    /// Returns where the current reader differs from the record.
     pub(super) fn reread(&self) -> Vec<Reread> {
         self.reread.borrow().clone()
     }
 }
 
-/// The first 16 hexadecimal digits of a digest of texts, each with its length before it.
+/// Returns the first 16 hexadecimal digits of a digest of the texts, each prefixed with its length.
 fn digest(sought: &str, asked: &str, text: &str) -> String {
     let mut hash = Sha256::new();
     for part in [sought, asked, text] {
@@ -115,7 +115,7 @@ fn digest(sought: &str, asked: &str, text: &str) -> String {
         .collect()
 }
 
-/// A plan that is carried out: the plan, and how its replies are read.
+/// A running plan: the plan and the reader of its replies.
 #[derive(Clone, Debug)]
 pub struct Run {
     plan: Plan,
@@ -127,12 +127,12 @@ impl Run {
         Self { plan, reader }
     }
 
-    /// What the form of the question suggests, once.
+    /// Takes the kind suggested by the form of the question.
     pub(super) fn take_guess(&mut self) -> Option<AnswerKind> {
         self.plan.guess.take()
     }
 
-    /// From here on answers compare in another way than was planned.
+    /// Changes how answers are compared from here on.
     pub(super) fn settle(&mut self, answers: &AnswerKind) {
         self.plan.judged = answers.is_comparable();
         self.plan.answers = answers.clone();

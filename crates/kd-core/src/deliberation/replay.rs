@@ -1,5 +1,5 @@
-//! Decides a deliberation again from its record, without a model: the plan and the replies go in, and every fact that
-//! follows must be the recorded one, byte for byte.
+//! Replays a deliberation from its record without a model: from the plan and the replies, every fact must match the
+//! record byte for byte.
 
 use super::fact::Fact;
 use super::machine::{COUNCIL, Deliberation};
@@ -13,22 +13,22 @@ use crate::op::Op;
 use crate::prompt::PREAMBLE;
 use crate::request::Delta;
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Replayed {
-    /// Events that were decided again and agree.
+    /// Number of matching events.
     pub agreed: usize,
-    /// The first that does not: what the record says, and what was decided now. Either may be missing.
+    /// The first difference: the recorded and the replayed event. Either may be missing.
     pub difference: Option<(Option<String>, Option<String>)>,
-    /// The events as they were decided now.
+    /// The replayed events.
     pub events: Vec<Event>,
-    /// Whether the record goes on to the end of the deliberation. One that was cut off agrees as far as it goes.
+    /// Whether the record covers the whole deliberation. A truncated record can still match.
     pub finished: bool,
-    /// What today's reader finds otherwise than the record: the record decides.
+    /// Where the current reader differs from the record; the record takes precedence.
     pub reread: Vec<Reread>,
 }
 
-/// Whether the rules of a deliberation's plan are known here.
+/// Checks that this version knows the rules of a deliberation's plan.
 ///
 /// # Errors
 /// If a newer kd made the plan.
@@ -43,8 +43,8 @@ pub fn check(records: &[Record]) -> Result<(), Newer> {
     plans.try_for_each(|plan| plan.check())
 }
 
-/// Decides again. `records` are those of one deliberation, from the event that opened the thread for it; deltas may be
-/// among them and are passed over. None if there is no deliberation in them.
+/// Replays a deliberation. `records` are those of one deliberation, from the event that opened its thread; deltas are
+/// ignored. `None` if they contain no deliberation.
 pub fn replay(records: &[Record]) -> Option<Replayed> {
     let records: Vec<&Record> = records
         .iter()
@@ -98,7 +98,7 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
     Some(found)
 }
 
-/// What the machine wanted to be written, to compare it with the messages of the record.
+/// The writes requested by the machine, compared with the recorded messages.
 struct Saves {
     question: String,
     drafts: Vec<Draft>,
@@ -113,7 +113,7 @@ impl Saves {
             }));
     }
 
-    /// The message as it had to be, if the record has other words.
+    /// Returns the expected message if the recorded text differs.
     fn other(&mut self, event: &Event) -> Option<Message> {
         let Event::MessageAdded {
             message,
@@ -128,7 +128,7 @@ impl Saves {
             .iter()
             .position(|draft| (&draft.turn, &draft.from) == (turn, &message.from))?;
         let draft = self.drafts.remove(at);
-        // Here the question is not put again: the plan has it.
+        // The question is already in the plan.
         let body = match message.is_king() {
             true => &self.question,
             false => &draft.body,
@@ -140,12 +140,12 @@ impl Saves {
     }
 }
 
-/// A text as files keep it.
+/// Normalizes a text as files store it.
 fn plain(text: &str) -> String {
     clean_text(text).replace("\r\n", "\n").trim().to_owned()
 }
 
-/// Names the messages of a record that are gone from the thread, or are there with other words.
+/// Names the recorded messages that are missing from the thread or were changed.
 pub fn changed_messages(records: &[Record], messages: &[Message]) -> Vec<String> {
     let recorded = records.iter().filter_map(|record| match &record.event {
         Event::MessageAdded { message, .. } => Some(message),
@@ -168,12 +168,12 @@ pub fn changed_messages(records: &[Record], messages: &[Message]) -> Vec<String>
     recorded.filter_map(change).collect()
 }
 
-/// Has the machine decide what follows, as far as it agrees with the record.
+/// Runs the machine as far as it matches the record.
 fn decide(machine: &mut Deliberation, records: &[&Record], mut saves: Saves, found: &mut Replayed) {
     let mut said = false;
     let mut next = 0;
     loop {
-        // Compare what was decided so far with what stands there.
+        // Compare the events so far with the record.
         while next < found.events.len() {
             let now = written(&found.events[next]);
             let then = records.get(next).map(|r| written(&r.event));
@@ -189,7 +189,7 @@ fn decide(machine: &mut Deliberation, records: &[&Record], mut saves: Saves, fou
         };
         let is_first = !said;
         if is_first {
-            // The king's words are saved before anything else can happen.
+            // The question is saved before anything else can happen.
             let asked = machine.step(record.ts, Input::Op(say()));
             saves.note(asked.commands);
             found.events.extend(without_deltas(asked.events));
@@ -213,7 +213,7 @@ fn decide(machine: &mut Deliberation, records: &[&Record], mut saves: Saves, fou
             }
         };
         let before = found.events.len();
-        // What came of a broken answer had come before it broke.
+        // A partial answer arrived before the failure.
         if let Event::Deliberated { fact } = &record.event
             && let Fact::SeatFailed { turn, text, .. } = &**fact
             && !text.is_empty()
@@ -233,9 +233,9 @@ fn decide(machine: &mut Deliberation, records: &[&Record], mut saves: Saves, fou
     }
 }
 
-/// The records of a log's last deliberation, from the event that opened the thread for it, as [`replay`] and
-/// [`Report::of`](super::report::Report::of) read them. In a conversation others speak meanwhile: what is not of the
-/// deliberation is left out, and its turns get back the numbers that they have in it.
+/// Returns the records of a log's last deliberation, from the event that opened its thread, for [`replay`] and
+/// [`Report::of`](super::report::Report::of). Records of other messages in the conversation are removed, and turns get
+/// their numbers within the deliberation.
 pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
     let at = records.iter().rposition(|r| {
         matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::Opened { .. }))
@@ -290,7 +290,7 @@ pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
     Some(own)
 }
 
-/// What was read in replies, by a record.
+/// Returns the recorded readings.
 fn readings_of(records: &[&Record]) -> Vec<Reading> {
     let facts = records.iter().filter_map(|r| match &r.event {
         Event::Deliberated { fact } => Some(&**fact),
@@ -310,7 +310,7 @@ fn say() -> Op {
     }
 }
 
-/// What had come from outside for this event to be the next.
+/// Returns the external input that led to this event.
 fn input(event: &Event) -> Option<Input> {
     Some(match event {
         Event::MessageAdded {
@@ -368,7 +368,7 @@ fn without_deltas(events: Vec<Event>) -> impl Iterator<Item = Event> {
     })
 }
 
-/// An event as the record has it.
+/// Serializes an event as in the record.
 fn written(event: &Event) -> String {
     serde_json::to_string(event).unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! What faces show of a deliberation, folded from events: stages and who is at what, counts, comparisons, the trend. The same fold serves a live terminal, a replayed log and an export.
+//! A summary of a deliberation for front ends, folded from events: stages, member states, counts, comparisons, the
+//! trend. The same fold serves a live terminal, a replayed log and an export.
 
 use super::answer::AnswerKind;
 use super::fact::{Counted, Fact, Grouping, Rated};
@@ -14,64 +15,64 @@ use crate::request::Usage;
 use crate::spending::pico;
 use serde::Serialize;
 
-/// The fold.
+/// The summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// The thread.
     pub thread: Option<ThreadId>,
     /// The plan.
     pub plan: Option<Box<Plan>>,
-    /// Stages in the order in which they began.
+    /// Stages in start order.
     pub stages: Vec<StageReport>,
     /// Comparisons of open answers, in order.
     pub groupings: Vec<Grouping>,
-    /// The kind that the first answers told, and why, where it is another than was planned.
+    /// The kind shown by the first answers and the reason, if it differs from the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<(AnswerKind, String)>,
     /// Counts in order.
     pub counts: Vec<Counted>,
-    /// Reviews: who rated whose answer how, in the last pass.
+    /// Reviews of the last pass: reviewer, author, rating.
     pub ratings: Vec<(SeatName, SeatName, u8)>,
     /// Decisions after passes.
     pub decisions: Vec<Decision>,
-    /// What is remembered.
+    /// The memory.
     pub remembered: Vec<Line>,
-    /// What was odd.
+    /// Notices about irregularities.
     pub notices: Vec<String>,
-    /// What all calls used, as the providers counted.
+    /// Usage of all calls, as reported by the providers.
     pub usage: Usage,
     /// Calls made.
     pub calls: u64,
     /// The verdict.
     pub verdict: Option<Box<Verdict>>,
-    /// Whether the token limit cut the words of the chair in it. Not in JSON: the message has it.
+    /// Whether the token limit cut the chair's text. Not in JSON: the message has it.
     #[serde(skip)]
     pub conclusion_cut: bool,
     /// How the round ended.
     pub ended: Option<Outcome>,
 }
 
-/// A stage and who is at what.
+/// A stage and the state of its members.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageReport {
     /// The pass.
     pub pass: u32,
     /// The round.
     pub round: u32,
-    /// How deep.
+    /// Depth of nested sub-councils.
     pub depth: u32,
     /// The issue of a sub-council.
     pub issue: Option<String>,
     /// Its name.
     pub name: String,
-    /// What happens in it, for people.
+    /// Description for users.
     pub title: String,
-    /// Seats in the order in which they were asked.
+    /// Members in the order asked.
     pub seats: Vec<SeatReport>,
 }
 
 impl StageReport {
-    /// What happens in it, in a few words, with where in the deliberation it stands.
+    /// Returns a short description with its position in the deliberation.
     pub fn heading(&self) -> String {
         let mut out = String::new();
         if self.pass > 1 {
@@ -93,23 +94,23 @@ impl StageReport {
     }
 }
 
-/// A seat in a stage.
+/// A member in a stage.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SeatReport {
-    /// Who.
+    /// The member.
     pub seat: SeatName,
-    /// Its turn, once it was asked.
+    /// Its turn, once asked.
     pub turn: Option<TurnId>,
-    /// What it is at.
+    /// Its state.
     pub state: SeatState,
-    /// What came of it, in a few words.
+    /// The result, in a few words.
     pub what: String,
-    /// What a reviewer said of each answer. Not in JSON: the events have it.
+    /// A reviewer's ratings of each answer. Not in JSON: the events have them.
     #[serde(skip)]
     pub reviews: Vec<Rated>,
 }
 
-/// What a seat is at in a stage.
+/// The state of a member in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeatState {
@@ -117,16 +118,16 @@ pub enum SeatState {
     Waiting,
     /// Asked.
     Asked,
-    /// It replied.
+    /// Replied.
     Replied,
-    /// It failed.
+    /// Failed.
     Failed,
-    /// It was not asked: a limit.
+    /// Not asked because of a limit.
     Cut,
 }
 
 impl Report {
-    /// The fold of all records of a thread's last deliberation.
+    /// Folds all records of a thread's last deliberation.
     pub fn of(records: &[Record]) -> Self {
         let mut report = Self::default();
         for record in records {
@@ -136,7 +137,7 @@ impl Report {
         report
     }
 
-    /// Takes an event in.
+    /// Folds in an event.
     pub fn fold(&mut self, event: &Event) {
         match event {
             Event::Deliberated { fact } => self.fact(fact),
@@ -159,7 +160,7 @@ impl Report {
         }
     }
 
-    /// What is told of a fact while it runs, in one line; the fact is taken in already. `dot` stands between parts.
+    /// Returns a progress line for a fact that was already folded in. `dot` separates the parts.
     pub fn told(&self, fact: &Fact, dot: &str) -> Option<String> {
         Some(match fact {
             Fact::StageBegan { .. } => {
@@ -196,7 +197,7 @@ impl Report {
         })
     }
 
-    /// What came of a seat in the last stage.
+    /// Returns the result of a member in the last stage.
     fn said(&self, seat: &SeatName) -> Option<String> {
         let stage = self.stages.last()?;
         let mut found = stage.seats.iter().rev();
@@ -207,7 +208,7 @@ impl Report {
         })
     }
 
-    /// Takes in a fact.
+    /// Folds in a fact.
     pub fn fact(&mut self, fact: &Fact) {
         match fact {
             Fact::PlanMade { plan, notices } => {
@@ -215,7 +216,7 @@ impl Report {
                 self.noted(notices);
             }
             Fact::Opened { plan, notices, .. } => {
-                // A deliberation begins: whatever an earlier one left is not of this one.
+                // A deliberation begins: discard the state of an earlier one.
                 *self = Self {
                     thread: self.thread.clone(),
                     notices: match self.verdict {
@@ -283,7 +284,7 @@ impl Report {
             Fact::SeatFailed { turn, failure, .. } => {
                 if let Some(used) = &failure.used {
                     self.usage.add(&used.usage);
-                    // It was counted when it was asked.
+                    // It was counted when asked.
                     self.calls -= u64::from(used.requests == 0).min(self.calls);
                 }
                 if let Some(s) = self.turn(*turn) {
@@ -365,7 +366,7 @@ impl Report {
                 Some(seat) => self.read(seat, text.clone(), &None),
                 None => self.notices.push(format!("{stage}: {text}")),
             },
-            // What it led to follows as facts of its own.
+            // The results follow as separate facts.
             Fact::Readings { .. } => {}
             Fact::KindSettled { answers, why } => {
                 self.settled = Some((answers.clone(), why.clone()));
@@ -398,7 +399,7 @@ impl Report {
         }
     }
 
-    /// The last count of the council itself.
+    /// Returns the last count of the council itself.
     pub fn count(&self) -> Option<&Counted> {
         let best = self.verdict.as_ref().map_or(0, |v| v.best_pass);
         let of_council = |c: &&Counted| c.depth == 0;
@@ -410,12 +411,12 @@ impl Report {
             .or_else(|| self.counts.iter().rev().find(of_council))
     }
 
-    /// The agreement of each pass.
+    /// Returns the agreement of each pass.
     pub fn trend(&self) -> Vec<f64> {
         self.decisions.iter().map(|d| d.confidence).collect()
     }
 
-    /// What is reserved or used up, for showing while it runs.
+    /// Returns the reserved or used amounts, to show while it runs.
     pub fn spent(&self) -> Spent {
         Spent {
             calls: self.calls + self.usage.repeats,
@@ -425,7 +426,7 @@ impl Report {
         }
     }
 
-    /// Who is in the map: whoever voted or answered.
+    /// Returns the members in the map: those that voted or answered.
     pub fn members(&self) -> Vec<SeatName> {
         self.count().map_or_else(Vec::new, |c| {
             let mut seats: Vec<SeatName> = Vec::new();
@@ -438,7 +439,7 @@ impl Report {
         })
     }
 
-    /// Keeps what was not told before.
+    /// Keeps notices that are new.
     fn noted(&mut self, notices: &[String]) {
         for notice in notices {
             if !self.notices.contains(notice) {

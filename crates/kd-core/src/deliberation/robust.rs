@@ -1,6 +1,7 @@
-//! What a count rests on: which rules agree, whose ballot decides, and how many ballots would have to change.
+//! The robustness of a count: which rules agree, whose ballot decides, and how many ballots would have to change.
 //!
-//! Input: a count, and a way to count its ballots again by any rule and with any change. Output: a [`Robustness`].
+//! Input: a count, and a function that counts its ballots again by any rule and with any change. Output: a
+//! [`Robustness`].
 
 use super::count::Voted;
 use super::fact::Counted;
@@ -9,51 +10,51 @@ use crate::ids::SeatName;
 use crate::voting::{self, Ballot, Mark, Outcome, RULES, Rank, Rule};
 use serde::Serialize;
 
-/// What a count rests on.
+/// The robustness of a count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Robustness {
-    /// Who won.
+    /// The winner.
     pub winner: Option<String>,
-    /// By which rule.
+    /// The voting rule.
     pub rule: String,
-    /// How many rules elect the same.
+    /// Number of rules with the same winner.
     pub holds: usize,
-    /// Who wins by each rule, in the order of the table.
+    /// The winner under each rule, in table order.
     pub rules: Vec<ByRule>,
-    /// Members whose ballot decides: without it another wins, or nobody.
+    /// Members whose ballot decides: without it, another candidate or none wins.
     pub hangs_on: Vec<SeatName>,
-    /// How many ballots would have to change for another winner; `None` where no change was found.
+    /// Number of ballots that would have to change for another winner; `None` if no such change was found.
     pub margin: Option<Margin>,
 }
 
-/// What a rule makes of the same ballots.
+/// The result of a rule on the same ballots.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ByRule {
     /// The rule.
     pub rule: &'static str,
-    /// Who wins; `None` where nobody does or a lot would decide.
+    /// The winner; `None` if there is none or a lot would decide.
     pub winner: Option<String>,
-    /// How many of the ballots the rule can count.
+    /// Number of ballots that the rule can count.
     pub voters: u64,
     /// Whether the same candidate wins.
     pub same: bool,
 }
 
-/// How far the count is from another winner.
+/// The distance from another winner.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Margin {
-    /// How many ballots would have to change.
+    /// Number of ballots that would have to change.
     pub ballots: usize,
-    /// Of how many that were cast.
+    /// Number of ballots cast.
     pub of: usize,
-    /// Whether fewer do not suffice. Else it is an upper bound.
+    /// Whether this is the minimum; otherwise it is an upper bound.
     pub exact: bool,
-    /// Who would win then.
+    /// The winner after the change.
     pub winner: String,
 }
 
 impl Robustness {
-    /// The count in one sentence.
+    /// Describes the robustness in one sentence.
     pub fn sentence(&self) -> Option<String> {
         let winner = self.winner.as_ref()?;
         let hangs = match self.hangs_on.as_slice() {
@@ -82,7 +83,7 @@ impl Robustness {
     }
 }
 
-/// Finds what a count rests on. `count` counts the ballots by a rule, after a change to them.
+/// Computes the robustness. `count` counts the ballots by a rule, after a change to them.
 pub(super) fn of(
     counted: &Counted,
     plan: &Plan,
@@ -140,12 +141,12 @@ pub(super) fn of(
     found
 }
 
-/// Who wins. What a lot draws from a tie is not decided.
+/// Returns the winner. A lot does not decide.
 fn decided(counted: &Counted) -> Option<usize> {
     counted.winner.filter(|_| counted.form != Outcome::Split)
 }
 
-/// The ballots that are counted.
+/// Returns the counted ballots.
 fn ballots(
     count: impl Fn(&'static Rule, &dyn Fn(&mut Vec<Voted>)) -> Counted,
     rule: &'static Rule,
@@ -157,14 +158,14 @@ fn ballots(
     seen.into_inner()
 }
 
-/// Counts that one search makes at most: each takes some microseconds, and `kd why` does not wait for more.
+/// Maximum counts per search: each takes some microseconds, and `kd why` should not take longer.
 const COUNTS_MAX: usize = 4_000;
-/// Up to so many candidates all complete rankings, or sets, of a ballot are tried.
+/// Maximum number of candidates for which all complete rankings, or sets, of a ballot are tried.
 const ORDERS_OF_MAX: usize = 4;
 
 type Change<'c> = &'c dyn Fn(&mut Vec<Voted>);
 
-/// The search for the fewest ballots whose change elects another.
+/// The search for the fewest ballots whose change elects another candidate.
 struct Search<'s> {
     winner: usize,
     candidates: usize,
@@ -173,13 +174,13 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// The places of ballots that mark something.
+    /// Returns the indexes of non-empty ballots.
     fn cast(&self) -> Vec<usize> {
         let marks = |at: &usize| !matches!(self.ballots[*at].mark, Mark::Unreadable(_));
         (0..self.ballots.len()).filter(marks).collect()
     }
 
-    /// How many, whether fewer do not suffice, and who wins then.
+    /// Returns the number of ballots, whether it is the minimum, and the new winner.
     fn run(&self) -> Option<(usize, bool, usize)> {
         let cast = self.cast();
         let (mut exact, mut left) = (true, COUNTS_MAX);
@@ -196,7 +197,7 @@ impl Search<'_> {
         None
     }
 
-    /// Tries the changes that most likely elect another: for each challenger, ballots for the winner are turned to it.
+    /// Tries the most promising changes: for each challenger, ballots for the winner are switched to it.
     fn likely(&self, cast: &[usize], size: usize) -> Option<usize> {
         let for_winner = |at: &usize| !prefers(&self.ballots[*at].mark, self.winner);
         let mut order = cast.to_vec();
@@ -204,7 +205,7 @@ impl Search<'_> {
         let challengers = (0..self.candidates).filter(|c| *c != self.winner);
         challengers
             .flat_map(|c| {
-                // Ballots of another challenger may be the ones to turn.
+                // Ballots for another challenger may be the ones to switch.
                 let mut others = order.clone();
                 others.sort_by_key(|at| prefers(&self.ballots[*at].mark, c));
                 [(c, order.clone()), (c, others)]
@@ -218,7 +219,7 @@ impl Search<'_> {
             })
     }
 
-    /// Tries every change of so many ballots: who else wins by one of them, if anybody. `None` where there are too many.
+    /// Tries every change of `size` ballots and returns another winner, if any. `None` if there are too many.
     fn all(&self, cast: &[usize], size: usize, left: &mut usize) -> Option<Option<usize>> {
         let options: Vec<Vec<Mark>> = self.ballots.iter().map(|b| self.marks(&b.mark)).collect();
         let most = cast.iter().map(|at| options[*at].len()).max()?;
@@ -257,7 +258,7 @@ impl Search<'_> {
         None
     }
 
-    /// Who else wins with these marks.
+    /// Returns another winner under these votes.
     fn elects(&self, marks: &[(usize, Mark)]) -> Option<usize> {
         let elected = (self.count)(&|cast| {
             for (at, mark) in marks {
@@ -269,7 +270,7 @@ impl Search<'_> {
         elected.filter(|c| *c != self.winner)
     }
 
-    /// Every other mark that a ballot of this kind may have; none where there are too many to try.
+    /// Returns every other vote that a ballot of this kind can have; empty if there are too many.
     fn marks(&self, mark: &Mark) -> Vec<Mark> {
         let all: Vec<usize> = (0..self.candidates).collect();
         let few = self.candidates <= ORDERS_OF_MAX;
@@ -287,7 +288,7 @@ impl Search<'_> {
     }
 }
 
-/// Whether a mark puts a candidate first, alone or with others.
+/// Returns whether a vote ranks a candidate first, alone or tied.
 fn prefers(mark: &Mark, candidate: usize) -> bool {
     match mark {
         Mark::Choice(c) => *c == candidate,
@@ -302,7 +303,7 @@ fn prefers(mark: &Mark, candidate: usize) -> bool {
     }
 }
 
-/// A mark turned to a challenger: it stands first, the winner last.
+/// Switches a vote to a challenger: it ranks first, the winner last.
 fn turned(mark: &Mark, challenger: usize, search: &Search<'_>) -> Mark {
     match mark {
         Mark::Choice(_) | Mark::Unreadable(_) => Mark::Choice(challenger),
@@ -326,7 +327,7 @@ fn ranking(order: Vec<usize>) -> Mark {
     Mark::Ranking(order.into_iter().map(Rank::One).collect())
 }
 
-/// Every order of some candidates.
+/// Returns every permutation of some candidates.
 fn orders(of: &[usize]) -> Vec<Vec<usize>> {
     if of.is_empty() {
         return vec![Vec::new()];

@@ -1,38 +1,38 @@
-//! How answers compare, told by the answers themselves. The form of a question may leave it open (`EOL py3.9?`) or
-//! mislead (`What will the crossing come to?`), and the first answers then tell: bare numbers, dates, yes and no, code,
-//! lists, or things that the question names. Input: the question, what its form suggests, the first replies. Output: the
-//! kind, where it is another than was planned. The same input gives the same kind.
+//! Decides from the answers how they compare. The form of a question may leave it open (`EOL py3.9?`) or mislead (`What
+//! will the crossing come to?`); then the first answers decide: bare numbers, dates, yes and no, code, lists, or things
+//! named in the question. Input: the question, the kind suggested by its form, the first replies. Output: the kind, if
+//! it differs from the plan. The function is deterministic.
 //!
-//! A bare answer is an anchor. A kind holds where most of those who answer give an anchor of it, and more can be read
-//! by it. Where in doubt, answers stay apart.
+//! A bare answer is an anchor. A kind is chosen if most answers are anchors of it and more can be read as it. In doubt,
+//! answers stay separate.
 
 use super::answer::AnswerKind;
 use crate::reading::anchors::{Head, are_orders, heads, named};
 use crate::reading::kinds as reading_kinds;
 use serde::{Deserialize, Serialize};
 
-/// A kind that the answers tell, and why.
+/// A kind shown by the answers, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settled {
     /// The kind.
     pub answers: AnswerKind,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What the answers tell about one kind.
+/// The evidence for one kind.
 struct Tally {
     kind: AnswerKind,
-    /// Whether it is a choice among what the question names and answers repeat.
+    /// Whether it is a choice among things that the question names and the answers repeat.
     names: bool,
-    /// Answers that are bare.
+    /// Bare answers.
     anchors: usize,
-    /// Answers that can be read by it.
+    /// Answers readable as this kind.
     readable: usize,
 }
 
-/// The kind of the first replies; `None` where the planned one holds. `asked` is how members were asked, `guess` what
-/// the form of the question suggests.
+/// Returns the kind of the first replies; `None` if the planned one holds. `asked` is the requested kind, `guess` the
+/// kind suggested by the form of the question.
 pub fn settle(
     question: &str,
     asked: &AnswerKind,
@@ -51,10 +51,10 @@ pub fn settle(
     let best = tallies
         .iter()
         .filter(|t| t.readable >= most && t.anchors >= half)
-        // Of equals the first.
+        // The first on a tie.
         .rev()
         .max_by_key(|t| (t.names && t.anchors >= most, t.anchors, t.kind == *guess));
-    // What the form of the question tells holds while it can be read so, and nothing clearer contradicts it.
+    // The kind shown by the form of the question holds if it is readable and nothing clearer contradicts it.
     if is_told
         && let Some(own) = own
         && own.readable >= half
@@ -77,14 +77,14 @@ pub fn settle(
                 heads.len()
             ),
         }),
-        // The words hold the units, a bare number does not: `100 °C` is not `100 °F`.
+        // The text has the units, a bare number does not: `100 °C` is not `100 °F`.
         None if is_told && *guess == AnswerKind::Number && Head::mix_units(&heads) => {
             Some(Settled {
                 answers: AnswerKind::Text,
                 why: "the answers have different units".into(),
             })
         }
-        // Votes for what cannot be read are not lost.
+        // Answers unreadable as the planned kind are kept as texts.
         None if is_told => {
             let short = heads.iter().filter(|h| h.is_short).count();
             let (answers, why) = match short >= most {
@@ -105,7 +105,7 @@ pub fn settle(
     }
 }
 
-/// Whether answers speak for another kind so clearly that the form of the question does not count.
+/// Returns whether the answers support another kind clearly enough to override the form of the question.
 fn overrules(other: &Tally, own: &Tally, most: usize) -> bool {
     let is_order = own.kind == AnswerKind::Set && other.kind == AnswerKind::Ranking;
     let is_clear = other.anchors >= most && other.kind != own.kind;
@@ -113,7 +113,7 @@ fn overrules(other: &Tally, own: &Tally, most: usize) -> bool {
     is_order || is_clear && (own.anchors == 0 || has_better_options)
 }
 
-/// What the answers tell about each kind, the guess first.
+/// Returns the evidence for each kind, the guess first.
 fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]) -> Vec<Tally> {
     let mut kinds: Vec<AnswerKind> = Vec::new();
     if guess.is_keyed() {
@@ -136,7 +136,8 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
             false => AnswerKind::Set,
         };
         kinds.extend([AnswerKind::Date, AnswerKind::Number]);
-        // A comma in an answer to a question for one thing makes no list: `Rund 2,03 Millionen`, `Found none, so yes`.
+        // A comma in the answer to a question for one thing does not make a list: `Rund 2,03 Millionen`, `Found none,
+        // so yes`.
         let is_one = matches!(
             guess,
             AnswerKind::Number | AnswerKind::Date | AnswerKind::Choice { .. }
@@ -162,7 +163,7 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
             names: kind == choice,
             kind,
         };
-        // Advice has clauses too: of a list that nobody asked for the members name as many things.
+        // Advice has clauses too, but in an actual list the members name equally many things.
         let counts: Vec<usize> = heads
             .iter()
             .filter(|h| h.is_list())
@@ -180,12 +181,12 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
     out
 }
 
-/// Whether the guess is the options that the question labels. Then they are the options, whatever the answers repeat.
+/// Returns whether the guess consists of labelled options. These hold, whatever the answers repeat.
 fn has_labels(question: &str, guess: &AnswerKind) -> bool {
     matches!(guess, AnswerKind::Choice { options } if reading_kinds::are_labelled(question, options))
 }
 
-/// Whether options are some of those of the guess.
+/// Returns whether options are a subset of those of the guess.
 fn narrows(guess: &AnswerKind, options: &[String]) -> bool {
     let AnswerKind::Choice { options: all } = guess else {
         return false;
@@ -194,7 +195,7 @@ fn narrows(guess: &AnswerKind, options: &[String]) -> bool {
     options.iter().all(|o| all.contains(&o.to_lowercase())) && options.len() < all.len()
 }
 
-/// Whether an answer is nothing but an answer of a kind.
+/// Returns whether an answer is a bare answer of a kind.
 fn is_anchor(kind: &AnswerKind, question: &str, head: &Head<'_>, is_likely: bool) -> bool {
     match kind {
         AnswerKind::Choice { options } if *options == ["yes", "no"] => head.is_side(question),
@@ -220,7 +221,7 @@ mod tests {
     fn answers_settle_their_kind() {
         use AnswerKind::{Code, Date, Number, Set, Text};
         let sides = choice(&["yes", "no"]);
-        // What was asked for and guessed is the same: the form of the question tells it.
+        // The requested kind equals the guess: the form of the question shows it.
         let rows: [(&str, AnswerKind, &[&str], Option<AnswerKind>); 9] = [
             (
                 "EOL py3.9?",
@@ -269,7 +270,7 @@ mod tests {
                 Some(Code),
             ),
             ("How many?", Number, &["12", "13", "12"], None),
-            // One answer tells nothing.
+            // A single answer is no evidence.
             ("How many?", Text, &["12"], None),
         ];
         for (question, asked, replies, want) in rows {
@@ -302,7 +303,7 @@ mod tests {
             matches!(found, Some(AnswerKind::Judged | AnswerKind::Text)),
             "{found:?}"
         );
-        // Nothing was promised: nothing changes.
+        // Open text was requested: nothing changes.
         assert_eq!(
             settle("Why?", &AnswerKind::Text, &AnswerKind::Text, &replies),
             None

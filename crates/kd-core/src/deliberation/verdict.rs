@@ -1,61 +1,61 @@
-//! How a deliberation ended: the outcome type, the answer, and what it rests on.
+//! The verdict of a deliberation: the outcome, the answer, and its basis.
 
 use super::ledger::Spent;
 use crate::ids::SeatName;
 use crate::voting::Outcome;
 use serde::{Deserialize, Serialize};
 
-/// How a deliberation ended.
+/// The result of a deliberation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The type: heading and exit code follow it.
+    /// The outcome, which determines heading and exit code.
     pub outcome: Outcome,
-    /// What the count alone would say.
+    /// The outcome of the count alone.
     pub form: Outcome,
     /// The heading of the answer.
     pub heading: String,
-    /// The winning answer, as its key or its words; none where nothing was decided.
+    /// The winning answer, as its key or text; `None` without a decision.
     pub winner: Option<String>,
     /// The agreement of the best pass, 0 to 1.
     pub confidence: f64,
-    /// Who stands behind the winner.
+    /// The members that support the winner.
     pub support: Vec<SeatName>,
-    /// Who does not.
+    /// The members that do not.
     pub dissent: Vec<Dissenter>,
-    /// The whole answer as it stands in the thread.
+    /// The whole answer as written to the thread.
     pub answer: String,
-    /// Who wrote it; none if it is taken from what was said.
+    /// Its author; `None` if it is composed from the messages.
     pub by: Option<SeatName>,
     /// Its message.
     pub message: Option<u32>,
     /// The messages it rests on.
     pub cites: Vec<u32>,
-    /// Passes made, and the one whose result this is, from 1.
+    /// Number of passes.
     pub passes: u32,
-    /// The best pass.
+    /// The pass whose result this is, from 1.
     pub best_pass: u32,
     /// Why no further pass was made.
     pub stopped: String,
-    /// What it used up.
+    /// Total usage.
     pub spent: Spent,
-    /// What went wrong on the way.
+    /// Problems on the way.
     pub troubles: Vec<String>,
 }
 
-/// Somebody who stands for something else.
+/// A member that supports something else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dissenter {
-    /// Who.
+    /// The member.
     pub seat: SeatName,
-    /// For what.
+    /// What it supports.
     pub stands_for: String,
-    /// Why, in its own words.
+    /// The reason, in its own words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// The type of a result: a limit that cut is before too few ballots, and these before failed seats, and all before the
-/// form of the count.
+/// Returns the outcome. A limit that cut takes precedence over too few ballots, then failed members, then the form of
+/// the count.
 pub(super) fn outcome(form: Outcome, cut: bool, failed: bool) -> Outcome {
     match form {
         _ if cut => Outcome::CutByBudget,
@@ -65,7 +65,8 @@ pub(super) fn outcome(form: Outcome, cut: bool, failed: bool) -> Outcome {
     }
 }
 
-/// The first line above an answer. `abstained` is how many seats were asked for a vote and cast none.
+/// Returns the first line above an answer. `abstained` is the number of members that were asked for a vote and cast
+/// none.
 pub(super) fn heading(
     outcome: Outcome,
     form: Outcome,
@@ -83,7 +84,7 @@ pub(super) fn heading(
         _ => "of the votes",
     };
     match outcome {
-        // A council of one agrees with itself: that says nothing.
+        // A council of one always agrees, which says nothing.
         Outcome::Unanimous if voters == 1 => "One answer, without a council".to_owned(),
         Outcome::Unanimous if abstained > 0 => format!("All votes agree{of}"),
         Outcome::Unanimous => format!("The council is unanimous{of}"),

@@ -1,10 +1,10 @@
-//! Decides a deliberation in another way from its recorded replies, without a model: without a member, by another rule,
-//! with other weights or another seed.
+//! Decides a recorded deliberation differently, without a model: without a member, by another rule, with other weights
+//! or another seed.
 //!
 //! Input: a record and a [`Change`]. Output: the counts and the decision that would have followed. The machine runs
-//! again; each member that it asks answers as it did when it was asked the same in the same place. A ballot or review
-//! keeps its meaning: labels are translated, answers that no longer exist are left out of it. Where a reply would be
-//! needed that does not exist, the course stops and says which.
+//! again; each member it asks gives its recorded reply to the same request at the same position. Ballots and reviews
+//! keep their meaning: labels are translated, answers that no longer exist are removed. If a needed reply does not
+//! exist, the run stops and names it.
 
 use super::blind;
 use super::board::Board;
@@ -31,10 +31,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What is changed. Nothing decides again as it was.
+/// The change. The default changes nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
-    /// Members that are left out.
+    /// Members to leave out.
     pub without: Vec<SeatName>,
     /// Another voting rule.
     pub rule: Option<String>,
@@ -44,54 +44,54 @@ pub struct Change {
     pub weights: Vec<(SeatName, f64)>,
 }
 
-/// A change that cannot be made.
+/// A change that is not possible.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BadChange {
-    /// The records hold no deliberation from its beginning.
+    /// The records contain no deliberation from its beginning.
     #[error("the record does not begin with its plan")]
     NoPlan,
-    /// Nobody of this name takes part.
+    /// No member has this name.
     #[error("{name} is not a member of this deliberation")]
     NoMember {
         /// The name.
         name: String,
-        /// Who takes part.
+        /// The members.
         members: Vec<String>,
     },
-    /// Nobody would be left to answer.
+    /// No member would be left to answer.
     #[error("nobody would be left to answer")]
     NobodyLeft,
     /// There is no such rule.
     #[error("there is no voting rule `{0}`")]
     NoRule(String),
-    /// A weight that is none.
+    /// An invalid weight.
     #[error("{0} is not a weight: it must be 0 or more")]
     BadWeight(String),
 }
 
-/// What would have been.
+/// The hypothetical result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WhatIf {
     /// Counts in order.
     pub counts: Vec<Counted>,
     /// Decisions after passes.
     pub decisions: Vec<Decision>,
-    /// What would have been decided; `None` where the course stopped before.
+    /// The decision; `None` if the run stopped before it.
     pub decided: Option<Decided>,
-    /// Why the course stopped: the reply that does not exist.
+    /// Why the run stopped: the missing reply.
     pub stopped: Option<String>,
-    /// Recorded replies that were used.
+    /// Number of recorded replies used.
     pub replies: usize,
-    /// Those of them whose question would have read otherwise.
+    /// Number of those whose prompt would have differed.
     pub asked_otherwise: usize,
-    /// What the last count rests on.
+    /// The robustness of the last count.
     pub robustness: Option<Robustness>,
 }
 
 /// A decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Decided {
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// The form of the last count.
     pub form: Outcome,
@@ -99,11 +99,11 @@ pub struct Decided {
     pub heading: String,
     /// The winner's name in the count.
     pub winner: Option<String>,
-    /// Who put the winner first.
+    /// The members that ranked the winner first.
     pub support: Vec<SeatName>,
-    /// Who put somebody else first.
+    /// The members that ranked another candidate first.
     pub dissent: Vec<Dissenter>,
-    /// Passes made.
+    /// Number of passes.
     pub passes: u32,
     /// The pass whose result counts.
     pub best_pass: u32,
@@ -126,11 +126,11 @@ impl Decided {
     }
 }
 
-/// Decides again with a change. `records` are those of one deliberation, as [`last`](super::last) gives them. `rest` also
-/// finds what the last count rests on.
+/// Decides again with a change. `records` are those of one deliberation, from [`last`](super::last). `rest` also
+/// computes the robustness of the last count.
 ///
 /// # Errors
-/// If the change cannot be made.
+/// If the change is not possible.
 pub fn what_if(records: &[Record], change: &Change, rest: bool) -> Result<WhatIf, BadChange> {
     let recorded = Recorded::of(records).ok_or(BadChange::NoPlan)?;
     let plan = changed(&recorded.plan, change)?;
@@ -139,7 +139,7 @@ pub fn what_if(records: &[Record], change: &Change, rest: bool) -> Result<WhatIf
     Ok(course.told(rest))
 }
 
-/// The plan with the change.
+/// Applies the change to the plan.
 fn changed(plan: &Plan, change: &Change) -> Result<Plan, BadChange> {
     let mut changed = plan.clone();
     let place = |name: &SeatName| {
@@ -169,15 +169,15 @@ fn changed(plan: &Plan, change: &Change) -> Result<Plan, BadChange> {
     Ok(changed)
 }
 
-/// Where somebody was asked: the pass, the round, the depth, the issue, the stage.
+/// The position of a request: pass, round, depth, issue, stage.
 type Where = (u32, u32, u32, Option<String>, String);
 
-/// A question of the record, and what came of it.
+/// A recorded request and its result.
 #[derive(Clone, Debug)]
 struct Reply {
     labels: Vec<Labelled>,
     prompt: Prompt,
-    /// The place of the reply in the record; `None` where there is none.
+    /// Index of the reply in the record; `None` if there is none.
     at: Option<usize>,
     came: Came,
     message: Option<Message>,
@@ -190,7 +190,7 @@ enum Came {
     Failed(Failure, String),
 }
 
-/// What was read in a reply, in names.
+/// The reading of a reply, by name.
 #[derive(Clone, Debug)]
 enum Read {
     Ballot {
@@ -204,7 +204,7 @@ enum Read {
     },
 }
 
-/// A record as the course needs it.
+/// The record, prepared for the run.
 struct Recorded {
     plan: Plan,
     preamble: String,
@@ -213,7 +213,7 @@ struct Recorded {
     replies: BTreeMap<(Where, SeatName), Vec<Reply>>,
     reads: BTreeMap<(Where, SeatName), Read>,
     stages: Vec<Where>,
-    /// What came from outside besides replies: the king's stop, the end of time.
+    /// External input besides replies: the user's stop, the end of the time limit.
     outside: Vec<(usize, Input)>,
 }
 
@@ -385,22 +385,22 @@ fn fact(event: &Event) -> Option<&Fact> {
     }
 }
 
-/// What an open turn of the course will get.
+/// The result prepared for an open turn.
 struct Due {
     came: Came,
     message: Option<Message>,
 }
 
-/// A deliberation that runs on recorded replies.
+/// A run of the machine on recorded replies.
 struct Course<'r> {
     recorded: &'r Recorded,
     machine: Deliberation,
     place: Where,
-    /// How often somebody was asked in a place.
+    /// How often a member was asked at a position.
     asked: BTreeMap<(Where, SeatName), usize>,
-    /// Turns by the place of their reply in the record.
+    /// Turns by the index of their reply in the record.
     due: BTreeMap<(usize, TurnId), Due>,
-    /// The messages of turns, as the record has them.
+    /// The recorded messages of turns.
     said: BTreeMap<TurnId, Message>,
     outside: VecDeque<(usize, Input)>,
     inputs: VecDeque<Input>,
@@ -412,7 +412,7 @@ struct Course<'r> {
     asked_otherwise: usize,
 }
 
-/// Steps of a course: more than any deliberation has inputs.
+/// Maximum steps of a run: more than the inputs of any deliberation.
 const STEPS_MAX: usize = 100_000;
 
 impl<'r> Course<'r> {
@@ -462,7 +462,7 @@ impl<'r> Course<'r> {
         }
     }
 
-    /// The reply, or what else came from outside, that is next in the record.
+    /// Returns the next reply or other external input in the record.
     fn next_from_record(&mut self) -> Option<Input> {
         let next = self.due.keys().next().map(|(at, _)| *at);
         if let Some((at, _)) = self.outside.front()
@@ -475,7 +475,7 @@ impl<'r> Course<'r> {
         if let Came::Failed(failure, _) = &due.came
             && failure.message == NEEDLESS
         {
-            // It was stopped then; now its words would have counted.
+            // It was cancelled in the record; now its reply would have counted.
             let seat = self.machine.open.get(&turn).map(|open| open.seat);
             let seat = seat.and_then(|seat| self.machine.plan().seats.get(seat));
             let name = seat.map_or_else(String::new, |seat| seat.name().to_string());
@@ -566,7 +566,7 @@ impl<'r> Course<'r> {
         self.decided = Some(Decided::of(verdict, &board));
     }
 
-    /// Finds the reply to a question.
+    /// Finds the reply to a request.
     fn ask(
         &mut self,
         turn: TurnId,
@@ -583,7 +583,7 @@ impl<'r> Course<'r> {
         *before += 1;
         let failed = matches!(&reply, Some(r) if matches!(r.came, Came::Failed(..)));
         if matches!(self.machine.phase, Phase::Concluding { .. }) && !failed {
-            // What the chair would have written is not decided here: the decision stands before it writes.
+            // The chair's text is not simulated: the decision precedes it.
             let items = self.machine.open.get(&turn).map(|t| t.items.clone());
             let seat = self.machine.plan().place(&key.1).unwrap_or_default();
             let items = items.unwrap_or_default();
@@ -621,7 +621,7 @@ impl<'r> Course<'r> {
         }
     }
 
-    /// Makes a reply mean in this course what it meant in the record.
+    /// Translates a recorded reply so that it keeps its meaning in this run.
     fn translate(
         &mut self,
         turn: TurnId,
@@ -665,7 +665,7 @@ impl<'r> Course<'r> {
             return Ok(());
         };
         match read {
-            // What could not be read with more labels cannot be read with fewer.
+            // A ballot unreadable with more labels is unreadable with fewer.
             Some(Read::Ballot { marks, .. }) if marks.is_empty() => {}
             Some(Read::Ballot {
                 marks,
@@ -694,7 +694,7 @@ impl<'r> Course<'r> {
         Ok(())
     }
 
-    /// Gives the labels of a turn the meaning that they had in the record.
+    /// Gives the labels of a turn their recorded meaning.
     fn relabel(&mut self, turn: TurnId, labels: &[Labelled], recorded: &[Labelled]) {
         let Some(open) = self.machine.open.get_mut(&turn) else {
             return;
@@ -725,7 +725,7 @@ impl<'r> Course<'r> {
         }
     }
 
-    /// What the count that decides rests on.
+    /// Computes the robustness of the deciding count.
     fn robustness(&self) -> Option<Robustness> {
         let (_, best) = self.machine.best();
         let open = self.machine.frames.last().map(|frame| &frame.board);
@@ -745,10 +745,10 @@ impl<'r> Course<'r> {
     }
 }
 
-/// Why a turn failed whose reply could not matter any more.
+/// Why a turn failed whose reply no longer mattered.
 const NEEDLESS: &str = super::machine::NEEDLESS;
 
-/// The mark of a ballot under new labels; `None` where nothing of it is left.
+/// Returns the vote under new labels; `None` if nothing of it is left.
 fn mark(form: Reads, marks: &[String], labels: &[Labelled]) -> Option<Map<String, Value>> {
     let label = |item: &str| labels.iter().find(|l| l.item == item).map(|l| &l.label);
     let kept: Vec<&String> = marks.iter().filter_map(|item| label(item)).collect();
@@ -774,7 +774,7 @@ fn mark(form: Reads, marks: &[String], labels: &[Labelled]) -> Option<Map<String
     Some(Map::from_iter([(name.to_owned(), value)]))
 }
 
-/// A review under new labels.
+/// Returns a review under new labels.
 fn review(ratings: &[Rated], ranking: &[SeatName], labels: &[Labelled]) -> Value {
     let mut object = Map::new();
     for label in labels {

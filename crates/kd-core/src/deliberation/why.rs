@@ -1,9 +1,9 @@
-//! The verdict in plain words, from the record.
+//! Explains the verdict in plain words, from the record.
 
 use super::report::Report;
 use crate::memory::Line;
 
-/// Why the council decided as it did: each step that mattered, in order.
+/// Explains the decision of the council: each important step, in order.
 pub fn why(report: &Report) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(plan) = &report.plan {

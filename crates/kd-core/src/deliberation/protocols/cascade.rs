@@ -1,4 +1,4 @@
-//! Cascade: the two cheapest answer; where they agree that is the answer, else the next one is asked.
+//! Cascade: the two cheapest members answer; if they disagree, the next one is asked.
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::board::Board;

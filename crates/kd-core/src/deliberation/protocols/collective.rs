@@ -1,4 +1,4 @@
-//! Collective improvement: members see the set of current solutions, not whose they are or why, and improve one.
+//! Collective improvement: members see the current solutions without authors or reasons, and improve one.
 
 use super::{Ending, Protocol, Step, another_round};
 use crate::deliberation::count::Source;

@@ -1,4 +1,4 @@
-//! Council: blind opinions, anonymous review, vote, conclusion. The pipeline of the seed.
+//! Council: blind opinions, anonymous review, vote, conclusion. The default pipeline.
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;

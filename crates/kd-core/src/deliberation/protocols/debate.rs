@@ -1,5 +1,5 @@
-//! Debate: rounds in which everybody reads all others and may change, then a vote. At most two rounds by default: more
-//! moves answers, not correctness.
+//! Debate: rounds in which each member reads all others and may change its answer, then a vote. At most two rounds by
+//! default: further rounds change answers without improving them.
 
 use super::{Ending, Protocol, Step, another_round};
 use crate::deliberation::count::Source;
@@ -28,7 +28,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     calls: |h| h.opining * (h.rounds + 1) + h.judge + h.open_voting + h.arbiter + 1,
 };
 
-/// Opinions, at most two rounds of argument, a vote: a pass of the strategy `debate`, and a sub-council's sub-council.
+/// Opinions, at most two rounds of argument, a vote: used by the strategy `debate` and by nested sub-councils.
 pub(in crate::deliberation) static FOR_AND_AGAINST: &[Step] = &[
     Step::Ask(&opinions::STAGE),
     Step::Ask(&debate::STAGE),

@@ -1,4 +1,4 @@
-//! Delphi: estimates, median and quartiles back to all, estimates once more; the trimmed mean.
+//! Delphi: estimates, then median and quartiles are shown to all, then new estimates. The result is the trimmed mean.
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;

@@ -1,4 +1,4 @@
-//! Gated debate: a vote first; only where it is open does one round of criticism follow.
+//! Gated debate: a vote first, and one round of criticism only if it is undecided.
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::board::Board;
@@ -29,7 +29,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     calls: |h| 2 * h.opining + 2 * h.judge + 2 * h.open_voting + h.arbiter + 1,
 };
 
-/// Nothing to debate: there is one answer only, or it is as well agreed on as the plan asks for.
+/// Returns whether there is nothing to debate: only one answer, or enough agreement for the plan.
 fn gate_is_shut(plan: &Plan, board: &Board) -> bool {
     let agreement = board.counted.as_ref().map_or(0.0, |c| c.agreement);
     board.candidates.len() < 2 || agreement >= plan.iteration.convergence_threshold

@@ -1,4 +1,4 @@
-//! Layers: each layer reads the whole layer before; the chair aggregates.
+//! Layers: each layer reads the entire previous layer; the chair aggregates.
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;

@@ -1,5 +1,5 @@
-//! The protocols of a deliberation: one file each, one row each. A protocol is data: stages in order, what is counted,
-//! and when it goes back or ends early.
+//! The protocols of a deliberation: one file and one table row each. A protocol is data: stages in order, what is
+//! counted, and when it loops or ends early.
 
 mod cascade;
 mod collective;
@@ -24,53 +24,53 @@ use super::stages::Stage;
 pub(super) use debate::FOR_AND_AGAINST;
 pub(super) use vote::ISSUE;
 
-/// A row of the table.
+/// A protocol.
 pub struct Protocol {
     /// Its name.
     pub name: &'static str,
-    /// What happens, for people.
+    /// Description for users.
     pub doc: &'static str,
-    /// Who proposed or measured it.
+    /// Source of the method or its measurements.
     pub source: &'static str,
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: &'static [Step],
-    /// Who writes the answer.
+    /// Who writes the final answer.
     pub ending: Ending,
-    /// Whether the first answers may be cut short once more of them cannot change the result.
+    /// Whether first answers may be cancelled once they cannot change the result.
     pub certain: bool,
-    /// The most calls of a pass where nobody fails, the answer included.
+    /// Maximum calls of a pass without failures, including the final answer.
     pub calls: fn(&Heads) -> u64,
 }
 
-/// One thing that is done.
+/// A step of a protocol.
 pub enum Step {
-    /// A stage.
+    /// Run a stage.
     Ask(&'static Stage),
-    /// A count.
+    /// Count votes.
     Count(Source),
-    /// The count once more, if an arbiter spoke.
+    /// Count again if an arbiter decided.
     Recount(Source),
-    /// The protocol is over if this holds.
+    /// End the protocol if this holds.
     StopIf(fn(&Plan, &Board) -> bool),
-    /// Back to a step, as a new round, if this holds.
+    /// Go back to a step, as a new round, if this holds.
     Again {
-        /// Which step, from 0.
+        /// Index of the step.
         to: usize,
-        /// When.
+        /// The condition.
         when: fn(&Plan, &Board) -> bool,
     },
 }
 
-/// Who writes the answer.
+/// Who writes the final answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The chair.
     Chair,
-    /// Nobody: the winning answer is the answer.
+    /// The winning answer is the final answer.
     Winner,
 }
 
-/// Every protocol. The first is the one that is taken where nobody says otherwise.
+/// All protocols. The first is the default.
 pub static PROTOCOLS: &[&Protocol] = &[
     &council::PROTOCOL,
     &solo::PROTOCOL,
@@ -87,13 +87,13 @@ pub static PROTOCOLS: &[&Protocol] = &[
     &red_team::PROTOCOL,
 ];
 
-/// The protocol of a name.
+/// Finds a protocol by name.
 pub fn find(name: &str) -> Option<&'static Protocol> {
     PROTOCOLS.iter().find(|p| p.name == name).copied()
 }
 
-/// Whether another round is allowed and can change anything: not when nobody changed its mind in the last one, nor
-/// when everybody agrees, nor when all stand where they stood in an earlier round.
+/// Returns whether another round is allowed and can change anything: not if the last one changed no answer, all agree,
+/// or the answers are the same as in an earlier round.
 fn another_round(plan: &Plan, board: &Board) -> bool {
     let stable = match board.trail.as_slice() {
         [earlier @ .., last] => plan.answers.is_keyed() && earlier.contains(last),

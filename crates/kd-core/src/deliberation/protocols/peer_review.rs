@@ -1,4 +1,5 @@
-//! Peer review: everybody ranks the answers of the others; the rankings are the ballots; the chair writes it up.
+//! Peer review: each member ranks the answers of the others; the rankings are the ballots; the chair writes the
+//! conclusion.
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;

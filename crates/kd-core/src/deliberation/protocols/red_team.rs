@@ -1,4 +1,4 @@
-//! Red team: one answers, the others list defects, the owner mends or rebuts, and all vote between old and new.
+//! Red team: one member answers, the others list defects, the author fixes or rebuts them, and all vote on old and new.
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;

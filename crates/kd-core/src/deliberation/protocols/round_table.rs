@@ -1,4 +1,4 @@
-//! Round table: answers are grouped, with how many gave each, and read by all; then everybody answers once more.
+//! Round table: all members read the grouped answers with the size of each group, then answer again.
 
 use super::{Ending, Protocol, Step, another_round};
 use crate::deliberation::count::Source;

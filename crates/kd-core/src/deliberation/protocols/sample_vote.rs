@@ -1,4 +1,4 @@
-//! Sample and vote: the strongest member answers several times. The baseline that a council has to beat at equal cost.
+//! Sample and vote: the strongest member answers several times. The baseline that a council must beat at equal cost.
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;

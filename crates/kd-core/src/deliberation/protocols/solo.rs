@@ -1,4 +1,4 @@
-//! Solo: one member answers. For steps that build on each other no council did better.
+//! Solo: one member answers. For dependent steps, no council does better.
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;

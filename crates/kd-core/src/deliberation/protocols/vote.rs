@@ -1,4 +1,4 @@
-//! Vote: everybody answers blind, and the answers are the ballots; open answers are voted on.
+//! Vote: members answer blind, and the answers are the ballots; open answers are put to a vote.
 
 use super::{Ending, Protocol, Step};
 use crate::deliberation::count::Source;
@@ -22,7 +22,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     calls: |h| h.opining + h.judge + h.open_voting + h.arbiter + 1,
 };
 
-/// A sub-council on one issue: opinions and a vote on them.
+/// A sub-council on one issue: opinions and a vote.
 pub(in crate::deliberation) static ISSUE: &[Step] = &[
     Step::Ask(&opinions::STAGE),
     Step::Ask(&vote::STAGE),

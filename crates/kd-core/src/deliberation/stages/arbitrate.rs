@@ -1,4 +1,4 @@
-//! Arbitrate: where the count ends in a tie that weights and rankings do not break, an arbiter chooses among the tied.
+//! Arbitrate: an arbiter chooses among the tied if weights and rankings do not break the tie.
 
 use super::ballot;
 use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end, words_of};
@@ -23,7 +23,7 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body: as_it_came,
 };
 
-/// The tied, if only the lot would tell them apart.
+/// Returns the tied candidates if only a lot would decide between them.
 fn tied(board: &Board) -> Vec<usize> {
     match &board.counted {
         Some(count)

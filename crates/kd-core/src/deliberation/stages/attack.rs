@@ -1,4 +1,4 @@
-//! Attack: everybody else lists falsifiable defects of the answer.
+//! Attack: all other members list falsifiable defects of the answer.
 
 use super::{Asking, Desk, Reply, Stage, as_it_came, no_end};
 use crate::clean::clean_line;
@@ -29,7 +29,7 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body: as_it_came,
 };
 
-/// The most defects that one attacker may list.
+/// Maximum number of defects per attacker.
 const DEFECTS_MAX: usize = 3;
 
 fn ask(desk: &Desk<'_>) -> Option<Asking> {

@@ -1,4 +1,4 @@
-//! A ballot on paper: what it looks like for each rule, and how a reply is read as one: strictly, or by one lenient
+//! Ballot formats: the format for each rule, and how a reply is parsed as a ballot: strictly, with one lenient
 //! fallback, or not at all.
 
 use super::{Reply, labels};
@@ -11,25 +11,25 @@ use crate::reading::{self, Answer, Options, Step, Unread, Wanted};
 use crate::voting::{self, Reads, Rules};
 use serde_json::{Map, Value, json};
 
-/// The best score on a ballot of scores.
+/// The best score on a score ballot.
 pub(super) const SCORE_MAX: u32 = 5;
 
-/// What ballots of the plan's rule look like.
+/// Returns the ballot format of the plan's rule.
 pub(in crate::deliberation) fn form(plan: &Plan) -> Reads {
     match voting::find(&plan.voting.method).map(|rule| rule.reads) {
         Some(Reads::Paper) => Reads::Ranking,
-        // The ballot is the last of the rounds.
+        // The last round is the ballot.
         Some(Reads::Rounds) | None => Reads::Choice,
         Some(form) => form,
     }
 }
 
-/// Whether the rule asks voters to foretell the vote.
+/// Returns whether the rule asks voters to predict the result.
 pub(in crate::deliberation) fn foretells(plan: &Plan) -> bool {
     voting::find(&plan.voting.method).is_some_and(|rule| rule.name == "surprising")
 }
 
-/// What a ballot marks: for people, the field, its schema.
+/// Returns the instruction, the field name and its schema.
 pub(super) fn field(form: Reads, names: &[String]) -> (String, &'static str, Value) {
     let one = json!({"type": "string", "enum": names});
     let points = |most: u64| {
@@ -75,12 +75,12 @@ pub(super) fn field(form: Reads, names: &[String]) -> (String, &'static str, Val
     }
 }
 
-/// The points that a ballot has to spend.
+/// Returns the points to spend per ballot.
 fn purse() -> u64 {
     Rules::of(Vec::<String>::new()).points
 }
 
-/// The schema of a forecast: for each label the percentage of the voters that is expected to choose it.
+/// Returns the schema of a prediction: for each label, the expected percentage of voters.
 pub(super) fn forecast_field(names: &[String]) -> Value {
     let mut fields = Map::new();
     for name in names {
@@ -92,7 +92,7 @@ pub(super) fn forecast_field(names: &[String]) -> Value {
     json!({"type": "object", "properties": fields, "required": names, "additionalProperties": false})
 }
 
-/// The forecast of a ballot: for each candidate a share of one; none where it does not name every label.
+/// Returns the prediction on a ballot as a share per candidate; `None` unless it names every label.
 pub(super) fn foretold(value: &Value, items: &[usize], candidates: usize) -> Option<Vec<f64>> {
     let said = value.get("forecast")?;
     let mut shares = vec![0.0; candidates];
@@ -104,7 +104,7 @@ pub(super) fn foretold(value: &Value, items: &[usize], candidates: usize) -> Opt
     (sum > 0.0).then(|| shares.iter().map(|s| s / sum).collect())
 }
 
-/// What a mark says, in the names of candidates.
+/// Formats a vote in names of candidates.
 pub(super) fn names(board: &Board, mark: &Marked) -> Vec<String> {
     let name = |c: &usize| board.candidates[*c].name.clone();
     match mark {
@@ -123,7 +123,7 @@ pub(super) fn names(board: &Board, mark: &Marked) -> Vec<String> {
     }
 }
 
-/// Reads a ballot: as JSON, however it is wrapped or damaged, else in words.
+/// Reads a ballot: as JSON, however wrapped or damaged, otherwise in words.
 pub(super) fn read(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), Unread> {
     let names: Vec<&str> = reply
         .items
@@ -156,7 +156,7 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
             let order = order.iter().map(|place| reply.items[*place]).collect();
             return Ok((Marked::Ranking(order), Step::Words));
         }
-        // Whoever names one answer alone ranks it first, or approves of it.
+        // A reply that names only one answer ranks it first, or approves of it.
         let mark: fn(Vec<usize>) -> Marked = match form {
             _ if plan.reading < 2 => return Err(read.err().unwrap_or(Unread::Missing)),
             Reads::Ranking | Reads::Paper => Marked::Ranking,
@@ -165,7 +165,7 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
         };
         return chosen(board, plan, reply).map(|(at, step)| (mark(vec![at]), step));
     };
-    // An option's own words stand for its label.
+    // The text of an option is accepted for its label.
     let said = reading::field(&value, name).cloned().unwrap_or_default();
     let said = match said {
         Value::Array(items) => Value::Array(
@@ -206,7 +206,7 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
     mark.map(|mark| (mark, step)).map_err(|_| Unread::Missing)
 }
 
-/// The candidate that a reply chooses, by its label or its words.
+/// Returns the candidate chosen by a reply, by label or words.
 pub(super) fn chosen(
     board: &Board,
     plan: &Run,
@@ -222,7 +222,7 @@ pub(super) fn chosen(
     }
 }
 
-/// The labels of a ballot, with the words behind them where those are no labels themselves.
+/// Returns the labels of a ballot, with the text behind each unless it is a label itself.
 fn options(board: &Board, plan: &Run, reply: &Reply<'_>) -> Options {
     let labels = labels(reply.items.len());
     let names: Vec<String> = reply
@@ -241,7 +241,7 @@ fn options(board: &Board, plan: &Run, reply: &Reply<'_>) -> Options {
     }
 }
 
-/// A ballot in the form asked for.
+/// Parses a ballot in the requested format.
 pub(super) fn strict_mark(
     form: Reads,
     value: &Value,
@@ -259,7 +259,7 @@ pub(super) fn strict_mark(
             let Some(candidate) = place(label) else {
                 return Err(format!("{label} is none of the labels"));
             };
-            // A label that stands twice counts where it stands first.
+            // Only the first occurrence of a label counts.
             if !places.contains(&candidate) {
                 places.push(candidate);
             }
@@ -297,7 +297,7 @@ pub(super) fn strict_mark(
     }
 }
 
-/// The one fallback: a line `Choice: B`, or a reply that names exactly one label.
+/// Returns the lenient fallback: a line `Choice: B`, or a reply that names exactly one label.
 pub(super) fn lenient_mark(form: Reads, text: &str, items: &[usize]) -> Result<Marked, String> {
     if !matches!(form, Reads::Choice | Reads::Orders) {
         return Err("its ballot cannot be read".into());

@@ -1,5 +1,5 @@
-//! Compress: a seat sums up a pass in three to five points for those who go on. Where it fails, sentences are taken out
-//! of what was said.
+//! Compress: a member summarizes a pass in three to five points for the next one. If that fails, sentences are
+//! extracted from the answers.
 
 use super::{Asking, Desk, Reply, Stage, as_it_came, no_end, words_of};
 use crate::deliberation::blind;
@@ -29,7 +29,7 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body: as_it_came,
 };
 
-/// The most points of a summary.
+/// Maximum points of a summary.
 const POINTS_MAX: usize = 5;
 
 fn ask(desk: &Desk<'_>) -> Option<Asking> {
@@ -74,7 +74,7 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
                 .filter_map(|l| blind::place_of(l.as_str()?, reply.items.len()))
                 .filter_map(|place| board.answers.get(reply.items[place])?.message)
                 .collect();
-            // A point that rests on nothing that was said is not remembered.
+            // A point without a source message is not kept.
             (!text.is_empty() && !messages.is_empty()).then(|| Line::new(&text, messages))
         })
         .take(POINTS_MAX)
@@ -88,7 +88,7 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     }]
 }
 
-/// The summary without a seat: the first sentence of each answer.
+/// Extracts a summary without a member: the first sentence of each answer.
 pub(in crate::deliberation) fn extract(board: &Board) -> Vec<Line> {
     board
         .answers

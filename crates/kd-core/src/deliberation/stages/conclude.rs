@@ -1,5 +1,5 @@
-//! Conclude: the chair states consensus, support, dissent and recommendation, and cites whose words they rest on. What
-//! the count says (outcome, confidence, who dissents) is not left to it.
+//! Conclude: the chair states consensus, support, dissent and recommendation, and cites its sources. Outcome,
+//! confidence and dissenters come from the count, not from the chair.
 
 use super::{Asking, Desk, Stage, as_it_came, no_end, words_of};
 use crate::deliberation::answer::AnswerKind;
@@ -27,19 +27,19 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body: as_it_came,
 };
 
-/// What the chair is asked for.
+/// The chair's task.
 const TASK: &str = "Conclude for the council; add no opinion of your own";
 
-/// The most bytes of one candidate in the chair's prompt: with them the whole prompt has a bound that can be reserved.
+/// Maximum bytes of one candidate in the chair's prompt; this bounds the prompt, so that it can be reserved.
 const CANDIDATE_BYTES_MAX: usize = 1500;
-/// The most candidates that the chair reads in full.
+/// Maximum number of candidates that the chair reads in full.
 const CANDIDATES_MAX: usize = 6;
 
-/// The most bytes of all that the chair reads beside the question.
+/// Maximum bytes of the material that the chair reads besides the question.
 pub(in crate::deliberation) const MATERIAL_BYTES_MAX: usize =
     (CANDIDATES_MAX + 1) * (CANDIDATE_BYTES_MAX + 200) + 1000;
 
-/// Who may conclude, the first choice first: the chair, then those who gave opinions.
+/// Returns the possible chairs in order of preference: the chair, then the members with opinions.
 pub(in crate::deliberation) fn chairs(plan: &Plan) -> Vec<usize> {
     let mut seats = plan.with(Duty::Conclude);
     for seat in plan.with(Duty::Opine) {
@@ -114,7 +114,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     })
 }
 
-/// How many put a candidate first.
+/// Counts the members that rank a candidate first.
 fn backers(counted: &Counted, candidate: usize) -> usize {
     counted
         .firsts
@@ -123,24 +123,24 @@ fn backers(counted: &Counted, candidate: usize) -> usize {
         .count()
 }
 
-/// What goes into a conclusion beside the chair's words.
+/// The parts of a conclusion besides the chair's text.
 pub(crate) struct Conclusion<'a> {
     /// The plan.
     pub plan: &'a Run,
-    /// The table of the best pass.
+    /// The board of the best pass.
     pub board: &'a Board,
     /// The heading.
     pub heading: &'a str,
     /// How the deliberation ended.
     pub outcome: Outcome,
-    /// Who does not stand behind the winner.
+    /// The members that do not support the winner.
     pub dissent: &'a [Dissenter],
-    /// What stands above the text: a replaced chair, a limit that cut.
+    /// Notes above the text: a replaced chair, a limit that cut.
     pub above: &'a [String],
 }
 
-/// The answer as it stands in the thread, and the messages that it cites. `said` is the chair's reply and what its
-/// labels stood for; without one the answer is taken from what was said.
+/// Composes the final answer and returns the messages it cites. `said` is the chair's reply and the meaning of its
+/// labels; without one, the answer is composed from the messages.
 pub(crate) fn compose(
     about: &Conclusion<'_>,
     said: Option<(&str, &[usize])>,
@@ -153,7 +153,7 @@ pub(crate) fn compose(
         dissent,
         above,
     } = about;
-    // Records keep the form of their time.
+    // Older records keep their format.
     let told_apart = plan.writing > 0;
     let mut out = format!("## {heading}\n");
     for line in *above {
@@ -164,7 +164,7 @@ pub(crate) fn compose(
     let told = (plan.writing > 1).then(|| Told::of(plan));
     let own = |text: &str| own_words(told.as_ref(), text);
     let of = |value: &Value, name: &str| own(&words_of(value, name));
-    // A chair that recommends nothing has not concluded. JSON without a recommendation, and a refusal, are none.
+    // A chair without a recommendation has not concluded. This includes JSON without one, and refusals.
     let said = said.filter(|(text, _)| match &object {
         Some(value) => !of(value, "recommendation").is_empty(),
         None if told_apart && concludes_nothing(plan, text) => false,
@@ -208,12 +208,12 @@ pub(crate) fn compose(
                     .flatten()
                     .filter_map(|l| Some(items[blind::place_of(l.as_str()?, items.len())?])),
             );
-            // Where votes were counted, the count says who dissents.
+            // If votes were counted, the count gives the dissenters.
             if board.counted.is_none() {
                 part("Dissent", &of(value, "dissent"));
             }
         }
-        // Words without the form asked for are still an answer.
+        // Text without the requested format is still an answer.
         (None, Some((text, _))) => part(title, &own(text)),
         (_, None) => match winner {
             Some(winner) => part(
@@ -224,7 +224,7 @@ pub(crate) fn compose(
                 for candidate in &board.candidates {
                     part("One answer", &candidate.text);
                 }
-                // Words that count for nothing are still what the king paid for.
+                // Answers that do not count are still shown to the user, who paid for them.
                 for answer in board.answers.iter().filter(|_| board.candidates.is_empty()) {
                     let text = blind::clip(&answer.text, CANDIDATE_BYTES_MAX);
                     part(&format!("{} said", plan.seats[answer.seat].name()), &text);
@@ -239,7 +239,7 @@ pub(crate) fn compose(
         let at = board.candidates.iter().position(|c| c.name == winner.name);
         cited.splice(0..0, at);
     }
-    // Where nothing was decided there is nothing to dissent from.
+    // Without a decision, there is no dissent.
     let undecided = told_apart && *outcome == Outcome::NoQuorum;
     if !dissent.is_empty() && !undecided {
         let lines: Vec<String> = dissent
@@ -298,12 +298,12 @@ pub(crate) fn compose(
     (out.trim_end().to_owned(), messages)
 }
 
-/// What was decided, under its title. Open answers have no name: the recommendation is in their words.
+/// Returns the decision and its title. Open answers have no name: the recommendation contains their text.
 fn decided(plan: &Plan, board: &Board, winner: Option<&Candidate>) -> Option<(String, String)> {
     let winner = winner.filter(|_| !matches!(plan.answers, AnswerKind::Text))?;
     let tie = board.counted.as_ref().and_then(|c| c.tie_path.last());
     let title = match tie.and_then(|step| step.split(':').next()) {
-        // What a lot or an arbiter chose the council did not.
+        // The council did not choose what a lot or an arbiter chose.
         Some(step) => format!("Tied, and taken by {step}"),
         None => "Decided".to_owned(),
     };
@@ -314,11 +314,11 @@ fn decided(plan: &Plan, board: &Board, winner: Option<&Candidate>) -> Option<(St
     ))
 }
 
-/// The longest answer that stands for what was decided, in characters.
+/// Maximum length of an answer shown as the decision, in characters.
 const DECIDED_MAX: usize = 60;
 
-/// How those who back a number, a date or a list wrote it, where most of them wrote a line of that alone: it is counted by a
-/// key, which no person would write (`--10-14` for 14 October).
+/// Returns a number, date or list as its supporters wrote it, if most wrote it on a line of its own: the key that is
+/// counted (`--10-14` for 14 October) is not readable.
 fn in_their_words(plan: &Plan, board: &Board, winner: &Candidate) -> Option<String> {
     if matches!(plan.answers, AnswerKind::Choice { .. }) {
         return None;
@@ -336,26 +336,26 @@ fn in_their_words(plan: &Plan, board: &Board, winner: &Candidate) -> Option<Stri
     best.map(|(_, line)| (*line).to_owned())
 }
 
-/// Whether a reply is JSON, in a fence or among few other words.
+/// Returns whether a reply is JSON, in a fence or with little text around it.
 fn is_json(text: &str) -> bool {
     let json: usize = json::objects(text).iter().map(|f| f.end - f.start).sum();
     json * 2 > text.trim().len()
 }
 
-/// Whether a chair gave JSON without a recommendation, or declined.
+/// Returns whether the chair gave JSON without a recommendation, or declined.
 fn concludes_nothing(plan: &Run, text: &str) -> bool {
     let kind = serde_json::to_string(&plan.answers).unwrap_or_default();
     let find = || is_json(text) || is_refusal(plan, text);
     plan.reader.read("no conclusion", &kind, text, find)
 }
 
-/// Whether a chair declines instead of concluding.
+/// Returns whether the chair declines to conclude.
 fn is_refusal(plan: &Run, text: &str) -> bool {
     plan.answers.read(text) == Err(Unread::Refused)
 }
 
-/// A chair's words without what it copied from its instructions: the marks of fences, the task, its name and role, a label
-/// alone. Small models do that.
+/// Removes parts that the chair copied from its instructions: fence markers, the task, its name and role, a lone label.
+/// Small models do that.
 fn own_words(told: Option<&Told>, text: &str) -> String {
     let lines = text.lines().filter(|line| !is_fence_line(told, line));
     let mut text = lines.collect::<Vec<_>>().join("\n");
@@ -368,7 +368,7 @@ fn own_words(told: Option<&Told>, text: &str) -> String {
         "what to do or believe, first",
         "Between the lines marked",
     ];
-    // Sentences of ours stand at the beginning, if anywhere.
+    // Copied sentences come first, if at all.
     while let Some(rest) = instructions.iter().find_map(|ours| {
         let trimmed = text.trim_start_matches(|c: char| !c.is_alphanumeric());
         let begins = trimmed
@@ -388,8 +388,8 @@ fn own_words(told: Option<&Told>, text: &str) -> String {
     }
 }
 
-/// Who the members are told that they are: their names and their roles, as [`plain`] words. None for records made before
-/// conclusions were compared with it.
+/// The members' names and roles as their prompts state them, as [`plain`] words. `None` for records made before
+/// conclusions were compared with them.
 struct Told {
     names: Vec<String>,
     roles: Vec<String>,
@@ -407,7 +407,7 @@ impl Told {
         }
     }
 
-    /// Whether a sentence tells a member who it is.
+    /// Returns whether a sentence tells a member its role.
     fn is_role(&self, sentence: &str) -> bool {
         let said = plain(sentence);
         let is_name = said.strip_prefix("you are ").is_some_and(|who| {
@@ -422,7 +422,7 @@ impl Told {
         is_name || said.split(' ').count() > 3 && self.roles.iter().any(|role| role.contains(&said))
     }
 
-    /// A text without such sentences at its beginning.
+    /// Removes such sentences from the beginning of a text.
     fn without_role(&self, text: &str) -> String {
         let bare = |text: &str| text.find(char::is_alphanumeric).unwrap_or(text.len());
         let mut from = 0;
@@ -431,7 +431,7 @@ impl Told {
             let rest = &text[start..];
             let end = rest.find(['.', '!', '?', '\n', '。']).unwrap_or(rest.len());
             if rest.is_empty() || !self.is_role(&rest[..end]) {
-                // What stands before the first own sentence may be its list mark or its emphasis.
+                // The text before the first original sentence may be its list mark or emphasis.
                 let before = if from == 0 { 0 } else { start };
                 return text[before..].to_owned();
             }
@@ -440,7 +440,7 @@ impl Told {
     }
 }
 
-/// The words of a text in lower case, between single spaces.
+/// Returns the words of a text in lower case, with single spaces.
 fn plain(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words: Vec<String> = words
@@ -450,13 +450,13 @@ fn plain(text: &str) -> String {
     words.join(" ")
 }
 
-/// What follows the end of a sentence.
+/// Returns the text after the end of a sentence.
 fn after_sentence(text: &str) -> &str {
     let end = text.find(['.', '!', '?', '\n', ':', ')']);
     end.map_or("", |at| &text[at + 1..])
 }
 
-/// A line that begins or ends a fence.
+/// Returns whether a line begins or ends a fence.
 fn is_fence_line(told: Option<&Told>, line: &str) -> bool {
     let line = line.trim();
     let mark = line
@@ -466,9 +466,9 @@ fn is_fence_line(told: Option<&Told>, line: &str) -> bool {
         .is_some_and(|mark| is_mark(told, mark))
 }
 
-/// Whether a word is the mark of a fence, as [`blind::nonce`] makes them, or nearly.
+/// Returns whether a word is a fence marker as made by [`blind::nonce`], or nearly.
 fn is_mark(told: Option<&Told>, word: &str) -> bool {
-    // Some models shout.
+    // Some models write it in capitals.
     let loud = told.is_some();
     (11..=14).contains(&word.len())
         && word.bytes().all(|b| {
@@ -518,7 +518,7 @@ mod tests {
         ] {
             assert_eq!(own_words(Some(&told()), said), own, "{said:?}");
         }
-        // Records are written by the rules of their time.
+        // Records follow the rules of their time.
         assert_eq!(own_words(None, "You are ann."), "You are ann.");
     }
 

@@ -1,4 +1,4 @@
-//! Argue: everybody argues for the answer that it finds best and against the strongest other, which it must quote.
+//! Argue: each member argues for the answer it finds best and against the strongest other, which it must quote.
 
 use super::opinions::opiners;
 use super::revise;

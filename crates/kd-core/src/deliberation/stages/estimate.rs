@@ -1,5 +1,5 @@
-//! Estimate: everybody gives a number; median and quartiles go back to all, who give it once more (Delphi). The result
-//! is the trimmed mean; it has the support of those within the quartiles.
+//! Estimate: each member gives a number; all see the median and quartiles and estimate again (Delphi). The result is
+//! the trimmed mean; members within the quartiles support it.
 
 use super::opinions::{body, opiners, read, schema, task};
 use super::{Asking, Desk, Stage};
@@ -20,7 +20,7 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body,
 };
 
-/// The share that is cut off at each end for the trimmed mean, in percent.
+/// Percentage cut off at each end for the trimmed mean.
 const TRIM_PERCENT: usize = 20;
 
 fn ask(desk: &Desk<'_>) -> Option<Asking> {
@@ -116,21 +116,21 @@ fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     }]
 }
 
-/// A quartile of sorted numbers, by linear interpolation.
+/// Returns a quartile of sorted numbers, by linear interpolation.
 fn quantile(sorted: &[f64], quarter: usize) -> f64 {
     let place = (sorted.len() - 1) as f64 * quarter as f64 / 4.0;
     let (low, high) = (place.floor() as usize, place.ceil() as usize);
     sorted[low] + (sorted[high] - sorted[low]) * (place - low as f64)
 }
 
-/// The mean without the ends.
+/// Returns the mean without the ends.
 fn trimmed(sorted: &[f64]) -> f64 {
     let cut = sorted.len() * TRIM_PERCENT / 100;
     let kept = &sorted[cut..sorted.len() - cut];
     kept.iter().sum::<f64>() / kept.len() as f64
 }
 
-/// At most six digits that matter.
+/// Formats with at most six significant digits.
 fn shown(value: f64) -> String {
     let digits = 5 - (value.abs().max(1e-9).log10().floor() as i32).clamp(-6, 5);
     let text = format!("{value:.*}", digits.clamp(0, 9) as usize);

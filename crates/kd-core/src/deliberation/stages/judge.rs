@@ -1,5 +1,5 @@
-//! Judge, as records of before the stage [`sameness`](super::sameness) have it: says which answers mean the same, where only a reader can tell. Whatever it says is made symmetric and
-//! transitive; answers that it does not mention stand alone.
+//! Judge, for records made before the stage [`sameness`](super::sameness): a judge decides which answers mean the same.
+//! The result is made symmetric and transitive; unmentioned answers stay separate.
 
 use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end};
 use crate::deliberation::answer::AnswerKind;
@@ -56,7 +56,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
 
 fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     let count = board.candidates.len();
-    // Union–find, the root of a group being its first candidate.
+    // Union-find; the root of a group is its first candidate.
     let mut root: Vec<usize> = (0..count).collect();
     let groups = object_with(plan, reply.text, &["groups"])
         .and_then(|(v, _)| v.get("groups")?.as_array().cloned());

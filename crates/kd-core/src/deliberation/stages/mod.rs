@@ -1,5 +1,5 @@
-//! The stages of a deliberation: one file each, one row each. A stage says who is asked, what they are told, and what
-//! their replies mean; when it runs is the protocol's business.
+//! The stages of a deliberation: one file and one table row each. A stage decides which members are asked, with which
+//! prompt, and what their replies mean; the protocol decides when it runs.
 
 pub(super) mod arbitrate;
 pub(super) mod attack;
@@ -32,78 +32,78 @@ use crate::event::Purpose;
 use crate::reading::Unread;
 use serde_json::Value;
 
-/// A row of the table.
+/// A stage.
 pub struct Stage {
     /// Its name in the record.
     pub name: &'static str,
-    /// What happens in it, for people: "opinions, blind".
+    /// Description for users: "opinions, blind".
     pub title: &'static str,
-    /// Why seats are asked.
+    /// Why members are asked.
     pub purpose: Purpose,
     /// Whether replies are messages of the conversation.
     pub spoken: bool,
-    /// Who is asked, in order; a seat may stand several times. Nobody: the stage is skipped.
+    /// The members to ask, in order; a member may occur several times. Empty: the stage is skipped.
     pub seats: fn(&Plan, &Board) -> Vec<usize>,
-    /// What one of them is told; none if there is nothing to ask it.
+    /// Builds the request to one member; `None` if there is nothing to ask.
     pub ask: fn(&Desk<'_>) -> Option<Asking>,
-    /// What a reply means.
+    /// Processes a reply.
     pub read: fn(&mut Board, &Run, &Reply<'_>) -> Vec<Fact>,
-    /// What follows once everybody has replied or failed.
+    /// Ends the stage once all members have replied or failed.
     pub end: fn(&mut Board, &Run) -> Vec<Fact>,
-    /// A reply as it stands in the conversation.
+    /// Formats a reply for the conversation.
     pub body: fn(&Run, &str) -> String,
 }
 
-/// What a stage may look at while it asks.
+/// The input available to a stage when it asks.
 pub struct Desk<'a> {
     /// The plan.
     pub plan: &'a Run,
-    /// The table.
+    /// The board.
     pub board: &'a Board,
-    /// Who is asked: a place in the plan.
+    /// The member asked: an index in the plan.
     pub seat: usize,
-    /// Which of several calls to the same seat in this stage.
+    /// Index among several calls to the same member in this stage.
     pub sample: u32,
 }
 
-/// What a seat is asked.
+/// A request to a member.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asking {
-    /// What it reads: the question and, fenced, the words of others.
+    /// The material: the question and, fenced, the text of others.
     pub material: String,
-    /// What it is to do.
+    /// The task.
     pub task: String,
-    /// What the reply must satisfy.
+    /// The required schema of the reply.
     pub schema: Option<Value>,
-    /// What stands behind label A, B, …: places of authors or of candidates, as the stage has it.
+    /// The items behind labels A, B, …: indexes of authors or candidates, depending on the stage.
     pub items: Vec<usize>,
-    /// The most tokens of the reply, where the stage knows better than the plan.
+    /// Maximum tokens of the reply, if the stage overrides the plan.
     pub tokens: Option<u32>,
 }
 
 /// A reply to a stage.
 pub struct Reply<'a> {
-    /// Whose.
+    /// The member.
     pub seat: usize,
-    /// Which of several calls to the same seat in this stage.
+    /// Index among several calls to the same member in this stage.
     pub sample: u32,
-    /// The words.
+    /// The text.
     pub text: &'a str,
-    /// The bare answer, where the member was asked for it once more.
+    /// The bare answer, if the member was asked again for it.
     pub repair: Option<&'a str>,
-    /// What stood behind the labels that this reader saw.
+    /// The items behind the labels that this reader saw.
     pub items: &'a [usize],
-    /// Its message, where replies of this stage are messages.
+    /// Its message, if replies of this stage are messages.
     pub message: Option<u32>,
 }
 
 impl<'a> Reply<'a> {
-    /// The words to read the answer from.
+    /// Returns the text that contains the answer.
     fn decisive(&self) -> &'a str {
         self.repair.unwrap_or(self.text)
     }
 
-    /// How it was read, for the record.
+    /// Describes how it was read, for the record.
     fn noted(&self, note: Option<String>) -> Option<String> {
         match (self.repair.is_some(), note) {
             (false, note) => note,
@@ -113,7 +113,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// Why a reply cannot be read, where asking the same member for the bare answer can help.
+/// Returns why a reply cannot be read, if asking the member for the bare answer can help.
 pub(super) fn unread(
     stage: &Stage,
     board: &Board,
@@ -128,7 +128,7 @@ pub(super) fn unread(
     why.filter(|why| why.is_worth_asking())
 }
 
-/// Asks a member for the bare answer of a reply that could not be read.
+/// Asks a member for the bare answer of an unreadable reply.
 pub(super) fn repair(
     stage: &Stage,
     board: &Board,
@@ -156,12 +156,12 @@ pub(super) fn repair(
     }
 }
 
-/// The most bytes of a question, and of a reply, in a repair turn.
+/// Maximum bytes of a question, and of a reply, in a repair turn.
 const REPAIR_BYTES_MAX: usize = 2000;
-/// The most tokens of the reply to a repair turn.
+/// Maximum tokens of the reply in a repair turn.
 const REPAIR_TOKENS: u32 = 256;
 
-/// The end of a reply, where its answer is.
+/// Returns the end of a reply, where its answer is.
 fn ending(text: &str) -> String {
     let text = crate::clean::clean_text(text);
     let from = text.len().saturating_sub(REPAIR_BYTES_MAX);
@@ -171,7 +171,7 @@ fn ending(text: &str) -> String {
         .to_owned()
 }
 
-/// Every stage.
+/// All stages.
 pub static STAGES: &[&Stage] = &[
     &opinions::STAGE,
     &opinions::SAMPLES,
@@ -196,13 +196,13 @@ pub static STAGES: &[&Stage] = &[
     &conclude::STAGE,
 ];
 
-/// The stage of a name.
+/// Finds a stage by name.
 pub fn find(name: &str) -> Option<&'static Stage> {
     STAGES.iter().find(|s| s.name == name).copied()
 }
 
 impl Desk<'_> {
-    /// The question as every stage restates it, word by word, so that nobody drifts from it.
+    /// Returns the question as every stage repeats it verbatim, so that no member drifts from it.
     fn question(&self) -> String {
         let mut out = String::new();
         if !self.plan.background.is_empty() && self.board.depth == 0 {
@@ -215,7 +215,7 @@ impl Desk<'_> {
         out
     }
 
-    /// The place in the deliberation, as text: it makes every dealing and nonce different.
+    /// Returns the position in the deliberation as text, which makes every shuffle and nonce different.
     fn place(&self, stage: &str) -> String {
         let Board {
             pass, depth, round, ..
@@ -223,13 +223,13 @@ impl Desk<'_> {
         format!("{stage}/{pass}/{depth}/{round}/{}", self.sample)
     }
 
-    /// Deals items for this reader.
+    /// Shuffles items for this reader.
     fn deal(&self, stage: &str, items: &[usize]) -> Vec<usize> {
         let reader = self.plan.seats[self.seat].name().as_str();
         blind::deal(self.plan.seed, reader, &self.place(stage), items)
     }
 
-    /// Words of others under labels A, B, …, fenced.
+    /// Fences the texts of others under labels A, B, ….
     fn fenced(&self, stage: &str, texts: &[String]) -> String {
         let items: Vec<(String, String)> = texts
             .iter()
@@ -239,7 +239,7 @@ impl Desk<'_> {
         self.fenced_as(stage, &items)
     }
 
-    /// Words of others under headings, fenced.
+    /// Fences the texts of others under headings.
     fn fenced_as(&self, stage: &str, items: &[(String, String)]) -> String {
         let all: Vec<&str> = items.iter().map(|(_, t)| t.as_str()).collect();
         let reader = self.plan.seats[self.seat].name().as_str();
@@ -249,23 +249,23 @@ impl Desk<'_> {
     }
 }
 
-/// A stage without an end of its own.
+/// Returns the default end of a stage: nothing to do.
 fn no_end(_: &mut Board, _: &Run) -> Vec<Fact> {
     Vec::new()
 }
 
-/// A reply that stands in the conversation as it came.
+/// Returns a reply unchanged for the conversation.
 fn as_it_came(_: &Run, text: &str) -> String {
     text.to_owned()
 }
 
-/// A text of a field, at most so many characters.
+/// Returns the text of a field, shortened to the maximum length.
 fn words_of(value: &Value, name: &str) -> String {
     let said = value.get(name).and_then(Value::as_str).unwrap_or_default();
     crate::clean::clean_text(said).trim().to_owned()
 }
 
-/// Labels of so many items.
+/// Returns `count` labels.
 fn labels(count: usize) -> Vec<String> {
     (0..count).map(blind::label).collect()
 }

@@ -1,4 +1,4 @@
-//! Opinions: everybody answers the question, blind to all others.
+//! Opinions: each member answers the question without seeing the others.
 
 use super::{Asking, Desk, Reply, Stage, as_it_came, words_of};
 use crate::deliberation::answer::{AnswerKind, confidence, confidence_in, marked};
@@ -11,7 +11,7 @@ use crate::reading::{Step, Unread, code};
 use crate::roles::Duty;
 use serde_json::{Value, json};
 
-/// Everybody whose role gives opinions.
+/// All members whose role gives opinions.
 pub(in crate::deliberation) static STAGE: Stage = STAGE_BASE;
 
 /// The strongest member, several times.
@@ -42,7 +42,7 @@ pub(in crate::deliberation) static PAIR: Stage = Stage {
     ..STAGE_BASE
 };
 
-/// The next of a cascade, while no two agree: whoever has not answered, one at a time, the cheaper first.
+/// The next member of a cascade while no two agree: one at a time, cheapest first.
 pub(in crate::deliberation) static REST_UNLESS_AGREED: Stage = Stage {
     name: "next",
     title: "the next of the cascade",
@@ -69,7 +69,7 @@ const STAGE_BASE: Stage = Stage {
     body,
 };
 
-/// Those at the table whose role gives opinions; everybody at the table where nobody's does.
+/// Returns the active members whose role gives opinions; all active members if there are none.
 pub(in crate::deliberation) fn opiners(plan: &Plan, board: &Board) -> Vec<usize> {
     let with: Vec<usize> = board
         .seats
@@ -83,7 +83,7 @@ pub(in crate::deliberation) fn opiners(plan: &Plan, board: &Board) -> Vec<usize>
     with
 }
 
-/// Those who give opinions, the most reliable first; of equals in the order of the seats.
+/// Returns the members that give opinions, most reliable first; on a tie, in member order.
 pub(super) fn strongest(plan: &Plan, board: &Board) -> Vec<usize> {
     let mut seats = opiners(plan, board);
     let strength =
@@ -92,7 +92,7 @@ pub(super) fn strongest(plan: &Plan, board: &Board) -> Vec<usize> {
     seats
 }
 
-/// Those who give opinions, the cheapest first; of equals in the order of the seats.
+/// Returns the members that give opinions, cheapest first; on a tie, in member order.
 fn cheapest(plan: &Plan, board: &Board) -> Vec<usize> {
     let mut seats = opiners(plan, board);
     seats.sort_by_key(|s| {
@@ -111,7 +111,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     })
 }
 
-/// What a member is told to write; the same form in every stage that asks for an answer.
+/// Returns the writing instruction, the same in every stage that asks for an answer.
 pub(super) fn task(kind: &AnswerKind, what: &str) -> String {
     match kind {
         AnswerKind::Text => format!(
@@ -124,7 +124,7 @@ pub(super) fn task(kind: &AnswerKind, what: &str) -> String {
     }
 }
 
-/// The schema of an answer that can be compared; none for open text. `more` are further fields, before the answer.
+/// Returns the schema of a comparable answer; `None` for open text. `more` are fields before the answer.
 pub(super) fn schema(kind: &AnswerKind, more: &[(&str, Value)]) -> Option<Value> {
     if matches!(kind, AnswerKind::Text) {
         return None;
@@ -146,7 +146,7 @@ pub(super) fn schema(kind: &AnswerKind, more: &[(&str, Value)]) -> Option<Value>
     )
 }
 
-/// An answer of the form above as people read it.
+/// Formats such an answer for readers.
 pub(super) fn body(plan: &Run, text: &str) -> String {
     if matches!(plan.answers, AnswerKind::Text) {
         return as_it_came(plan, text);
@@ -180,7 +180,7 @@ pub(super) fn body(plan: &Run, text: &str) -> String {
     out.trim_start().to_owned()
 }
 
-/// What is read in an answer: its key, its confidence, and a notice for the record.
+/// The reading of an answer: its key, its confidence, and a notice for the record.
 pub(super) type Taken = (Option<String>, Option<f64>, Option<String>);
 
 /// Reads an answer.
@@ -200,7 +200,7 @@ pub(super) fn answer_in(plan: &Run, reply: &Reply<'_>) -> Taken {
     }
 }
 
-/// The key of a reply to a question.
+/// Returns the key of a reply to a question.
 pub(super) fn answer(plan: &Run, question: &str, text: &str) -> Result<(String, Step), Unread> {
     let kind = serde_json::to_string(&plan.answers).unwrap_or_default();
     let asked = format!("{kind} {question}");
@@ -209,7 +209,7 @@ pub(super) fn answer(plan: &Run, question: &str, text: &str) -> Result<(String, 
     })
 }
 
-/// Why an answer cannot be read.
+/// Returns why an answer cannot be read.
 pub(super) fn unread(plan: &Run, text: &str) -> Option<Unread> {
     match plan.answers {
         AnswerKind::Text => None,
@@ -217,7 +217,7 @@ pub(super) fn unread(plan: &Run, text: &str) -> Option<Unread> {
     }
 }
 
-/// The form of a bare answer.
+/// Returns the format of a bare answer.
 pub(super) fn bare(plan: &Plan) -> (String, Value) {
     let what = format!("\"answer\" ({})", plan.answers.instruction());
     let schema = json!({"type": "object", "properties": {"answer": plan.answers.schema()}, "required": ["answer"], "additionalProperties": false});
@@ -232,7 +232,7 @@ pub(super) fn stated_confidence(value: &Value) -> Option<f64> {
     }
 }
 
-/// Reads an answer as records without a version of reading have it.
+/// Reads an answer by the rules of records without a reading version.
 fn first_reading(kind: &AnswerKind, text: &str) -> Taken {
     let object = object_in(text);
     let stated = object.as_ref().and_then(|(value, strict)| {
@@ -259,12 +259,12 @@ fn first_reading(kind: &AnswerKind, text: &str) -> Taken {
     }
 }
 
-/// Takes an answer in as it stands.
+/// Reads an answer and adds it to the board.
 pub(super) fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     put(board, plan, reply, answer_in(plan, reply), false)
 }
 
-/// Reads the answers on the table again, by another kind than they were asked for.
+/// Reads the answers on the board again, as another kind than requested.
 pub(in crate::deliberation) fn read_again(board: &mut Board, plan: &Run) -> Vec<Fact> {
     let mut facts = Vec::new();
     for answer in &mut board.answers {
@@ -288,7 +288,7 @@ pub(in crate::deliberation) fn read_again(board: &mut Board, plan: &Run) -> Vec<
     facts
 }
 
-/// Puts what was read in a reply on the table, as the answer of its seat.
+/// Adds a reading to the board as the member's answer.
 pub(super) fn put(
     board: &mut Board,
     plan: &Run,
@@ -322,7 +322,7 @@ fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     Vec::new()
 }
 
-/// The flaw that a later answer names in the earlier one; none where it names none.
+/// Returns the flaw that a later answer names in the earlier one, if any.
 pub(super) fn flaw_in(plan: &Run, text: &str) -> Option<String> {
     let said = match object_with(plan, text, &["flaw"]) {
         Some((value, _)) => words_of(&value, "flaw"),

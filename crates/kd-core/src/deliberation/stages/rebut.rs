@@ -1,4 +1,4 @@
-//! Rebut: the owner mends the answer or shows that a defect is none; both the old and the new answer stand for election.
+//! Rebut: the owner fixes the answer or refutes a defect; the old and the new answer are both candidates.
 
 use super::opinions::{body, schema, task};
 use super::revise;

@@ -1,5 +1,5 @@
-//! Review: everybody judges the answers of the others. Nobody sees whose an answer is, nor its own; labels and order
-//! are dealt anew for each reviewer.
+//! Review: each member judges the answers of the others, without authors and without its own; labels and order are
+//! shuffled for each reviewer.
 
 use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end, words_of};
 use crate::deliberation::blind;
@@ -32,7 +32,7 @@ fn seats(plan: &Plan, board: &Board) -> Vec<usize> {
         .collect()
 }
 
-/// Those whose answers a seat reviews: everybody's but its own.
+/// Returns the members whose answers a member reviews: all except itself.
 fn others(board: &Board, seat: usize) -> Vec<usize> {
     let mut authors: Vec<usize> = board
         .answers
@@ -86,15 +86,15 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     })
 }
 
-/// What a role does in a review.
+/// The task of a role in a review.
 struct Work {
     task: &'static str,
-    /// What stands in the field `weakness`.
+    /// The content of the field `weakness`.
     weakness: &'static str,
     chars_max: u32,
 }
 
-/// The work of a role: checkers of facts list claims, the devil's advocate makes the opposite case, others judge.
+/// Returns the task of a role: fact checkers list claims, the devil's advocate argues the opposite, others judge.
 fn work(role: &str) -> Work {
     match role {
         "fact-checker" => Work {
@@ -157,7 +157,7 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
             if sorted.len() == reply.items.len() && places.len() == sorted.len() {
                 ranking = places.iter().map(|p| reply.items[*p]).collect();
             } else if ratings.len() == reply.items.len() {
-                // A ranking that names somebody twice says less than the ratings do.
+                // A ranking with a duplicate is less reliable than the ratings.
                 let mut by_rating = ratings.clone();
                 by_rating.sort_by_key(|(author, rating, _)| (std::cmp::Reverse(*rating), *author));
                 ranking = by_rating.iter().map(|(author, ..)| *author).collect();

@@ -1,5 +1,5 @@
-//! Revise: everybody answers once more, knowing what the others said. The update rule is the same in every form: keep
-//! your answer unless you can quote a false step in it; who gives it up without naming one is counted as before.
+//! Revise: each member answers again, knowing the other answers. All forms share one rule: keep your answer unless you
+//! can quote a false step in it; a change without a named flaw counts as the previous answer.
 
 use super::opinions::{answer_in, body, flaw_in, opiners, put, schema, task};
 use super::{Asking, Desk, Reply, Stage};
@@ -10,7 +10,7 @@ use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use serde_json::json;
 
-/// Everybody reads the answers of all others.
+/// Each member reads all other answers.
 pub(in crate::deliberation) static STAGE: Stage = Stage {
     name: "revise",
     title: "answers once more, the others' read",
@@ -18,7 +18,7 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     ..BASE
 };
 
-/// Everybody reads the answers grouped, with how many gave each (ReConcile).
+/// Each member reads the grouped answers with group sizes (ReConcile).
 pub(in crate::deliberation) static GROUPED: Stage = Stage {
     name: "round-table",
     title: "round table: grouped answers read",
@@ -26,7 +26,7 @@ pub(in crate::deliberation) static GROUPED: Stage = Stage {
     ..BASE
 };
 
-/// Everybody reads the set of current solutions, not who gave them, how many, or why.
+/// Each member reads the set of current solutions, without authors, numbers or reasons.
 pub(in crate::deliberation) static IMPROVE: Stage = Stage {
     name: "improve",
     title: "one of the current solutions improved",
@@ -40,7 +40,7 @@ pub(in crate::deliberation) static IMPROVE: Stage = Stage {
     ..BASE
 };
 
-/// Everybody reads the whole layer before.
+/// Each member reads the entire previous layer.
 pub(in crate::deliberation) static LAYER: Stage = Stage {
     name: "layer",
     title: "the next layer, the one before read",
@@ -144,7 +144,7 @@ fn shown_groups(desk: &Desk<'_>, counted: bool) -> (Vec<usize>, Vec<String>) {
             let text = blind::anonymous(desk.plan, &candidate.text);
             match (counted, desk.plan.answers.is_keyed()) {
                 (true, _) => format!("Given by {}:\n{text}", candidate.authors.len()),
-                // The bare solution: not why.
+                // The bare solution, without its reasons.
                 (false, true) => candidate.name.clone(),
                 (false, false) => text,
             }
@@ -157,7 +157,7 @@ fn shown_groups(desk: &Desk<'_>, counted: bool) -> (Vec<usize>, Vec<String>) {
     (authors, texts)
 }
 
-/// Takes a later answer in. With `justified`, who changes without naming a flaw counts as before.
+/// Adds a later answer to the board. With `justified`, a change without a named flaw counts as the previous answer.
 pub(super) fn take(board: &mut Board, plan: &Run, reply: &Reply<'_>, justified: bool) -> Vec<Fact> {
     let (mut key, confidence, mut notice) = answer_in(plan, reply);
     let earlier = board.answer_of(reply.seat).cloned();
@@ -177,7 +177,7 @@ pub(super) fn take(board: &mut Board, plan: &Run, reply: &Reply<'_>, justified: 
     put(board, plan, reply, (key, confidence, notice), unjustified)
 }
 
-/// Ballots on answers that are no more count for nothing.
+/// Discards ballots on replaced answers.
 pub(super) fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     board.settle(plan);
     board.ballots.clear();

@@ -1,6 +1,6 @@
-//! Sameness: groups open answers by meaning and names their claims. Two readings in opposite orders, by members of two
-//! vendors where the council has them; only what both put together is merged. A reading counts only if its groups are a
-//! partition of the labels it was shown. The claims are for display and decide nothing.
+//! Sameness: groups open answers by meaning and lists their claims. Two readings in opposite orders, by members of two
+//! vendors if possible; only groups found by both are merged. A reading counts only if its groups partition the labels
+//! shown. The claims are for display and decide nothing.
 
 use super::{Asking, Desk, Reply, Stage, as_it_came, labels, words_of};
 use crate::clean::clean_line;
@@ -29,24 +29,24 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body: as_it_came,
 };
 
-/// Readings of one comparison.
+/// Readings per comparison.
 pub(in crate::deliberation) const READINGS: usize = 2;
-/// The most bytes of all answers in the prompt, and of one.
+/// Maximum bytes of all answers in the prompt, and of one.
 const ANSWERS_BYTES_MAX: usize = 16_000;
 const ANSWER_BYTES_MAX: usize = 2_000;
-/// The most tokens of a reading with claims, and of one without.
+/// Maximum tokens of a reading with claims, and of one without.
 const CLAIMS_TOKENS: u32 = 900;
 const GROUPS_TOKENS: u32 = 300;
-/// The most claims, and points that nobody covered.
+/// Maximum number of claims, and of points not covered.
 const CLAIMS_MAX: usize = 8;
 const MISSING_MAX: usize = 3;
-/// The most characters of one of them.
+/// Maximum characters of a claim or point.
 const LINE_CHARS_MAX: usize = 160;
-/// The longest text that is a label, in bytes.
+/// Maximum length of a label, in bytes.
 const LABEL_BYTES_MAX: usize = 12;
 
-/// Who compares: an arbiter, else the cheapest, who at equal price has no answer of its own; then the cheapest of
-/// another vendor, else the same member in the other order.
+/// Returns the judges: an arbiter, otherwise the cheapest member, on a tie one without its own answer; then the
+/// cheapest of another vendor, otherwise the same member with the reverse order.
 pub(in crate::deliberation) fn judges(plan: &Plan) -> Vec<usize> {
     let at_the_table = plan.at_the_table();
     let price = |s: &usize| {
@@ -90,7 +90,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
         STAGE.name, board.pass, board.depth, board.round
     );
     let all: Vec<usize> = (0..board.candidates.len()).collect();
-    // Both readings have one order, from either end.
+    // Both readings use the same order, one of them reversed.
     let mut items = blind::deal(plan.seed, "", &place, &all);
     if second {
         items.reverse();
@@ -163,7 +163,7 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     }]
 }
 
-/// The groups of a reading: places of candidates. An error unless every label stands in exactly one.
+/// Returns the groups of a reading, as indexes of candidates. Fails unless every label is in exactly one.
 fn groups_in(reply: &Reply<'_>) -> Result<Vec<Vec<usize>>, String> {
     let has_groups = |value: &Value| reading::field(value, "groups").is_some();
     let (value, _) =
@@ -175,7 +175,7 @@ fn groups_in(reply: &Reply<'_>) -> Result<Vec<Vec<usize>>, String> {
     for group in listed {
         let group = match group {
             Value::Array(labels) => labels.as_slice(),
-            // An answer like no other, without brackets.
+            // A single answer without brackets.
             Value::String(_) => std::slice::from_ref(group),
             _ => return Err("a group is no list of labels".into()),
         };
@@ -199,13 +199,13 @@ fn groups_in(reply: &Reply<'_>) -> Result<Vec<Vec<usize>>, String> {
     }
 }
 
-/// The place of a label that is nothing else.
+/// Returns the position of a text that is only a label.
 fn place_of(label: &Value, count: usize) -> Option<usize> {
     let label = label.as_str().filter(|l| l.len() <= LABEL_BYTES_MAX)?;
     blind::place_of(label, count)
 }
 
-/// The claims of a reading; one that names unknown labels, nobody, or the same answer twice is left out.
+/// Returns the claims of a reading, without those that name unknown labels, no answer, or the same answer twice.
 fn claims_in(object: &Value, items: &[usize]) -> Vec<ReadClaim> {
     let mut out: Vec<ReadClaim> = Vec::new();
     let listed = object.get("claims").and_then(Value::as_array);
@@ -257,7 +257,7 @@ fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     }
     let mut notices = Vec::new();
     let groups = merged(board, plan, &readings, &mut notices);
-    // Claims name candidates as they were read.
+    // Claims refer to candidates as of the time they were read.
     let authors = |places: &[usize]| -> Vec<SeatName> {
         let mut seats: Vec<usize> = places
             .iter()
@@ -304,7 +304,7 @@ fn end(board: &mut Board, plan: &Run) -> Vec<Fact> {
     })]
 }
 
-/// The groups that both readings make, each sorted; candidates stand alone where the readings do not suffice.
+/// Returns the groups common to both readings, sorted; candidates stay separate if the readings are insufficient.
 fn merged(
     board: &Board,
     plan: &Run,

@@ -1,4 +1,4 @@
-//! Vote: everybody marks a ballot, in the form that the rule reads ([`ballot`](super::ballot)). What cannot be read is an
+//! Vote: each member marks a ballot in the format of the rule ([`ballot`](super::ballot)). An unreadable ballot is an
 //! abstention, never a vote. Judges are asked in both orders.
 
 use super::ballot::{self, foretells, form, lenient_mark, strict_mark};
@@ -28,7 +28,7 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body: as_it_came,
 };
 
-/// The same, where answers are no ballots by themselves: open text, and rules that read more than one choice.
+/// The same if answers are not ballots: open text, and rules that need more than one choice.
 pub(in crate::deliberation) static OPEN: Stage = Stage {
     name: "open-vote",
     title: "vote on the answers",
@@ -44,13 +44,13 @@ pub(in crate::deliberation) static OPEN: Stage = Stage {
     body: as_it_came,
 };
 
-/// Whether a plan's rule cannot count answers as they are.
+/// Returns whether a plan's rule cannot count answers directly.
 pub(in crate::deliberation) fn needs_ballots(plan: &Plan) -> bool {
     matches!(plan.answers, AnswerKind::Text) || form(plan) != Reads::Choice || foretells(plan)
 }
 
 fn seats(plan: &Plan, board: &Board) -> Vec<usize> {
-    // One candidate is no choice: its supporters are counted as they answered.
+    // With one candidate there is no choice: the answers of its supporters are counted.
     if board.candidates.len() < 2 {
         return Vec::new();
     }
@@ -64,13 +64,13 @@ fn seats(plan: &Plan, board: &Board) -> Vec<usize> {
     }
 }
 
-/// Who votes, of those at the table.
+/// Returns the active members that vote.
 fn voters(plan: &Plan, at_the_table: &[usize]) -> Vec<usize> {
     let votes = |s: &&usize| plan.seats[**s].has(Duty::Vote) || plan.seats[**s].has(Duty::Reserve);
     at_the_table.iter().filter(votes).copied().collect()
 }
 
-/// Who judges: of the rule `judge` one alone, the arbiter or else the chair; of a jury everybody who votes.
+/// Returns the judges: for the rule `judge` one, the arbiter or else the chair; for a jury, all voters.
 fn judges(plan: &Plan, at_the_table: &[usize]) -> Vec<usize> {
     match plan.voting.method.as_str() {
         "judge" => {
@@ -81,7 +81,7 @@ fn judges(plan: &Plan, at_the_table: &[usize]) -> Vec<usize> {
     }
 }
 
-/// The most calls of one vote.
+/// Returns the maximum calls of one vote.
 pub(in crate::deliberation) fn calls(plan: &Plan) -> u64 {
     let at_the_table = plan.at_the_table();
     match form(plan) {
@@ -90,7 +90,7 @@ pub(in crate::deliberation) fn calls(plan: &Plan) -> u64 {
     }
 }
 
-/// For whom a seat may vote: everybody, but not for itself where each answer is a proposal of its own.
+/// Returns the candidates that a member may vote for: all, except its own if each answer is its own proposal.
 fn choices(plan: &Plan, board: &Board, seat: usize) -> Vec<usize> {
     let all: Vec<usize> = (0..board.candidates.len()).collect();
     let open = matches!(plan.answers, AnswerKind::Text);
@@ -107,7 +107,7 @@ fn choices(plan: &Plan, board: &Board, seat: usize) -> Vec<usize> {
 }
 
 fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    // A second asking is the first in the other order.
+    // The second request is the first with the order reversed.
     let first = Desk { sample: 0, ..*desk };
     let mut items = first.deal(STAGE.name, &choices(desk.plan, desk.board, desk.seat));
     if desk.sample > 0 {
@@ -152,7 +152,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     })
 }
 
-/// A candidate as voters see it: its words, and the main weakness that reviewers named.
+/// Formats a candidate for voters: its text, and the main weakness named by reviewers.
 fn shown(plan: &Plan, board: &Board, candidate: usize) -> String {
     let candidate = &board.candidates[candidate];
     let mut out = String::new();
@@ -177,7 +177,7 @@ fn shown(plan: &Plan, board: &Board, candidate: usize) -> String {
             blind::anonymous(plan, weakness)
         ));
     }
-    // What those found whose work is to find it, however they rate.
+    // Findings of the roles that look for them, whatever their ratings.
     for (role, title) in [
         ("fact-checker", "Its claims, checked"),
         ("devil-advocate", "The case against it"),
@@ -199,10 +199,10 @@ fn shown(plan: &Plan, board: &Board, candidate: usize) -> String {
     out
 }
 
-/// The most bytes of what a checker of facts or the devil's advocate found about one answer.
+/// Maximum bytes of the findings of a fact checker or devil's advocate on one answer.
 const WORK_BYTES_MAX: usize = 1000;
 
-/// What is read on a ballot.
+/// The content of a ballot.
 struct Ballot {
     mark: Result<Marked, String>,
     sure: Option<f64>,
@@ -211,7 +211,7 @@ struct Ballot {
     notice: Option<String>,
 }
 
-/// Reads a ballot, however it is written.
+/// Reads a ballot in any form.
 fn ballot_in(board: &Board, plan: &Run, reply: &Reply<'_>) -> Ballot {
     let (_, name, _) = ballot::field(form(plan), &labels(reply.items.len()));
     let object = object_with(plan, reply.text, &[name, "reason", "confidence"]);
@@ -233,7 +233,7 @@ fn ballot_in(board: &Board, plan: &Run, reply: &Reply<'_>) -> Ballot {
     }
 }
 
-/// Reads a ballot as records without a version of reading have it.
+/// Reads a ballot by the rules of records without a reading version.
 fn first_reading(board: &Board, plan: &Run, reply: &Reply<'_>) -> Ballot {
     let Some((value, strict)) = object_in(reply.text) else {
         return Ballot {
@@ -255,19 +255,19 @@ fn first_reading(board: &Board, plan: &Run, reply: &Reply<'_>) -> Ballot {
     }
 }
 
-/// Why a ballot cannot be read.
+/// Returns why a ballot cannot be read.
 pub(super) fn unread(board: &Board, plan: &Run, reply: &Reply<'_>) -> Option<Unread> {
     ballot::read(board, plan, reply).err()
 }
 
-/// The form of a bare ballot.
+/// Returns the format of a bare ballot.
 pub(super) fn bare(board: &Board, plan: &Plan, reply: &Reply<'_>) -> (String, Value) {
     let names = labels(reply.items.len());
     let (what, name, field) = ballot::field(form(plan), &names);
     let mut fields = Map::new();
     fields.insert(name.into(), field);
     let mut asked = format!("\"{name}\" ({what})");
-    // Names of open answers would tell their authors.
+    // Names of open answers would reveal their authors.
     if plan.answers.is_keyed() {
         let known: Vec<String> = names
             .iter()
@@ -328,7 +328,7 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     vec![fact]
 }
 
-/// A judge's choice joined to what it chose in the other order.
+/// Combines a judge's choice with its choice in the other order.
 fn in_both_orders(
     board: &Board,
     reply: &Reply<'_>,

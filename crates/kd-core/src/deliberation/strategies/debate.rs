@@ -1,4 +1,4 @@
-//! Debate: the leading answers are argued for and against, in rounds, and voted on once more.
+//! Debate: members argue for and against the leading answers, in rounds, and vote again.
 
 use super::Next;
 use crate::deliberation::course::Frame;

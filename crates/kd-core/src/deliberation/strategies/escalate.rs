@@ -1,9 +1,9 @@
-//! Escalate: more seats join each time, from those in reserve.
+//! Escalate: reserve members join with each pass.
 
 use super::Next;
 use crate::deliberation::course::Frame;
 
-/// How many seats join at a time.
+/// Number of members that join per pass.
 const JOIN: usize = 2;
 
 pub(super) fn frames(next: &Next<'_>) -> Vec<Frame> {
@@ -13,7 +13,7 @@ pub(super) fn frames(next: &Next<'_>) -> Vec<Frame> {
     frames
 }
 
-/// Seats in reserve join the pass at the bottom.
+/// Adds reserve members to the bottom pass.
 pub(super) fn join(next: &Next<'_>, frames: &mut [Frame], count: usize) {
     if let Some(pass) = frames.first_mut() {
         pass.board.seats.extend(next.reserves.iter().take(count));

@@ -1,4 +1,4 @@
-//! What the next pass does differently: one file for each strategy, one row for each.
+//! How the next pass differs: one file and one table row per strategy.
 
 mod debate;
 mod escalate;
@@ -13,23 +13,23 @@ use super::plan::{Plan, Strategy};
 use super::protocols::{Protocol, Step};
 use crate::memory::Memory;
 
-/// What a strategy may look at.
+/// The input of a strategy.
 pub(super) struct Next<'a> {
     /// The plan.
     pub(super) plan: &'a Plan,
     /// Its protocol.
     pub(super) protocol: &'static Protocol,
-    /// The table of the last pass.
+    /// The board of the last pass.
     pub(super) last: &'a Board,
-    /// What is remembered.
+    /// The memory.
     pub(super) memory: &'a Memory,
-    /// Seats in reserve that have not joined.
+    /// Reserve members that have not joined.
     pub(super) reserves: Vec<usize>,
-    /// Whether backups join whatever the strategy: agreement is low.
+    /// Whether reserves join whatever the strategy, because agreement is low.
     pub(super) escalate: bool,
 }
 
-/// A row: the frames of the next pass, the last on top.
+/// A strategy and its function, which returns the frames of the next pass, the last on top.
 type Row = (Strategy, fn(&Next<'_>) -> Vec<Frame>);
 
 const STRATEGIES: &[Row] = &[
@@ -39,7 +39,7 @@ const STRATEGIES: &[Row] = &[
     (Strategy::Debate, debate::frames),
 ];
 
-/// The frames of the next pass.
+/// Returns the frames of the next pass.
 pub(super) fn next(next: &Next<'_>) -> Vec<Frame> {
     let strategy = next.plan.iteration.strategy;
     let row = STRATEGIES.iter().find(|(name, _)| *name == strategy);
@@ -51,7 +51,7 @@ pub(super) fn next(next: &Next<'_>) -> Vec<Frame> {
 }
 
 impl Next<'_> {
-    /// A pass by the same seats that reads what is remembered.
+    /// Creates a pass of the same members that reads the memory.
     fn pass(&self, steps: &'static [Step], focus: &str) -> Frame {
         let pass = self.last.pass + 1;
         let board = Board {

@@ -1,4 +1,4 @@
-//! Refine: the same seats improve on what there is.
+//! Refine: the same members improve the existing answers.
 
 use super::Next;
 use crate::clean::clean_line;
@@ -6,7 +6,7 @@ use crate::deliberation::blind;
 use crate::deliberation::course::Frame;
 use crate::memory::sentences;
 
-/// The most characters of the leading answer in the focus.
+/// Maximum characters of the leading answer in the focus.
 const LEADER_CHARS_MAX: usize = 200;
 
 pub(super) fn frames(next: &Next<'_>) -> Vec<Frame> {
@@ -18,7 +18,7 @@ pub(super) fn frames(next: &Next<'_>) -> Vec<Frame> {
     vec![next.pass(next.protocol.steps, &focus)]
 }
 
-/// The answer that alone has the most members behind it, in one line.
+/// Returns the answer with the most support, in one line, unless tied.
 fn leader(next: &Next<'_>) -> Option<String> {
     if next.plan.reading == 0 {
         return None;

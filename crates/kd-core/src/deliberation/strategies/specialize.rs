@@ -1,5 +1,5 @@
-//! Specialize: a sub-council for each open issue, and where it finds no answer one below it, to the depth of the plan;
-//! then the council goes on with what they found.
+//! Specialize: a sub-council for each open issue and, if it finds no answer, one below it, up to the plan's depth; then
+//! the council continues with their results.
 
 use super::Next;
 use crate::deliberation::board::Board;
@@ -7,9 +7,9 @@ use crate::deliberation::course::{Frame, Kind};
 use crate::deliberation::protocols::{FOR_AND_AGAINST, ISSUE};
 use crate::memory::sentences;
 
-/// The most issues for which a sub-council sits after one pass.
+/// Maximum number of issues with a sub-council after one pass.
 const ISSUES_MAX: usize = 2;
-/// The most seats of a sub-council.
+/// Maximum number of members of a sub-council.
 const SEATS_MAX: usize = 3;
 
 pub(super) fn frames(next: &Next<'_>) -> Vec<Frame> {
@@ -44,7 +44,7 @@ pub(super) fn frames(next: &Next<'_>) -> Vec<Frame> {
     frames
 }
 
-/// A sub-council of the sub-council: its two leading answers, argued for and against.
+/// Creates a nested sub-council that argues for and against the two leading answers.
 pub(in crate::deliberation) fn deeper(issue: &str, board: &Board) -> Option<Frame> {
     let claim = |at: usize| {
         let candidate = board.candidates.get(at)?;
@@ -68,7 +68,7 @@ pub(in crate::deliberation) fn deeper(issue: &str, board: &Board) -> Option<Fram
     ))
 }
 
-/// Experts first, then the others, in the order of the seats.
+/// Returns experts first, then the other members, in member order.
 fn experts(next: &Next<'_>) -> Vec<usize> {
     let mut seats = next.last.seats.clone();
     seats.retain(|s| next.plan.seats[*s].has(crate::roles::Duty::Opine));
