@@ -1,10 +1,10 @@
-//! A plan as a document in the seed's schema: what `--edit` opens and `--plan` reads.
+//! A plan as an editable document: `--edit` opens it and `--plan` reads it.
 
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::Plan;
 use serde_json::{Value, json};
 
-/// The document of a plan. Reading it back gives the same plan for the same question and seed.
+/// Returns the document of a plan. Parsing it gives the same plan for the same question and seed.
 pub fn document(plan: &Plan) -> Value {
     let members: Vec<Value> = plan
         .seats
@@ -17,7 +17,7 @@ pub fn document(plan: &Plan) -> Value {
                 fields.insert("persona".into(), json!(persona));
             }
             if let Some(temperature) = seat.member.sampling.temperature {
-                // Written as people write it: 0.6, not the nearest binary fraction.
+                // Rounded for readers: 0.6, not the nearest binary fraction.
                 let short: f64 = format!("{temperature}")
                     .parse()
                     .unwrap_or(f64::from(temperature));
@@ -62,7 +62,7 @@ pub fn document(plan: &Plan) -> Value {
             "maxContextTokens": plan.memory.max_context_tokens,
         },
         "protocol": plan.protocol,
-        // Named open text stands for itself; what the rules found, they find again.
+        // An explicit `text` disables comparison; a kind found by the rules is found again.
         "answer": (plan.answers != AnswerKind::Text || !plan.judged).then(|| plan.answers.written()),
         "rounds": plan.rounds,
         "samples": plan.samples,

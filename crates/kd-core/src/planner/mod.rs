@@ -1,7 +1,7 @@
-//! Plans a deliberation: who sits in which role, by which protocol and rule, within which limits.
+//! Plans a deliberation: members, roles, protocol, voting rule and limits.
 //!
-//! Comes in: the settings, with what the person asked for this time laid over them, and the question. Goes out: a
-//! [`Plan`] that names only agents, roles, rules and protocols that exist, and what the person should know about it.
+//! Input: the settings, merged with the options of this run, and the question. Output: a [`Plan`] that names only
+//! existing agents, roles, rules and protocols, and notices for the user.
 
 mod document;
 mod model;
@@ -30,84 +30,84 @@ use crate::voting::{self, NANOS};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a plan is made for.
+/// The input of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Brief<'a> {
-    /// The whole question, with what was piped in.
+    /// The whole question, including piped input.
     pub question: &'a str,
-    /// The question without that.
+    /// The question without piped input.
     pub asked: &'a str,
-    /// Who may sit; empty means as configured.
+    /// The available members; empty means as configured.
     pub members: &'a [String],
-    /// Whether all of them must sit: the user named them.
+    /// Whether all of them must take part, because the user named them.
     pub all_sit: bool,
-    /// Fixes every chance.
+    /// Seed for all randomness.
     pub seed: u64,
-    /// Whether models shall be seeded too.
+    /// Whether models are seeded too.
     pub seeded: bool,
-    /// What the person wrote in place of roles' prompts, by role.
+    /// The user's replacements for role prompts, by role.
     pub personas: BTreeMap<String, String>,
-    /// What is remembered across questions; empty unless opted in.
+    /// Memory across questions; empty unless opted in.
     pub background: String,
-    /// The model of every seat, for this time.
+    /// Overrides the model of every member.
     pub model: Option<String>,
-    /// The temperature of every seat, for this time.
+    /// Overrides the temperature of every member.
     pub temperature: Option<f32>,
-    /// Seconds of one turn, for this time.
+    /// Overrides the timeout of a turn, in seconds.
     pub timeout: Option<u64>,
-    /// The user's marks of verdicts: `auto` learns from them how strong members are. Shared: they may be many.
+    /// The user's verdict marks, from which `auto` estimates the strength of members. Shared, as there may be many.
     pub marks: Arc<[Mark]>,
-    /// Why there are none, although there may be some.
+    /// Why the marks are missing, if they could not be read.
     pub marks_fault: Option<String>,
 }
 
-/// A plan, and what the person should know about it.
+/// A plan, and notices for the user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
     /// The plan.
     pub plan: Plan,
-    /// Lines for the person.
+    /// Notices for the user.
     pub notices: Vec<String>,
 }
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// Nobody can sit.
+    /// No member is available.
     #[error(transparent)]
     Seating(#[from] SeatingError),
-    /// A limit does not even pay for the final answer.
+    /// A limit is too low even for the final answer.
     #[error("{} is too low: the final answer alone may use {tokens} tokens and {calls} call (${usd:.4})", .cut.words())]
     TooLow {
-        /// Which.
+        /// The limit.
         cut: Cut,
-        /// What it may use.
+        /// Required tokens.
         tokens: u64,
-        /// Calls.
+        /// Required calls.
         calls: u64,
-        /// Money.
+        /// Required US dollars.
         usd: f64,
     },
-    /// Members that the user named have no seat.
+    /// Some named members cannot take part.
     #[error("{} cannot sit: {why}", .names.join(", "))]
     NoSeat {
-        /// Who.
+        /// The members.
         names: Vec<String>,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Money is limited, and the price of somebody is not known.
+    /// Money is limited, but the price of a member is unknown.
     #[error("the price of {seat} is not known, so a limit of money cannot be kept")]
     NoPrice {
-        /// Who.
+        /// The member.
         seat: String,
-        /// Where prices stand.
+        /// The provider whose prices are missing.
         provider: String,
     },
 }
 
 impl PlanError {
-    /// What to do next.
+    /// Returns what to do next.
     pub fn hint(&self) -> String {
         match self {
             PlanError::Seating(_) => {
@@ -126,26 +126,26 @@ impl PlanError {
     }
 }
 
-/// What a planner may settle; what is none is left to rules and presets.
+/// The choices of a planner; `None` is left to rules and presets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
-    /// Who sits: model, role, persona.
+    /// The members: model, role, persona.
     pub members: Option<Vec<MemberPlan>>,
-    /// How many sit.
+    /// The number of members.
     pub size: Option<u32>,
-    /// The rule of the vote.
+    /// The voting rule.
     pub method: Option<String>,
-    /// Whether to begin anew.
+    /// Whether to iterate.
     pub iterate: Option<bool>,
-    /// The most passes.
+    /// Maximum passes.
     pub max_iterations: Option<u32>,
-    /// How hard the question is.
+    /// Difficulty of the question.
     pub complexity: Option<Complexity>,
-    /// What it is about.
+    /// Subject area.
     pub domain: Option<String>,
-    /// Why.
+    /// The reason.
     pub reasoning: Option<String>,
-    /// Who chose: mode.
+    /// The planning mode that made the choices.
     pub mode: PlanningMode,
 }
 
@@ -154,7 +154,7 @@ pub fn plan(config: &Config, brief: &Brief<'_>) -> Result<Planned, PlanError> {
     plan_with(config, brief, &Choice::default())
 }
 
-/// Plans by rules what a planner left open. The settings are before the planner: whoever wrote them knows.
+/// Plans by rules what a planner left open. Explicit settings override the planner.
 pub fn plan_with(
     config: &Config,
     brief: &Brief<'_>,
@@ -171,7 +171,7 @@ pub fn plan_with(
         .and_then(|a| AnswerKind::parse(a).ok());
     let guess = named.is_none().then(|| found.answers.clone());
     let answers = named.unwrap_or(found.answers.clone());
-    // Who names the kind wants each answer to stand for itself, or to be compared by a program alone.
+    // An explicit kind means that answers count separately or are compared by a program only.
     let judged = match answers {
         AnswerKind::Judged => true,
         _ => answers.is_comparable() && settings.answer.is_none(),
@@ -184,7 +184,7 @@ pub fn plan_with(
         &settings.protocol,
         &mut notices,
     )?;
-    // A question whose answers can be compared is no open text, whatever its words.
+    // A question with comparable answers is not open text, whatever its words.
     let task = match found.task {
         Task::Open if answers.is_keyed() => Task::Reasoning,
         task => task,
@@ -192,7 +192,7 @@ pub fn plan_with(
     let learned = learned(brief, answers.name(), &seats);
     let auto = (settings.protocol == "auto").then(|| choose(task, &seats, &learned));
     let protocol = protocol_of(auto.as_ref().map_or(&settings.protocol, |a| a.protocol));
-    // What was asked for needs no reason.
+    // An explicit request needs no reason.
     let listed = settings.council.members.is_some() || choice.members.is_some();
     let why_seats = match &settings.preset {
         _ if listed => None,
@@ -234,7 +234,7 @@ pub fn plan_with(
             "the rules would let this council begin anew where it does not agree: --iterate".into(),
         );
     }
-    // A guess must not put words into anybody's mouth: the answers tell how they compare.
+    // A guess must not change how answers are read: the answers show how they compare.
     let open = guess.is_some() && !found.is_told && task != Task::Estimate;
     let (answers, judged) = match open {
         true => (AnswerKind::Text, true),
@@ -310,12 +310,12 @@ pub fn plan_with(
     Ok(Planned { plan, notices })
 }
 
-/// Whether a mode asks a model for a question: `hybrid` does where the rules call it complex.
+/// Returns whether a mode asks a model to plan a question: `hybrid` does if the rules call it complex.
 pub fn wants_model(mode: PlanningMode, asked: &str) -> bool {
     model::wants_model(mode, asked)
 }
 
-/// The seat that plans, and whom it may seat.
+/// Returns the member that plans, and the agents it may choose.
 pub fn planner_seat(config: &Config, brief: &Brief<'_>) -> Result<(Seat, Vec<String>), PlanError> {
     let agents = agents(config, brief);
     let name = config
@@ -336,7 +336,7 @@ pub fn planner_seat(config: &Config, brief: &Brief<'_>) -> Result<(Seat, Vec<Str
     Ok((seat, agents))
 }
 
-/// The first agent whose model is meant to be fast: planning needs no more.
+/// Returns the first agent with a fast model, which suffices for planning.
 fn fast<'a>(config: &Config, agents: &'a [String]) -> Option<&'a String> {
     let is_fast = |name: &&String| {
         let model = config.agents.get(*name).and_then(|a| a.model.as_deref());
@@ -345,7 +345,7 @@ fn fast<'a>(config: &Config, agents: &'a [String]) -> Option<&'a String> {
     agents.iter().find(is_fast)
 }
 
-/// What must hold before anybody is asked.
+/// Checks a plan before any request.
 fn check(plan: &Plan) -> Result<(), PlanError> {
     let unpriced = |s: &&Seat| s.price.is_none() && !config::is_program(&s.member.backend);
     if plan.limits.micro_usd.is_some()
@@ -366,7 +366,7 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
     )
 }
 
-/// What the person should know.
+/// Adds notices for the user.
 fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
     let idle = |s: &&Seat| s.has(Duty::Moderate) || s.has(Duty::Reserve);
     let idle: Vec<&str> = plan
@@ -415,14 +415,14 @@ fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
     }
 }
 
-/// What the user's marks tell of the seats that give opinions, on this kind of question.
+/// Returns the strength of the members that give opinions on this kind of question, from the user's marks.
 fn learned(brief: &Brief<'_>, kind: &str, seats: &[Seat]) -> Vec<Option<Strength>> {
     let opining = seats.iter().filter(|s| s.has(Duty::Opine));
     let models: Vec<&str> = opining.map(|s| model_of(&s.member)).collect();
     strengths(brief.marks.iter(), kind, &models)
 }
 
-/// What was learned, in words; nothing without marks.
+/// Describes the result; `None` without marks.
 fn learned_words(kind: &str, seats: &[Seat], learned: &[Option<Strength>]) -> Option<String> {
     let opining = seats.iter().filter(|s| s.has(Duty::Opine));
     let told: Vec<String> = opining
@@ -438,7 +438,7 @@ fn learned_words(kind: &str, seats: &[Seat], learned: &[Option<Strength>]) -> Op
         .then(|| format!("auto: by your marks of {kind} questions members are right: {told}"))
 }
 
-/// What `auto` chooses for seats that give opinions, in the names of our tables.
+/// Returns the choice of `auto` for the members that give opinions, in table names.
 fn choose(task: Task, seats: &[Seat], learned: &[Option<Strength>]) -> Auto {
     use crate::eval::auto::Task as Kind;
     let members = seats
@@ -446,7 +446,7 @@ fn choose(task: Task, seats: &[Seat], learned: &[Option<Strength>]) -> Auto {
         .filter(|s| s.has(Duty::Opine))
         .zip(learned)
         .map(|(s, learned)| {
-            // Whoever wrote a reliability down had measured it: it counts as a hundred questions.
+            // A configured reliability is assumed to be measured: it counts as a hundred questions.
             let written = s.reliability.map(|right| Strength {
                 right,
                 questions: 100,
@@ -468,7 +468,7 @@ fn choose(task: Task, seats: &[Seat], learned: &[Option<Strength>]) -> Auto {
     })
 }
 
-/// The row of a protocol that `auto` or the settings name.
+/// Returns the table name of a protocol named by `auto` or the settings.
 fn protocol_of(name: &str) -> &'static str {
     let name = if name == "gate-debate" {
         "gated-debate"
@@ -480,7 +480,8 @@ fn protocol_of(name: &str) -> &'static str {
         .name
 }
 
-/// The seats of a plan: the settings' own, the planner's, or the preset's roles over the agents in turn.
+/// Returns the members of a plan: from the settings, from the planner, or the preset's roles assigned to the agents in
+/// turn.
 fn seats(
     config: &Config,
     brief: &Brief<'_>,
@@ -497,7 +498,7 @@ fn seats(
         .clone()
         .or_else(|| choice.members.clone());
     if let (Some(listed), None) = (&settings.council.members, settings.council.size) {
-        // The seed's schema requires it.
+        // The plan schema requires it.
         notices.push(format!(
             "`council.size` is missing: the {} listed members take part",
             listed.len()
@@ -546,7 +547,7 @@ fn seats(
             .iter()
             .any(|seat| roles::duties(&seat.role).contains(&Duty::Reserve));
     if escalates {
-        // Without a reserve this strategy would be `refine`.
+        // Without reserves, this strategy would equal `refine`.
         let reserve: Vec<String> = agents.iter().rev().take(RESERVES).cloned().collect();
         notices.push(format!(
             "no backup is listed, so {} join{} where agreement stays low (strategy escalate)",
@@ -581,24 +582,24 @@ fn seats(
     Ok(seats)
 }
 
-/// Who concludes: the configured chair, else an agent that has no vote, else the first.
+/// Returns the chair: the configured one, otherwise an agent without a vote, otherwise the first.
 fn chair(config: &Config, brief: &Brief<'_>, agents: &[String], given: &[&str]) -> String {
     let others = given
         .iter()
         .filter(|role| !roles::duties(role).contains(&Duty::Conclude))
         .count();
-    // Whom the user names votes, so nobody is free.
+    // Members named by the user vote, so none is free.
     let free = agents.get(others).filter(|_| !brief.all_sit);
     let chair = config.council.chair.as_ref().or(free);
     chair.unwrap_or(&agents[0]).clone()
 }
 
-/// Members that join under the strategy `escalate` where no backup is listed.
+/// Members that join under the strategy `escalate` if no backup is listed.
 const RESERVES: usize = 2;
-/// The most seats of a council.
+/// Maximum number of members of a council.
 const SEATS_MAX: usize = 9;
 
-/// Gives a seat to every named member that has none, before whoever concludes.
+/// Adds every named member that is missing, before the chair.
 fn seat_all(
     config: &Config,
     named: &[String],
@@ -629,7 +630,7 @@ fn seat_all(
         None
     };
     if let Some(why) = why {
-        // A size names those beyond it; a list of members leaves all of them out.
+        // A size leaves out only the members beyond it; a list leaves out all of them.
         let most = match council.size {
             _ if council.members.is_some() => 0,
             Some(size) => size as usize,
@@ -656,7 +657,7 @@ fn seat_all(
     Ok(())
 }
 
-/// Names of those who can sit, in order; the built-in model where nobody is configured.
+/// Returns the available agents, in order; the built-in model if none is configured.
 fn agents(config: &Config, brief: &Brief<'_>) -> Vec<String> {
     let names: Vec<String> = if !brief.members.is_empty() {
         brief.members.to_vec()
@@ -671,7 +672,8 @@ fn agents(config: &Config, brief: &Brief<'_>) -> Vec<String> {
     }
 }
 
-/// A preset's roles for a number of seats: more take further roles, fewer lose those before the last.
+/// Returns a preset's roles for a number of members: extra members take further roles; fewer drop those before the
+/// last.
 fn roles_for(preset: &presets::Preset, size: usize) -> Vec<&'static str> {
     let (last, rest) = match preset.roles.split_last() {
         Some((last, rest)) => (*last, rest),
@@ -750,7 +752,7 @@ fn seat(
     })
 }
 
-/// The agent of a name as a member; the built-in model for `local`.
+/// Returns the agent of a name as a member; the built-in model for `local`.
 fn base(config: &Config, brief: &Brief<'_>, name: &str, place: u64) -> Result<Member, PlanError> {
     let local = name == LOCAL && !config.agents.contains_key(LOCAL);
     let wishes = Wishes {

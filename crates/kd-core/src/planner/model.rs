@@ -1,5 +1,5 @@
-//! Planning by a model: a fast seat answers in the seed's schema. What it says is checked against what exists; one
-//! repair is asked for; then the rules plan, and the king is told.
+//! Planning by a model: a fast member answers with a JSON plan. The reply is checked against existing names; after one
+//! failed repair, the rules plan and the user is notified.
 
 use super::{Brief, Choice, PlanError, Planned, plan, plan_with, rules};
 use crate::clean::clean_line;
@@ -21,18 +21,18 @@ use crate::voting;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// The seed's prompt for the planner.
+/// The planner's prompt.
 const SYSTEM: &str = "You are a council planning assistant. Analyze the question and decide the optimal council.\nConsider: the question's complexity (simple fact or complex reasoning), its domain, whether several perspectives are needed, whether iterative refinement would help.";
-/// The rules that the planner may choose from: the seed's four.
+/// The voting rules that the planner may choose.
 const METHODS: [&str; 4] = ["majority", "confidence", "weighted", "ranked-choice"];
-/// How often a plan is asked for: once, and once more where it cannot be used.
+/// Maximum attempts: one, and another if the plan is unusable.
 const ATTEMPTS_MAX: u64 = 2;
-/// The most tokens of a plan.
+/// Maximum tokens of a plan.
 const PLAN_TOKENS: u32 = 900;
-/// The most bytes of a plan.
+/// Maximum bytes of a plan.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// The schema of the seed, with only those models and roles that exist.
+/// Returns the plan schema, restricted to existing models and roles.
 pub fn schema(agents: &[String]) -> Value {
     let role_names: Vec<&str> = roles::ROLES.iter().map(|r| r.name).collect();
     json!({"type": "object", "properties": {
@@ -52,34 +52,34 @@ pub fn schema(agents: &[String]) -> Value {
     "additionalProperties": false})
 }
 
-/// What the planner's machine is opened with.
+/// The input of the planner's state machine.
 #[derive(Clone, Debug)]
 pub struct PlannerBrief {
     /// The settings.
     pub config: Config,
-    /// What the plan is for.
+    /// The input of the plan.
     pub brief: OwnedBrief,
-    /// Who plans.
+    /// The member that plans.
     pub seat: Seat,
-    /// Whom it may seat.
+    /// The agents it may choose.
     pub agents: Vec<String>,
 }
 
-/// A [`Brief`] that a machine can keep.
+/// An owned [`Brief`].
 #[derive(Clone, Debug, Default)]
 pub struct OwnedBrief {
     /// The whole question.
     pub question: String,
-    /// The question without what was piped in.
+    /// The question without piped input.
     pub asked: String,
-    /// Who may sit.
+    /// The available members.
     pub members: Vec<String>,
     /// The rest.
     pub rest: Brief<'static>,
 }
 
 impl OwnedBrief {
-    /// As the planning functions take it.
+    /// Borrows it for the planning functions.
     pub fn brief(&self) -> Brief<'_> {
         Brief {
             question: &self.question,
@@ -90,7 +90,7 @@ impl OwnedBrief {
     }
 }
 
-/// The machine that asks a seat for a plan: once, and once more where the plan cannot be used.
+/// The state machine that asks a member for a plan, and again if it is unusable.
 #[derive(Debug)]
 pub struct Planner {
     about: Box<PlannerBrief>,
@@ -98,7 +98,7 @@ pub struct Planner {
     text: String,
     ear: Hearing,
     usage: Usage,
-    /// What the planning took from the limits of the deliberation.
+    /// Planning costs, deducted from the limits of the deliberation.
     spent: Spent,
     /// The worst case of the open request.
     reserved: Spent,
@@ -106,7 +106,7 @@ pub struct Planner {
 }
 
 impl Planner {
-    /// A planner and its first effects.
+    /// Creates a planner and returns its first effects.
     pub fn open(about: PlannerBrief) -> (Self, Effects) {
         let mut planner = Self {
             about: Box::new(about),
@@ -264,7 +264,7 @@ impl Machine for Planner {
             Input::Delta { turn, mut delta } if turn == open => {
                 self.ear.clean(&mut delta);
                 match &delta {
-                    // What outgrows this is no plan.
+                    // A longer text is not a plan.
                     Delta::Text { text } if self.text.len() + text.len() < TEXT_BYTES_MAX => {
                         self.text.push_str(text);
                     }
@@ -322,16 +322,16 @@ impl Machine for Planner {
     }
 }
 
-/// What a planner's reply may name, and whether it is the last one.
+/// How to read a planner's reply: the valid names, and whether it is the last attempt.
 struct Reading<'a> {
     config: &'a Config,
-    /// Who may sit.
+    /// The available agents.
     agents: &'a [String],
-    /// Whether nobody will be asked again: then a plan that contradicts itself is settled instead of refused.
+    /// Whether this is the last attempt: then a contradictory plan is corrected rather than refused.
     last: bool,
 }
 
-/// A choice, and what was settled in it, for the user.
+/// A choice, and the corrections to report to the user.
 #[derive(Debug, PartialEq)]
 struct Chosen {
     choice: Choice,
@@ -339,8 +339,8 @@ struct Chosen {
 }
 
 impl Reading<'_> {
-    /// The choice in a reply, checked against what exists. Every reply that the seed's schema allows and that does not
-    /// contradict itself is one.
+    /// Parses the choice in a reply and checks it against existing names. Accepts every reply that matches the schema
+    /// and does not contradict itself.
     fn choice(&self, text: &str) -> Result<Chosen, String> {
         let is_plan = |value: &Value| reading::field(value, "roles").is_some();
         let (value, _) =
@@ -380,7 +380,7 @@ impl Reading<'_> {
         }
         Ok(Chosen {
             choice: Choice {
-                // Size and list must say the same; the list says more.
+                // If size and list disagree, the list takes precedence.
                 size: None,
                 members: Some(members),
                 method: Some(method.to_owned()),
@@ -433,7 +433,7 @@ impl Reading<'_> {
                 ..MemberPlan::default()
             });
         }
-        // The seed's schema asks for neither.
+        // The schema requires neither.
         if no_role > 0 {
             notices.push(format!(
                 "the plan names no role for {no_role} of its members: they give opinions"
@@ -447,7 +447,7 @@ impl Reading<'_> {
         Ok(members)
     }
 
-    /// The agent that a plan's model means: that of the name, or the one that has this model.
+    /// Returns the agent meant by a plan's model: by agent name, or the agent with this model.
     fn agent(&self, model: &str) -> Result<String, String> {
         if self.agents.iter().any(|agent| agent == model) {
             return Ok(model.to_owned());
@@ -466,7 +466,7 @@ impl Reading<'_> {
     }
 }
 
-/// A whole number in a field, also where it is written as `3.0`; none where the field is missing.
+/// Parses a whole number in a field, including `3.0`; `None` if the field is missing.
 fn whole(value: &Value, name: &str) -> Result<Option<u64>, String> {
     let Some(number) = value.get(name).filter(|v| !v.is_null()) else {
         return Ok(None);
@@ -478,7 +478,7 @@ fn whole(value: &Value, name: &str) -> Result<Option<u64>, String> {
     }
 }
 
-/// Whether a mode asks a model for this question: `hybrid` does where the rules call it complex.
+/// Returns whether a mode asks a model to plan this question: `hybrid` does if the rules call it complex.
 pub(super) fn wants_model(mode: PlanningMode, asked: &str) -> bool {
     match mode {
         PlanningMode::Static => false,

@@ -1,19 +1,19 @@
-//! The presets of the seed: who sits, and how they decide.
+//! The presets: members and voting rule.
 
-/// A row of the table.
+/// A preset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
-    /// For what, for people.
+    /// Its purpose, for users.
     pub doc: &'static str,
-    /// Roles in the order of the seats; the synthesizer last.
+    /// Roles in member order; the synthesizer is last.
     pub roles: &'static [&'static str],
-    /// The rule of the vote.
+    /// The voting rule.
     pub voting: &'static str,
 }
 
-/// Every preset, the smallest first.
+/// All presets, smallest first.
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "small",
@@ -61,12 +61,12 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
-/// The preset of a name.
+/// Finds a preset by name.
 pub fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|p| p.name == name)
 }
 
-/// The roles that seats beyond a preset's own take, in turn.
+/// The roles of additional members, in turn.
 pub(super) const MORE: &[&str] = &[
     "opinion-giver",
     "creative",

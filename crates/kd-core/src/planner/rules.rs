@@ -1,30 +1,29 @@
-//! Planning by rules: first what sort of task the question is, then the seed's rules of keyword and length. Fast, and
-//! the same every time.
+//! Planning by rules: first the type of task, then keyword and length rules. Fast and deterministic.
 
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::{Complexity, Task};
 use crate::reading::kinds::{self, Kind};
 
-/// What the rules make of a question.
+/// The result of the rules for a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The sort of task.
+    /// The type of task.
     pub task: Task,
     /// The name of a preset.
     pub preset: &'static str,
-    /// Whether to begin anew where agreement is low.
+    /// Whether to iterate if agreement is low.
     pub iterate: bool,
-    /// How hard it seems.
+    /// Estimated difficulty.
     pub complexity: Complexity,
-    /// What it is about.
+    /// Subject area.
     pub domain: &'static str,
     /// How answers can be compared.
     pub answers: AnswerKind,
-    /// Whether the form of the question tells so; else it is a guess.
+    /// Whether the form of the question shows that; otherwise it is a guess.
     pub is_told: bool,
-    /// Why it is that sort of task.
+    /// Why this type of task.
     pub why: String,
-    /// Why that preset.
+    /// Why this preset.
     pub why_preset: String,
 }
 
@@ -36,7 +35,7 @@ struct Keyword {
     domain: &'static str,
 }
 
-/// The seed's keyword rules, in its order: the first hit wins.
+/// Keyword rules in order: the first match wins.
 const KEYWORDS: &[Keyword] = &[
     Keyword {
         words: &["math", "calculate", "solve", "equation"],
@@ -83,11 +82,11 @@ const KEYWORDS: &[Keyword] = &[
     },
 ];
 
-/// The seed's thresholds of length, in characters.
+/// Length thresholds, in characters.
 const SHORT: usize = 100;
 const LONG: usize = 500;
 
-/// Words that tell the sort of task, the more telling first.
+/// Words that show the type of task, most specific first.
 const TASKS: &[(&[&str], Task)] = &[
     (
         &[
@@ -153,7 +152,7 @@ const TASKS: &[(&[&str], Task)] = &[
     ),
 ];
 
-/// Plans a question by rules. `asked` is the question without context that was piped in below it.
+/// Plans a question by rules. `asked` is the question without piped context.
 pub fn find(asked: &str) -> Found {
     let lower = format!("{} ", asked.to_lowercase());
     let (answers, is_told) = guessed(asked);
@@ -201,12 +200,12 @@ pub fn find(asked: &str) -> Found {
     }
 }
 
-/// How answers to a question can be compared, where its form tells; open text otherwise.
+/// Returns how answers can be compared if the form of the question shows it; open text otherwise.
 pub fn answers_of(asked: &str) -> AnswerKind {
     guessed(asked).0
 }
 
-/// How answers can be compared, and whether the form of the question tells so.
+/// Returns how answers can be compared, and whether the form of the question shows it.
 fn guessed(asked: &str) -> (AnswerKind, bool) {
     let (kind, is_told) = kinds::found(asked);
     let answers = match kind {

@@ -1,6 +1,6 @@
-//! The history of a thread as one text, and back.
+//! Renders the history of a thread as one text, and parses it.
 //!
-//! In: messages. Out: the text of the seed:
+//! Input: messages. Output:
 //!
 //! ```text
 //! [Previous conversation]
@@ -11,11 +11,12 @@
 //! king (to codex): And you?
 //! ```
 //!
-//! followed, in the prompt, by `---` and the turn. Where only the king has spoken, and once, the text is his words.
+//! followed, in the prompt, by `---` and the turn. If the user has spoken only once and nobody else has, the text is
+//! just that message.
 //!
-//! A body cannot pretend to be more than it is: each of its lines that looks like the header, like the end mark or
-//! like the first line of somebody's message gets a `> ` in front, the way mail quotes. All other lines stay as they
-//! are, so ordinary bodies are unchanged byte for byte; and the quoting can be undone without loss, see [`parse`].
+//! A body cannot imitate the structure: each of its lines that looks like the header, the end mark or the first line of
+//! a message is prefixed with `> `, as in mail quoting. All other lines are unchanged, so ordinary bodies stay byte for
+//! byte the same; quoting is lossless, see [`parse`].
 
 use crate::clean::clean_text;
 use crate::ids::{KING, SeatName};
@@ -29,24 +30,24 @@ use std::collections::BTreeSet;
 const HEADER: &str = "[Previous conversation]";
 /// The line between history and turn.
 pub(crate) const END: &str = "---";
-/// What is put before a line that only looks like structure.
+/// The prefix of a line that only looks like structure.
 const QUOTE: &str = "> ";
-/// The name of a sender whose own name cannot be written in a history.
+/// The name of a sender whose own name is not valid in a history.
 const NAMELESS: &str = "guest";
 
-/// One message as a history tells it.
+/// A message in a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spoken {
-    /// Who spoke.
+    /// The sender.
     pub from: String,
-    /// Whom alone it was for, as the text says it; none means everybody.
+    /// The only recipient, as written; `None` means everybody.
     pub to: Option<String>,
-    /// The words.
+    /// The text.
     pub body: String,
 }
 
 impl Spoken {
-    /// What a history says of a message; none if the message has no place in a prompt: failed, or empty.
+    /// Returns the history entry of a message; `None` if it is failed or empty.
     fn of(message: &Message) -> Option<Self> {
         if !message.is_told() {
             return None;
@@ -69,8 +70,8 @@ impl Spoken {
 pub struct History {
     /// The text.
     pub text: Text,
-    /// Byte offsets in `text` at which the second and later messages begin, with the empty line before them. A later
-    /// history of the same thread begins with the same text at the same offsets.
+    /// Byte offsets in `text` at which the second and later messages begin, including the empty line before them. A
+    /// later history of the same thread starts with the same text and offsets.
     pub starts: Vec<usize>,
 }
 
@@ -83,8 +84,8 @@ impl From<&str> for History {
     }
 }
 
-/// The history of the messages that are told ([`Message::is_told`]) as text. `seats` are the names that may not be forged even if they have not
-/// spoken yet.
+/// Renders the history of the messages included in prompts ([`Message::is_told`]). `seats` are names that must not be
+/// forged even if they have not spoken.
 pub fn render<'a>(
     messages: impl IntoIterator<Item = &'a Message>,
     seats: impl IntoIterator<Item = &'a SeatName>,
@@ -124,7 +125,7 @@ pub fn render<'a>(
     }
 }
 
-/// Reads a history back. `speakers` are the names that can occur in it, besides the king. None if it is no history.
+/// Parses a history. `speakers` are the possible names besides the user. `None` if it is not a history.
 pub fn parse<'a>(text: &str, speakers: impl IntoIterator<Item = &'a str>) -> Option<Vec<Spoken>> {
     if text.is_empty() {
         return Some(Vec::new());
@@ -161,7 +162,7 @@ pub fn parse<'a>(text: &str, speakers: impl IntoIterator<Item = &'a str>) -> Opt
     Some(spoken)
 }
 
-/// A sender's name as it can stand before a colon. Foreign files may say anything.
+/// Returns a sender's name in a form valid before a colon. Foreign files may contain anything.
 fn speaker(from: &str) -> String {
     if from == KING || from == COUNCIL || SeatName::new(from).is_ok() {
         return from.to_owned();
@@ -177,7 +178,7 @@ fn speaker(from: &str) -> String {
         })
         .take(32)
         .collect();
-    // `King` would pass for the king.
+    // `King` would pass for the user.
     SeatName::new(name.trim_matches('-')).map_or_else(|_| NAMELESS.to_owned(), Into::into)
 }
 
@@ -185,7 +186,7 @@ fn speaker(from: &str) -> String {
 #[derive(Default)]
 struct Names {
     exact: BTreeSet<String>,
-    /// The same without `_` around them: Markdown hides such marks.
+    /// The same without surrounding `_`, which Markdown hides.
     bare: BTreeSet<String>,
 }
 
@@ -204,7 +205,7 @@ impl Names {
         }
     }
 
-    /// Adds a body with all lines quoted that need it, the rest of a message's first line included.
+    /// Appends a body, quoting the lines that need it, including the rest of a message's first line.
     fn push_quoted(&self, body: &str, text: &mut String) {
         for (i, line) in body.split('\n').enumerate() {
             if i > 0 {
@@ -217,8 +218,8 @@ impl Names {
         }
     }
 
-    /// Undoes [`Names::push_quoted`] for one line. A line is quoted exactly if it begins with the quote and what
-    /// follows is a lookalike: a quoted lookalike is one itself, so that nothing else can have this form.
+    /// Undoes [`Names::push_quoted`] for one line. A line is quoted exactly if it begins with the quote and a lookalike
+    /// follows: a quoted lookalike is one itself, so no other line can have this form.
     fn unquoted<'l>(&self, line: &'l str) -> &'l str {
         match line.strip_prefix(QUOTE) {
             Some(rest) if self.is_lookalike(rest) => rest,
@@ -226,16 +227,16 @@ impl Names {
         }
     }
 
-    /// Whether a reader might take a line for structure: a person would, a model would, and so do we. Marks that
-    /// Markdown puts before words do not help a line to hide.
+    /// Returns whether a line could be mistaken for structure by a person, a model or this parser, ignoring leading
+    /// Markdown marks.
     fn is_lookalike(&self, line: &str) -> bool {
-        // Most lines hold none of what the forms below need.
+        // Most lines contain nothing that the forms below need.
         if !line.contains(':') && !line.contains(END) && !line.contains('[') {
             return false;
         }
         let bare = line
             .trim_matches(|c: char| c.is_whitespace() || matches!(c, '>' | '*' | '_' | '#' | '`'));
-        // A line of dashes only; the trimmed marks leave dashes alone.
+        // A line of dashes; trimming leaves dashes alone.
         if bare.len() >= END.len() && bare.bytes().all(|b| b == b'-') {
             return true;
         }
@@ -252,7 +253,7 @@ impl Names {
         self.bare.contains(lower(name).trim_matches('_'))
     }
 
-    /// Sender, addressee and rest of a line that begins a message.
+    /// Returns sender, recipient and rest of a line that begins a message.
     fn first_line<'l>(&self, line: &'l str) -> Option<(&'l str, Option<&'l str>, &'l str)> {
         let (head, rest) = line.split_once(": ")?;
         let (name, to) = match head.strip_suffix(')').and_then(|h| h.split_once(" (to ")) {
@@ -361,7 +362,7 @@ mod tests {
         }
     }
 
-    /// Bodies rich in lines that look like structure.
+    /// Generates bodies with many lines that look like structure.
     fn body() -> impl Strategy<Value = String> {
         let pieces = [
             "king",
@@ -415,7 +416,7 @@ mod tests {
             let text = render(&thread, &seats).text;
             let mut read = parse(&text, names).unwrap();
             if let ([only], [was]) = (read.as_mut_slice(), said.as_slice()) && was.from == KING {
-                // The king's lone words stand without their address.
+                // A lone message of the user is rendered without its recipient.
                 only.to.clone_from(&was.to);
             }
             prop_assert_eq!(read, said, "{}", text);

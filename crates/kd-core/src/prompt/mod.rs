@@ -1,7 +1,7 @@
-//! What a seat is told: rules, persona, history, and whose turn it is.
+//! Builds the prompt of a member: rules, persona, history, and its turn.
 //!
-//! In: the rules of the council, the member, the history as text. Out: a [`Prompt`]. Every text of ours that reaches a
-//! model stands in this folder, and the personas in `roles/`. All of it is short: a small model must cope as well.
+//! Input: the rules of the council, the member, the history as text. Output: a [`Prompt`]. All prompt texts are in this
+//! folder, and the personas in `roles/`. They are short so that small models can follow them.
 
 mod history;
 
@@ -15,24 +15,24 @@ use crate::speech::PASS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The first words of every prompt, unless `council.preamble` says otherwise.
+/// The beginning of every prompt, unless `council.preamble` overrides it.
 pub const PREAMBLE: &str = include_str!("preamble.md");
 
 /// Added to the rules of members that may not write.
 const READ_ONLY: &str = "You may read files; change nothing.";
 
-/// What every member is told before its own persona.
+/// The rules that precede each member's persona.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PromptRules {
-    /// The first words: `council.preamble`.
+    /// The beginning: `council.preamble`.
     pub preamble: String,
-    /// The phase prompt: `prompts.council` and its like. May be empty.
+    /// The phase prompt, such as `prompts.council`. May be empty.
     pub phase: String,
-    /// Phase prompts of single members; they take the place of the shared one.
+    /// Phase prompts of individual members, which replace the shared one.
     pub phase_of: BTreeMap<SeatName, String>,
-    /// Whether to tell members that may not write to leave files alone. Pointless for models without tools.
+    /// Whether to tell read-only members not to change files. Pointless for models without tools.
     pub say_read_only: bool,
-    /// The most sentences of a conclusion.
+    /// Maximum sentences of a conclusion.
     pub conclusion_sentences: u32,
 }
 
@@ -48,21 +48,21 @@ impl Default for PromptRules {
     }
 }
 
-/// In which way a seat is asked.
+/// The kind of turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Manner {
-    /// To answer the king, beside others who do the same.
+    /// Answer the user, along with others.
     Answer,
-    /// To answer the king, who asked this seat alone.
+    /// Answer the user, who asked only this member.
     Alone,
-    /// To go on with what the others said.
+    /// Continue the discussion.
     Discuss,
-    /// To conclude from the answers.
+    /// Conclude from the answers.
     Conclude,
 }
 
-/// The prompt of one seat. `history` comes from [`render`]; members of a round share it.
+/// Builds the prompt of one member. `history` comes from [`render`]; the members of a round share it.
 pub fn build(rules: &PromptRules, member: &Member, history: History, manner: Manner) -> Prompt {
     let phase = rules.phase_of.get(&member.name).unwrap_or(&rules.phase);
     let read_only = if rules.say_read_only && !member.writable {
@@ -86,7 +86,7 @@ pub fn build(rules: &PromptRules, member: &Member, history: History, manner: Man
     }
 }
 
-/// The end of every prompt: the mark after the history, and who is to speak.
+/// Returns the end of the prompt: the mark after the history, and who speaks next.
 fn turn(seat: &SeatName, manner: Manner, sentences: u32) -> String {
     let task = match manner {
         Manner::Answer => "Answer the question.".to_owned(),

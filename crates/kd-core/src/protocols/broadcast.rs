@@ -1,4 +1,4 @@
-//! Everybody at once, then bounded turns one after another in member order.
+//! All members at once, then a limited number of turns one by one in member order.
 
 use super::turns::{Turns, cycle, extra_turns};
 use super::{Move, Protocol, ProtocolKind, Table, ask_all, done, nobody};

@@ -1,19 +1,19 @@
-//! What every protocol must hold to, whatever row it is: a new file is judged the moment it is registered.
+//! Property tests that every protocol must pass; a new row in the table is covered automatically.
 
 use super::*;
 use crate::speech::Speech;
 use proptest::prelude::*;
 
-/// A made-up round: who sits there, how the king called, and what will come of each turn.
+/// A simulated round: the members, the user's message, and the result of each turn.
 #[derive(Clone, Debug)]
 struct Play {
     seats: usize,
     call: Call,
     first: bool,
     auto: Option<u32>,
-    /// After how many turns the king speaks again.
+    /// Number of turns after which the user speaks again.
     over: Option<usize>,
-    /// For each turn: whether it is answered, whom it mentions, and who gets muted after it.
+    /// For each turn: whether it is answered, whom it mentions, and who is muted after it.
     turns: Vec<(bool, Vec<usize>, Option<usize>)>,
 }
 
@@ -50,7 +50,7 @@ fn play() -> impl Strategy<Value = Play> {
         })
 }
 
-/// Plays a round to its end; the moves that were made.
+/// Plays a round to its end and returns the moves.
 fn run(protocol: &mut dyn Protocol, play: &Play) -> Result<Vec<Move>, TestCaseError> {
     let mut seats: Vec<SeatName> = (0..play.seats).map(seat).collect();
     let answers = seats.len();
@@ -61,7 +61,7 @@ fn run(protocol: &mut dyn Protocol, play: &Play) -> Result<Vec<Move>, TestCaseEr
     let mut spoke: Vec<Spoke> = Vec::new();
     let mut moves = Vec::new();
     let mut turns = play.turns.iter().cycle();
-    // Who was said to come next, where nothing that was said since changes that.
+    // The announced next member, if nothing said since then changes it.
     let mut told: Option<SeatName> = None;
     loop {
         let over = play.over.is_some_and(|turns| spoke.len() >= turns);

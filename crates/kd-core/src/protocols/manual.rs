@@ -1,4 +1,4 @@
-//! Only who is mentioned, one by one.
+//! Only mentioned members, one by one.
 
 use super::turns::Turns;
 use super::{Call, Move, Protocol, ProtocolKind, Table, Yield, nobody};

@@ -1,12 +1,12 @@
-//! The rules for who speaks next: one file each, one row each.
+//! Chat protocols, which decide who speaks next: one file and one table row each.
 //!
-//! In: a [`Table`], that is, what the council lets a protocol see. Out: a [`Move`]. A protocol is asked only when
-//! nobody speaks. It may forget everything between two messages of the king: a table where nobody has spoken begins a
-//! new round.
+//! Input: a [`Table`], the part of the council's state that a protocol sees. Output: a [`Move`]. A protocol is asked
+//! only when no member is speaking. It may lose its state between two messages of the user: a table without turns
+//! begins a new round.
 //!
-//! What all modes share: a mention of members by the king asks exactly those, once. The first message of a thread is
-//! answered once by everybody and then the king has the floor, unless he says `@all`. After the answers to a later
-//! message come up to `council.auto_messages` turns more, one after another, each seeing everything so far.
+//! Common to all modes: if the user mentions members, exactly those are asked, once. The first message of a thread is
+//! answered once by all members and then it is the user's turn, unless the message says `@all`. After the answers to a
+//! later message, up to `council.auto_messages` further turns follow one by one, each seeing everything so far.
 
 mod broadcast;
 mod manual;
@@ -21,50 +21,50 @@ use crate::ids::SeatName;
 use crate::prompt::Manner;
 use std::fmt;
 
-/// A rule for who speaks next.
+/// A rule that decides who speaks next.
 pub trait Protocol: Send + fmt::Debug {
-    /// Who speaks next. Called when the floor is empty.
+    /// Returns the next move. Called when no member is speaking.
     fn next(&mut self, table: &Table<'_>) -> Move;
 
-    /// Who speaks after the turns of the last move, one by one. Empty where that depends on what they say.
+    /// Returns the members that speak one by one after the last move. Empty if that depends on their replies.
     fn ahead(&self, _table: &Table<'_>) -> Vec<SeatName> {
         Vec::new()
     }
 }
 
-/// What a protocol wants.
+/// A protocol's decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Ask these, at once.
+    /// Ask these members at once.
     Ask(Vec<Assignment>),
-    /// Give the floor back to the king.
+    /// Return the turn to the user.
     Yield(Yield),
 }
 
-/// Whom to ask, and how.
+/// A member to ask, and the kind of turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// Who.
+    /// The member.
     pub seat: SeatName,
-    /// In which way.
+    /// The kind of turn.
     pub manner: Manner,
 }
 
 /// The end of a round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Yield {
-    /// One line for the king, where the end may surprise him.
+    /// An explanation for the user if the end may be unexpected.
     pub why: Option<String>,
 }
 
-/// A row of the table.
+/// A protocol.
 #[derive(Clone, Copy)]
 pub struct ProtocolKind {
-    /// The word in `council.mode`.
+    /// Its name in `council.mode`.
     pub name: &'static str,
-    /// What it does, for people.
+    /// Description for users.
     pub doc: &'static str,
-    /// Makes one. The seed fixes its chance.
+    /// Creates an instance. The seed fixes its random choices.
     pub new: fn(seed: u64) -> Box<dyn Protocol>,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Debug for ProtocolKind {
     }
 }
 
-/// Every protocol.
+/// All protocols.
 pub const PROTOCOLS: &[ProtocolKind] = &[
     broadcast::KIND,
     sequential::KIND,
@@ -82,7 +82,7 @@ pub const PROTOCOLS: &[ProtocolKind] = &[
     manual::KIND,
 ];
 
-/// The protocol of a name.
+/// Finds a protocol by name.
 pub fn find(name: &str) -> Option<&'static ProtocolKind> {
     PROTOCOLS.iter().find(|kind| kind.name == name)
 }
@@ -98,7 +98,7 @@ impl From<Mode> for ProtocolKind {
     }
 }
 
-/// Asks everybody on the table at once.
+/// Asks all members at once.
 fn ask_all(table: &Table<'_>) -> Move {
     let manner = if table.call == Call::Named && table.seats.len() == 1 {
         Manner::Alone
@@ -112,12 +112,12 @@ fn ask_all(table: &Table<'_>) -> Move {
     Move::Ask(table.seats.iter().map(ask).collect())
 }
 
-/// Gives the floor back without a word.
+/// Ends the round without an explanation.
 fn done() -> Move {
     Move::Yield(Yield::default())
 }
 
-/// Gives the floor back at once: there is nobody to ask.
+/// Ends the round at once because there is nobody to ask.
 fn nobody() -> Move {
     Move::Yield(Yield {
         why: Some("nobody can be asked: every member is muted".to_owned()),

@@ -1,4 +1,4 @@
-//! The first message at once; later ones one by one in an order drawn anew each time.
+//! All members answer the first message at once; later ones are answered one by one in random order.
 
 use super::turns::{Turns, extra_turns};
 use super::{Call, Move, Protocol, ProtocolKind, Table, ask_all, nobody};
@@ -12,7 +12,7 @@ pub(super) const KIND: ProtocolKind = ProtocolKind {
     doc: "the first message is answered at once; later ones one by one in shuffled order, then `council.auto_messages` turns more (unset: none)",
     new: |seed| {
         Box::new(Natural {
-            // Named, because its numbers are the same in every release: a thread can be replayed.
+            // A named generator, because its numbers are the same in every release: a thread can be replayed.
             chance: ChaCha12Rng::seed_from_u64(seed),
             turns: None,
         })
@@ -26,7 +26,7 @@ struct Natural {
 }
 
 impl Natural {
-    /// `n` turns: pass after pass, each in its own order.
+    /// Draws `n` turns: each pass in its own order.
     fn draw(&mut self, seats: &[SeatName], n: usize) -> Vec<SeatName> {
         let mut drawn = Vec::new();
         while drawn.len() < n && !seats.is_empty() {

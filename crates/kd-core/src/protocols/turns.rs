@@ -1,4 +1,4 @@
-//! Turns to come, one after another: shared by the protocols that go round.
+//! A queue of turns, shared by the protocols that ask one by one.
 
 use super::{Assignment, Call, Move, Spoke, Table, Yield, done};
 use crate::ids::SeatName;
@@ -6,18 +6,18 @@ use crate::prompt::Manner;
 use crate::speech::Speech;
 use std::collections::VecDeque;
 
-/// Turns to come. Their number only shrinks.
+/// The remaining turns. Their number only decreases.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     coming: VecDeque<SeatName>,
-    /// How many ended turns of the round have been looked at.
+    /// How many finished turns of the round were processed.
     seen: usize,
-    /// How many turns of the round had ended before the first of these.
+    /// How many turns of the round had finished before the first of these.
     began: Option<usize>,
 }
 
 impl Turns {
-    /// These seats, in this order.
+    /// Creates a queue of these members, in this order.
     pub(super) fn new(coming: impl IntoIterator<Item = SeatName>) -> Self {
         Self {
             coming: coming.into_iter().collect(),
@@ -26,13 +26,13 @@ impl Turns {
         }
     }
 
-    /// Adds turns behind the others.
+    /// Appends turns.
     pub(super) fn extend(&mut self, more: impl IntoIterator<Item = SeatName>) {
         self.coming.extend(more);
     }
 
-    /// The next turn. Who was mentioned since the last one comes first, who may not be asked any more or failed in
-    /// this round is skipped, and the floor is given back when none is left.
+    /// Returns the next turn. Members mentioned since the last one go first, members that failed in this round or may
+    /// no longer be asked are skipped, and the round ends when none is left.
     pub(super) fn next(&mut self, table: &Table<'_>) -> Move {
         let fresh = table.spoke.get(self.seen..).unwrap_or_default();
         self.seen = table.spoke.len();
@@ -69,14 +69,14 @@ impl Turns {
         done()
     }
 
-    /// The turns that are left, in order, as they come if nobody is mentioned and nobody fails.
+    /// Returns the remaining turns in order, assuming no mention and no failure.
     pub(super) fn ahead(&self, table: &Table<'_>) -> Vec<SeatName> {
         let able = |seat: &&SeatName| table.seats.contains(seat) && !table.has_failed(seat);
         self.coming.iter().filter(able).cloned().collect()
     }
 
-    /// Why the discussion is over although turns are left: two members only acknowledge each other, or all have passed.
-    /// Never before everybody who is to speak has spoken.
+    /// Returns why the discussion ends early: two members only acknowledge each other, or all have passed. Never before
+    /// all members that are due have spoken.
     fn quiet(&self, mine: &[Spoke], table: &Table<'_>) -> Option<String> {
         let heard = |seat: &SeatName| table.spoke.iter().any(|s| &s.seat == seat);
         let mut coming = self
@@ -109,8 +109,8 @@ impl Turns {
             .then(|| "nobody has anything to add, so the round ends here".to_owned())
     }
 
-    /// Moves the next turn of each named seat to the front, in the order of the names. Seats without a turn to come
-    /// get none.
+    /// Moves the next turn of each named member to the front, in the given order. Members without a remaining turn get
+    /// none.
     fn bring_forward<'s>(&mut self, names: impl Iterator<Item = &'s SeatName>) {
         let mut front: Vec<SeatName> = Vec::new();
         for name in names {
@@ -129,8 +129,8 @@ impl Turns {
     }
 }
 
-/// How many turns follow the answers: none after a mention or after the first message, else what the king set, else
-/// `unset`.
+/// Returns how many turns follow the answers: none after a mention or the first message, otherwise the user's setting,
+/// or `unset`.
 pub(super) fn extra_turns(table: &Table<'_>, unset: usize) -> usize {
     let talk = match table.call {
         Call::Named => false,
@@ -144,7 +144,7 @@ pub(super) fn extra_turns(table: &Table<'_>, unset: usize) -> usize {
     }
 }
 
-/// `n` turns in the order of the seats, again and again.
+/// Repeats the members in order until there are `n` turns.
 pub(super) fn cycle(seats: &[SeatName], n: usize) -> impl Iterator<Item = SeatName> {
     seats.iter().cycle().take(n).cloned()
 }
