@@ -1,4 +1,4 @@
-//! Law: any bytes are read as a message or refused, and what was read can be written and read again without a flaw.
+//! Property: any bytes are parsed as a message or refused, and a parsed message survives writing and reading unchanged.
 #![no_main]
 
 use kd_core::Timestamp;

@@ -1,4 +1,4 @@
-//! Law: no bytes break the GGUF reader or what is built on it, and a tensor's bytes are as many as its sizes say.
+//! Property: no bytes crash the GGUF reader or its users, and a tensor has as many bytes as its dimensions say.
 #![no_main]
 
 use kd_local::chat::{ChatMessage, ChatTemplate, Role};

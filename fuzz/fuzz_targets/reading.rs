@@ -1,5 +1,5 @@
-//! Law: any reply is read or not, and any question has a kind, without a panic. An option that is read is one of those
-//! asked for, and a bare label behind the reply's thoughts is read as itself.
+//! Property: any reply is parsed or not, and any question has a kind, without a panic. A parsed option is one of those
+//! asked for, and a bare label after the reply's thinking is read as itself.
 #![no_main]
 
 use kd_core::reading::{Answer, Options, Wanted, choice, kinds, read};

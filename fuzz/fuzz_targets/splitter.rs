@@ -1,4 +1,5 @@
-//! Law: where a reply is cut shows in neither of its two texts, and nothing outside is invented.
+//! Property: splitting a reply into different pieces does not change the output, and the visible text contains nothing
+//! new.
 #![no_main]
 
 use kd_core::duet::splitter::Splitter;
@@ -23,7 +24,7 @@ fuzz_target!(|input: (Vec<u8>, String)| {
     ends.sort_unstable();
     let cut = split(ends.windows(2).map(|w| &reply[w[0]..w[1]]));
     assert_eq!(cut, whole);
-    // What the king reads is the reply with parts left out, in order.
+    // The visible text is the reply with parts left out, in order.
     let mut rest = reply.chars();
     assert!(whole.0.chars().all(|c| rest.any(|r| r == c)));
 });

@@ -1,7 +1,7 @@
-//! Law: text in any shape is encoded without special tokens and decodes to itself.
+//! Property: any text is encoded without special tokens and decodes to itself.
 //!
-//! The vocabulary is the smallest whole one: every byte, a few merges, one special token. The first
-//! byte of the input picks the word-splitting rules.
+//! The vocabulary is the smallest complete one: every byte, a few merges, one special token. The first byte of the
+//! input selects the word-splitting rules.
 #![no_main]
 
 use std::sync::LazyLock;

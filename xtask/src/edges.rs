@@ -1,11 +1,11 @@
-//! The rooms and the doors between them. Comes in: `cargo metadata`. Goes out: the real edges between the crates of the
-//! house, what is wrong with them, and their picture.
+//! Crate dependency rules. Reads `cargo metadata`; returns the real edges between the workspace's crates, violations of
+//! the rules, and a diagram.
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The doors that the plan draws: (room, rooms it may enter). Every room may enter `kd-core`.
+/// The allowed dependencies: (crate, crates it may depend on). Every crate may depend on `kd-core`.
 pub const DOORS: &[(&str, &[&str])] = &[
     (
         "kd",
@@ -28,12 +28,12 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("kd-core", &[]),
 ];
 
-/// Rooms that only tests may enter.
+/// Crates that only tests may use.
 const TEST_ROOMS: &[&str] = &["kd-fake"];
-/// Rooms that belong to the workshop, not to the house.
+/// Development crates that are not part of the program.
 const WORKSHOP: &[&str] = &["xtask", "kd-fake"];
 
-/// Crates that must not be reachable from a room, whatever stands between: the purity that the walls are for.
+/// Crates that must not be reachable from a crate, even indirectly: this keeps the core pure.
 pub const NEVER: &[(&str, &[&str])] = &[
     (
         "kd-core",
@@ -45,16 +45,16 @@ pub const NEVER: &[(&str, &[&str])] = &[
     ("kd-store", &["reqwest", "futures"]),
 ];
 
-/// What the manifests really say.
+/// The dependencies in the manifests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct House {
-    /// Room → rooms that its code (not its tests) enters.
+    /// Crate → crates that its code (not its tests) uses.
     pub edges: BTreeMap<String, BTreeSet<String>>,
-    /// Room of [`NEVER`] → every crate its normal dependencies reach.
+    /// Crate of [`NEVER`] → every crate its normal dependencies reach.
     pub reach: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Reads the house from `cargo metadata` (offline: the lock file tells all).
+/// Reads the dependencies from `cargo metadata` (offline: the lock file has everything).
 pub fn read(root: &Path) -> Result<House, cargo_metadata::Error> {
     let metadata = MetadataCommand::new()
         .manifest_path(root.join("Cargo.toml"))
@@ -88,8 +88,8 @@ pub fn read(root: &Path) -> Result<House, cargo_metadata::Error> {
     Ok(house)
 }
 
-/// Everything that a room's code reaches, with the features it has when it is built alone. `cargo metadata` cannot tell: it
-/// mixes in the features that tests and other rooms ask for.
+/// Returns every crate that a crate's code reaches, with the features it has when built alone. `cargo metadata` cannot
+/// tell: it includes features requested by tests and other crates.
 fn reach(root: &Path, room: &str) -> Result<BTreeSet<String>, cargo_metadata::Error> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let told = std::process::Command::new(cargo)
@@ -113,7 +113,7 @@ fn reach(root: &Path, room: &str) -> Result<BTreeSet<String>, cargo_metadata::Er
         .collect())
 }
 
-/// Everything that the plan forbids and the manifests do.
+/// Returns all violations of the rules.
 pub fn faults(house: &House) -> Vec<String> {
     let mut faults = Vec::new();
     for (room, doors) in &house.edges {
@@ -144,8 +144,7 @@ pub fn faults(house: &House) -> Vec<String> {
     faults
 }
 
-/// The real edges as a Mermaid picture. Edges that another road already implies are left in: this is the truth, not a
-/// sketch.
+/// Renders the real edges as a Mermaid diagram, including those implied by other paths.
 pub fn picture(house: &House) -> String {
     let mut out = String::from("```mermaid\ngraph TD\n");
     for (room, doors) in &house.edges {

@@ -1,10 +1,10 @@
-//! What cargo does not do: the check of the walls, the picture of the house, man pages and completions.
+//! Tasks that cargo does not do: checking crate dependencies, drawing their graph, man pages and completions.
 
 pub mod edges;
 
 use std::path::{Path, PathBuf};
 
-/// The root of the checkout.
+/// Returns the root of the checkout.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -12,7 +12,7 @@ pub fn root() -> PathBuf {
         .unwrap_or_default()
 }
 
-/// The text of a document with what stands between its markers `<!-- NAME -->` and `<!-- /NAME -->` replaced.
+/// Replaces the text between a document's markers `<!-- NAME -->` and `<!-- /NAME -->`.
 pub fn replace_between(document: &str, name: &str, inner: &str) -> Option<String> {
     let open = format!("<!-- {name} -->\n");
     let close = format!("<!-- /{name} -->");

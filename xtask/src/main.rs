@@ -1,4 +1,4 @@
-//! `cargo run -p xtask -- TASK`: chores that cargo does not do.
+//! `cargo run -p xtask -- TASK`: tasks that cargo does not do.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use clap::{Parser, Subcommand};

@@ -1,4 +1,4 @@
-//! The walls hold, and their picture is true.
+//! The dependency rules hold, and their diagram is current.
 
 use std::collections::BTreeSet;
 use xtask::edges::{self, House};

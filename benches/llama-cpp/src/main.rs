@@ -1,8 +1,8 @@
-//! kd-local and llama.cpp on the same file: the same prompts, token by token, the same number of greedy answer tokens, the
-//! same number of threads, in one process and in turns, so that both meet the same machine.
+//! Compares kd-local with llama.cpp on the same file: the same prompts token by token, the same number of greedy answer
+//! tokens and of threads, alternating in one process so that both see the same machine conditions.
 //!
-//! `llama-cpp-bench MODEL [ROUNDS] [THREADS]` prints medians over the rounds: wall clock, processor time, and the median
-//! of the ratios within the rounds.
+//! `llama-cpp-bench MODEL [ROUNDS] [THREADS]` prints medians over the rounds: wall clock, CPU time, and the median of
+//! the ratios within the rounds.
 
 mod ours;
 mod theirs;
@@ -14,39 +14,39 @@ use kd_local::chat::{ChatMessage, ChatTemplate, Role};
 use kd_local::gguf::Gguf;
 use kd_local::tokenizer::Tokenizer;
 
-/// Tokens of an answer where decoding is measured, and in a round.
+/// Answer tokens per round and when measuring decoding.
 const ANSWER: usize = 48;
 const ROUND_ANSWER: usize = 24;
-/// Words that make about 512 tokens.
+/// Words that amount to about 512 tokens.
 const SHARED_WORDS: usize = 480;
 
-/// One member's question, as people write it and as both engines read it.
+/// One member's question, as text and as tokens.
 struct Question {
     text: String,
     tokens: Vec<u32>,
 }
 
-/// What a council took.
+/// The time a council took.
 struct Took {
     /// Seconds until the last member had read its prompt, and from then to the end.
     reading: f64,
     answering: f64,
-    /// Seconds of processor time, of all threads.
+    /// CPU seconds of all threads.
     reading_cpu: f64,
     answering_cpu: f64,
 }
 
-/// An engine under measurement.
+/// A measured engine.
 trait Side {
-    /// All members read their prompts, with the common beginning read once, and say `answer` tokens each, together.
+    /// All members read their prompts, evaluating the common prefix once, and generate `answer` tokens each, together.
     fn ask(&mut self, questions: &[Question], answer: usize) -> Took;
 }
 
-/// One figure of both sides, round by round: wall clock and processor time.
+/// One figure of both engines by round: wall clock and CPU time.
 struct Figure {
     name: String,
     unit: &'static str,
-    /// Whether it counts for a side to have more of it.
+    /// Whether higher is better.
     more: bool,
     ours: Vec<(f64, f64)>,
     theirs: Vec<(f64, f64)>,
@@ -81,9 +81,9 @@ fn main() {
         figures.push(Figure::new(&format!("whole round, {n} together"), "s", false));
     }
     for round in 0..rounds {
-        // A different beginning each time, so that nothing is left over from the round before.
+        // A different prefix each time, so that nothing is cached from the previous round.
         let mut measure = |at: usize, questions: &[Question], answer: usize, of: &dyn Fn(&Took) -> (f64, f64)| {
-            // Whoever is first may find the machine warmer or colder; so they take turns in that, too.
+            // Being first may be an advantage or a disadvantage, so they alternate.
             for turn in 0..2 {
                 if (turn + round) % 2 == 0 {
                     figures[at].ours.push(of(&ours.ask(questions, answer)));
@@ -115,7 +115,7 @@ fn main() {
     }
 }
 
-/// After every round, so that an interrupted run has told something.
+/// Printed after every round, so that an interrupted run shows results.
 fn table(figures: &[Figure], rounds: usize, threads: usize) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or_default();
@@ -131,7 +131,7 @@ impl Figure {
         Self { name: name.into(), unit, more, ours: Vec::new(), theirs: Vec::new() }
     }
 
-    /// Ratios above 1: kd-local is better.
+    /// Prints ratios; above 1, kd-local is better.
     fn show(&self) {
         let median = |values: &mut Vec<f64>| {
             values.sort_by(f64::total_cmp);
@@ -153,7 +153,7 @@ impl Figure {
     }
 }
 
-/// Lays questions out as our engine does, so that the other side reads the very same tokens.
+/// Formats questions like kd-local, so that both engines read exactly the same tokens.
 struct Reader {
     tokenizer: Tokenizer,
     template: ChatTemplate,
@@ -172,7 +172,7 @@ impl Reader {
     }
 }
 
-/// Wall clock and processor time of this process.
+/// Wall clock and CPU time of this process.
 struct Clock(Instant, f64);
 
 impl Clock {
@@ -193,7 +193,7 @@ fn cpu() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Plain words, the same for the same `seed`.
+/// Returns plain words, the same for the same `seed`.
 fn words(seed: usize, n: usize) -> String {
     let some = [
         "river", "stone", "the", "a", "bridge", "over", "under", "old", "house", "where", "people", "sing", "small",

@@ -1,4 +1,4 @@
-//! kd-local, by the API that `kd` uses.
+//! kd-local, through the API that `kd` uses.
 
 use std::path::Path;
 use std::sync::mpsc::channel;
@@ -8,7 +8,7 @@ use kd_local::{Engine, Job, Options, Piece, Sampling};
 
 use crate::{Clock, Question, Side, Took};
 
-/// An engine without a cache of beginnings: every council reads everything, as the other side does.
+/// An engine without a prefix cache: every council reads everything, as with llama.cpp.
 pub struct Ours(Engine);
 
 impl Ours {

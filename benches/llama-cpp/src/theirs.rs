@@ -1,4 +1,4 @@
-//! llama.cpp: one context, a sequence for each member, the common beginning evaluated once and shared.
+//! llama.cpp: one context, a sequence per member, the common prefix evaluated once and shared.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -13,7 +13,7 @@ use llama_cpp_2::token::LlamaToken;
 
 use crate::{Clock, Question, Side, Took};
 
-/// Tokens in one batch, at most.
+/// Maximum tokens per batch.
 const BATCH: usize = 2048;
 
 pub struct Theirs<'a>(LlamaContext<'a>);
@@ -41,7 +41,8 @@ impl<'a> Theirs<'a> {
         Self(model.new_context(backend, params).unwrap())
     }
 
-    /// The most likely token after row `at` of the last batch. Never the end: answers have a given length.
+    /// Returns the most likely token after row `at` of the last batch. Never the end token: answers have a fixed
+    /// length.
     fn best(&self, at: i32) -> LlamaToken {
         let logits = self.0.get_logits_ith(at);
         let mut best = 0;
@@ -57,10 +58,10 @@ impl<'a> Theirs<'a> {
 impl Side for Theirs<'_> {
     fn ask(&mut self, questions: &[Question], answer: usize) -> Took {
         let clock = Clock::start();
-        // Forgetting the last council costs nothing that matters.
+        // Clearing the last council's cache takes negligible time.
         self.0.clear_kv_cache_seq(None, None, None).unwrap();
         let (n, first) = (questions.len(), &questions[0].tokens);
-        // The last token of each prompt is always evaluated for itself, for its logits.
+        // The last token of each prompt is always evaluated separately, for its logits.
         let same = |q: &Question| first.iter().zip(&q.tokens).take_while(|(a, b)| a == b).count().min(q.tokens.len() - 1);
         let shared = questions.iter().map(same).min().unwrap();
         let mut batch = LlamaBatch::new(BATCH, 1);

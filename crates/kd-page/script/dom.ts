@@ -1,4 +1,4 @@
-// Elements, made without markup: what is put into them is text.
+// Creates elements without parsing markup: their content is always text.
 
 type Attributes = Record<string, string | boolean | ((event: Event) => void)>;
 

@@ -1,4 +1,4 @@
-// The page of a server: the list of threads, one open thread that grows, and the question to the council.
+// The server's page: the list of threads, one open thread that grows, and the question to the council.
 
 import { announce, make, one } from "./dom.js";
 import { equip, follow, type Words } from "./reading.js";
@@ -180,7 +180,7 @@ export class Live {
       try {
         const response = await this.call(`/page/threads/${encodeURIComponent(id)}`, undefined, signal);
         if (!response?.body) return;
-        // Whatever was on its way is told anew.
+        // Growing answers are sent again.
         this.forgetGrowing();
         announce("");
         wait = 250;
@@ -216,7 +216,7 @@ export class Live {
     if (line.text) {
       answer.state.textContent = "";
       answer.text += line.text;
-      // One text node per piece: what stands there already is not laid out again by us.
+      // One text node per piece, so that existing text is not laid out again.
       answer.body.append(line.text);
     }
   }
@@ -254,7 +254,7 @@ export class Live {
   private put(thread: HTMLElement, id: string, element: HTMLElement): void {
     const old = thread.querySelector(`#${CSS.escape(id)}`);
     if (old) {
-      // What the reader opened stays open.
+      // Keep open what the reader opened.
       const open = [...old.querySelectorAll("details")].map((d) => d.open);
       [...element.querySelectorAll("details")].forEach((d, at) => (d.open = open[at] ?? d.open));
       old.replaceWith(element);

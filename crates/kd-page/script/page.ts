@@ -1,4 +1,4 @@
-// The script of the page: of an exported thread, which is all there, and of a server's page, which grows.
+// The script of the page: for an exported thread, which is complete, and for a server's page, which grows.
 
 import { make } from "./dom.js";
 import { Live } from "./live.js";

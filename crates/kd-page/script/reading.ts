@@ -1,4 +1,4 @@
-// What helps to read a finished thread: copying answers as Markdown, comparing two, and seeing where one is.
+// Reading aids for a finished thread: copying answers as Markdown, comparing two, and showing the reading position.
 
 import { announce, make, one } from "./dom.js";
 
@@ -31,7 +31,7 @@ async function copy(ids: string[], words: Words): Promise<void> {
     await navigator.clipboard.writeText(text);
     announce(ids.length === 1 ? "Copied." : `Copied ${ids.length} answers.`);
   } catch {
-    // Without leave for the clipboard, as in a page from a file: the text is shown, selected.
+    // Without clipboard permission, as in a page opened from a file, show the text selected.
     const field = make("textarea", { readonly: true, rows: "16" }, text);
     show("Copy this text", field);
     field.select();

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-/// Units of a whole bar.
+/// Units of a full bar.
 const WHOLE: f64 = 100.0;
 
-/// A bar of this share of the width, 0 to 1, beside its words. Drawn as a picture, since a page whose styles are known by
-/// their hash takes no style on an element.
+/// Renders a bar of this share of the width, 0 to 1, beside its text. Drawn as SVG, since the page's policy allows
+/// styles only by hash and therefore none on elements.
 pub(crate) fn bar(share: f64, words: &str) -> Markup {
     let share = if share.is_finite() {
         share.clamp(0.0, 1.0)

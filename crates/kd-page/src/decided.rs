@@ -1,4 +1,4 @@
-//! How it was decided: the outcome as a sentence, who stands behind it and who does not, and each step of the count.
+//! How the council decided: the outcome as a sentence, who supports it and who does not, and each step of the count.
 
 use crate::bar::bar;
 use crate::facts::{Facts, plain};
@@ -7,7 +7,7 @@ use kd_core::deliberation::report::{Report, SeatState, StageReport};
 use kd_core::deliberation::{Counted, Verdict, why};
 use maud::{Markup, html};
 
-/// The verdict above the page.
+/// Renders the verdict at the top of the page.
 pub(crate) fn outcome(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
     html! {
         div.verdict {
@@ -19,7 +19,7 @@ pub(crate) fn outcome(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
     }
 }
 
-/// The answer below its own heading.
+/// Returns the answer without its heading.
 fn words(verdict: &Verdict) -> &str {
     let rest = verdict
         .answer
@@ -32,7 +32,7 @@ fn words(verdict: &Verdict) -> &str {
     rest.or(below).unwrap_or(&verdict.answer)
 }
 
-/// Who stands behind the answer and who does not, in equal size.
+/// Renders who supports the answer and who does not, at equal size.
 fn sides(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
     html! {
         div.sides {
@@ -57,7 +57,7 @@ fn sides(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
     }
 }
 
-/// A member's name, which leads to its words where they are in the page.
+/// Renders a member's name, linked to its message if that is in the page.
 pub(crate) fn seat_link(facts: &Facts<'_>, name: &str) -> Markup {
     html! {
         @if let Some(seq) = facts.message_of(name) { a href={ "#" (facts.anchor(seq)) } { (facts.name(name)) } }
@@ -142,7 +142,8 @@ fn count(facts: &Facts<'_>, report: &Report, counted: &Counted) -> Markup {
     }
 }
 
-/// A bar for each candidate: what the rule counted, or, where the rule has no standing in numbers, how many put it first.
+/// Renders a bar per candidate: the rule's count or, where the rule has no numeric score, the number of first
+/// preferences.
 fn standing(counted: &Counted) -> Markup {
     let firsts = |at| {
         counted
@@ -187,7 +188,7 @@ fn standing(counted: &Counted) -> Markup {
     }
 }
 
-/// The number at the beginning of a standing: `3`, `3.3`, `7/2`.
+/// Parses the number at the beginning of a score: `3`, `3.3`, `7/2`.
 fn number(standing: &str) -> Option<f64> {
     let word = standing.split_whitespace().next()?;
     let number = match word.split_once('/') {

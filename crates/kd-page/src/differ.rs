@@ -1,11 +1,11 @@
-//! Where members differ: claims, or whole answers, by members. A cell leads to the member's own words.
+//! Where members differ: claims, or whole answers, by member. Each cell links to the member's message.
 
 use crate::facts::{Facts, plain};
 use kd_core::SeatName;
 use kd_core::deliberation::map::{Rows, Stance};
 use maud::{Markup, html};
 
-/// Whether there is anything to compare.
+/// Returns whether there is anything to compare.
 pub(crate) fn has(facts: &Facts<'_>) -> bool {
     let map = facts.report.as_ref().map(|report| report.map());
     map.is_some_and(|map| !map.claims.is_empty() || !map.missing.is_empty())

@@ -1,5 +1,4 @@
-//! The document around: its styles and its script inside, and a policy that names both by their hashes and allows nothing
-//! else.
+//! The surrounding document: inline styles and script, and a policy that allows only these, by hash.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,17 +12,17 @@ const SCRIPT: &str = include_str!("../assets/page.js");
 /// A document.
 #[derive(Debug)]
 pub struct Page<'a> {
-    /// What the window is called.
+    /// The window title.
     pub title: &'a str,
-    /// What stands in it before the script runs.
+    /// Its content before the script runs.
     pub main: Markup,
-    /// What the script may know, such as the Markdown of messages.
+    /// Data for the script, such as the Markdown of messages.
     pub data: &'a Value,
-    /// Whether the script may speak with the server that the page came from.
+    /// Whether the script may connect to the server that sent the page.
     pub live: bool,
 }
 
-/// The document, and the policy that it also states itself. A server sends it as `Content-Security-Policy`.
+/// Returns the document and its policy, which is also in the document. A server sends it as `Content-Security-Policy`.
 pub fn page(page: &Page<'_>) -> (String, String) {
     let connect = if page.live { "'self'" } else { "'none'" };
     let policy = format!(
@@ -53,7 +52,7 @@ pub fn page(page: &Page<'_>) -> (String, String) {
     (markup.into_string(), policy)
 }
 
-/// The document of a server: it shows nothing until its script has a token. With it, the policy for its header.
+/// Returns a server's document, which shows nothing until its script has a token, and the policy for the header.
 pub fn shell() -> (String, String) {
     let main = html! {
         div.app {
@@ -94,7 +93,7 @@ fn hash(text: &str) -> String {
     format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(text)))
 }
 
-/// JSON that cannot end the element it stands in.
+/// Serializes JSON so that it cannot end its enclosing element.
 fn island(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")
 }

@@ -1,4 +1,4 @@
-//! What a page knows of a thread, gathered once.
+//! The facts about a thread that a page needs, collected once.
 
 use jiff::Timestamp;
 use kd_core::clean::{clean_line, clean_text};
@@ -10,21 +10,21 @@ use kd_core::{Event, Message, Record, ThreadId, TurnId, Usage};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 
-/// Characters of a title and of a name.
+/// Maximum characters of a title or name.
 const TITLE_CHARS: usize = 160;
 const NAME_CHARS: usize = 60;
-/// As many colors of members the style sheet has, and marks that tell them apart without color.
+/// Number of member colors in the style sheet, and of marks that distinguish members without color.
 const COLORS: usize = 8;
 const MARKS: [&str; 5] = ["●", "■", "▲", "◆", "★"];
 
-/// A thread, as far as its page shows it.
+/// A thread, as needed for its page.
 #[derive(Clone, Debug)]
 pub struct Thread {
     /// Its id.
     pub id: ThreadId,
     /// When it was opened.
     pub opened: Option<Timestamp>,
-    /// Who sits, without the user.
+    /// The members, without the user.
     pub members: Vec<String>,
     /// What it was forked from, in words.
     pub origin: Option<String>,
@@ -32,20 +32,20 @@ pub struct Thread {
     pub private: bool,
     /// Numbers of messages that were forgotten.
     pub forgotten: Vec<u32>,
-    /// Its messages by their numbers.
+    /// Its messages, ordered by number.
     pub messages: Vec<Message>,
-    /// Its records, where they were kept.
+    /// Its records, if they were kept.
     pub records: Vec<Record>,
 }
 
-/// How a message came to be.
+/// How a message was produced.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
     /// Why its member was asked.
     pub purpose: Option<Purpose>,
-    /// What it used.
+    /// Its usage.
     pub usage: Option<Usage>,
-    /// How often a tool was used.
+    /// Number of tool calls.
     pub tools: u32,
     /// Seconds from the question to its end.
     pub seconds: Option<f64>,
@@ -53,17 +53,17 @@ pub struct Turn {
 
 pub(crate) struct Facts<'a> {
     pub(crate) thread: &'a Thread,
-    /// Messages as they are read: what was asked again stands where it failed.
+    /// Messages in reading order: a repeated answer takes the place of the failed one.
     pub(crate) shown: Vec<&'a Message>,
     /// The turns of messages, by number.
     pub(crate) turns: BTreeMap<u32, Turn>,
-    /// What each member used in all its turns, in the order in which they spoke first.
+    /// Each member's total usage, in the order of their first turns.
     pub(crate) used: Vec<Used>,
     /// The last deliberation.
     pub(crate) report: Option<Report>,
-    /// The same, decided again.
+    /// The same deliberation, recomputed.
     pub(crate) replayed: Option<Replayed>,
-    /// What addresses in the page begin with: several threads may stand in one page.
+    /// Prefix of anchors in the page, which may contain several threads.
     pub(crate) prefix: String,
     /// Names in the order of their colors.
     names: Vec<&'a str>,
@@ -96,7 +96,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What the thread is about: the beginning of the first message.
+    /// Returns the thread's topic: the beginning of the first message.
     pub(crate) fn title(&self) -> String {
         let first = self.shown.first();
         let mut lines = first.into_iter().flat_map(|message| message.body.lines());
@@ -107,12 +107,12 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The address of a message in the page.
+    /// Returns a message's anchor in the page.
     pub(crate) fn anchor(&self, seq: u32) -> String {
         format!("{}m{seq}", self.prefix)
     }
 
-    /// The address of the round that begins with a message.
+    /// Returns the anchor of the round that begins with a message.
     pub(crate) fn round(&self, first: u32) -> String {
         format!("{}r{first}", self.prefix)
     }
@@ -121,13 +121,13 @@ impl<'a> Facts<'a> {
         self.report.as_ref()?.verdict.as_deref()
     }
 
-    /// The class of a name's color, and its mark.
+    /// Returns the CSS class of a name's color, and its mark.
     pub(crate) fn color(&self, name: &str) -> (String, &'static str) {
         let at = self.names.iter().position(|n| *n == name).unwrap_or(0);
         (format!("c{}", at % COLORS), MARKS[at % MARKS.len()])
     }
 
-    /// A member's name with its mark.
+    /// Renders a member's name with its mark.
     pub(crate) fn name(&self, name: &str) -> Markup {
         let (color, mark) = self.color(name);
         html! {
@@ -135,27 +135,27 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The message in which a member gave its answer: its last one that is whole.
+    /// Returns the message with a member's answer: its last complete one.
     pub(crate) fn message_of(&self, name: &str) -> Option<u32> {
         let mut own = self.shown.iter().rev().filter(|m| m.from == name);
         own.find(|m| m.is_sound()).map(|m| m.seq)
     }
 }
 
-/// Text that is no markup, without control characters.
+/// Removes control characters from text that is inserted as text, not as markup.
 pub(crate) fn plain(text: &str) -> String {
     clean_text(text).into_owned()
 }
 
-/// What a member used in all its turns.
+/// A member's total usage.
 pub(crate) struct Used {
     pub(crate) name: String,
-    /// What was told of it; none where nothing was.
+    /// The reported usage; `None` if there was none.
     pub(crate) usage: Option<Usage>,
     pub(crate) turns: u64,
 }
 
-/// The turns of messages, and what each member used. A record of another run may use a turn's number anew.
+/// Collects the turns of messages and each member's usage. Records of another run may reuse a turn's number.
 fn turns(records: &[Record]) -> (BTreeMap<u32, Turn>, Vec<Used>) {
     let mut open: BTreeMap<TurnId, (Timestamp, Purpose)> = BTreeMap::new();
     let mut turns: BTreeMap<u32, Turn> = BTreeMap::new();

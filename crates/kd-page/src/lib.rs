@@ -1,9 +1,9 @@
-//! A thread as a page: one HTML document that needs nothing but itself, and that reads without a script.
+//! A thread as a page: one self-contained HTML document, readable without scripts.
 //!
-//! In: messages and the records of a thread. Out: the document, or its sections for a page that is open already. Each
-//! section answers one question: who said what, how it was decided, where members differ, how sure they are and what it
-//! cost, and what the record holds. Nothing that a member, a file or a name says becomes markup, and a browser fetches
-//! nothing: the policy of the document names its styles and its script by their hashes.
+//! Input: messages and the records of a thread. Output: the document, or its sections for a page that is already open.
+//! Each section answers one question: who said what, how it was decided, where members differ, how sure they are and
+//! what it cost, and what the record contains. No text of a member, a file or a name becomes markup, and a browser
+//! fetches nothing: the document's policy allows only its styles and script, by hash.
 
 mod bar;
 mod decided;
@@ -31,14 +31,14 @@ pub enum Section {
     Decided,
     /// Where members differ.
     Differ,
-    /// How sure, and how dear.
+    /// Confidence and cost.
     Sure,
     /// The record.
     Trail,
 }
 
 impl Section {
-    /// All of them, in the order of the page.
+    /// All sections, in page order.
     pub const ALL: [Self; 5] = [
         Self::Said,
         Self::Decided,
@@ -47,7 +47,7 @@ impl Section {
         Self::Trail,
     ];
 
-    /// Its name in addresses.
+    /// Returns its name in anchors.
     pub fn id(self) -> &'static str {
         match self {
             Self::Said => "said",
@@ -58,7 +58,7 @@ impl Section {
         }
     }
 
-    /// Its heading.
+    /// Returns its heading.
     pub fn title(self) -> &'static str {
         match self {
             Self::Said => "Who said what",
@@ -70,8 +70,8 @@ impl Section {
     }
 }
 
-/// The sections of a thread under its head, as they stand inside a document. `at` is its place among the threads of the
-/// document, from 0.
+/// Renders a thread's header and sections for use inside a document. `at` is its index among the threads of the
+/// document.
 pub fn thread(thread: &Thread, at: usize) -> Markup {
     let facts = Facts::of(thread, at);
     html! {
@@ -83,19 +83,19 @@ pub fn thread(thread: &Thread, at: usize) -> Markup {
     }
 }
 
-/// A part of a thread's page that can be put in the place of its former state, found by its id.
+/// A part of a thread's page that can replace its former state, found by ID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The id of its element.
+    /// The ID of its element.
     pub id: String,
     /// The element.
     pub html: String,
-    /// The Markdown of the messages in it, by their addresses in the page.
+    /// The Markdown of its messages, by anchor.
     pub words: Vec<(String, String)>,
 }
 
-/// The parts of a thread's page that can change by themselves, in the order of the page: its head, its sections, and
-/// instead of the first section its rounds.
+/// Returns the parts of a thread's page that can change separately, in page order: its header and sections, with single
+/// rounds in place of the first section.
 pub fn parts(thread: &Thread) -> Vec<Part> {
     let facts = Facts::of(thread, 0);
     let part = |id: &str, markup: Markup| Part {
@@ -112,7 +112,7 @@ pub fn parts(thread: &Thread) -> Vec<Part> {
     parts
 }
 
-/// The sections that have something to show.
+/// Returns the sections that have content.
 fn shown(facts: &Facts<'_>) -> Vec<Section> {
     let has = |section: &Section| match section {
         Section::Said | Section::Trail => true,
@@ -149,7 +149,7 @@ fn navigation(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// Threads as one document, with the Markdown of each message in its data.
+/// Renders threads as one document, with the Markdown of each message in its data.
 pub fn document(threads: &[Thread]) -> String {
     let main = html! {
         @for (at, thread) in threads.iter().enumerate() { (self::thread(thread, at)) }
@@ -177,7 +177,7 @@ pub fn document(threads: &[Thread]) -> String {
     text
 }
 
-/// The question, who sits, and, where there is one, the verdict.
+/// Renders the question, the members and, if there is one, the verdict.
 fn head(facts: &Facts<'_>) -> Markup {
     let thread = facts.thread;
     html! {

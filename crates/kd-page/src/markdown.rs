@@ -1,33 +1,33 @@
-//! Markdown of members as HTML that cannot do anything: no tag of theirs is markup, nothing is fetched, and a link goes to
-//! the web or to a mail address.
+//! Renders members' Markdown as safe HTML: no tag of theirs is markup, nothing is fetched, and links lead only to the
+//! web or a mail address.
 
 use kd_core::clean::clean_text;
 use kd_core::markdown::bounded;
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
 
-/// What is read beyond CommonMark.
+/// Supported extensions of CommonMark.
 const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS);
-/// Where links may go.
+/// Allowed link schemes.
 const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
-/// Headings of a message begin at this level: those above are the page's own.
+/// Headings of a message start at this level: higher ones belong to the page.
 const TOP: usize = 3;
 
-/// The text as HTML.
+/// Renders the text as HTML.
 pub fn render(text: &str) -> Markup {
     let clean = clean_text(text);
     let source = bounded(&clean);
     let mut out = String::with_capacity(source.len() * 5 / 4);
-    // Whether each open link was let through: what stands inside is kept in any case.
+    // Whether each open link was allowed: its content is kept in any case.
     let mut links = Vec::new();
     let events = Parser::new_ext(&source, OPTIONS).filter_map(|event| harmless(event, &mut links));
     pulldown_cmark::html::push_html(&mut out, events);
     PreEscaped(out)
 }
 
-/// The event without anything that a browser would act on.
+/// Returns the event without anything a browser would act on.
 fn harmless<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
     Some(match event {
         Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
@@ -71,16 +71,16 @@ fn harmless<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
             }
             Event::InlineHtml("</a>".into())
         }
-        // How a column is set would be a style on its cells.
+        // Column alignment would need style attributes on cells.
         Event::Start(Tag::Table(_)) => Event::Start(Tag::Table(Vec::new())),
-        // Its description stands there as text.
+        // Show its description as text.
         Event::Start(Tag::Image { .. }) => Event::Text("[image: ".into()),
         Event::End(TagEnd::Image) => Event::Text("]".into()),
         event => event,
     })
 }
 
-/// Whether a link leaves the page for the web or for mail.
+/// Returns whether a link leads to the web or a mail address.
 fn goes_out(to: &str) -> bool {
     let begins = |scheme: &&str| {
         to.get(..scheme.len())
@@ -98,7 +98,7 @@ fn lower(level: HeadingLevel) -> HeadingLevel {
 mod tests {
     use super::*;
 
-    /// Every tag that a rendered message may have.
+    /// All tags that a rendered message may contain.
     const TAGS: [&str; 26] = [
         "p",
         "h3",
@@ -128,7 +128,7 @@ mod tests {
         "div",
     ];
 
-    /// The tags of a text, with their attributes.
+    /// Returns the tags of a text, with their attributes.
     fn tags(html: &str) -> Vec<String> {
         let parts = html.split('<').skip(1);
         parts

@@ -1,4 +1,4 @@
-//! Who said what: the user's words, below them the answers side by side, and conclusions over the whole width.
+//! Who said what: the user's message, then the answers side by side, and conclusions at full width.
 
 use crate::facts::{Facts, plain};
 use crate::markdown;
@@ -9,15 +9,15 @@ use kd_core::message::{Address, Message, Status};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-/// What follows one message of the user.
+/// A message of the user and what follows it.
 #[derive(Default)]
 struct Round<'a> {
     /// The number of its first message.
     first: u32,
     says: Option<&'a Message>,
-    /// Answers to it, one of each member: they stand side by side.
+    /// The answers, one per member, shown side by side.
     answers: Vec<&'a Message>,
-    /// Whatever was said after those, one below the other.
+    /// Later messages, one below the other.
     after: Vec<&'a Message>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// Each round as a part of the page.
+/// Renders each round as a part of the page.
 pub(crate) fn parts(facts: &Facts<'_>) -> Vec<Part> {
     let words = |message: &Message| (facts.anchor(message.seq), plain(&message.body));
     let part = |round: Round<'_>| Part {
@@ -98,7 +98,7 @@ fn concludes(facts: &Facts<'_>, message: &Message) -> bool {
             .is_some_and(|p| p == "conclude")
 }
 
-/// A message as a card. Its number is its address in the page.
+/// Renders a message as a card. Its number is its anchor in the page.
 pub(crate) fn message(facts: &Facts<'_>, message: &Message) -> Markup {
     let king = message.is_king();
     let (color, _) = facts.color(&message.from);
@@ -124,7 +124,7 @@ pub(crate) fn message(facts: &Facts<'_>, message: &Message) -> Markup {
     }
 }
 
-/// Whom it is for, where that is not everybody.
+/// Returns whom it addresses, if not everyone.
 fn addressed(message: &Message) -> Option<String> {
     match &message.to {
         Address::All | Address::King => None,
@@ -132,7 +132,7 @@ fn addressed(message: &Message) -> Option<String> {
     }
 }
 
-/// The model, how long it took, and what it used.
+/// Returns the model, the duration and the usage.
 fn turn_facts(message: &Message, turn: Option<&Turn>) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(message.provenance.model.as_deref().map(plain));

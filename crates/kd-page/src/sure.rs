@@ -1,11 +1,11 @@
-//! How sure, and what it cost.
+//! Confidence and cost.
 
 use crate::bar::bar;
 use crate::facts::{Facts, plain};
 use kd_core::Usage;
 use maud::{Markup, html};
 
-/// Whether anything is known of either.
+/// Returns whether anything is known of either.
 pub(crate) fn has(facts: &Facts<'_>) -> bool {
     !facts.used.is_empty() || !trend(facts).is_empty()
 }
@@ -27,7 +27,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// The agreement of each pass.
+/// Returns the agreement after each pass.
 fn trend(facts: &Facts<'_>) -> Vec<f64> {
     let report = facts.report.as_ref();
     report.map(|report| report.trend()).unwrap_or_default()
@@ -66,7 +66,7 @@ fn cost(facts: &Facts<'_>) -> Markup {
     }
 }
 
-/// The cells of what was used. What no backend told is not known: that is no zero.
+/// Renders the usage cells. Usage that no backend reported is unknown, not zero.
 fn figures(turns: u64, usage: &Option<Usage>) -> Markup {
     const UNKNOWN: &str = "not told";
     let bound = usage.map_or("", |usage| usage.certainty.sign());

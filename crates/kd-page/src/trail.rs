@@ -1,4 +1,4 @@
-//! The record: which files it is, whether it decides the same again, and how to go on.
+//! The record: which files it consists of, whether recomputing it gives the same decision, and how to continue.
 
 use crate::facts::{Facts, plain};
 use maud::{Markup, html};

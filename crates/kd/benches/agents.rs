@@ -1,10 +1,10 @@
-//! What `kd` adds to an agent program: time to start it, and processor time while it streams.
+//! Measures what `kd` adds to an agent program: startup time, and CPU time while streaming.
 //!
-//! `cargo bench -p kd --bench agents` on Linux. `KINGDOM_CLI=PATH` names the program of kingdom-cli, to be measured with the
-//! same fake agents in the same turns.
+//! `cargo bench -p kd --bench agents` on Linux. `KINGDOM_CLI=PATH` names the program of kingdom-cli, to measure it
+//! alternately with the same fake agents.
 //!
-//! The fake agent is called `claude` and stands on the PATH. Alone it is the floor: started with the prompt on stdin and
-//! read to the first piece of text.
+//! The fake agent is called `claude` and is on the PATH. Running it alone is the baseline: it is started with the
+//! prompt on stdin and read up to the first piece of text.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// How often each program is started.
 const ROUNDS: usize = 25;
-/// Pieces of the stream whose processor time is taken, and the time between two of them.
+/// Pieces in the stream whose CPU time is measured, and the time between two of them.
 const PIECES: usize = 2000;
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -33,9 +33,9 @@ fn main() {
 /// How the agent is asked.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    /// One process for each question.
+    /// One process per question.
     Once,
-    /// A process that waits for more: the default.
+    /// A process that waits for more questions: the default.
     Kept,
 }
 
@@ -52,14 +52,14 @@ impl Stage {
             std::fs::create_dir_all(stage.path(folder)).unwrap();
         }
         std::fs::copy(kd_fake::fake_agent(), stage.path("bin/claude")).unwrap();
-        // As `cargo install` leaves it: what a linker wrote piece by piece takes longer to map, until it is copied or read
-        // again from the disk.
+        // As `cargo install` leaves it: a file written piece by piece by a linker takes longer to map until it is
+        // copied or read again from disk.
         std::fs::copy(env!("CARGO_BIN_EXE_kd"), stage.path("bin/kd")).unwrap();
         let copy = std::fs::File::open(stage.path("bin/kd")).unwrap();
         copy.sync_all().unwrap();
         let shared = json!({"agents": {"claude": {"backend": "claude_code"}}, "council": {"members": ["claude"]}});
         std::fs::write(stage.path("work/.kd/config.json"), shared.to_string()).unwrap();
-        // kingdom-cli knows no branch before the first commit.
+        // kingdom-cli has no branch before the first commit.
         std::fs::create_dir_all(stage.path("work/.kd/branches/main")).unwrap();
         let who = ["-c", "user.name=a", "-c", "user.email=a@b.org"];
         for line in [
@@ -76,8 +76,8 @@ impl Stage {
         self.dir.path().join(name)
     }
 
-    /// The agent says so many pieces, with this pause after each line. It is asked in its one-shot form, or in the one in
-    /// which it could be asked again.
+    /// Writes an agent that emits this many pieces, pausing after each line. It supports the one-shot form or the one
+    /// that stays for more questions.
     fn script(&self, form: Form, pieces: usize, pause: Duration) {
         let config = json!({"council": {"members": ["claude"], "conclude": false},
             "agents": {"claude": {"backend": "claude_code", "warm": form == Form::Kept}}});
@@ -140,7 +140,7 @@ fn start(stage: &Stage, form: Form) {
         let mut agent = stage.command(&stage.path("bin/claude"), &[]);
         alone.push(run(agent.stdin(Stdio::piped())));
         ours.push(run(&mut stage.kd()));
-        // Kingdom-cli knows one form.
+        // kingdom-cli supports only one form.
         let kingdom = stage.kingdom().filter(|_| form == Form::Once);
         theirs.extend(kingdom.map(|mut kingdom| run(&mut kingdom)));
     }
@@ -174,7 +174,7 @@ fn stream(stage: &Stage) {
             );
         };
         told("from start to end", ran.cpu, ran.end);
-        // Who shows everything at the end streams nothing.
+        // A program that prints everything at the end does not stream.
         if let (Some((first, before)), Some((last, after))) = (ran.words.first(), ran.words.last())
             && *last > *first + Duration::from_secs(1)
         {
@@ -190,7 +190,7 @@ fn stream(stage: &Stage) {
 /// One run of a program.
 struct Run {
     first: Option<Duration>,
-    /// When words came, and the processor time used by then.
+    /// When text arrived, and the CPU time used by then.
     words: Vec<(Duration, Duration)>,
     end: Duration,
     cpu: Duration,
@@ -211,8 +211,8 @@ fn run(command: &mut Command) -> Run {
         line.clear();
     }
     let first = words.first().map(|(at, _)| *at);
-    // It has closed its output and may still be waiting for the agent; the numbers of the dead can be read until they
-    // are waited for.
+    // It has closed its output and may still be waiting for the agent; the counters of a dead process stay readable
+    // until it is waited for.
     let end = began.elapsed();
     let cpu = spent(&child);
     assert!(child.wait().unwrap().success(), "it succeeds");
@@ -224,7 +224,7 @@ fn run(command: &mut Command) -> Run {
     }
 }
 
-/// Processor time of the threads that a process has now.
+/// Returns the CPU time of a process's live threads.
 fn of_threads(child: &Child) -> Duration {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id()));
     let spent = tasks.into_iter().flatten().filter_map(|task| {
@@ -234,7 +234,7 @@ fn of_threads(child: &Child) -> Duration {
     Duration::from_nanos(spent.sum())
 }
 
-/// Processor time of a process itself, as the kernel counts it.
+/// Returns the CPU time of the process itself, as counted by the kernel.
 fn spent(child: &Child) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
     let after = stat.rfind(')').map_or("", |at| &stat[at + 1..]);

@@ -1,10 +1,10 @@
-//! What starting the program costs: `kd --help`, `kd council list`, and the time from exec to the first streamed text.
+//! Measures the program's startup: `kd --help`, `kd council list`, and the time from exec to the first streamed text.
 //!
 //! `cargo bench -p kd --bench process`
 //!
-//! Spawns the release binary as a shell does, in a home of its own, beside floors in the same turns: `/bin/true`, an
-//! empty Rust program, and one that makes the same calls over raw sockets and prints what comes (this program, started
-//! again with `nothing`, `floor` or, for the fake server, `serve`). Medians and the smallest of the rounds.
+//! Spawns the release binary like a shell, in a temporary home, alternating with baselines: `/bin/true`, an empty Rust
+//! program, and one that makes the same calls over raw sockets and prints the result (this program, started again with
+//! `nothing`, `floor` or, for the fake server, `serve`). Prints medians and minimums of the rounds.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// How often each program is started.
 const ROUNDS: usize = 25;
-/// Threads in the project that is listed.
+/// Threads in the listed project.
 const THREADS: usize = 10;
 /// Members that answer.
 const MEMBERS: [&str; 3] = ["ada", "bob", "cid"];
@@ -98,7 +98,7 @@ fn first_text(stage: &Stage) {
     row("kd ask --jsonl, 3 members, thread saved", &ours);
 }
 
-/// One run of a program.
+/// A program run.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     wall: Duration,
@@ -128,7 +128,7 @@ fn row(name: &str, runs: &[Run]) {
     );
 }
 
-/// Starts a program and reads its stdout: the time until a line holds text of the model. It runs to its end.
+/// Starts a program and reads its stdout to the end; measures the time until a line contains text of the model.
 fn until_text(mut command: Command) -> Run {
     let began = Instant::now();
     let mut child = command
@@ -151,15 +151,15 @@ fn until_text(mut command: Command) -> Run {
     }
 }
 
-/// Waits for a child; what it used in all. The wall time is left to the caller.
+/// Waits for a child and returns its total usage. The caller measures the wall time.
 #[allow(
     unsafe_code,
     reason = "the standard library waits without asking for the use of resources"
 )]
 fn wait(child: Child) -> Run {
     let id = child.id().cast_signed();
-    // SAFETY: both are plain data for which all zeros is a value, and they outlive the call; the child is ours, and
-    // nobody else waits for it (`Child` does not, when it is dropped).
+    // SAFETY: both are plain data for which all zeros is a valid value, and they outlive the call; we own the child,
+    // and nothing else waits for it (`Child` does not, when it is dropped).
     let (status, used) = unsafe {
         let mut status = 0;
         let mut used: libc::rusage = std::mem::zeroed();
@@ -183,7 +183,7 @@ fn wait(child: Child) -> Run {
     }
 }
 
-/// A home, and a server for its members.
+/// A home folder, and a server for its members.
 struct Stage {
     dir: tempfile::TempDir,
     server: Server,
@@ -197,7 +197,7 @@ impl Stage {
         }
     }
 
-    /// A folder with a configuration whose members sit at the fake server.
+    /// Creates a folder with a configuration whose members use the fake server.
     fn make_project(&self, project: &Path) {
         let agents: serde_json::Map<_, _> = MEMBERS
             .iter()
@@ -239,7 +239,7 @@ impl Stage {
     }
 }
 
-/// The fake server in a process of its own.
+/// The fake server in a separate process.
 struct Server {
     child: Child,
     url: String,
@@ -278,7 +278,7 @@ fn serve() {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
-/// The same calls over raw sockets, one after another, since it has nothing to wait for: prints what comes.
+/// Makes the same calls over raw sockets, one after another, and prints the result.
 fn floor(url: &str) {
     let address = url.trim_start_matches("http://");
     let body =
