@@ -1,12 +1,12 @@
 //! Files and folders below `.kd`, reached without following a link.
 //!
-//! What lies below `.kd` may come from a clone or an archive: a link to `~/.ssh`, a named pipe, a gigabyte of zeros.
-//! [`Folder`] is a handle; everything in it is reached by one name at a time and never through a link. Only regular
-//! files are opened, without waiting for them, and read up to a [`Bound`]. This is the only module of the crate that
-//! opens, lists or removes anything below `.kd`; `tests/beneath.rs` holds that. The choice of system calls is argued in
-//! `docs/adr/0010-beneath.md`.
+//! The content of `.kd` may come from a clone or an archive: a link to `~/.ssh`, a named pipe, a gigabyte of zeros.
+//! [`Folder`] is a handle; everything in it is reached one name at a time and never through a link. Only regular files
+//! are opened, without blocking, and read up to a [`Bound`]. This is the only module of the crate that opens, lists or
+//! removes anything below `.kd`; `tests/beneath.rs` enforces that. `docs/adr/0010-beneath.md` explains the choice of
+//! system calls.
 //!
-//! Paths without a `.kd` in them are the user's own (`~/.config/kd`): there links are followed where a file is read.
+//! Paths without a `.kd` in them are the user's own (`~/.config/kd`): there links are followed when a file is read.
 
 use crate::bounds::{self, Bound};
 use crate::error::Error;
@@ -24,19 +24,19 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// Rights of a new folder: the user alone.
+/// Mode of a new folder: only the user has access.
 pub(crate) const FOLDER_MODE: Mode = Mode::RWXU;
-/// Rights of a new file: the user alone.
+/// Mode of a new file: only the user has access.
 pub(crate) const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// What of a mode says who may read and write.
+/// The permission bits of a mode.
 const RIGHTS: Mode = Mode::RWXU.union(Mode::RWXG).union(Mode::RWXO);
 
-/// Folders in folders that are removed: a thread has two levels.
+/// Maximum nesting of folders that are removed: a thread has two levels.
 const DEPTH_MAX: usize = 64;
-/// How often a folder that others write to is emptied.
+/// Maximum attempts to empty a folder while others write to it.
 const REMOVALS_MAX: usize = 100;
 
-/// Opening waits for nobody: a named pipe without a writer would stop us for ever.
+/// Opening never blocks: a named pipe without a writer would block forever.
 const FILE_FLAGS: OFlags = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
@@ -46,14 +46,14 @@ const FOLDER_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// An open folder. Cheap to clone; all clones share one descriptor.
+/// An open folder. Cheap to clone; clones share one descriptor.
 #[derive(Clone, Debug)]
 pub struct Folder {
     open: Arc<File>,
     path: PathBuf,
 }
 
-/// What a name stands for.
+/// The type of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A regular file.
@@ -66,12 +66,12 @@ pub enum Kind {
     Pipe,
     /// A socket.
     Socket,
-    /// A device, or something that only this system knows.
+    /// A device, or a system-specific type.
     Device,
 }
 
 impl Kind {
-    /// What errors call it.
+    /// Returns its name in error messages.
     pub fn words(self) -> &'static str {
         match self {
             Kind::File => "a file",
@@ -97,14 +97,14 @@ impl From<FileType> for Kind {
     }
 }
 
-/// What is known of a name without opening it.
+/// Metadata of a name, read without opening it.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// What it stands for; a link is not followed.
+    /// Its type; a link is not followed.
     pub kind: Kind,
     /// Size in bytes.
     pub bytes: u64,
-    /// When it was last written.
+    /// The modification time.
     pub modified: SystemTime,
     stat: Stat,
 }
@@ -121,28 +121,28 @@ impl Look {
         }
     }
 
-    /// The same of an open file.
+    /// Reads the metadata of an open file.
     pub(crate) fn of_file(file: &File) -> io::Result<Look> {
         Ok(Look::of(sys::fstat(file)?))
     }
 
-    /// Whether both are one file.
+    /// Returns whether both are the same file.
     pub fn is_same(&self, other: &Look) -> bool {
         self.stat.st_ino == other.stat.st_ino && self.stat.st_dev == other.stat.st_dev
     }
 
-    /// Whether the file has a second name, a hard link.
+    /// Returns whether the file has another hard link.
     pub fn has_second_name(&self) -> bool {
         self.stat.st_nlink > 1
     }
 }
 
-/// One name in a folder.
+/// A directory entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Item {
     /// The name.
     pub name: OsString,
-    /// What it stands for; a link is not followed.
+    /// Its type; a link is not followed.
     pub kind: Kind,
 }
 
@@ -152,7 +152,7 @@ impl Folder {
         Folder::find(path)?.ok_or_else(|| Error::io("open", path)(io::ErrorKind::NotFound.into()))
     }
 
-    /// Opens a folder; `None` if it is not there.
+    /// Opens a folder; `None` if it does not exist.
     pub fn find(path: &Path) -> Result<Option<Folder>, Error> {
         let (base, below) = layout::split(path);
         let Some(base) = open_base(base)? else {
@@ -168,7 +168,7 @@ impl Folder {
         }
     }
 
-    /// Opens a folder, and makes it and those above it where they are missing.
+    /// Opens a folder, creating it and its missing parents.
     pub fn make(path: &Path) -> Result<Folder, Error> {
         if let Some(folder) = Folder::find(path)? {
             return Ok(folder);
@@ -182,18 +182,18 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens the folder of a file; also gives the file's name.
+    /// Opens the folder of a file; also returns the file's name.
     pub fn of_file(file: &Path) -> Result<(Folder, &OsStr), Error> {
         let (folder, name) = parts(file)?;
         Ok((Folder::open(folder)?, name))
     }
 
-    /// Where it was when it was opened, for messages.
+    /// Returns its path when it was opened, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens a folder in this one; `None` if it is not there.
+    /// Opens a subfolder; `None` if it does not exist.
     pub fn folder(&self, name: impl AsRef<OsStr>) -> Result<Option<Folder>, Error> {
         let name = name.as_ref();
         match single(name).and_then(|()| sys::openat(self, name, FOLDER_FLAGS, Mode::empty())) {
@@ -206,7 +206,7 @@ impl Folder {
         }
     }
 
-    /// Opens a folder in this one, and makes it if it is missing.
+    /// Opens a subfolder, creating it if it is missing.
     pub fn make_folder(&self, name: impl AsRef<OsStr>) -> Result<Folder, Error> {
         let name = name.as_ref();
         self.create_folder(name)?;
@@ -214,7 +214,7 @@ impl Folder {
             .ok_or_else(|| Error::io("open", &self.path.join(name))(io::ErrorKind::NotFound.into()))
     }
 
-    /// Makes a folder; false if the name is taken.
+    /// Creates a subfolder; returns false if the name is taken.
     pub fn create_folder(&self, name: impl AsRef<OsStr>) -> Result<bool, Error> {
         let name = name.as_ref();
         match single(name).and_then(|()| sys::mkdirat(self, name, FOLDER_MODE)) {
@@ -224,7 +224,7 @@ impl Folder {
         }
     }
 
-    /// The names in it, in no order.
+    /// Lists its entries, in no order.
     pub fn items(&self) -> Result<Vec<Item>, Error> {
         let failed = |e: Errno| Error::io("list", &self.path)(e.into());
         let mut items = Vec::new();
@@ -242,7 +242,7 @@ impl Folder {
             }
             let name = OsString::from_vec(name.to_vec());
             let kind = match entry.file_type() {
-                // Some disks do not tell.
+                // Some file systems do not report the type.
                 FileType::Unknown => match self.look(&name)? {
                     Some(look) => look.kind,
                     None => continue,
@@ -254,7 +254,7 @@ impl Folder {
         Ok(items)
     }
 
-    /// What a name stands for; `None` if it is free.
+    /// Reads the metadata of a name; `None` if it does not exist.
     pub fn look(&self, name: impl AsRef<OsStr>) -> Result<Option<Look>, Error> {
         let name = name.as_ref();
         match single(name).and_then(|()| sys::statat(self, name, AtFlags::SYMLINK_NOFOLLOW)) {
@@ -264,13 +264,13 @@ impl Folder {
         }
     }
 
-    /// Whether a name is taken, by whatever.
+    /// Returns whether a name exists, whatever it is.
     pub fn has(&self, name: impl AsRef<OsStr>) -> bool {
         let name = name.as_ref();
         single(name).is_ok() && sys::statat(self, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    /// Opens a file for reading; `None` if it is not there.
+    /// Opens a file for reading; `None` if it does not exist.
     pub fn file(&self, name: impl AsRef<OsStr>) -> Result<Option<File>, Error> {
         let name = name.as_ref();
         Ok(self
@@ -278,12 +278,12 @@ impl Folder {
             .map(|(file, _)| file))
     }
 
-    /// Reads a whole file; `None` if it is not there.
+    /// Reads a whole file; `None` if it does not exist.
     pub fn read(&self, name: impl AsRef<OsStr>, bound: Bound) -> Result<Option<Vec<u8>>, Error> {
         Ok(self.read_timed(name, bound)?.map(|(bytes, _)| bytes))
     }
 
-    /// Reads a whole file, and when it was last written; `None` if it is not there.
+    /// Reads a whole file and its modification time; `None` if it does not exist.
     pub fn read_timed(
         &self,
         name: impl AsRef<OsStr>,
@@ -297,8 +297,8 @@ impl Folder {
         Ok(Some((bytes, look.modified)))
     }
 
-    /// Reads the end of a file, as much as the bound allows; `None` if it is not there. Also tells whether something
-    /// before it was left out.
+    /// Reads the end of a file, as much as the bound allows; `None` if it does not exist. Also returns whether earlier
+    /// content was left out.
     pub fn read_end(
         &self,
         name: impl AsRef<OsStr>,
@@ -318,7 +318,7 @@ impl Folder {
         Ok(Some((bytes, start > 0)))
     }
 
-    /// Opens a file for appending and reading. It is made where it is missing, if `create` says so; else `None`.
+    /// Opens a file for appending and reading. If it is missing, creates it if `create` is set, else returns `None`.
     pub fn append(&self, name: impl AsRef<OsStr>, create: bool) -> Result<Option<File>, Error> {
         let flags = match create {
             true => OFlags::RDWR | OFlags::APPEND | OFlags::CREATE,
@@ -327,7 +327,7 @@ impl Folder {
         self.open_to_change(name.as_ref(), flags)
     }
 
-    /// Opens a file for changes in place; `None` if it is not there.
+    /// Opens a file for changes in place; `None` if it does not exist.
     pub fn change(&self, name: impl AsRef<OsStr>) -> Result<Option<File>, Error> {
         self.open_to_change(name.as_ref(), OFlags::RDWR)
     }
@@ -340,14 +340,15 @@ impl Folder {
             .map(|(file, _)| file))
     }
 
-    /// Opens a file for locking, made where it is missing; also tells whether it may be written to.
+    /// Opens a file for locking, creating it if it is missing; also returns its metadata, to tell whether it may be
+    /// written.
     pub(crate) fn lock_file(&self, name: &OsStr) -> Result<(File, Look), Error> {
         let flags = OFlags::RDWR | OFlags::CREATE;
         self.open_file("open the lock", name, flags)?
             .ok_or_else(|| self.gone("open the lock", name))
     }
 
-    /// Makes a file; `None` if the name is taken.
+    /// Creates a file; `None` if the name is taken.
     pub fn create(&self, name: impl AsRef<OsStr>) -> Result<Option<File>, Error> {
         let name = name.as_ref();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | FILE_FLAGS;
@@ -358,13 +359,13 @@ impl Folder {
         }
     }
 
-    /// Replaces a file's content through a temporary file beside it: readers see the old text or the new one. What had
-    /// the name before, a link too, loses it.
+    /// Replaces a file's content through a temporary file beside it, so readers see either the old text or the new one.
+    /// A link of that name is replaced itself.
     pub fn replace(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> Result<(), Error> {
         self.put(name.as_ref(), bytes, None)
     }
 
-    /// The same; the new file has the rights of the old one.
+    /// Like [`Folder::replace`]; the new file keeps the permissions of the old one.
     pub(crate) fn replace_with_rights(&self, name: &OsStr, bytes: &[u8]) -> Result<(), Error> {
         let old = self.look(name)?.filter(|look| look.kind == Kind::File);
         let rights = old.map(|look| Mode::from_raw_mode(look.stat.st_mode) & RIGHTS);
@@ -381,7 +382,7 @@ impl Folder {
                 std::process::id(),
                 COUNT.fetch_add(1, Ordering::Relaxed)
             );
-            // A dead process may have had our number.
+            // Left by a dead process with the same id.
             if let Some(file) = self.create(&temp)? {
                 break (file, temp);
             }
@@ -401,7 +402,7 @@ impl Folder {
         done
     }
 
-    /// Removes a regular file; false if it is not there. Nothing else is removed.
+    /// Removes a regular file; returns false if it does not exist. Removes nothing else.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> Result<bool, Error> {
         let name = name.as_ref();
         match self.look(name)?.map(|look| look.kind) {
@@ -416,7 +417,7 @@ impl Folder {
         }
     }
 
-    /// Removes a folder that was made a moment ago, with the files and empty folders that are in it.
+    /// Removes a folder that was just created, with its files and empty folders.
     pub(crate) fn discard(&self, name: impl AsRef<OsStr>) -> Result<(), Error> {
         let name = name.as_ref();
         let failed = |e: Errno| Error::io("remove", &self.path.join(name))(e.into());
@@ -432,8 +433,8 @@ impl Folder {
         sys::unlinkat(self, name, AtFlags::REMOVEDIR).map_err(failed)
     }
 
-    /// Removes whatever has a name, a folder with all that is in it. A link goes, and what it leads to stays. Files that
-    /// appear meanwhile go too. Nothing is done where the name is free.
+    /// Removes a file, link or folder with all its content; never follows a link. Files that appear meanwhile are
+    /// removed too. Does nothing if the name does not exist.
     pub(crate) fn remove_all(&self, name: impl AsRef<OsStr>) -> Result<(), Error> {
         self.remove_tree(name.as_ref(), 0)
     }
@@ -466,12 +467,12 @@ impl Folder {
         Err(failed(Errno::NOTEMPTY))
     }
 
-    /// Gives a whole file a second name, and fails if that is taken. Disks without hard links rename it.
+    /// Gives a complete file a second name; fails if that is taken. On file systems without hard links, renames it.
     pub(crate) fn publish(&self, name: &OsStr, to: &Folder, new: &OsStr) -> io::Result<()> {
         single(name)?;
         single(new)?;
         match sys::linkat(self, name, to, new, AtFlags::empty()) {
-            // FAT and some network disks know a rename that replaces nothing.
+            // FAT and some network file systems have a rename that replaces nothing.
             Err(e @ (Errno::PERM | Errno::ACCESS | Errno::NOTSUP | Errno::NOSYS)) => {
                 sys::renameat_with(self, name, to, new, RenameFlags::NOREPLACE).map_err(|_| e)?;
                 Ok(())
@@ -480,13 +481,13 @@ impl Folder {
         }
     }
 
-    /// Moves whatever has a name, a link as such, to a free name; false if that is taken.
+    /// Moves a file, folder or link to a free name; returns false if that is taken.
     pub(crate) fn move_to(&self, name: &OsStr, to: &Folder, new: &OsStr) -> Result<bool, Error> {
         let moved = single(name)
             .and_then(|()| single(new))
             .and_then(|()| sys::renameat_with(self, name, to, new, RenameFlags::NOREPLACE))
             .or_else(|e| match e {
-                // Disks that do not know this rename.
+                // The file system does not support this rename.
                 Errno::INVAL | Errno::NOSYS | Errno::NOTSUP if to.has(new) => Err(Errno::EXIST),
                 Errno::INVAL | Errno::NOSYS | Errno::NOTSUP => sys::renameat(self, name, to, new),
                 e => Err(e),
@@ -505,7 +506,7 @@ impl Folder {
         Ok(sys::renameat(from, name, self, new)?)
     }
 
-    /// The folder itself, open: for its times, its locks and syncing.
+    /// Returns the open folder itself: for its times, its locks and syncing.
     pub(crate) fn as_file(&self) -> &File {
         &self.open
     }
@@ -536,7 +537,7 @@ impl Folder {
         }
     }
 
-    /// Why a name could not be opened, in words where it stands for another kind of thing.
+    /// Explains why a name could not be opened, naming its actual type if that is the cause.
     fn refuse(&self, action: &'static str, name: &OsStr, e: Errno, wanted: Kind) -> Error {
         let path = self.path.join(name);
         match self.look(name) {
@@ -556,12 +557,12 @@ impl AsFd for Folder {
     }
 }
 
-/// Whether a path lies below a `.kd`, where links are not followed.
+/// Returns whether a path is below a `.kd`, where links are not followed.
 pub fn is_below_kd(path: &Path) -> bool {
     layout::is_ours(path)
 }
 
-/// Reads a file; `None` if it is not there.
+/// Reads a file; `None` if it does not exist.
 pub fn read(path: &Path, bound: Bound) -> Result<Option<Vec<u8>>, Error> {
     if layout::is_ours(path) {
         let (folder, name) = parts(path)?;
@@ -570,7 +571,7 @@ pub fn read(path: &Path, bound: Bound) -> Result<Option<Vec<u8>>, Error> {
             None => Ok(None),
         };
     }
-    // The user's own file may be a link, to a folder of dotfiles for example.
+    // The user's own file may be a link, for example into a folder of dotfiles.
     let flags = OFlags::RDONLY | (FILE_FLAGS - OFlags::NOFOLLOW);
     let opened = sys::open(path, flags, Mode::empty())
         .and_then(|open| Ok((Look::of(sys::fstat(&open)?), open)));
@@ -579,13 +580,13 @@ pub fn read(path: &Path, bound: Bound) -> Result<Option<Vec<u8>>, Error> {
             read_all(File::from(open), look.bytes, path, bound).map(Some)
         }
         Ok((look, _)) => Err(wrong_kind(path.to_path_buf(), look.kind, Kind::File)),
-        // A path through a file leads nowhere either.
+        // A path through a file does not exist either.
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(e) => Err(Error::io("read", path)(e.into())),
     }
 }
 
-/// Reads a file that is text; `None` if it is not there.
+/// Reads a text file; `None` if it does not exist.
 pub fn read_text(path: &Path, bound: Bound) -> Result<Option<String>, Error> {
     let text = |bytes| {
         String::from_utf8(bytes)
@@ -594,7 +595,7 @@ pub fn read_text(path: &Path, bound: Bound) -> Result<Option<String>, Error> {
     read(path, bound)?.map(text).transpose()
 }
 
-/// Reads the end of a file below `.kd`; nothing if it is not there. Also tells whether something before it was left out.
+/// Reads the end of a file below `.kd`; empty if it does not exist. Also returns whether earlier content was left out.
 pub fn read_end(path: &Path, bound: Bound) -> Result<(Vec<u8>, bool), Error> {
     let (folder, name) = parts(path)?;
     let read = match Folder::find(folder)? {
@@ -604,7 +605,7 @@ pub fn read_end(path: &Path, bound: Bound) -> Result<(Vec<u8>, bool), Error> {
     Ok(read.unwrap_or_default())
 }
 
-/// Opens a file for appending; it and its folder are made where they are missing.
+/// Opens a file for appending, creating it and its folder if they are missing.
 pub fn append(path: &Path) -> Result<File, Error> {
     let (folder, name) = parts(path)?;
     let folder = Folder::make(folder)?;
@@ -613,13 +614,13 @@ pub fn append(path: &Path) -> Result<File, Error> {
         .ok_or_else(|| folder.gone("open", name))
 }
 
-/// Replaces a file's content in one step; its folder is made where it is missing.
+/// Replaces a file's content atomically, creating its folder if it is missing.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let (folder, name) = parts(path)?;
     Folder::make(folder)?.replace(name, bytes)
 }
 
-/// Makes a file with this content; false if the name is taken. Its folder is made where it is missing.
+/// Creates a file with this content, and its folder if it is missing; returns false if the name is taken.
 pub fn create(path: &Path, bytes: &[u8]) -> Result<bool, Error> {
     let (folder, name) = parts(path)?;
     match Folder::make(folder)?.create(name)? {
@@ -631,7 +632,7 @@ pub fn create(path: &Path, bytes: &[u8]) -> Result<bool, Error> {
     }
 }
 
-/// Removes a regular file; false if it is not there.
+/// Removes a regular file; returns false if it does not exist.
 pub fn remove(path: &Path) -> Result<bool, Error> {
     let (folder, name) = parts(path)?;
     match Folder::find(folder)? {
@@ -640,7 +641,7 @@ pub fn remove(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Lets a `.kd` be a link: the user named it in `KD_BASE`.
+/// Allows a `.kd` to be a link, because the user named it in `KD_BASE`.
 pub(crate) fn allow_linked_base(kd: &Path) {
     let mut allowed = LINKED_BASES.lock().unwrap_or_else(PoisonError::into_inner);
     allowed.insert(kd.to_path_buf());
@@ -648,13 +649,13 @@ pub(crate) fn allow_linked_base(kd: &Path) {
 
 static LINKED_BASES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Where a path leaves the user's own folders.
+/// The open folder where links stop being followed.
 struct Base {
     open: OwnedFd,
     path: PathBuf,
 }
 
-/// Opens the `.kd` that a path goes through, or the folder itself where it goes through none; `None` if it is not there.
+/// Opens the `.kd` in a path, or the folder itself if there is none; `None` if it does not exist.
 fn open_base(path: &Path) -> Result<Option<Base>, Error> {
     let named = match path.as_os_str().is_empty() {
         true => Path::new("."),
@@ -694,7 +695,7 @@ fn open_base(path: &Path) -> Result<Option<Base>, Error> {
 }
 
 impl Base {
-    /// Opens a folder below, without following a link.
+    /// Opens a folder below, without following links.
     fn descend(&self, below: &Path) -> rustix::io::Result<OwnedFd> {
         if below.as_os_str().is_empty() {
             return rustix::io::fcntl_dupfd_cloexec(&self.open, 0);
@@ -708,7 +709,7 @@ impl Base {
         in_one_call(&self.open, below).unwrap_or_else(|| one_by_one(&self.open, below))
     }
 
-    /// Why a folder below could not be opened: which part of the path is no folder.
+    /// Explains why a folder below could not be opened: which part of the path is not a folder.
     fn blame(&self, below: &Path, e: Errno) -> Error {
         let mut path = self.path.clone();
         let mut so_far = PathBuf::new();
@@ -726,7 +727,7 @@ impl Base {
     }
 }
 
-/// Whether this kernel, or the sandbox around us, lacks `openat2`.
+/// Whether this kernel, or our sandbox, lacks `openat2`.
 static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
 
 #[cfg(target_os = "linux")]
@@ -737,7 +738,7 @@ fn in_one_call(base: &OwnedFd, below: &Path) -> Option<rustix::io::Result<OwnedF
     }
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     match sys::openat2(base, below, FOLDER_FLAGS, Mode::empty(), resolve) {
-        // Before Linux 5.6; older container sandboxes say that it is not permitted.
+        // Before Linux 5.6; older container sandboxes report a permission error.
         Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => {
             NO_OPENAT2.store(true, Ordering::Relaxed);
             None
@@ -753,7 +754,7 @@ fn in_one_call(_: &OwnedFd, _: &Path) -> Option<rustix::io::Result<OwnedFd>> {
     None
 }
 
-/// The same with a call for each part.
+/// Opens the folder with one call per path component.
 fn one_by_one(base: &OwnedFd, below: &Path) -> rustix::io::Result<OwnedFd> {
     let mut open: Option<OwnedFd> = None;
     for part in below.components() {
@@ -768,7 +769,7 @@ fn one_by_one(base: &OwnedFd, below: &Path) -> rustix::io::Result<OwnedFd> {
     open.ok_or(Errno::NOENT)
 }
 
-/// A path's folder and its last name.
+/// Splits a path into its folder and its last name.
 fn parts(path: &Path) -> Result<(&Path, &OsStr), Error> {
     match (path.parent(), path.file_name()) {
         (Some(folder), Some(name)) => Ok((folder, name)),
@@ -776,7 +777,7 @@ fn parts(path: &Path) -> Result<(&Path, &OsStr), Error> {
     }
 }
 
-/// Refuses everything but one plain name.
+/// Rejects everything except a single plain name.
 fn single(name: &OsStr) -> rustix::io::Result<()> {
     let mut parts = Path::new(name).components();
     match (parts.next(), parts.next()) {
@@ -824,7 +825,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A `.kd` with a folder in a folder, and links of every kind.
+    /// Creates a `.kd` with nested folders and links of every kind.
     fn stage() -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
         let kd = dir.path().join(".kd");
@@ -863,7 +864,7 @@ mod tests {
             let missing = |e: &Errno| *e == Errno::NOENT;
             if let Some(one) = in_one_call(&base, Path::new(below)) {
                 assert_eq!(one.is_ok(), opens, "{below}: {one:?}");
-                // What is missing is no error; what is a link is.
+                // A missing name is no error; a link is.
                 let both = (one.as_ref().err(), many.as_ref().err());
                 assert_eq!(
                     both.0.is_some_and(missing),
@@ -913,7 +914,7 @@ mod tests {
                 .ends_with("has 4 bytes; a lock has at most 3 bytes"),
             "{error}"
         );
-        // `.kd` itself may be a link where the user named it.
+        // `.kd` itself may be a link if the user named it.
         let linked = dir.path().join("linked");
         fs::create_dir(&linked).unwrap();
         symlink(&kd, linked.join(".kd")).unwrap();

@@ -1,16 +1,16 @@
 //! How much of each kind of file is read, and why.
 //!
-//! A checkout or an archive can hold a file of any size in any place below `.kd`. Each bound is far above what kd
-//! writes, and low enough that a command that parses the whole file stays under 200 MB.
+//! A checkout or an archive can hold a file of any size anywhere below `.kd`. Each bound is far above what kd writes,
+//! and low enough that a command that parses the whole file stays under 200 MB.
 
-/// The most bytes of one kind of file.
+/// The size limit of a kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// The kind of file, as errors name it.
     pub what: &'static str,
     /// Maximum size in bytes.
     pub bytes: u64,
-    /// Why this many.
+    /// The reason for this limit.
     pub why: &'static str,
 }
 
@@ -83,7 +83,7 @@ pub const EVENTS: Bound = Bound {
     bytes: 64 * MIB,
     why: "the newest events are kept in memory as a whole; older ones are passed over",
 };
-/// A line of a log of events.
+/// A line of an event log.
 pub const EVENT: Bound = Bound {
     what: "an event",
     bytes: 32 * MIB,
@@ -138,5 +138,6 @@ pub const ALL: &[Bound] = &[
     PERSONA, SENT, DRAFT, LOG_END, GITIGNORE, LOCK,
 ];
 
-/// Names listed in one folder: 65,536 thread ids have four digits, and a thread of more messages can be shown nowhere.
+/// Names listed in one folder: 65,536 thread ids have four digits, and a thread with more messages cannot be shown
+/// anywhere.
 pub const NAMES: usize = 200_000;

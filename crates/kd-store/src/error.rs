@@ -1,4 +1,4 @@
-//! What can go wrong on disk. Every error names its path and says what to do next.
+//! Errors of files on disk. Every error names its path and says what to do next.
 
 use crate::bounds::Bound;
 use kd_core::formats::Newer;
@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why the store could not do what it was asked.
+/// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no `.kd` folder here or above.
+    /// There is no `.kd` folder here or in a parent folder.
     #[error("no `.kd` folder in {start} or any folder above it")]
     NoBase {
         /// Where the search began.
@@ -19,16 +19,16 @@ pub enum Error {
     /// `KD_BASE` points to a folder without `.kd`.
     #[error("KD_BASE is {path}, which holds no `.kd` folder")]
     BadBase {
-        /// What the variable says.
+        /// The variable's value.
         path: PathBuf,
     },
-    /// The user's folders are not known.
+    /// The user's folders are unknown.
     #[error("there is no place for your own files: neither HOME nor {variable} is set")]
     NoHome {
         /// The variable that names the folder.
         variable: &'static str,
     },
-    /// A file or folder that others control, in a place where only the user's own may be.
+    /// A file or folder is under another user's control, where only the user's own is allowed.
     #[error("{path} is not used: {why}")]
     Unsafe {
         /// The file or folder.
@@ -36,72 +36,72 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A text cannot name a branch, thread or sender, because nothing of it is left in a file name.
+    /// A text cannot name a branch, thread or sender, because no character of it is allowed in a file name.
     #[error("`{text}` cannot name a {what}: it has no letter or digit from a to z or 0 to 9")]
     BadName {
-        /// The refused text.
+        /// The rejected text.
         text: String,
         /// What it should name.
         what: &'static str,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("cannot {action} {path}: {source}")]
     Io {
-        /// What we tried, as an infinitive.
+        /// The operation, as an infinitive.
         action: &'static str,
-        /// On what.
+        /// Its path.
         path: PathBuf,
-        /// The system's own words.
+        /// The system's error.
         source: io::Error,
     },
-    /// A link below `.kd`, or `.kd` itself.
+    /// A path below `.kd`, or `.kd` itself, is a link.
     #[error("{path} is a link; kd does not follow links below `.kd`")]
     Link {
         /// The link.
         path: PathBuf,
     },
-    /// Something of another kind is in the place of a file or folder.
+    /// A path is of another type than expected.
     #[error("{path} is {kind}, not {wanted}")]
     WrongKind {
         /// Its path.
         path: PathBuf,
-        /// What it is.
+        /// Its type.
         kind: &'static str,
-        /// What belongs there.
+        /// The expected type.
         wanted: &'static str,
     },
-    /// A file is larger than any of its kind.
+    /// A file exceeds the size limit of its kind.
     #[error("{path} has {}; {} has at most {}", size(*bytes), bound.what, size(bound.bytes))]
     TooLarge {
         /// The file.
         path: PathBuf,
         /// Its size.
         bytes: u64,
-        /// How much is read.
+        /// The limit.
         bound: Bound,
     },
-    /// A file that would be changed in place is also known by another name.
+    /// A file that would be changed in place has another hard link.
     #[error("{path} has a second name (a hard link); kd does not write into such a file")]
     SecondName {
         /// The file.
         path: PathBuf,
     },
-    /// A folder holds too many names to be listed.
+    /// A folder has too many entries to be listed.
     #[error("{path} holds more than {most} files")]
     TooMany {
         /// The folder.
         path: PathBuf,
-        /// How many are listed.
+        /// The limit.
         most: usize,
     },
-    /// Somebody else holds the lock for too long.
+    /// Another process held the lock for too long.
     #[error("{path} is locked{holder} and was not released within {waited:?}")]
     LockBusy {
         /// The lock file.
         path: PathBuf,
-        /// ` by process N`, or empty when it is not known.
+        /// ` by process N`, or empty if unknown.
         holder: String,
-        /// How long we waited.
+        /// How long this process waited.
         waited: Duration,
     },
     /// Another process streams the same member's answer in this thread.
@@ -113,24 +113,24 @@ pub enum Error {
     /// There is no such thread.
     #[error("there is no thread `{wanted}` in {path}")]
     NoThread {
-        /// What was asked for.
+        /// The requested id.
         wanted: String,
-        /// Where it was looked for.
+        /// Where it was searched.
         path: PathBuf,
-        /// Threads that are there, newest last.
+        /// Existing threads, newest last.
         near: Vec<String>,
     },
     /// Several threads begin with this text.
     #[error("`{wanted}` could be {}", candidates.join(", "))]
     AmbiguousThread {
-        /// What was asked for.
+        /// The requested id.
         wanted: String,
-        /// Where it was looked for.
+        /// Where it was searched.
         path: PathBuf,
-        /// All threads that begin so.
+        /// All threads that begin with it.
         candidates: Vec<String>,
     },
-    /// There is no message of this number.
+    /// There is no message with this number.
     #[error("there is no message {seq} in {path}")]
     NoMessage {
         /// The thread's folder.
@@ -138,23 +138,23 @@ pub enum Error {
         /// The number.
         seq: u32,
     },
-    /// A file that should be JSON is not.
+    /// A JSON file is malformed.
     #[error("{path} is not what it should be: {source}")]
     Json {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with line and column.
+        /// The parser's error, with line and column.
         source: serde_json::Error,
     },
-    /// A table of prices cannot be used.
+    /// A price table is invalid.
     #[error("{path} is no table of prices: {why}")]
     Prices {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// A newer kd wrote a file.
+    /// The file was written by a newer kd.
     #[error("{path} has {newer}")]
     Newer {
         /// The file.
@@ -162,15 +162,15 @@ pub enum Error {
         /// Its version.
         newer: Newer,
     },
-    /// Other writers took every number that we tried.
+    /// Other writers took every number that was tried.
     #[error("{tries} numbers in a row were taken by others while writing to {path}")]
     Crowded {
         /// The thread's folder.
         path: PathBuf,
-        /// How often we tried.
+        /// The number of attempts.
         tries: u32,
     },
-    /// The highest number that can be counted is used.
+    /// The highest possible number is used.
     #[error("{path} holds message {}, the last number there is", u32::MAX)]
     NumbersExhausted {
         /// The thread's folder.
@@ -181,13 +181,13 @@ pub enum Error {
     Git {
         /// The folder.
         path: PathBuf,
-        /// What it said.
+        /// Its error message.
         why: String,
     },
 }
 
 impl Error {
-    /// An [`Error::Io`], for `map_err`.
+    /// Builds an [`Error::Io`], for `map_err`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_path_buf();
         move |source| Error::Io {
@@ -197,7 +197,7 @@ impl Error {
         }
     }
 
-    /// Whether it says that what lies below `.kd` is not used: a link, a pipe, a file of absurd size.
+    /// Returns whether the error rejects content below `.kd`: a link, a pipe, a file of absurd size.
     pub fn is_refused_file(&self) -> bool {
         matches!(
             self,
@@ -209,7 +209,7 @@ impl Error {
         )
     }
 
-    /// The file or folder it is about.
+    /// Returns the file or folder that the error is about.
     pub fn path(&self) -> Option<&Path> {
         Some(match self {
             Error::NoBase { start: path }
@@ -236,7 +236,7 @@ impl Error {
         })
     }
 
-    /// What to do next.
+    /// Suggests what to do next.
     pub fn hint(&self) -> String {
         match self {
             Error::NoBase { .. } => {
@@ -297,7 +297,7 @@ impl Error {
     }
 }
 
-/// A size for people.
+/// Formats a size for the user.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match UNITS.iter().find(|(unit, _)| bytes >= *unit) {

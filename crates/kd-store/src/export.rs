@@ -8,20 +8,20 @@ use kd_core::message::{Address, Message, Status};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// Messages stand under headings of the second level: their own begin below that.
+/// Messages are second-level headings; headings inside messages start below that.
 const LEVEL: usize = 2;
-/// Characters of a title.
+/// Maximum length of a title in characters.
 const TITLE_CHARS: usize = 80;
 
-/// The thread as Markdown: a title, then a section for each message. No body can look like a section: see
-/// [`kd_core::markdown::embed`].
+/// Renders the thread as Markdown: a title, then a section for each message. No message body can look like a section:
+/// see [`kd_core::markdown::embed`].
 pub fn markdown(meta: &Meta, messages: &[Message]) -> String {
     let mut out = head(meta, messages.len(), messages.first());
     messages.iter().for_each(|message| out += &section(message));
     out
 }
 
-/// The title, the beginning of the first message, and the facts of the thread.
+/// Renders the title, the beginning of the first message, and the thread's metadata.
 pub fn head(meta: &Meta, messages: usize, first: Option<&Message>) -> String {
     let mut out = String::new();
     let title = first.and_then(|message| title(&message.body));
@@ -43,14 +43,14 @@ pub fn head(meta: &Meta, messages: usize, first: Option<&Message>) -> String {
     out
 }
 
-/// The first line of a text with words in it, as far as a title goes.
+/// Returns the first non-empty line of a text, shortened to a title.
 fn title(text: &str) -> Option<String> {
     let mut lines = text.lines().map(|line| line.trim_start_matches(['#', ' ']));
     let line = lines.find(|line| !line.trim().is_empty())?;
     Some(clean_line(line, TITLE_CHARS))
 }
 
-/// A message as a section.
+/// Renders a message as a section.
 pub fn section(message: &Message) -> String {
     let mut out = format!(
         "\n---\n\n## {} · {}",
@@ -78,7 +78,7 @@ pub fn section(message: &Message) -> String {
     out
 }
 
-/// The thread as JSON: its meta and all messages.
+/// Returns the thread as JSON: its metadata and all messages.
 pub fn json(meta: &Meta, messages: &[Message]) -> Value {
     json!({ "v": EXPORT.version, "thread": meta, "messages": messages })
 }

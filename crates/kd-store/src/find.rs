@@ -1,9 +1,9 @@
-//! Finds the project of a folder: its root, its branch, and where a new one belongs. Knows no path below `.kd` but
+//! Finds the project of a folder: its root, its branch, and where to create a new one. Knows no path below `.kd` except
 //! those that [`Layout`] names.
 //!
 //! Input: a start folder, the environment and the user's decisions. Output: a [`Layout`], and the `.kd` folders that
-//! were passed over. A `.kd` counts only if it is the user's own word ([`crate::owner`]); the search ends at the top of
-//! the checkout, at the home folder and where another disk begins. `docs/threads.md` holds the rules.
+//! were skipped. A `.kd` is used only if its content is the user's own ([`crate::owner`]); the search ends at the top
+//! of the checkout, at the home directory and at a file system boundary. `docs/threads.md` lists the rules.
 
 use crate::beneath;
 use crate::bounds;
@@ -22,26 +22,26 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The branch's name where there is no git and nothing else says one.
+/// The branch's name without git, unless set otherwise.
 const NO_BRANCH: &str = "main";
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
     /// The project, if there is one.
     pub layout: Option<Layout>,
-    /// Folders that could have been it.
+    /// Skipped candidates.
     pub passed_over: Vec<PassedOver>,
 }
 
-/// A layout, and how it came to be.
+/// A layout, and whether it is new.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// The places.
+    /// The project's paths.
     pub layout: Layout,
-    /// Whether `.kd` was made just now.
+    /// Whether `.kd` was just created.
     pub created: bool,
-    /// Folders that could have been it.
+    /// Skipped candidates.
     pub passed_over: Vec<PassedOver>,
 }
 
@@ -50,18 +50,18 @@ pub struct Opened {
 pub struct PassedOver {
     /// The folder that holds it.
     pub root: PathBuf,
-    /// Why not.
+    /// The reason.
     pub why: Reason,
 }
 
 /// Why a `.kd` is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It may hold what others wrote; of an owner, see [`TrustStore::accept_owners`].
+    /// Its content may be from other users; for an owner, see [`TrustStore::accept_owners`].
     Distrust(Distrust),
     /// It is above the folder at which the search ends.
     Above(PathBuf),
-    /// It is that of the home folder, seen from below.
+    /// It belongs to the home directory, and the search started below.
     Home,
 }
 
@@ -96,18 +96,18 @@ impl fmt::Display for PassedOver {
     }
 }
 
-/// Why threads are kept in the user's data folder.
+/// Why threads are stored in the user's data folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Elsewhere {
-    /// A `.kd` there would be that of every project below.
+    /// A `.kd` there would apply to every project below.
     TooWide(PathBuf),
-    /// The folder is not the user's own word.
+    /// The folder is not under the user's sole control.
     Distrust(PathBuf, Distrust),
-    /// The `.kd` there was passed over.
+    /// The `.kd` there was skipped.
     PassedOver(PathBuf),
-    /// The folder cannot be written.
+    /// The folder is not writable.
     Refused(PathBuf),
-    /// They were, when the first was opened.
+    /// An earlier thread of the project is there.
     Earlier(PathBuf),
 }
 
@@ -135,15 +135,16 @@ impl fmt::Display for Elsewhere {
 
 impl Layout {
     /// Finds the project of a folder: `KD_BASE`, else the nearest `.kd` here or above, else one in another worktree of
-    /// the same repository, else one that [`Layout::find_or_create`] put into the user's data folder.
+    /// the same repository, else one that [`Layout::find_or_create`] created in the user's data folder.
     ///
     /// # Errors
-    /// [`Error::BadBase`] where `KD_BASE` holds no `.kd`; [`Error::Git`] where git cannot name the branch.
+    /// [`Error::BadBase`] if `KD_BASE` contains no `.kd`; [`Error::Git`] if git cannot name the branch.
     pub fn search(start: &Path, env: Env<'_>) -> Result<Search, Error> {
         Self::search_accepting(start, env, &[])
     }
 
-    /// The same, as if the user had accepted these owners of [`foreign_owners`]: for a look at what they would get.
+    /// Like [`Layout::search`], as if the user had accepted these owners of [`foreign_owners`]: to show the effect in
+    /// advance.
     ///
     /// # Errors
     /// Those of [`Layout::search`].
@@ -168,7 +169,7 @@ impl Layout {
         finder.search()
     }
 
-    /// The same, as an error where there is none.
+    /// Like [`Layout::search`], but fails if there is no project.
     ///
     /// # Errors
     /// [`Error::NoBase`], and those of [`Layout::search`].
@@ -180,14 +181,14 @@ impl Layout {
             })
     }
 
-    /// Finds the project, or makes a `.kd` at the top of the checkout (else in the start folder). Where that cannot be
-    /// written, is not the user's own, or would hold the threads of every project below (the home folder), it is made
-    /// in the user's data folder, under a name derived from the project's path.
+    /// Finds the project, or creates a `.kd` at the top of the checkout (else in the start folder). If that is not
+    /// writable, not the user's own, or would apply to every project below (the home directory), creates it in the
+    /// user's data folder, under a name derived from the project's path.
     ///
-    /// A `.kd` of the user's own that was found is closed to others and gets a `.gitignore` if it has none.
+    /// If the `.kd` found is the user's own, closes it to other users and adds a missing `.gitignore`.
     ///
     /// # Errors
-    /// Those of [`Layout::search`], and [`Error::Io`] where nothing can be made.
+    /// Those of [`Layout::search`], and [`Error::Io`] if nothing can be created.
     pub fn find_or_create(start: &Path, env: Env<'_>) -> Result<Opened, Error> {
         let Search {
             layout,
@@ -211,26 +212,26 @@ impl Layout {
     }
 }
 
-/// A `.kd` that others own, alone or with folders on the way to it.
+/// A `.kd` owned by other users, or with such a folder on the way to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// The folder that holds it.
     pub root: PathBuf,
-    /// Who owns what; empty where it is the user's own.
+    /// The owners; empty if it is the user's own.
     pub owners: Vec<Owner>,
 }
 
 impl Foreign {
-    /// The users, each once.
+    /// Returns the users, each once.
     pub fn users(&self) -> BTreeSet<u32> {
         self.owners.iter().map(|owner| owner.uid).collect()
     }
 }
 
-/// Whose the `.kd` in a folder is, accepted or not.
+/// Returns the foreign owners of a folder's `.kd`, accepted or not.
 ///
 /// # Errors
-/// The reason for which it cannot be used, whatever owner is accepted: a link, or folders that others can write to.
+/// Why it cannot be used, whichever owner is accepted: a link, or folders that other users can write to.
 pub fn foreign_owners(root: &Path, env: Env<'_>) -> Result<Foreign, Distrust> {
     let finder = Finder::new(root, env);
     let root = finder.start.clone();
@@ -259,7 +260,7 @@ pub fn foreign_owners(root: &Path, env: Env<'_>) -> Result<Foreign, Distrust> {
     Ok(Foreign { root, owners })
 }
 
-/// How a `.kd` came to be looked at.
+/// How a `.kd` was found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
     BySearch,
@@ -267,7 +268,7 @@ enum Named {
     ByUser,
 }
 
-/// What a `.kd` holds in its first level, as far as it is ours. Links are left to those who open them: none is followed.
+/// Lists the known first-level entries of a `.kd`. Skips links: none is followed.
 fn inside(kd: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
     layout::first_level().filter_map(move |name| {
         let path = kd.join(name);
@@ -276,7 +277,7 @@ fn inside(kd: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
     })
 }
 
-/// What is found inside a `.kd` that only its owner can enter cannot be written to by others, whatever its rights.
+/// Ignores writable entries in a `.kd` that only its owner can enter: other users cannot reach them.
 fn within(kd: &Metadata, found: Result<(), Distrust>) -> Result<(), Distrust> {
     match found {
         Err(Distrust::Writable { .. }) if kd.mode() & 0o011 == 0 => Ok(()),
@@ -286,7 +287,7 @@ fn within(kd: &Metadata, found: Result<(), Distrust>) -> Result<(), Distrust> {
 
 struct Finder {
     start: PathBuf,
-    /// Owners that count for this search as if they were accepted.
+    /// Owners treated as accepted during this search.
     accepted: Vec<Foreign>,
     dirs: UserDirs,
     home: Option<(PathBuf, Metadata)>,
@@ -314,7 +315,7 @@ impl Finder {
         let reach = self.reach(&self.start);
         let mut found = None;
         for (at, root) in reach.iter().enumerate() {
-            // It would be that of every project below, also of one that an archive unpacked there.
+            // It would apply to every project below, even to one unpacked from an archive.
             if at > 0 && self.is_home_path(root) {
                 continue;
             }
@@ -362,7 +363,7 @@ impl Finder {
         })
     }
 
-    /// Makes a `.kd` where a new one belongs.
+    /// Creates a `.kd` where a new one belongs.
     fn create(&self) -> Result<Layout, Error> {
         let root = self.home_of_new();
         let (why, refused) = match self.unfit() {
@@ -383,8 +384,8 @@ impl Finder {
         Ok(self.layout(&other, Named::BySearch)?.kept_elsewhere(why))
     }
 
-    /// The folders in which a `.kd` may be, nearest first: up to the top of the checkout, the home folder or the border
-    /// of the disk.
+    /// Returns the folders that may contain the `.kd`, nearest first: up to the top of the checkout, the home directory
+    /// or the file system boundary.
     fn reach(&self, from: &Path) -> Vec<PathBuf> {
         let mut reach: Vec<PathBuf> = Vec::new();
         let mut disk = None;
@@ -409,7 +410,7 @@ impl Finder {
         home.is_some_and(|(_, home)| home.dev() == meta.dev() && home.ino() == meta.ino())
     }
 
-    /// What is at a folder; `way` leads from there up to the border.
+    /// Checks a folder for a usable `.kd`; `way` is the path from there up to the border.
     fn look_at(&self, root: &Path, way: &[PathBuf]) -> Look {
         let Ok(meta) = fs::symlink_metadata(root.join(KD)) else {
             return Look::Nothing;
@@ -426,7 +427,7 @@ impl Finder {
         }
     }
 
-    /// Whether the `.kd` of a root and the folders on the way to it are the user's own word.
+    /// Checks that a root's `.kd` and the folders on the way to it are under the user's sole control.
     fn vet_kd(&self, way: &[PathBuf], root: &Path) -> Result<(), Distrust> {
         let kd = root.join(KD);
         if let Ok(meta) = fs::symlink_metadata(&kd) {
@@ -441,7 +442,7 @@ impl Finder {
         self.vet_way(way, root)
     }
 
-    /// The same of the folders alone.
+    /// Checks only the folders on the way.
     fn vet_way(&self, way: &[PathBuf], root: &Path) -> Result<(), Distrust> {
         for folder in way {
             if let Ok(meta) = fs::metadata(folder) {
@@ -467,7 +468,7 @@ impl Finder {
         fs::metadata(folder).is_ok_and(|meta| self.is_home(&meta))
     }
 
-    /// A `.kd` of the user's own at the border or above it: they may wonder where its threads are.
+    /// Returns a `.kd` of the user's own at the border or above it, to explain where its threads are.
     fn above(&self, reach: &[PathBuf]) -> Option<PassedOver> {
         let border = reach.last()?;
         if reach.len() > 1 && self.is_home_path(border) && self.is_own_kd(border) {
@@ -491,15 +492,15 @@ impl Finder {
         meta.is_ok_and(|meta| meta.is_dir() && self.user.owns(&meta))
     }
 
-    /// Where a new `.kd` belongs: the top of the checkout, else the folder itself. The home folder as a checkout (of
-    /// dotfiles) is no project.
+    /// Returns where a new `.kd` belongs: the top of the checkout, else the folder itself. A home directory that is a
+    /// checkout (of dotfiles) is no project.
     fn home_of_new(&self) -> PathBuf {
         let top = Checkout::find(&self.start).map(|checkout| checkout.root);
         top.filter(|top| !self.is_too_wide(top))
             .unwrap_or_else(|| self.start.clone())
     }
 
-    /// Why a new `.kd` may not be where it belongs, as far as that can be told without trying.
+    /// Returns why a new `.kd` must not be created in its place, as far as that is known without trying.
     fn unfit(&self) -> Option<Elsewhere> {
         let root = self.home_of_new();
         if self.is_too_wide(&root) {
@@ -512,8 +513,8 @@ impl Finder {
         })
     }
 
-    /// Whether others work below a folder, or everything of the user does: the root, the home folder and those above
-    /// it, a shared temporary folder.
+    /// Returns whether a folder is too broad for a project: the root, the home directory and its parents, a shared
+    /// temporary folder.
     fn is_too_wide(&self, root: &Path) -> bool {
         let Ok(meta) = fs::metadata(root) else {
             return false;
@@ -525,12 +526,12 @@ impl Finder {
             || meta.mode() & 0o1002 == 0o1002
     }
 
-    /// The project's place in the user's data folder.
+    /// Returns the project's place in the user's data folder.
     fn elsewhere(&self) -> Option<PathBuf> {
         self.dirs.project_data(&self.home_of_new()).ok()
     }
 
-    /// The layout of a root, seen from the start folder (whose checkout tells the branch).
+    /// Builds the layout of a root, seen from the start folder (whose checkout determines the branch).
     fn layout(&self, root: &Path, named: Named) -> Result<Layout, Error> {
         let checkout = Checkout::find(&self.start);
         let kd = root.join(KD);
@@ -538,7 +539,7 @@ impl Finder {
             normalise(branch, "branch").is_ok_and(|name| kd.join("branches").join(name).is_dir())
         };
         let git = match &checkout {
-            // A branch whose name has nothing for a file name is as good as none.
+            // A branch whose name has no character allowed in file names counts as none.
             Some(checkout) => checkout
                 .branch()?
                 .filter(|b| normalise(b, "branch").is_ok()),
@@ -578,7 +579,7 @@ enum Look {
     PassedOver(PassedOver),
 }
 
-/// Whether an error says that this folder may not be written, so that another is to be taken.
+/// Returns whether an error means that this folder is not writable, so that another has to be used.
 fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if matches!(
         source.kind(),
@@ -586,7 +587,7 @@ fn is_refusal(error: &Error) -> bool {
     ))
 }
 
-/// What `.kd/current` says.
+/// Reads `.kd/current`.
 fn current_branch(kd: &Path) -> Option<String> {
     let text = beneath::read_text(&kd.join("current"), bounds::CURRENT).ok()??;
     let name = text.lines().next()?.trim();

@@ -1,10 +1,11 @@
 //! Forks: a new thread that shares the beginning of another.
 //!
-//! Input: a thread and where to cut. Output: a thread of its own with the same message files, byte for byte and with
-//! their times, the records of its prefix, and its lineage in `thread.json`. Neither thread sees what the other becomes.
+//! Input: a thread and where to cut. Output: a new thread with the same message files, byte for byte and with their
+//! times, the records of its prefix, and its lineage in `thread.json`. Later changes of one thread do not affect the
+//! other.
 //!
-//! The lineage is a key of `thread.json`: kingdom-cli reads past keys that it does not know, and writes the file only
-//! when it creates a thread.
+//! The lineage is a key of `thread.json`: kingdom-cli ignores keys that it does not know, and writes the file only when
+//! it creates a thread.
 
 use crate::beneath::Folder;
 use crate::bounds;
@@ -28,12 +29,12 @@ pub(crate) const KEY: &str = "fork";
 /// Where a thread was forked from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
-    /// The thread that it was forked from.
+    /// The source thread.
     pub of: ThreadId,
-    /// The branch of that thread, where it is another one.
+    /// Its branch, if different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The number of the first message that was left out; `None` where none was.
+    /// The number of the first message that was left out, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<u32>,
     /// The stage of a deliberation at which it was forked.
@@ -44,7 +45,7 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    /// The cut in words: `before message 7`, `at review`, `after 6 messages`.
+    /// Describes the cut: `before message 7`, `at review`, `after 6 messages`.
     pub fn words(&self) -> String {
         match (&self.stage, self.before) {
             (Some(stage), _) => format!("at the stage {stage}"),
@@ -56,7 +57,7 @@ impl Lineage {
 }
 
 impl Meta {
-    /// Where the thread was forked from, if it was.
+    /// Returns where the thread was forked from, if it is a fork.
     pub fn lineage(&self) -> Option<Lineage> {
         serde_json::from_value(self.extra.get(KEY)?.clone()).ok()
     }
@@ -70,28 +71,28 @@ impl Meta {
 /// Why a thread could not be forked.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
-    /// The disk, or a file in the thread.
+    /// An I/O error, or an invalid file in the thread.
     #[error(transparent)]
     Store(#[from] Error),
     /// There is no such stage.
     #[error(transparent)]
     Stage(#[from] NoStage),
-    /// There is no message of this number.
+    /// There is no message with this number.
     #[error("{thread} has no message {number}: the last one is {last}")]
     OutOfRange {
         /// The thread.
         thread: ThreadId,
-        /// What was asked for.
+        /// The requested number.
         number: u32,
         /// The number of its last message.
         last: u32,
     },
-    /// Nothing would be left.
+    /// The fork would be empty.
     #[error("nothing of {thread} comes before message {number}")]
     Empty {
         /// The thread.
         thread: ThreadId,
-        /// What was asked for.
+        /// The requested number.
         number: u32,
     },
     /// The thread has no messages.
@@ -99,12 +100,12 @@ pub enum ForkError {
     NoMessages(ThreadId),
 }
 
-/// Forks a thread. The new one is on the branch of `layout`, and is not the current one yet.
+/// Forks a thread. The new thread is on the branch of `layout`, and does not become the current one.
 ///
 /// # Errors
-/// If the cut is not in the thread, or a file of it cannot be read or written; nothing is left of the fork then.
+/// The cut is not in the thread, or a file cannot be read or written; nothing of the fork remains then.
 pub fn fork(layout: &Layout, source: &Thread, cut: &Cut) -> Result<Thread, ForkError> {
-    // The log before the messages: a message that is recorded has its file.
+    // The log before the messages, so that every recorded message has its file.
     let (prefix, lines) = kept(source, cut)?;
     let entries = index::list(source.folder())?;
     let last = entries.last().map_or(0, |entry| entry.seq);
@@ -146,7 +147,7 @@ pub fn fork(layout: &Layout, source: &Thread, cut: &Cut) -> Result<Thread, ForkE
     let forked = staged
         .finish(|id| meta(source, id, &lineage))
         .map_err(|error| of_source(error, source))?;
-    // Only the user's own choice of members goes along: a folder's members stay a folder's.
+    // Copies only the user's own choice of members: a folder's members stay with the folder.
     let seated = layout.seated(source.id());
     if !seated.is_empty() {
         let mut members = source.members();
@@ -156,7 +157,7 @@ pub fn fork(layout: &Layout, source: &Thread, cut: &Cut) -> Result<Thread, ForkE
     Ok(forked)
 }
 
-/// The records that a fork keeps, and their lines.
+/// Returns the records that a fork keeps, and their lines.
 fn kept(source: &Thread, cut: &Cut) -> Result<(Prefix, Vec<u8>), ForkError> {
     let (mut records, mut lines) = (Vec::new(), Vec::new());
     log::each_record(source, bounds::EVENTS.bytes, |record, line| {
@@ -172,7 +173,7 @@ fn kept(source: &Thread, cut: &Cut) -> Result<(Prefix, Vec<u8>), ForkError> {
     Ok((prefix, kept))
 }
 
-/// The error of a description that is too large to be copied names the one that can be changed.
+/// Makes a "too large" error of the copied description name the source's file, which the user can change.
 fn of_source(error: Error, source: &Thread) -> Error {
     match error {
         Error::TooLarge { bytes, bound, .. } => Error::TooLarge {
@@ -192,7 +193,7 @@ fn meta(source: &Thread, id: &ThreadId, lineage: &Lineage) -> Meta {
     let now = Meta::new(id.clone(), [], Timestamp::now());
     meta.created_at = now.created_at;
     meta.set_lineage(lineage);
-    // The seal was one of the source.
+    // The seal belongs to the source.
     meta.extra.remove(crate::seal::KEY);
     meta
 }
@@ -204,7 +205,7 @@ fn branch_of(layout: &Layout, source: &Thread) -> Option<String> {
     name.filter(|_| !is_here).map(str::to_owned)
 }
 
-/// Copies message files with their times: where a header names no time, the file's counts.
+/// Copies message files with their times: if a header has no time, the file's counts.
 fn copy(from: &Folder, to: &Folder, names: &[&str]) -> Result<(), Error> {
     for name in names {
         let Some((bytes, time)) = from.read_timed(name, bounds::MESSAGE)? else {
@@ -227,8 +228,8 @@ fn write_log(folder: &Folder, lines: &[u8]) -> Result<(), Error> {
     folder.replace(layout::EVENTS_FILE, lines)
 }
 
-/// The lines of a tree of threads: each with the depth at which it stands, forks below their source in the order given.
-/// Every thread appears once, a thread whose source is not listed at the top.
+/// Arranges threads as a tree: each with its depth, forks below their source in the given order. Every thread appears
+/// once; a thread whose source is not listed is at the top.
 pub fn tree(threads: &[(ThreadId, Option<Lineage>)]) -> Vec<(usize, usize)> {
     let place = |id: &ThreadId| threads.iter().position(|(other, _)| other == id);
     let parents: Vec<Option<usize>> = threads
@@ -238,7 +239,7 @@ pub fn tree(threads: &[(ThreadId, Option<Lineage>)]) -> Vec<(usize, usize)> {
     let mut lines = Vec::new();
     let mut seen = vec![false; threads.len()];
     let tops = (0..threads.len()).filter(|at| parents[*at].is_none());
-    // A file may claim a circle of forks: what no top leads to is a top itself.
+    // A file may claim a cycle of forks: threads that no top leads to are tops themselves.
     let order: Vec<usize> = tops.chain(0..threads.len()).collect();
     for top in order {
         let mut stack = vec![(0, top)];

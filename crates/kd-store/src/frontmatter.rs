@@ -1,14 +1,12 @@
 //! The text of a message file: front matter and body.
 //!
-//! Writing is exact: keys in one order, values raw, one blank line, the body, one newline. Reading is lenient: what
-//! other versions, editors and hands have made of such a file is understood as far as it can be, and what cannot be
-//! is told as a [`Flaw`].
+//! Writing is exact: keys in a fixed order, raw values, one blank line, the body, one newline. Parsing is lenient: it
+//! understands files of other versions, editors and people as far as possible, and reports the rest as a [`Flaw`].
 //!
-//! Values are made safe on writing, because readers know no quoting and some split at any `---`: line breaks and
-//! control characters become spaces, a run of three or more hyphens gets a space after every second one, quotes
-//! around a whole value are dropped (readers would drop them), and a value that reads as nothing (empty, `null`, `~`)
-//! is left out. In an item of `refs`, `,`, `[` and `]` become `_`. All of this is for the reader's sake: nothing that
-//! anybody wrote into a value can end the header or add a key to it.
+//! Values are sanitized on writing, because readers know no quoting and some split at any `---`: line breaks and
+//! control characters become spaces, a run of three or more hyphens gets a space after every second one, quotes around
+//! a whole value are dropped (readers would drop them), and a value that reads as nothing (empty, `null`, `~`) is left
+//! out. In an item of `refs`, `,`, `[` and `]` become `_`. So no value can end the header or add a key to it.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -22,7 +20,7 @@ use std::fmt::Write as _;
 /// The line that opens and closes the front matter.
 const FENCE: &str = "---";
 
-/// Keys that have a field of their own; no extra key may take their place.
+/// Keys with a field of their own; no extra key may use them.
 const KNOWN: [&str; 12] = [
     "from",
     "to",
@@ -38,7 +36,7 @@ const KNOWN: [&str; 12] = [
     "delivery_id",
 ];
 
-/// What is wrong with a file's text.
+/// A defect of a file's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {
     /// It does not begin with `---`.
@@ -47,9 +45,9 @@ pub enum Flaw {
     NoHeaderEnd,
     /// It is not UTF-8; the bad bytes were replaced.
     NotUtf8,
-    /// There is no timestamp; the file's own time stands for it.
+    /// There is no timestamp; the file's own time is used.
     NoTimestamp,
-    /// The timestamp cannot be read; the file's own time stands for it.
+    /// The timestamp cannot be parsed; the file's own time is used.
     BadTimestamp(String),
     /// The status is none of the four words; it is kept among the unknown keys.
     BadStatus(String),
@@ -58,7 +56,7 @@ pub enum Flaw {
 }
 
 impl Flaw {
-    /// Whether there is no message to be had from such a file.
+    /// Returns whether such a file yields no message.
     pub fn is_fatal(&self) -> bool {
         matches!(self, Flaw::NoHeader | Flaw::NoHeaderEnd)
     }
@@ -83,29 +81,29 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// What a file's text says, before it has a number.
+/// A parsed file, before it has a number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
     /// The sender, if the header names one.
     pub from: Option<String>,
-    /// Whom it is for.
+    /// The recipients.
     pub to: Address,
-    /// When it was finished, if that can be read.
+    /// When it was finished, if that can be parsed.
     pub at: Option<Timestamp>,
     /// How the turn ended.
     pub status: Option<Status>,
     /// Files it refers to.
     pub refs: Vec<String>,
-    /// How it came to be.
+    /// How it was created.
     pub provenance: Provenance,
-    /// Keys that we do not know.
+    /// Unknown keys.
     pub extra: BTreeMap<String, String>,
     /// The text.
     pub body: Text,
 }
 
 impl Parsed {
-    /// The message, with what the file's name and the disk say in place of what the header lacks.
+    /// Builds the message; the file's name and time replace what the header lacks.
     pub fn into_message(self, seq: u32, sender: &str, file_time: Timestamp) -> Message {
         Message {
             seq,
@@ -121,7 +119,7 @@ impl Parsed {
     }
 }
 
-/// The whole text of a message file.
+/// Formats the whole text of a message file.
 pub fn format(draft: &Draft) -> String {
     let mut out = String::with_capacity(draft.body.len() + 256);
     out.push_str("---\n");
@@ -166,7 +164,7 @@ pub fn format(draft: &Draft) -> String {
     out
 }
 
-/// Reads a message file's text. Flaws that are not fatal come along with what could be read.
+/// Parses a message file. Non-fatal flaws are returned with the result.
 pub fn parse(bytes: &[u8]) -> (Option<Parsed>, Vec<Flaw>) {
     let mut flaws = Vec::new();
     let text = String::from_utf8_lossy(bytes);
@@ -231,19 +229,19 @@ pub fn parse(bytes: &[u8]) -> (Option<Parsed>, Vec<Flaw>) {
     (Some(parsed), flaws)
 }
 
-/// Whether a text, or its beginning, holds a whole front matter.
+/// Returns whether a text, or its beginning, contains a complete front matter.
 pub(crate) fn has_header(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     header(&text).is_some()
 }
 
-/// What stands between the fences.
+/// Returns the text between the fences.
 pub(crate) fn header(text: &str) -> Option<&str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     split(text, &mut Vec::new()).map(|(header, _)| header)
 }
 
-/// A time as files state it: RFC 3339 with any zone and fraction; without a zone it is UTC.
+/// Parses a timestamp: RFC 3339 with any zone and fraction; without a zone it is UTC.
 pub(crate) fn timestamp(text: &str) -> Option<Timestamp> {
     text.parse::<Timestamp>().ok().or_else(|| {
         let civil = text.parse::<DateTime>().ok()?;
@@ -254,7 +252,7 @@ pub(crate) fn timestamp(text: &str) -> Option<Timestamp> {
     })
 }
 
-/// Cuts a text into the lines between the fences, and what follows them.
+/// Splits a text into the lines between the fences and the rest.
 fn split<'t>(text: &'t str, flaws: &mut Vec<Flaw>) -> Option<(&'t str, &'t str)> {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     if first.trim_end() != FENCE {
@@ -272,10 +270,10 @@ fn split<'t>(text: &'t str, flaws: &mut Vec<Flaw>) -> Option<(&'t str, &'t str)>
     None
 }
 
-/// One key's value as the header holds it.
+/// A key's value in the header.
 #[derive(Debug, Default)]
 struct Field {
-    /// What stands after the colon.
+    /// The text after the colon.
     value: String,
     /// The `- item` lines below it.
     items: Vec<String>,
@@ -362,7 +360,7 @@ fn unquote(text: &str) -> &str {
     text
 }
 
-/// The body as readers see it: one blank line after the header is not part of it, nor are newlines at its end.
+/// Returns the body as readers see it: without the one blank line after the header and without trailing newlines.
 fn body(rest: &str) -> Text {
     let rest = match rest.contains("\r\n") {
         true => Cow::Owned(rest.replace("\r\n", "\n")),
@@ -385,7 +383,7 @@ fn put_raw(out: &mut String, key: &str, value: &str) {
     let _ = writeln!(out, "{key}:{space}{value}");
 }
 
-/// A value without the quotes around it, however many.
+/// Strips all quotes around a value.
 fn bare(mut value: &str) -> &str {
     loop {
         let inner = unquote(value);
@@ -396,7 +394,7 @@ fn bare(mut value: &str) -> &str {
     }
 }
 
-/// A value on one line, without `---` in it, trimmed.
+/// Returns a value on one line, without `---`, trimmed.
 fn one_line(value: &str) -> String {
     let mut line = String::with_capacity(value.len());
     let mut hyphens = 0;
@@ -420,7 +418,7 @@ fn one_line(value: &str) -> String {
     line.trim().to_owned()
 }
 
-/// An item of an inline list, which is cut at every comma.
+/// Sanitizes an item of an inline list, which is split at every comma.
 fn safe_item(item: &str) -> Option<String> {
     let item: String = one_line(item)
         .chars()
@@ -430,7 +428,7 @@ fn safe_item(item: &str) -> Option<String> {
     (!item.is_empty()).then(|| item.to_owned())
 }
 
-/// Further keys as they can stand in a header, in order. Two that become the same stay two.
+/// Sanitizes additional keys for a header, in order. Two that become equal stay separate.
 fn safe_extra(extra: &BTreeMap<String, String>) -> BTreeMap<String, &str> {
     let mut safe = BTreeMap::new();
     for (key, value) in extra {
@@ -443,7 +441,7 @@ fn safe_extra(extra: &BTreeMap<String, String>) -> BTreeMap<String, &str> {
     safe
 }
 
-/// A key that cannot be taken for another line, a known key or a list item.
+/// Sanitizes a key, so that it cannot be read as another line, a known key or a list item.
 fn safe_key(key: &str) -> String {
     let key: String = key
         .chars()
@@ -462,7 +460,7 @@ fn safe_key(key: &str) -> String {
     }
 }
 
-/// Puts the body as the contract has it: lines cut at every Unicode line break, their ends trimmed, joined by `\n`,
+/// Appends the body in the agreed format: lines split at every Unicode line break, their ends trimmed, joined by `\n`,
 /// blank lines kept at the start and dropped at the end.
 fn push_body(out: &mut String, body: &str) {
     let start = out.len();
@@ -483,7 +481,7 @@ fn trim_line(line: &str) -> &str {
     line.trim_end_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
 }
 
-/// What ends a line in Unicode, and in the other program's eyes.
+/// Returns whether a character ends a line in Unicode, and for kingdom-cli.
 fn is_break(c: char) -> bool {
     matches!(
         c,

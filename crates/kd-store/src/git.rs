@@ -1,7 +1,7 @@
-//! The little that we must know of git, read from its files: where a checkout begins, its branch, its sisters.
+//! Reads what is needed of git from its files: the top of a checkout, its branch, its other worktrees.
 //!
-//! What the files say is data of the folder: they are read up to a bound, and a checkout counts as linked to another only
-//! if that one lists it. `git` itself is run only where files cannot tell (the reftable format keeps HEAD elsewhere).
+//! Git's files are untrusted: they are read up to a limit, and a checkout counts as linked to another only if that one
+//! lists it. `git` itself is run only if the files are not enough (the reftable format keeps HEAD elsewhere).
 
 use crate::error::Error;
 use crate::git_command::GitCommand;
@@ -14,25 +14,25 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Checkout {
     /// The folder.
     pub(crate) root: PathBuf,
-    /// Its own git folder: `.git`, or `…/.git/worktrees/<name>` of a linked worktree.
+    /// Its own git folder: `.git`, or `…/.git/worktrees/<name>` for a linked worktree.
     git_dir: PathBuf,
-    /// The git folder that all worktrees share, where this one is linked to it.
+    /// The git folder shared by all worktrees, if this is a linked one.
     common: Option<PathBuf>,
 }
 
 /// `.git` of a linked worktree, `HEAD`, `commondir` and `gitdir` are one line each.
 const POINTER_BYTES_MAX: u64 = 64 << 10;
-/// Worktrees of one repository that are looked at.
+/// Maximum number of worktrees examined per repository.
 const WORKTREES_MAX: usize = 1000;
 
-/// The top of the checkout that a folder is in: the nearest folder, itself included, that holds `.git`, whatever that is.
-/// Git and agent programs look no further up either.
+/// Returns the top of the checkout that a folder is in: the nearest folder, itself included, that contains any `.git`.
+/// Git and agent programs search no further up either.
 pub fn top(folder: &Path) -> Option<&Path> {
     folder.ancestors().find(|up| up.join(".git").exists())
 }
 
-/// The same, but an empty `.git` does not count, as it does not for git: agent programs that are killed leave some behind,
-/// in `/tmp` too. For what a decision covers, not for where a program may find settings.
+/// Like [`top`], but ignores an empty `.git`, as git does: killed agent programs leave some behind, in `/tmp` too. For
+/// the scope of a decision, not for finding a program's settings.
 pub fn top_of_git(folder: &Path) -> Option<&Path> {
     let is_empty = |at: &Path| fs::read_dir(at).is_ok_and(|mut files| files.next().is_none());
     folder.ancestors().find(|up| {
@@ -41,9 +41,9 @@ pub fn top_of_git(folder: &Path) -> Option<&Path> {
     })
 }
 
-/// The folders outside of a checkout where git keeps its data: of a linked worktree, and of a submodule. A `.git` file
-/// that came with the folder can name any place, so one counts only where git made the link: the shared folder lists the
-/// worktree, or it is below `.git/modules` of a checkout above. All links in their paths are resolved.
+/// Returns the folders outside a checkout where git keeps its data, for a linked worktree or a submodule. A `.git` file
+/// that came with the folder can name any place, so a folder counts only if git created the link: the shared folder
+/// lists the worktree, or it is below `.git/modules` of a checkout above. Resolves all links in the paths.
 pub fn data_outside(top: &Path) -> Vec<PathBuf> {
     let Some(checkout) = Checkout::at(top) else {
         return Vec::new();
@@ -65,8 +65,8 @@ pub fn data_outside(top: &Path) -> Vec<PathBuf> {
     if is_module { vec![git_dir] } else { Vec::new() }
 }
 
-/// Whether git tracks a file. No program that the repository names is run. Where git itself cannot tell, a file of that
-/// name in the index counts as tracked.
+/// Returns whether git tracks a file. Runs no program that the repository names. If git itself cannot tell, a file of
+/// that name in the index counts as tracked.
 pub(crate) fn tracks(file: &Path) -> bool {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
         return false;
@@ -74,7 +74,7 @@ pub(crate) fn tracks(file: &Path) -> bool {
     tracks_any(folder, &[name.to_string_lossy().as_ref()])
 }
 
-/// Whether git tracks one of these files of a folder, by one command.
+/// Returns whether git tracks one of these files of a folder, with a single command.
 pub(crate) fn tracks_any(folder: &Path, names: &[&str]) -> bool {
     let Some(checkout) = Checkout::find(folder) else {
         return false;
@@ -96,7 +96,7 @@ pub(crate) fn tracks_any(folder: &Path, names: &[&str]) -> bool {
     }
 }
 
-/// The bytes of an index; empty where there is none, `None` where it cannot be read.
+/// Reads an index; empty if there is none, `None` if it cannot be read.
 fn read_bounded(path: &Path) -> Option<Vec<u8>> {
     const INDEX_MAX: u64 = 256 << 20;
     match fs::symlink_metadata(path) {
@@ -107,12 +107,12 @@ fn read_bounded(path: &Path) -> Option<Vec<u8>> {
 }
 
 impl Checkout {
-    /// The checkout that a folder is in.
+    /// Finds the checkout that a folder is in.
     pub(crate) fn find(start: &Path) -> Option<Checkout> {
         start.ancestors().find_map(Checkout::at)
     }
 
-    /// The checkout that begins at a folder.
+    /// Returns the checkout whose top is this folder.
     pub(crate) fn at(root: &Path) -> Option<Checkout> {
         let dot_git = root.join(".git");
         let git_dir = if fs::metadata(&dot_git).ok()?.is_dir() {
@@ -121,7 +121,7 @@ impl Checkout {
             let text = read_small(&dot_git, POINTER_BYTES_MAX)?;
             root.join(text.strip_prefix("gitdir:")?.trim())
         };
-        // An empty folder of that name is no checkout.
+        // An empty folder of that name is not a checkout.
         git_dir.join("HEAD").symlink_metadata().ok()?;
         let common = common_of(root, &git_dir);
         Some(Checkout {
@@ -131,13 +131,13 @@ impl Checkout {
         })
     }
 
-    /// The git folder that all worktrees share.
+    /// Returns the git folder shared by all worktrees.
     fn common_dir(&self) -> PathBuf {
         let common = self.common.as_ref().unwrap_or(&self.git_dir);
         common.canonicalize().unwrap_or_else(|_| common.clone())
     }
 
-    /// The branch, as git spells it; none when HEAD is detached.
+    /// Returns the branch, as git spells it; `None` if HEAD is detached.
     pub(crate) fn branch(&self) -> Result<Option<String>, Error> {
         let path = self.git_dir.join("HEAD");
         let target = fs::read_link(&path).ok();
@@ -163,20 +163,21 @@ impl Checkout {
         Ok(Some(name.unwrap_or(&reference).to_owned()))
     }
 
-    /// Whether this is a linked worktree.
+    /// Returns whether this is a linked worktree.
     pub(crate) fn is_linked(&self) -> bool {
         self.common.is_some()
     }
 
-    /// The checkout that owns the git folder that this one is linked to, unless that is bare.
+    /// Returns the checkout that owns the shared git folder, unless the repository is bare.
     pub(crate) fn owner(&self) -> Option<PathBuf> {
         let common = self.is_linked().then(|| self.common_dir())?;
         (common.file_name()? == ".git").then(|| common.parent().map(Path::to_path_buf))?
     }
 
-    /// The other checkouts of the same repository: the owner first, then linked ones by name. Each points back here.
+    /// Returns the other checkouts of the same repository: the owner first, then linked ones by name. Each points back
+    /// here.
     pub(crate) fn sisters(&self) -> Vec<PathBuf> {
-        // A main checkout holds its git folder: a link or a pointer to that of another project makes no family.
+        // A main checkout contains its git folder; a link or pointer to another project's does not count.
         let is_main = fs::symlink_metadata(self.root.join(".git")).is_ok_and(|meta| meta.is_dir());
         if !self.is_linked() && !is_main {
             return Vec::new();
@@ -207,15 +208,15 @@ impl Checkout {
             Some(0) => Ok(Some(
                 String::from_utf8_lossy(&output.stdout).trim().to_owned(),
             )),
-            // `--quiet`: detached, and nothing more to say.
+            // `--quiet`: HEAD is detached.
             Some(1) => Ok(None),
             _ => Err(git.failed(&output)),
         }
     }
 }
 
-/// The git folder that a linked worktree shares. A `.git` that came out of an archive may point at the repository of
-/// another project: git itself made the link only if the shared folder lists the worktree, at this place.
+/// Returns the git folder that a linked worktree shares. A `.git` from an archive may point at another project's
+/// repository: git itself created the link only if the shared folder lists the worktree at this place.
 fn common_of(root: &Path, git_dir: &Path) -> Option<PathBuf> {
     let text = read_small(&git_dir.join("commondir"), POINTER_BYTES_MAX)?;
     let common = git_dir.join(text.trim()).canonicalize().ok()?;
@@ -225,7 +226,7 @@ fn common_of(root: &Path, git_dir: &Path) -> Option<PathBuf> {
     (listed && back == root.canonicalize().ok()?).then_some(common)
 }
 
-/// The worktree that an entry of `worktrees` in a git folder is about.
+/// Returns the worktree of an entry of `worktrees` in a git folder.
 fn worktree_of(entry: &Path) -> Option<PathBuf> {
     let text = read_small(&entry.join("gitdir"), POINTER_BYTES_MAX)?;
     Some(entry.join(text.trim()).parent()?.to_path_buf())
@@ -248,7 +249,7 @@ mod tests {
         ] {
             fs::create_dir_all(home.join(made)).unwrap();
         }
-        // Git folders that have everything but a link back to this place.
+        // Git folders that lack only a link back to this place.
         for at in [
             ".ssh",
             ".ssh/worktrees/x",

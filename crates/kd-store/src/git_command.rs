@@ -1,7 +1,7 @@
-//! `git` as a reader of a repository that nobody trusts: no program that the repository names is run, nothing is written
-//! and nothing is fetched.
+//! Runs `git` on an untrusted repository: runs no program that the repository names, writes nothing and fetches
+//! nothing.
 //!
-//! Every `git` command of `kd` is built here. What a repository can name: filters, `core.fsmonitor`, hooks, pagers, diff
+//! Every `git` command of `kd` is built here. A repository can name: filters, `core.fsmonitor`, hooks, pagers, diff
 //! drivers, credential helpers, transports, and another folder as its working tree.
 
 use crate::error::Error;
@@ -16,9 +16,9 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Settings that take the place of those of the repository.
+/// Settings that override those of the repository.
 const SETTINGS: [&str; 10] = [
-    // Larger files are compared as binary ones: git takes twice their size in memory otherwise.
+    // Larger files are compared as binary: otherwise git uses twice their size in memory.
     "core.bigFileThreshold=16m",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -31,17 +31,17 @@ const SETTINGS: [&str; 10] = [
     "submodule.recurse=false",
 ];
 
-/// Variables that every command gets. All other variables of git are removed.
+/// Variables set for every command. All other variables of git are removed.
 const VARIABLES: [(&str, &str); 5] = [
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
-    // No transport at all: a partial clone must not fetch what is missing.
+    // No transport at all: a partial clone must not fetch missing objects.
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_PAGER", "cat"),
 ];
 
-/// Arguments of `git diff` that keep drivers and submodules, which have settings of their own, out of it.
+/// Arguments of `git diff` that exclude drivers and submodules, which have settings of their own.
 pub const DIFF: [&str; 5] = [
     "--no-color",
     "--no-ext-diff",
@@ -50,41 +50,41 @@ pub const DIFF: [&str; 5] = [
     "--submodule=short",
 ];
 
-/// What a filter can be told to run, and whether it must.
+/// A filter's commands, and whether it is mandatory.
 const FILTER: [&str; 4] = ["clean", "smudge", "process", "required"];
 
-/// Filters that are switched off. Each takes four settings, which git parses anew for every command.
+/// Maximum number of filters to disable. Each takes four settings, which git parses for every command.
 const FILTERS_MAX: usize = 256;
 
-/// The longest that one command takes. A pipe in the place of a file that the settings name holds git up for ever.
+/// Time limit for one command. A pipe in place of a file named in the settings would block git forever.
 const TIME_MAX: Duration = Duration::from_secs(60);
-/// The same for commands that look at no file's content, which are quick.
+/// Time limit for commands that read no file content, which are fast.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(10);
-/// The most that is read of what a command prints.
+/// Maximum output that is read.
 const OUTPUT_BYTES_MAX: u64 = 32 << 20;
 
-/// A repository that is only read.
+/// A repository, accessed read-only.
 #[derive(Clone, Debug)]
 pub struct GitCommand {
     folder: PathBuf,
-    /// Names of the filters that are switched off.
+    /// Names of the disabled filters.
     filters: Vec<String>,
     limit: Duration,
-    /// Variables of git that this one gets besides [`VARIABLES`].
+    /// Additional git variables besides [`VARIABLES`].
     more: Vec<(&'static str, OsString)>,
 }
 
 impl GitCommand {
-    /// Git in this folder. Starts it once, to learn which filters the settings name.
+    /// Prepares git in this folder. Runs it once, to find the filters that the settings name.
     ///
     /// # Errors
-    /// When git is not there or cannot read the settings, when a filter has a name that cannot be overridden, or when
-    /// there are more than 256 filters.
+    /// Git is missing or cannot read the settings, a filter has a name that cannot be overridden, or there are more
+    /// than 256 filters.
     pub fn new(folder: &Path) -> Result<Self, Error> {
         Self::within(folder, TIME_MAX)
     }
 
-    /// The same, with a time limit of its own for each command.
+    /// Like [`GitCommand::new`], with a time limit for each command.
     ///
     /// # Errors
     /// As [`GitCommand::new`].
@@ -110,7 +110,7 @@ impl GitCommand {
                 .strip_prefix("filter.")
                 .and_then(|key| key.rsplit_once('.'));
             let Some((name, _)) = name else { continue };
-            // An override ends its key at the first `=`.
+            // An override's key ends at the first `=`.
             if name.contains(['=', '\n', '\u{fffd}']) {
                 return Err(Error::Git {
                     path: git.folder,
@@ -134,7 +134,7 @@ impl GitCommand {
         Ok(git)
     }
 
-    /// Git in this folder, for commands that look at the content of no file: they run no filter.
+    /// Prepares git in this folder for commands that read no file content, which run no filter.
     pub(crate) fn without_filters(folder: &Path) -> Self {
         Self {
             folder: folder.to_path_buf(),
@@ -144,11 +144,11 @@ impl GitCommand {
         }
     }
 
-    /// The top of the working tree.
+    /// Returns the top of the working tree.
     ///
     /// # Errors
-    /// When there is none, or when the settings name another folder than the one that holds `.git`: its files would be
-    /// read in place of the repository's.
+    /// There is none, or the settings name another folder than the one that contains `.git`: its files would be read
+    /// instead of the repository's.
     pub fn top(&self) -> Result<PathBuf, Error> {
         let said = self.read(&["rev-parse", "--show-toplevel"])?;
         let top = PathBuf::from(said.trim_end_matches(['\n', '\r']));
@@ -169,7 +169,7 @@ impl GitCommand {
         }
     }
 
-    /// The same git in another folder of this repository.
+    /// Returns the same git in another folder of this repository.
     #[must_use]
     pub fn at(&self, folder: &Path) -> Self {
         Self {
@@ -178,11 +178,11 @@ impl GitCommand {
         }
     }
 
-    /// This git with a diff applied to a commit, and the tree that it gives. Index and new objects are in `scratch`, a
-    /// folder of the caller: the repository stays as it is, and the tree is known only to the git that is returned.
+    /// Applies a diff to a commit; returns git for the result, and the resulting tree. Index and new objects are in
+    /// `scratch`, a folder of the caller: the repository is unchanged, and only the returned git knows the tree.
     ///
     /// # Errors
-    /// When the diff does not apply to the commit, or git fails.
+    /// The diff does not apply to the commit, or git fails.
     pub fn applied(
         &self,
         commit: &str,
@@ -216,7 +216,7 @@ impl GitCommand {
         Ok((git, tree.trim().to_owned()))
     }
 
-    /// A command, ready to be started.
+    /// Builds a command, ready to be started.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("git");
         command
@@ -248,10 +248,10 @@ impl GitCommand {
         command
     }
 
-    /// What git prints, up to 32 MiB.
+    /// Returns git's output, up to 32 MiB.
     ///
     /// # Errors
-    /// When it cannot be started, fails, or takes longer than its time.
+    /// Git cannot be started, fails, or exceeds its time limit.
     pub fn read(&self, args: &[&str]) -> Result<String, Error> {
         let output = self.output(args)?;
         let is_cut = output.stdout.len() as u64 == OUTPUT_BYTES_MAX;
@@ -261,7 +261,7 @@ impl GitCommand {
         }
     }
 
-    /// How a command ended, and what it printed.
+    /// Returns a command's exit status and output.
     pub(crate) fn output(&self, args: &[&str]) -> Result<Output, Error> {
         run(self.command(args), self.limit).map_err(|error| Error::Git {
             path: self.folder.clone(),
@@ -269,7 +269,7 @@ impl GitCommand {
         })
     }
 
-    /// The error of a command that failed.
+    /// Builds the error for a failed command.
     pub(crate) fn failed(&self, output: &Output) -> Error {
         Error::Git {
             path: self.folder.clone(),
@@ -278,14 +278,14 @@ impl GitCommand {
     }
 }
 
-/// Runs a git command to its end, up to this time; of what it prints up to 32 MiB are kept.
+/// Runs a git command to its end, up to this time limit; keeps up to 32 MiB of its output.
 ///
 /// # Errors
-/// When it cannot be started or takes longer.
+/// It cannot be started or takes longer.
 fn run(mut command: Command, limit: Duration) -> io::Result<Output> {
     let named =
         |error: io::Error| io::Error::new(error.kind(), format!("git cannot be started: {error}"));
-    // A group of its own, so that what git starts ends with it.
+    // A process group of its own, so that git's children end with it.
     command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -301,7 +301,7 @@ fn run(mut command: Command, limit: Duration) -> io::Result<Output> {
         std::thread::Builder::new().spawn(move || {
             let mut bytes = Vec::new();
             let read = stream.map(|stream| stream.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes));
-            // Nobody listens any more after the time is up.
+            // After the timeout nothing receives this.
             let _ = told.send((which, read.transpose().map(|_| bytes)));
         })?;
     }
@@ -320,7 +320,7 @@ fn run(mut command: Command, limit: Duration) -> io::Result<Output> {
             ));
         };
         texts[which] = bytes?;
-        // It waits for a reader of the rest, which nobody is.
+        // It would block, because the rest of its output is not read.
         if texts[which].len() as u64 == OUTPUT_BYTES_MAX {
             finish(&mut child);
         }

@@ -1,13 +1,13 @@
-//! The index of a thread folder: `.kd-index.jsonl`, one line for each message, in order.
+//! The index of a thread folder: `.kd-index.jsonl`, one line per message, in order.
 //!
-//! It exists so that the next number and the newest messages can be had without listing a folder of ten thousand
-//! names. It is derived: whoever doubts it lists the folder and writes it anew.
+//! It provides the next number and the newest messages without listing a folder of ten thousand names. It is derived:
+//! it can always be rebuilt by listing the folder.
 //!
-//! How it is known to be true: every line carries a *stamp*, and the stamp of the last line is the folder's
-//! modification time, set by us, to the nanosecond, after each change of ours. Any other program's file changes that
-//! time, and then the stamps differ. See `docs/adr/0003-thread-files.md` for what this covers and what it does not.
+//! To detect changes, every line carries a *stamp*, and the stamp of the last line is the folder's modification time,
+//! set by us, to the nanosecond, after each of our changes. A file written by any other program changes that time, so
+//! the stamps differ. See `docs/adr/0003-thread-files.md` for what this covers and what it does not.
 //!
-//! Nothing here takes the thread's lock; functions that write say that the caller holds it.
+//! Nothing here takes the thread's lock; the docs of functions that write say that the caller holds it.
 
 use crate::beneath::Folder;
 use crate::bounds;
@@ -21,45 +21,45 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime};
 
-/// Lines are about 75 bytes; a name of 255 bytes, escaped, stays below this.
+/// Lines are about 75 bytes; with an escaped name of 255 bytes they stay below this.
 const LINE_MAX: u64 = 4096;
-/// A stamp that no folder has, as wide as one.
+/// A stamp that no folder has, of the same width as a valid one.
 const UNTRUE: &str = "00000000000.000000000";
 
-/// One message file, by name.
+/// A message file, by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Entry {
-    /// The number that the name begins with.
+    /// The number at the start of the name.
     pub(crate) seq: u32,
     /// The file's name.
     pub(crate) name: String,
 }
 
 impl Entry {
-    /// The sender's part of the name.
+    /// Returns the sender's part of the name.
     pub(crate) fn sender(&self) -> &str {
         let stem = self.name.strip_suffix(".md").unwrap_or(&self.name);
         stem.split_once('-').map_or(stem, |(_, sender)| sender)
     }
 }
 
-/// The last line of a true index.
+/// The last line of a valid index.
 #[derive(Clone, Debug)]
 pub(crate) struct Tip {
-    /// How many messages there are.
+    /// The number of messages.
     pub(crate) count: u32,
     /// The highest number; 0 in an empty thread.
     pub(crate) seq: u32,
     name: String,
     ours: bool,
-    /// Where the line begins.
+    /// The offset of the line.
     offset: u64,
 }
 
-/// Which entries are wanted.
+/// Which entries to return.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Want {
-    /// The last so many.
+    /// The last N.
     Last(usize),
     /// All with a number above this.
     After(u32),
@@ -78,7 +78,7 @@ struct Line<'l> {
     #[serde(borrow)]
     name: Cow<'l, str>,
     at: Cow<'l, str>,
-    /// Whether a writer of ours made the message: its number was announced and stays.
+    /// Whether `kd` wrote the message: its number was announced and must not change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ours: bool,
 }
@@ -90,12 +90,12 @@ impl Index {
         }
     }
 
-    /// Whether there is an index file, true or not.
+    /// Returns whether there is an index file, valid or not.
     pub(crate) fn exists(&self) -> bool {
         self.folder.has(FILE)
     }
 
-    /// The last line, if the index is true now.
+    /// Returns the last line, if the index is valid now.
     pub(crate) fn tip(&self) -> Option<Tip> {
         let file = self.folder.file(FILE).ok()??;
         let len = file.metadata().ok()?.len();
@@ -112,7 +112,7 @@ impl Index {
         })
     }
 
-    /// The wanted entries in order, if the index is true now.
+    /// Returns the wanted entries in order, if the index is valid now.
     pub(crate) fn entries(&self, want: Want) -> Option<Vec<Entry>> {
         let file = self.folder.file(FILE).ok()??;
         let len = file.metadata().ok()?.len();
@@ -133,14 +133,14 @@ impl Index {
                     Want::After(seq) => entries.first().is_some_and(|e| e.seq <= seq),
                 };
             if enough {
-                // Looked at last: what was read before is true if the folder has not changed until now.
+                // Checked last: if the folder has not changed until now, what was read before is valid.
                 return (stamp == now_stamp(&self.folder)?).then(|| want.cut(entries));
             }
             span = span.saturating_mul(4);
         }
     }
 
-    /// The names of messages that our writers made, whether the index is true or not.
+    /// Returns the names of messages that `kd` wrote, whether the index is valid or not.
     pub(crate) fn ours(&self) -> BTreeSet<String> {
         let read = self.folder.read(FILE, bounds::INDEX);
         let bytes = read.ok().flatten().unwrap_or_default();
@@ -152,25 +152,25 @@ impl Index {
             .collect()
     }
 
-    /// Notes a message of ours in an index that is not true any more, so that it is known as ours when the index is
-    /// written anew. The caller holds the lock.
+    /// Records one of our messages in an invalid index, so that it is recognized when the index is rebuilt. The caller
+    /// holds the lock.
     pub(crate) fn note(&self, entry: &Entry) -> io::Result<()> {
         let line = line(1, entry.seq, &entry.name, UNTRUE, true);
         self.add(&line)
     }
 
-    /// Adds a message that was just linked, and stamps the folder. The caller holds the lock and had a true `tip`.
+    /// Adds a message that was just linked, and stamps the folder. The caller holds the lock and had a valid `tip`.
     pub(crate) fn push(&self, tip: &Tip, entry: &Entry) -> io::Result<()> {
         let at = stamp(&self.folder)?;
         let line = line(tip.count + 1, entry.seq, &entry.name, &at, true);
         self.add(&line)
     }
 
-    /// Stamps the folder again after a change of ours that added no message. The caller holds the lock and had a true
-    /// `tip`.
+    /// Stamps the folder again after one of our changes that added no message. The caller holds the lock and had a
+    /// valid `tip`.
     pub(crate) fn touch(&self, tip: &Tip) -> io::Result<()> {
         let at = stamp(&self.folder)?;
-        // Stamps are of one width, so that the line is overwritten in its place.
+        // Stamps have a fixed width, so the line is overwritten in place.
         let line = line(tip.count, tip.seq, &tip.name, &at, tip.ours);
         let file = self.folder.change(FILE).map_err(io::Error::other)?;
         file.ok_or(io::ErrorKind::NotFound)?
@@ -183,18 +183,18 @@ impl Index {
         io::Write::write_all(&mut file, line.as_bytes())
     }
 
-    /// Lists the folder and writes the index anew, by way of a temporary file in `temp`. The caller holds the lock.
-    /// Gives the entries; a folder that cannot be written still gives them.
+    /// Lists the folder and rebuilds the index, through a temporary file in `temp`. The caller holds the lock. Returns
+    /// the entries, even if the folder is not writable.
     pub(crate) fn rebuild(&self, temp: &Folder) -> Result<Vec<Entry>, Error> {
         let before = stamp(&self.folder).ok();
         let entries = list(&self.folder)?;
-        // A failure leaves an index that is known to be untrue, or none: the next one tries again.
+        // On failure there is an invalid index, or none: the next writer tries again.
         let _ = before.map(|before| self.write(&entries, &before, temp));
         Ok(entries)
     }
 
     fn write(&self, entries: &[Entry], before: &str, temp: &Folder) -> io::Result<()> {
-        // The stamp must be in the file before the file is in the folder, and the folder's time is set after.
+        // The stamp must be in the file before the file is in the folder; the folder's time is set after that.
         let (time, at) = fresh_stamp();
         let ours = self.ours();
         let mut text = String::with_capacity(entries.len() * 80 + 80);
@@ -206,12 +206,12 @@ impl Index {
             text = line(0, 0, "", &at, false);
         }
         let name = format!("index-{}.jsonl", std::process::id());
-        // A dead process may have had our number.
+        // Left by a dead process with the same id.
         temp.remove(&name).map_err(io::Error::other)?;
         let file = temp.create(&name).map_err(io::Error::other)?;
         let mut file = file.ok_or(io::ErrorKind::AlreadyExists)?;
         let written = io::Write::write_all(&mut file, text.as_bytes());
-        // Somebody may have written while we listed; our list may lack it.
+        // Another process may have written while we listed; our list may be incomplete.
         if written.is_err() || now_stamp(&self.folder).as_deref() != Some(before) {
             temp.remove(&name).map_err(io::Error::other)?;
             return written;
@@ -222,7 +222,7 @@ impl Index {
 }
 
 impl Want {
-    /// Cuts a list in order down to what is wanted.
+    /// Cuts an ordered list down to what is wanted.
     pub(crate) fn cut(self, mut entries: Vec<Entry>) -> Vec<Entry> {
         let start = match self {
             Want::Last(n) => entries.len().saturating_sub(n),
@@ -233,7 +233,7 @@ impl Want {
     }
 }
 
-/// All message files of a folder, by number and then by name.
+/// Lists all message files of a folder, by number and then by name.
 pub(crate) fn list(folder: &Folder) -> Result<Vec<Entry>, Error> {
     let items = folder.items()?.into_iter();
     let mut entries: Vec<Entry> = items
@@ -243,7 +243,7 @@ pub(crate) fn list(folder: &Folder) -> Result<Vec<Entry>, Error> {
     Ok(entries)
 }
 
-/// The entry of a file name, if it is a message's: four digits or more, `-`, the sender, `.md`.
+/// Parses the name of a message file: four digits or more, `-`, the sender, `.md`.
 pub(crate) fn entry(name: &str) -> Option<Entry> {
     let (digits, sender) = name.strip_suffix(".md")?.split_once('-')?;
     if digits.len() < 4 || !digits.bytes().all(|b| b.is_ascii_digit()) || sender.is_empty() {
@@ -268,14 +268,14 @@ fn line(n: u32, seq: u32, name: &str, at: &str, ours: bool) -> String {
     text
 }
 
-/// The last whole line and where it begins; none if the text does not end with a newline.
+/// Returns the last complete line and its offset; `None` if the text does not end with a newline.
 fn last_line(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let bytes = bytes.strip_suffix(b"\n")?;
     let start = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
     Some((start, &bytes[start..]))
 }
 
-/// Reads whole lines; of a cut text the first, which may be a part, is left out.
+/// Parses complete lines; if the text is `cut`, skips the first, which may be partial.
 fn parse_lines(bytes: &[u8], cut: bool) -> Option<(Vec<Entry>, String)> {
     let bytes = bytes.strip_suffix(b"\n")?;
     let mut entries = Vec::new();
@@ -299,14 +299,14 @@ fn read_range(file: &File, from: u64, to: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The folder's modification time as a stamp.
+/// Returns the folder's modification time as a stamp.
 fn now_stamp(folder: &Folder) -> Option<String> {
     let meta = folder.as_file().metadata().ok()?;
     Some(text_of(meta.mtime(), meta.mtime_nsec()))
 }
 
-/// Sets the folder's modification time to one that nobody else will set: the clock's, to the nanosecond, where the
-/// kernel itself uses the time of its last tick.
+/// Sets the folder's modification time to a value that no other program sets: the clock's, to the nanosecond, whereas
+/// the kernel uses the time of its last tick.
 fn stamp(folder: &Folder) -> io::Result<String> {
     let (time, text) = fresh_stamp();
     folder.as_file().set_modified(time)?;
@@ -337,7 +337,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// A thread's folder and its spool.
+    /// Returns a thread's folder and its spool.
     fn folders(dir: &Path) -> (Folder, Folder) {
         let folder = Folder::open(dir).unwrap();
         let temp = folder.make_folder(".kd-new").unwrap();

@@ -1,5 +1,5 @@
-//! JSON files as every program of the house writes them: two spaces, sorted keys, ASCII only, a final newline,
-//! through a temporary file and a rename, so that no reader ever sees half of one.
+//! JSON files in the format shared with kingdom-cli: two spaces, sorted keys, ASCII only, a final newline. Written
+//! through a temporary file and a rename, so that readers never see a partial one.
 
 use crate::beneath::{self, Folder};
 use crate::bounds::{Bound, STATE};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Reads a JSON file of at most a mebibyte; `None` if it does not exist.
+/// Reads a JSON file of at most one MiB; `None` if it does not exist.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     read_bounded(path, STATE)
 }
@@ -23,7 +23,7 @@ pub fn read_bounded<T: DeserializeOwned>(path: &Path, bound: Bound) -> Result<Op
     }
 }
 
-/// The same in an open folder.
+/// Like [`read_bounded`], in an open folder.
 pub(crate) fn read_in<T: DeserializeOwned>(
     folder: &Folder,
     name: &str,
@@ -35,14 +35,14 @@ pub(crate) fn read_in<T: DeserializeOwned>(
     }
 }
 
-/// Writes a JSON file in one step: whoever reads sees the old text or the new one.
+/// Writes a JSON file atomically: readers see either the old text or the new one.
 pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
     let (folder, name) = Folder::of_file(path)?;
     folder.replace(name, text_of(value, path)?.as_bytes())
 }
 
-/// The same in an open folder. What would be too large to be read again is not written: a file that came with the folder
-/// can grow by being written out in our form.
+/// Like [`write`], in an open folder. Writes nothing that would be too large to be read again: a file that came with
+/// the folder can grow when it is reformatted.
 pub(crate) fn write_in<T: Serialize>(
     folder: &Folder,
     name: &str,
@@ -65,7 +65,8 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], path: impl Fn() -> PathBuf) -> Resul
     })
 }
 
-/// Refuses the bytes of a JSON file that states a newer version in a field. Bytes that are no JSON object state none.
+/// Rejects the bytes of a JSON file that states a newer version in a field. Bytes that are not a JSON object state
+/// none.
 pub(crate) fn check_version(
     bytes: &[u8],
     format: &'static Format,
@@ -88,7 +89,7 @@ fn text_of<T: Serialize>(value: &T, path: &Path) -> Result<String, Error> {
     Ok(to_text(&value))
 }
 
-/// The text of a value: two spaces, sorted keys, everything outside ASCII escaped, a final newline.
+/// Formats a value: two spaces, sorted keys, everything outside ASCII escaped, a final newline.
 pub fn to_text(value: &Value) -> String {
     let mut out = String::new();
     put(&mut out, value, 0);
@@ -109,7 +110,7 @@ fn put(out: &mut String, value: &Value, depth: usize) {
             end_block(out, ']', depth);
         }
         Value::Object(map) => {
-            // Sorted here and not by the map: its order depends on a feature that any crate of a build may switch on.
+            // Sorted here and not by the map: its order depends on a feature that any crate of a build may enable.
             let mut keys: Vec<_> = map.iter().collect();
             keys.sort_by_key(|(key, _)| *key);
             out.push('{');

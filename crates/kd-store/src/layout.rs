@@ -1,6 +1,6 @@
-//! Where everything stands under `.kd`. The only file that knows paths.
+//! All paths under `.kd`. The only file that knows them.
 //!
-//! In: a root and a branch, which `find.rs` searches for. Out: the path of everything that is kept.
+//! Input: a root and a branch, which `find.rs` finds. Output: the path of everything that is stored.
 
 use crate::beneath::{FOLDER_MODE, Folder, Kind};
 use crate::bounds::{self, Bound};
@@ -18,7 +18,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// What a thread is described in, inside its folder.
+/// The description of a thread, inside its folder.
 pub(crate) const THREAD_FILE: &str = "thread.json";
 /// The lock of all our writers of a thread.
 pub(crate) const THREAD_LOCK: &str = ".kd-thread.lock";
@@ -31,24 +31,24 @@ pub(crate) const INDEX_FILE: &str = ".kd-index.jsonl";
 /// The log of a thread's events.
 pub(crate) const EVENTS_FILE: &str = ".kd-events.jsonl";
 
-/// The messages of one session that wait, in the user's state folder.
+/// Prefix of the queued messages of a session, in the user's state folder.
 const QUEUE_PREFIX: &str = "queue-";
 const QUEUE_SUFFIX: &str = ".jsonl";
-/// The other program's queue of a chat.
+/// kingdom-cli's queue of a chat.
 pub(crate) const PENDING_FILE: &str = ".pending-messages.json";
-/// What `fsck` could not leave where it was.
+/// Files that `fsck` had to move away.
 pub(crate) const LOST_FOLDER: &str = ".kd-lost";
 
 /// The folder of a project.
 pub(crate) const KD: &str = ".kd";
-/// Working copies of kingdom-cli.
+/// Worktrees of kingdom-cli.
 const WORKTREES_FOLDER: &str = "worktrees";
 const STREAM_PREFIX: &str = ".stream-";
 const STREAM_SUFFIX: &str = ".jsonl";
 
-/// What git must not track, in `.kd`.
+/// Lists what git must not track, in `.kd`.
 const GITIGNORE_FILE: &str = ".gitignore";
-/// What git must not track, and what it must. The lines that other programs of the house write, in their order.
+/// What git must not track, and what it must. The same lines as in kingdom-cli, in the same order.
 const GITIGNORE: &str = "\
 # Operational state (not tracked)
 *.json
@@ -67,36 +67,36 @@ current
 # Forum (not tracked)
 forum.db*
 ";
-/// What is tracked although a line above says otherwise.
+/// Tracked although an earlier line excludes it.
 const TRACKED: &str = "!config.json";
 
-/// The environment, as a function: the library reads none by itself.
+/// The environment, as a function: the library does not read it directly.
 pub type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 
-/// The places of one project and branch.
+/// The paths of one project and branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     pub(crate) root: PathBuf,
-    /// As git spells it.
+    /// Spelled as in git.
     pub(crate) branch: String,
-    /// As folders spell it.
+    /// Spelled as in folder names.
     pub(crate) branch_name: String,
-    /// The folder whose `.kd` holds the configuration.
+    /// The folder whose `.kd` contains the configuration.
     pub(crate) config_root: PathBuf,
-    /// Whether the user owns `.kd`, and did not name it by `KD_BASE`.
+    /// Whether the user owns `.kd`, and did not set it with `KD_BASE`.
     pub(crate) own: bool,
-    /// Why it is in the user's data folder.
+    /// Why it is in the user's data folder, if it is.
     pub(crate) elsewhere: Option<Elsewhere>,
-    /// The user's own state of this project, outside it.
+    /// The user's own state of this project, outside of it.
     pub(crate) state: Option<PathBuf>,
 }
 
-/// A thread's folder, found.
+/// A thread's folder that was found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Whether it was put into the archive.
+    /// Whether it is archived.
     pub archived: bool,
-    /// The branch, as folders spell it.
+    /// The branch, spelled as in folder names.
     pub branch: String,
     /// The thread.
     pub id: ThreadId,
@@ -112,32 +112,32 @@ impl Layout {
         }
     }
 
-    /// Whether it is in the user's data folder.
+    /// Returns whether it is in the user's data folder.
     pub fn is_elsewhere(&self) -> bool {
         self.elsewhere.is_some()
     }
 
-    /// Why it is in the user's data folder, if it is.
+    /// Returns why it is in the user's data folder, if it is.
     pub fn elsewhere(&self) -> Option<&Elsewhere> {
         self.elsewhere.as_ref()
     }
 
-    /// The folder that holds `.kd`.
+    /// Returns the folder that contains `.kd`.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The `.kd` folder.
+    /// Returns the `.kd` folder.
     pub fn kd(&self) -> PathBuf {
         self.root.join(KD)
     }
 
-    /// The branch, as git spells it.
+    /// Returns the branch, as git spells it.
     pub fn branch(&self) -> &str {
         &self.branch
     }
 
-    /// The same places on another branch.
+    /// Returns the same paths for another branch.
     pub fn with_branch(&self, branch: &str) -> Result<Layout, Error> {
         Ok(Layout {
             branch_name: normalise(branch, "branch")?,
@@ -146,79 +146,80 @@ impl Layout {
         })
     }
 
-    /// The project's configuration. In a linked worktree it is the owning checkout's, where that has one.
+    /// Returns the project's configuration. A linked worktree uses that of the owning checkout, if there is one.
     pub fn config_file(&self) -> PathBuf {
         self.config_root.join(KD).join("config.json")
     }
 
-    /// The project's configuration that is not committed.
+    /// Returns the project's configuration that is not committed.
     pub fn local_config_file(&self) -> PathBuf {
         self.config_root.join(KD).join("config.local.json")
     }
 
-    /// What is remembered across deliberations.
+    /// Returns the memory shared by all deliberations.
     pub fn memory_file(&self) -> PathBuf {
         self.kd().join("memory.json")
     }
 
-    /// The king's own words for roles, a Markdown file each.
+    /// Returns the folder of the user's own role texts, one Markdown file each.
     pub fn roles_folder(&self) -> PathBuf {
         self.config_root.join(KD).join("roles")
     }
 
-    /// The forum's database, where no other is configured.
+    /// Returns the forum's database, unless another is configured.
     pub fn forum_file(&self) -> PathBuf {
         self.kd().join("forum.db")
     }
 
-    /// The personas of the forum's agents.
+    /// Returns the folder of the forum agents' personas.
     pub fn forum_agents_folder(&self) -> PathBuf {
         self.kd().join("forum").join("agents")
     }
 
-    /// The logs of the forums.
+    /// Returns the folder of forum logs.
     pub fn forum_logs_folder(&self) -> PathBuf {
         self.kd().join("logs")
     }
 
-    /// Everything of this branch.
+    /// Returns the folder of this branch.
     pub fn branch_folder(&self) -> PathBuf {
         self.kd().join("branches").join(&self.branch_name)
     }
 
-    /// The branch's state: the current thread.
+    /// Returns the branch's state: the current thread.
     pub fn state_file(&self) -> PathBuf {
         self.branch_folder().join(STATE_FILE)
     }
 
-    /// The branch's threads.
+    /// Returns the folder of the branch's threads.
     pub fn threads_folder(&self) -> PathBuf {
         self.branch_folder().join("threads")
     }
 
-    /// What is kept of the members' sessions on this branch.
+    /// Returns the folder of the members' sessions on this branch.
     pub fn sessions_folder(&self) -> PathBuf {
         sessions_of(&self.branch_folder())
     }
 
-    /// The draft of a message in a thread of this branch. `None` where the user has no state folder.
+    /// Returns the draft of a message in a thread of this branch. `None` if the user has no state folder.
     pub fn draft_file(&self, id: &ThreadId) -> Option<PathBuf> {
         let name = format!("{}.md", id.0);
         Some(self.branch_state()?.join("drafts").join(name))
     }
 
-    /// The messages sent from this branch's chats, one JSON text a line, oldest first. `None` where the user has no
-    /// state folder.
+    /// Returns the history of messages sent from this branch's chats, one JSON string per line, oldest first. `None` if
+    /// the user has no state folder.
     pub fn sent_file(&self) -> Option<PathBuf> {
         Some(self.branch_state()?.join("sent.jsonl"))
     }
 
-    /// Text copied from a chat where the terminal has no clipboard. `None` where the user has no state folder.
+    /// Returns the file for text copied from a chat if the terminal has no clipboard. `None` if the user has no state
+    /// folder.
     pub fn copied_file(&self) -> Option<PathBuf> {
         Some(self.branch_state()?.join("copied.md"))
     }
 
-    /// The folder of the messages that wait in a thread. `None` where the user has no state folder.
+    /// Returns the folder of a thread's queued messages. `None` if the user has no state folder.
     pub fn queue_folder(&self, thread: &Path) -> Option<PathBuf> {
         let below = thread.strip_prefix(self.kd()).ok()?;
         Some(self.state.as_ref()?.join(below))
@@ -229,37 +230,37 @@ impl Layout {
         Some(state.join("branches").join(&self.branch_name))
     }
 
-    /// What is kept of a member's session on this branch.
+    /// Returns the file of a member's session on this branch.
     pub fn session_file(&self, seat: &SeatName) -> PathBuf {
         session_file_in(&self.sessions_folder(), seat)
     }
 
-    /// The raw output of a member's program.
+    /// Returns the raw output of a member's program.
     pub fn log_file(&self, seat: &SeatName) -> PathBuf {
         self.branch_folder()
             .join("logs")
             .join(format!("council-{seat}.log"))
     }
 
-    /// What a round said that was asked in the background.
+    /// Returns the output of a round that ran in the background.
     pub fn background_log(&self, thread: &ThreadId) -> PathBuf {
         self.branch_folder()
             .join("logs")
             .join(format!("ask-{thread}.log"))
     }
 
-    /// The branch's threads, by id.
+    /// Returns the branch's threads, by id.
     pub fn threads(&self) -> Result<Vec<Place>, Error> {
         places(&self.threads_folder(), &self.branch_name, false)
     }
 
-    /// The folders of threads of all branches.
+    /// Returns the thread folders of all branches.
     pub(crate) fn threads_folders(&self) -> Result<Vec<PathBuf>, Error> {
         let branches = folders(&self.kd().join("branches"))?.into_iter();
         Ok(branches.map(|(_, path)| path.join("threads")).collect())
     }
 
-    /// The threads of all branches, and of the archive if asked: by branch and id, the archive last.
+    /// Returns the threads of all branches, and of the archive if requested: by branch and id, the archive last.
     pub fn all_threads(&self, archive: bool) -> Result<Vec<Place>, Error> {
         let mut all = Vec::new();
         let mut roots = vec![(self.kd().join("branches"), false)];
@@ -275,8 +276,7 @@ impl Layout {
         Ok(all)
     }
 
-    /// The thread that a text means: its id, or the beginning of just one. This branch first, then all others and the
-    /// archive.
+    /// Finds a thread by its id or a unique prefix of it. Searches this branch first, then all others and the archive.
     pub fn resolve(&self, wanted: &str) -> Result<Place, Error> {
         let here = self.threads()?;
         match self.pick(wanted, &here) {
@@ -284,7 +284,7 @@ impl Layout {
             found => return found,
         }
         match self.pick(wanted, &self.all_threads(true)?) {
-            // A thread that is a link is not listed: say why.
+            // A thread that is a link is not listed: explain that.
             Err(Error::NoThread { wanted, path, .. }) if path.join(&wanted).is_symlink() => {
                 Err(Error::Link {
                     path: path.join(wanted),
@@ -331,7 +331,7 @@ impl Layout {
         }
     }
 
-    /// The branch's current thread, if one is set and still there.
+    /// Returns the branch's current thread, if one is set and still exists.
     pub fn current_thread(&self) -> Result<Option<Place>, Error> {
         let state: Option<Map<String, Value>> = json::read(&self.state_file())?;
         let Some(Value::String(id)) = state.and_then(|mut s| s.remove("current_thread")) else {
@@ -340,7 +340,7 @@ impl Layout {
         Ok(self.threads()?.into_iter().find(|place| place.id.0 == id))
     }
 
-    /// Makes a thread the branch's current one. Other keys of the state stay as they are.
+    /// Sets the branch's current thread. Other keys of the state are kept.
     pub fn set_current_thread(&self, id: &ThreadId) -> Result<(), Error> {
         let folder = Folder::make(&self.branch_folder())?;
         let _lock = Lock::take_beside(&folder, STATE_FILE, lock::WAIT)?;
@@ -353,14 +353,14 @@ impl Layout {
         json::write_in(&folder, STATE_FILE, &state, bounds::STATE)
     }
 
-    /// Removes the folder of a thread that could not be begun, as far as that can be done.
+    /// Removes the folder of a thread that could not be started, as far as possible.
     pub(crate) fn discard_thread(&self, id: &ThreadId) {
         if let Ok(Some(threads)) = Folder::find(&self.threads_folder()) {
             let _ = threads.discard(&id.0);
         }
     }
 
-    /// Makes the folder of a new thread: `council-` and four hex digits by chance, more when those are taken.
+    /// Creates the folder of a new thread: `council-` and four random hex digits, more if those are taken.
     pub(crate) fn new_thread_folder(&self) -> Result<(ThreadId, Folder), Error> {
         let threads = Folder::make(&self.threads_folder())?;
         for attempt in 0..24 {
@@ -377,18 +377,18 @@ impl Layout {
     }
 }
 
-/// Whether a path is that of a `.kd` folder.
+/// Returns whether a path is a `.kd` folder.
 pub(crate) fn is_base(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == KD)
 }
 
-/// Whether a path lies below a `.kd`, where links are not followed.
+/// Returns whether a path is below a `.kd`, where links are not followed.
 pub(crate) fn is_ours(path: &Path) -> bool {
     is_base(split(path).0)
 }
 
-/// The `.kd` that a path goes through, and the rest of it below; the whole path and nothing where it goes through none.
-/// Working copies of kingdom-cli in `.kd/worktrees` are not below `.kd` in this sense: they are the project's files.
+/// Splits a path at its `.kd`; the whole path and an empty one if there is none. Worktrees of kingdom-cli in
+/// `.kd/worktrees` are not below `.kd` in this sense: they are the project's files.
 pub(crate) fn split(path: &Path) -> (&Path, &Path) {
     let whole = (path, Path::new(""));
     let Some(base) = path.ancestors().find(|dir| is_base(dir)) else {
@@ -400,16 +400,16 @@ pub(crate) fn split(path: &Path) -> (&Path, &Path) {
     }
 }
 
-/// What belongs in a place.
+/// The expected type of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     /// A folder.
     Folder,
-    /// A regular file; its maximum size where it is read as a whole.
+    /// A regular file; its maximum size if it is read as a whole.
     File(Option<Bound>),
 }
 
-/// The files and folders directly in `.kd` that say what a project is: what is read there counts as the user's own word.
+/// Lists the files and folders directly in `.kd` that configure a project: their content is trusted as the user's own.
 pub(crate) fn first_level() -> impl Iterator<Item = &'static str> {
     [
         "config.json",
@@ -426,7 +426,7 @@ pub(crate) fn first_level() -> impl Iterator<Item = &'static str> {
     .into_iter()
 }
 
-/// What belongs in a place below `.kd`; `None` where nothing of ours does.
+/// Returns what is expected at a path below `.kd`; `None` if nothing of `kd` belongs there.
 pub(crate) fn expects(below: &Path) -> Option<Expected> {
     let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
     let parts = parts?;
@@ -451,7 +451,7 @@ pub(crate) fn expects(below: &Path) -> Option<Expected> {
         ["memory.json"] => most(bounds::MEMORY),
         ["current"] => most(bounds::CURRENT),
         [".gitignore" | "forum.db" | "forum.db-wal" | "forum.db-shm" | "forum.db-journal"] => any,
-        // A copy from before its tables were changed.
+        // A copy from before a schema change.
         [name] if name.starts_with("forum.db.form-") => any,
         ["roles", _] if ends(".md") => most(bounds::ROLE),
         ["forum", "agents", _] if ends(".yaml") || ends(".yml") => most(bounds::PERSONA),
@@ -471,13 +471,13 @@ pub(crate) fn expects(below: &Path) -> Option<Expected> {
     })
 }
 
-/// Whether a name in `logs` is that of a forum's log, or of an older one.
+/// Returns whether a name in `logs` is a forum's log, current or rotated.
 fn is_runner_log(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     name.starts_with("runner") && name.ends_with(".log")
 }
 
-/// What belongs under a name in a thread's folder; `None` where nothing of ours does.
+/// Returns what is expected under a name in a thread's folder; `None` if nothing of `kd` belongs there.
 pub(crate) fn expects_in_thread(name: &str) -> Option<Expected> {
     let file = Path::new(name);
     Some(match name {
@@ -493,65 +493,65 @@ pub(crate) fn expects_in_thread(name: &str) -> Option<Expected> {
     })
 }
 
-/// Whether a path below `.kd` is that of a thread's folder.
+/// Returns whether a path below `.kd` is a thread's folder.
 pub(crate) fn is_thread(below: &Path) -> bool {
     below.components().count() == 4 && below.iter().nth(2) == Some("threads".as_ref())
 }
 
-/// What is kept of the members' sessions, in a branch's folder.
+/// Returns the folder of the members' sessions, in a branch's folder.
 pub(crate) fn sessions_of(branch: &Path) -> PathBuf {
     branch.join("sessions")
 }
 
-/// What is kept of a member's session, in the folder of all.
+/// Returns the file of a member's session, in the sessions folder.
 pub(crate) fn session_file_in(sessions: &Path, seat: &SeatName) -> PathBuf {
     sessions.join(format!("{seat}.json"))
 }
 
-/// The folder of the branch that a thread's folder stands in: `<branch>/threads/<id>`.
+/// Returns the branch folder of a thread's folder: `<branch>/threads/<id>`.
 pub(crate) fn branch_of(thread: &Path) -> &Path {
     let threads = thread.parent().unwrap_or(thread);
     threads.parent().unwrap_or(threads)
 }
 
-/// The stream file of a member in a thread's folder.
+/// Returns the stream file of a member in a thread's folder.
 pub(crate) fn stream_file(thread: &Path, member: &str) -> PathBuf {
     thread.join(stream_name(member))
 }
 
-/// The name of a member's stream file.
+/// Returns the name of a member's stream file.
 pub(crate) fn stream_name(member: &str) -> String {
     format!("{STREAM_PREFIX}{member}{STREAM_SUFFIX}")
 }
 
-/// The name of the file whose lock is the lease of a member.
+/// Returns the name of the file whose lock is a member's lease.
 pub(crate) fn turn_lock(member: &str) -> String {
     format!(".turn-{member}.lock")
 }
 
-/// The file in which a session of this name keeps the messages that wait, in the folder of all that wait in a thread.
+/// Returns the file of a session's queued messages, in a thread's queue folder.
 pub(crate) fn queue_file(folder: &Path, session: &str) -> PathBuf {
     folder.join(format!("{QUEUE_PREFIX}{session}{QUEUE_SUFFIX}"))
 }
 
-/// The lock of all sessions whose messages wait in a thread.
+/// Returns the lock for all queued messages of a thread.
 pub(crate) fn queue_lock(folder: &Path) -> PathBuf {
     folder.join(".queue.lock")
 }
 
-/// Whether a name in a thread's folder is that of a queue: versions before 0.1 kept messages there, and nothing sends
-/// them any more.
+/// Returns whether a name in a thread's folder is an old queue: versions before 0.1 stored messages there, which are
+/// never sent.
 pub(crate) fn is_stray_queue(name: &str) -> bool {
     name.starts_with(".kd-queue-") && name.ends_with(QUEUE_SUFFIX)
 }
 
-/// Whether a file keeps the messages of some session that wait.
+/// Returns whether a file contains queued messages of a session.
 pub(crate) fn is_queue_file(file: &Path) -> bool {
     let name = file.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| name.starts_with(QUEUE_PREFIX) && name.ends_with(QUEUE_SUFFIX))
 }
 
-/// The member whose stream a file is.
+/// Returns the member of a stream file.
 pub fn stream_member(file: &Path) -> Option<&str> {
     file.file_name()?
         .to_str()?
@@ -559,8 +559,8 @@ pub fn stream_member(file: &Path) -> Option<&str> {
         .strip_suffix(STREAM_SUFFIX)
 }
 
-/// Makes `.kd` for the user alone, with a `.gitignore`. One that is there is closed to others and gets a `.gitignore`
-/// if it has none.
+/// Creates `.kd`, accessible only to the user, with a `.gitignore`. Closes an existing one to other users and adds a
+/// missing `.gitignore`.
 pub(crate) fn make_kd(root: &Path) -> Result<(), Error> {
     let kd = root.join(KD);
     match fs::DirBuilder::new().mode(0o700).create(&kd) {
@@ -570,7 +570,7 @@ pub(crate) fn make_kd(root: &Path) -> Result<(), Error> {
     Folder::open(&kd).and_then(|kd| close(&kd).and_then(|()| ignore(&kd)))
 }
 
-/// Does the same to a `.kd` that is there, as far as that can be done: on a read-only disk it stays as it is.
+/// Does the same for an existing `.kd`, as far as possible: on a read-only file system it is unchanged.
 pub(crate) fn close_kd(root: &Path) {
     if let Ok(kd) = Folder::open(&root.join(KD)) {
         let _ = close(&kd);
@@ -587,8 +587,8 @@ fn close(kd: &Folder) -> Result<(), Error> {
     rustix::fs::fchmod(kd, FOLDER_MODE).map_err(|e| failed(e.into()))
 }
 
-/// Writes `.gitignore` whole or not at all: an empty one would never be written again. To one that is there the lines are
-/// added that it lacks; a line with `!` before it says that the user wants it so.
+/// Writes `.gitignore` atomically: an empty one would never be completed. Adds missing lines to an existing one; a line
+/// with `!` before it means that the user wants the file tracked.
 fn ignore(kd: &Folder) -> Result<(), Error> {
     let Some(bytes) = kd.read(GITIGNORE_FILE, bounds::GITIGNORE)? else {
         return kd.replace(GITIGNORE_FILE, GITIGNORE.as_bytes());
@@ -631,8 +631,8 @@ fn places(threads: &Path, branch: &str, archived: bool) -> Result<Vec<Place>, Er
         .collect())
 }
 
-/// The folders in a folder, by name; none if it is not there. Hidden ones are left out, and names that no program gives:
-/// see [`is_given`].
+/// Lists the folders in a folder, by name; empty if it does not exist. Skips hidden ones, and names that no program
+/// assigns: see [`is_given`].
 fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     let Some(folder) = Folder::find(path)? else {
         return Ok(Vec::new());
@@ -652,21 +652,23 @@ fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     Ok(found)
 }
 
-/// Whether a program could have named a folder so. Names stand in lines and in commands for the user to type: none holds
-/// what a terminal obeys or does not show, or what a shell reads as more than a word, or begins like an option.
+/// Returns whether a program could have assigned a folder name. Names appear in output and in commands for the user to
+/// type, so they must contain nothing that a terminal interprets or hides or a shell splits, and not start like an
+/// option.
 fn is_given(name: &str) -> bool {
     let is_safe =
         |c: char| !(c.is_ascii_punctuation() || c.is_control()) || "-_.+@,:=%".contains(c);
     clean_text(name) == name && !name.starts_with('-') && name.chars().all(is_safe)
 }
 
-/// An id for a new thread. Of 65,536 ids few are free by chance when thousands are taken: later attempts get longer ones.
+/// Generates an id for a new thread. With thousands of threads, few of the 65,536 short ids are free: later attempts
+/// use longer ones.
 pub(crate) fn new_id(attempt: u32) -> Result<ThreadId, Error> {
     let digits = if attempt < 8 { 4 } else { 12 };
     Ok(ThreadId(format!("council-{}", &chance()?[..digits])))
 }
 
-/// Sixteen hex digits from the system's randomness.
+/// Returns sixteen random hex digits from the system.
 pub(crate) fn chance() -> Result<String, Error> {
     let source = Path::new("/dev/urandom");
     let mut bytes = [0u8; 8];
