@@ -1,7 +1,7 @@
-//! Accounts of a forum: who takes part, how each is proven, and what each may do.
+//! Accounts of a forum: who takes part, how identity is proven, and what each account may do.
 //!
-//! Input: an account and a tool. Output: whether it may be used, with the reason for a refusal. The store keeps the
-//! accounts in the table `members`, one row for each name of a forum.
+//! Input: an account and a tool. Output: whether it may be used, with the reason for a refusal. The store keeps
+//! accounts in the table `members`, one row per name and forum.
 
 use super::order::Right;
 use super::settings::Settings;
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Defines an enum whose variants are words in the database and in JSON.
+/// Defines an enum whose variants are stored as words in the database and in JSON.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
@@ -21,10 +21,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every value.
+            /// All values.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The word of this value.
+            /// Returns the word of this value.
             pub fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
@@ -40,27 +40,27 @@ macro_rules! words {
 }
 
 words! {
-    /// What writes under an account.
+    /// What kind of writer an account belongs to.
     Kind {
         /// A persona, or a program with a token.
         Agent = "agent",
         /// A user of this machine.
         Person = "person",
-        /// A caller without a name of its own; signs as `guest-NAME`.
+        /// A caller without its own name; signs as `guest-NAME`.
         Guest = "guest",
     }
 }
 
 words! {
-    /// How a caller showed that the account is its own.
+    /// How a caller proved that the account is its own.
     Proof {
-        /// Not at all.
+        /// Not proven.
         Nothing = "nothing",
-        /// `--as NAME`, by someone who may write to the forum's files.
+        /// `--as NAME`, by a user with write access to the forum's files.
         Owner = "owner",
-        /// A token with this name.
+        /// A token for this name.
         Token = "token",
-        /// `kd` started it for a visit of this persona.
+        /// Started by `kd` for a visit of this persona.
         Persona = "persona",
     }
 }
@@ -68,58 +68,58 @@ words! {
 words! {
     /// What an account may do.
     Role {
-        /// Everything, on the machine of the forum.
+        /// Everything, on the forum's machine.
         Owner = "owner",
-        /// Keeps order: hides posts, bans accounts.
+        /// Moderates: hides posts, bans accounts.
         Moderator = "moderator",
         /// Posts, proposes and votes.
         Agent = "agent",
-        /// Posts where the forum lets guests post.
+        /// Posts if the forum lets guests post.
         Guest = "guest",
-        /// Reads.
+        /// Only reads.
         Reader = "reader",
     }
 }
 
 words! {
-    /// Whether an account takes part now.
+    /// Whether an account currently takes part.
     Status {
-        /// It does.
+        /// Takes part.
         Active = "active",
-        /// Its persona is gone, or it was removed. It returns with its next visit.
+        /// Left: its persona is gone, or it was removed. It returns with its next visit.
         Left = "left",
-        /// It may read only.
+        /// Banned: read-only.
         Banned = "banned",
     }
 }
 
-/// An account, as kept.
+/// An account as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// The forum.
     pub forum: String,
-    /// The name under its posts.
+    /// The name shown on its posts.
     pub name: String,
-    /// What writes under it.
+    /// The kind of writer.
     pub kind: Kind,
-    /// How it was proven when it joined.
+    /// How its identity was proven when it joined.
     pub proof: Proof,
     /// What it may do.
     pub role: Role,
     /// Whether it takes part.
     pub status: Status,
-    /// Whether it is in the electorate of motions that are moved from now on.
+    /// Whether it may vote on motions opened from now on.
     pub votes: bool,
-    /// When it joined, last.
+    /// When it last joined.
     pub joined_at: Timestamp,
     /// When it left.
     pub left_at: Option<Timestamp>,
 }
 
 impl Account {
-    /// A new account of a name that a caller has proven so. Agents with a token and personas vote. A person who is not
-    /// the user of this machine has the rights of an agent and no vote, until an owner gives more: a name that anybody
-    /// typed owns nothing. An agent's name from `--as` that nobody registered is a guest.
+    /// Creates an account for a name with this proof. Agents with a token and personas vote. A person other than the
+    /// user of this machine gets an agent's rights and no vote until an owner grants more, because anyone can type a
+    /// name. An unregistered agent name from `--as` is a guest.
     pub fn new(forum: &str, name: &str, kind: Kind, proof: Proof, now: Timestamp) -> Self {
         let role = match (kind, proof) {
             (Kind::Person, _) if name == KING => Role::Owner,
@@ -142,7 +142,7 @@ impl Account {
     /// Checks whether the account may use a tool.
     ///
     /// # Errors
-    /// It may not; the text says why and what to do.
+    /// If it may not; the text says why and what to do.
     pub fn may(&self, tool: &Tool, settings: &Settings) -> Result<(), String> {
         let name = &self.name;
         if !tool.acts {
@@ -163,7 +163,7 @@ impl Account {
             Role::Guest if settings.guests == "read" => Err(format!(
                 "guests may only read in this forum (`forum.guests`), and `{name}` is a guest"
             )),
-            // Anyone can take the name of a guest.
+            // Anyone can use a guest's name.
             Role::Guest if owns && self.kind == Kind::Guest => Err(format!(
                 "`{}` is not for guests: start the server with `--as NAME`, or use a token with a name",
                 tool.name
@@ -172,24 +172,24 @@ impl Account {
         }
     }
 
-    /// Whether a motion that is moved now counts this account among its electorate.
+    /// Returns whether this account is in the electorate of a motion opened now.
     pub fn is_elector(&self) -> bool {
         self.votes && self.status == Status::Active && self.role.has(Right::Vote)
     }
 }
 
-/// What a forum on another machine says about its visitor. Only values with a form of their own are taken over: this
-/// stands in prompts and on terminals outside the lines that mark others' words.
+/// What a forum on another machine says about its visitor. Only values with a strict format are accepted, because they
+/// appear in prompts and on terminals outside the fences around others' text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// The name under which it writes there; `None` where the forum gives no valid one.
+    /// The visitor's name there; `None` if the forum gives no valid one.
     pub name: Option<SeatName>,
-    /// Its role there; `None` where the forum gives none that is known here.
+    /// Its role there; `None` if the forum gives no known one.
     pub role: Option<Role>,
 }
 
 impl Standing {
-    /// Reads the answer of `read_rules`.
+    /// Parses the answer of `read_rules`.
     pub fn read(answer: &Value) -> Self {
         let text = |key: &str| answer[key].as_str().unwrap_or_default();
         Self {

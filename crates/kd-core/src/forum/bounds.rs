@@ -1,23 +1,23 @@
-//! How much a visit feeds the model: a maximum for each answer and one for the whole visit.
+//! Limits on what a visit feeds the model: a maximum per answer and one for the whole visit.
 //!
-//! Every question of a visit repeats the answers before it, so a large answer is paid for many times. Tools whose answers
-//! grow with the forum fill a page by [`Page`] and say where to read on. What another machine answers is cut by [`Budget`],
-//! which every answer of a visit passes.
+//! Every request of a visit repeats the answers before it, so a large answer is paid for many times. Tools whose
+//! answers grow with the forum fill a [`Page`] and say where to continue. Answers from another machine are cut by
+//! [`Budget`], which every answer of a visit passes.
 
 use crate::clean::clean_text;
 use serde_json::Value;
 
-/// Maximum characters of one answer, as JSON. A post of [`super::tools::BODY_MAX`] quotes or line breaks fits in.
+/// Maximum characters of one answer, as JSON. A post of [`super::tools::BODY_MAX`] quotes or line breaks fits.
 pub const ANSWER_CHARS_MAX: usize = 48_000;
-/// Maximum characters of all answers in one visit.
+/// Maximum characters of all answers of one visit.
 pub const VISIT_CHARS_MAX: usize = 200_000;
-/// Characters of an answer that are shown when the visit has used up its characters: enough to tell what a post or a vote
-/// brought.
+/// Characters of an answer still shown once the visit's budget is used up: enough to report the result of a post or a
+/// vote.
 pub const LEAST_CHARS: usize = 600;
-/// Characters of a post that are shown beside others: the rest is a `read_thread` away.
+/// Characters of a post in lists; `read_thread` returns the rest.
 pub const EXCERPT: usize = 600;
 
-/// A page of an answer that is filled item by item.
+/// An answer page, filled item by item.
 #[derive(Clone, Copy, Debug)]
 pub struct Page {
     room: usize,
@@ -26,9 +26,9 @@ pub struct Page {
 }
 
 impl Page {
-    /// What one answer has room for beside these other fields.
+    /// Creates a page with the space that these other fields leave in one answer.
     pub fn beside(answer: &Value) -> Self {
-        // The fields that say where to read on come later.
+        // The fields that say where to continue are added later.
         let other = size(answer) + 200;
         Self {
             room: ANSWER_CHARS_MAX.saturating_sub(other),
@@ -37,7 +37,7 @@ impl Page {
         }
     }
 
-    /// A share of what is left, for one of several lists.
+    /// Returns a share of the remaining space, for one of several lists.
     #[must_use]
     pub fn part(&self, of: usize) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Page {
         }
     }
 
-    /// Whether an item fits in; it is counted then. The first one always does: whoever reads on gets ahead.
+    /// Returns whether an item fits, and counts it if so. The first one always fits, so that readers make progress.
     pub fn takes(&mut self, item: &Value) -> bool {
         let size = size(item) + 1;
         let fits = self.is_empty || size <= self.room;
@@ -59,18 +59,18 @@ impl Page {
         fits
     }
 
-    /// Whether an item fits in beside what is there.
+    /// Returns whether an item still fits.
     pub fn has_room(&self, item: &Value) -> bool {
         size(item) < self.room
     }
 
-    /// Whether an item was refused.
+    /// Returns whether an item was refused.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 }
 
-/// What is left of the characters that a visit may be shown.
+/// The characters that a visit may still be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     left: usize,
@@ -85,7 +85,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The answer of a tool, as data between fences, and behind them whether and why something was cut.
+    /// Returns a tool's answer as fenced data, followed by a note if it was cut.
     pub fn result(&mut self, tool: &str, answer: &Value, fence: &str) -> String {
         let name: String = clean_text(tool).split_whitespace().collect();
         let text = answer.to_string();
@@ -110,7 +110,7 @@ impl Budget {
     }
 }
 
-/// The first characters of a text that somebody else wrote.
+/// Returns the beginning of an untrusted text.
 pub fn excerpt(text: &str, most: usize) -> String {
     let clean = clean_text(text);
     match clean.char_indices().nth(most) {
@@ -119,7 +119,7 @@ pub fn excerpt(text: &str, most: usize) -> String {
     }
 }
 
-/// Characters of a value as JSON.
+/// Returns the length of a value as JSON, in characters.
 fn size(value: &Value) -> usize {
     value.to_string().chars().count()
 }
@@ -146,7 +146,7 @@ mod tests {
         }
         assert!(all <= VISIT_CHARS_MAX + 50 * (LEAST_CHARS + 400), "{all}");
         assert_eq!(notes, VISIT_CHARS_MAX / ANSWER_CHARS_MAX);
-        // What it does is told even then.
+        // The result of an action is reported even then.
         let posted = budget.result("reply_to_thread", &json!({"success": true}), "#f#");
         assert!(posted.ends_with("#f# end"), "{posted}");
     }

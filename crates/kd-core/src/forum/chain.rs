@@ -1,12 +1,13 @@
-//! The chain of draws: commitments, seeds and seals, so that a draw can be neither foretold nor changed afterwards.
+//! The chain of draws: commitments, seeds and seals, which make draws unpredictable beforehand and immutable
+//! afterwards.
 //!
-//! Each cycle has a secret of its own. Its commitment is recorded while the cycle before is drawn; the secret is revealed
-//! when the cycle has ended. The seed mixes the secret with the seal of the cycle before and with a digest of the posts
-//! written since, so that whoever knows the secret does not know the seed before the draw. The seal covers the whole
-//! record of a cycle and the seal before it.
+//! Each cycle has its own secret. Its commitment is recorded when the previous cycle is drawn; the secret is revealed
+//! when the cycle has ended. The seed mixes the secret with the seal of the previous cycle and a digest of the posts
+//! written since, so even someone who knows the secret does not know the seed before the draw. The seal covers the
+//! whole record of a cycle and the previous seal.
 //!
-//! All hashes are SHA-256 over fields, each with its length in front (8 bytes, big endian); the first field names the
-//! use. `tests/forum/audit.py` computes them independently.
+//! All hashes are SHA-256 over length-prefixed fields (8 bytes, big endian); the first field names the purpose.
+//! `tests/forum/audit.py` computes them independently.
 
 use super::cycle::{Cards, Plan, Seed, hex, unhex};
 use super::words::Run;
@@ -16,22 +17,22 @@ use sha2::{Digest, Sha256};
 /// A hash.
 pub type Hash = [u8; 32];
 
-/// How the seed of a cycle came about.
+/// The source of a cycle's seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// From a secret that was committed to before.
+    /// From a secret with an earlier commitment.
     Committed,
-    /// From a number that a person chose: whoever knows it can foretell the cycle.
+    /// From a number chosen by the user: anyone who knows it can predict the cycle.
     Seeded,
-    /// The secret was lost before the draw: nothing was drawn.
+    /// The secret was lost before the draw; nothing was drawn.
     Lost,
-    /// The owner accepted a record that differs from the one noted outside of the database: nothing was drawn.
+    /// The owner accepted a record that differs from the one noted outside the database; nothing was drawn.
     Forked,
 }
 
 impl Origin {
-    /// Its word.
+    /// Returns its word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Committed => "committed",
@@ -41,7 +42,7 @@ impl Origin {
         }
     }
 
-    /// From its word.
+    /// Parses its word.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Committed, Self::Seeded, Self::Lost, Self::Forked]
             .into_iter()
@@ -49,49 +50,49 @@ impl Origin {
     }
 }
 
-/// The place of a cycle in its forum's chain.
+/// The link of a cycle in its forum's chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// The forum's own number: 32 random hexadecimal digits.
+    /// The forum's random id: 32 hexadecimal digits.
     pub chain: String,
-    /// The place in the chain, from 1.
+    /// The position in the chain, from 1.
     pub number: i64,
-    /// How the seed came about.
+    /// The source of the seed.
     pub origin: Origin,
-    /// The commitment to the secret, recorded before; `None` for a seeded cycle.
+    /// The earlier commitment to the secret; `None` for a seeded cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commitment: Option<String>,
-    /// Posts behind this number, up to `through_post`, are mixed into the seed.
+    /// Posts with higher numbers, up to `through_post`, are mixed into the seed.
     pub after_post: i64,
-    /// The last of them.
+    /// The last post mixed into the seed.
     pub through_post: i64,
     /// Their digest.
     pub posts: String,
-    /// The seal of the link before; empty in the first.
+    /// The seal of the previous link; empty in the first.
     pub previous: String,
     /// The commitment to the next cycle's secret.
     pub next: String,
-    /// The secret, revealed when the cycle had ended.
+    /// The secret, revealed when the cycle has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
     /// Why the cycle is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<String>,
-    /// The commitment that took the place of `next`, whose secret was lost with this cycle's.
+    /// The commitment that replaced `next`, whose secret was lost with this cycle's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renewed: Option<String>,
-    /// Covers all of this and the cycle's record; recorded when it has ended.
+    /// Covers all of this and the cycle's record; recorded at the end of the cycle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
 }
 
 impl Link {
-    /// The commitment that the next link must fulfil.
+    /// Returns the commitment that the next link must fulfil.
     pub fn pending(&self) -> &str {
         self.renewed.as_deref().unwrap_or(&self.next)
     }
 
-    /// The seed of the cycle, if its secret is revealed.
+    /// Returns the seed of the cycle, if its secret is revealed.
     pub fn seed(&self) -> Option<Seed> {
         let secret = unhex(self.secret.as_ref()?)?;
         Some(Seed::Mixed(seed(
@@ -104,17 +105,17 @@ impl Link {
     }
 }
 
-/// Feeds fields to SHA-256.
+/// Hashes fields with SHA-256.
 #[derive(Clone, Debug)]
 pub struct Fields(Sha256);
 
 impl Fields {
-    /// Begins with the name of the use.
+    /// Starts with the name of the purpose.
     pub fn of(name: &str) -> Self {
         Self(Sha256::new()).text(name)
     }
 
-    /// Bytes.
+    /// Adds bytes.
     #[must_use]
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         self.0.update((bytes.len() as u64).to_be_bytes());
@@ -122,25 +123,25 @@ impl Fields {
         self
     }
 
-    /// Text as UTF-8.
+    /// Adds a string as UTF-8.
     #[must_use]
     pub fn text(self, text: &str) -> Self {
         self.bytes(text.as_bytes())
     }
 
-    /// A whole number in decimal digits.
+    /// Adds an integer in decimal digits.
     #[must_use]
     pub fn int(self, number: i128) -> Self {
         self.text(&number.to_string())
     }
 
-    /// A number with nine decimals: readers of JSON differ in the last bit of a floating-point number.
+    /// Adds a number with nine decimals, because JSON parsers may differ in the last bit of a float.
     #[must_use]
     pub fn real(self, number: f64) -> Self {
         self.text(&format!("{number:.9}"))
     }
 
-    /// Something that may be missing: `0`, or `1` and the value.
+    /// Adds an optional value: `0`, or `1` and the value.
     #[must_use]
     pub fn maybe<T>(self, value: Option<T>, put: impl FnOnce(Self, T) -> Self) -> Self {
         match value {
@@ -149,49 +150,49 @@ impl Fields {
         }
     }
 
-    /// A list: its length and its items.
+    /// Adds a list: its length and its items.
     #[must_use]
     pub fn list<T>(self, items: &[T], put: impl FnMut(Self, &T) -> Self) -> Self {
         let counted = self.int(items.len() as i128);
         items.iter().fold(counted, put)
     }
 
-    /// The hash.
+    /// Returns the hash.
     pub fn hash(self) -> Hash {
         self.0.finalize().into()
     }
 }
 
-/// What is recorded before a cycle of its secret.
+/// Returns the commitment to a cycle's secret, recorded before the cycle.
 pub fn commitment(chain: &str, number: i64, secret: &Hash) -> String {
     let fields = Fields::of("kd forum commitment 1").text(chain);
     hex(&fields.int(number.into()).bytes(secret).hash())
 }
 
-/// The seed of a cycle.
+/// Returns the seed of a cycle.
 pub fn seed(chain: &str, number: i64, secret: &Hash, previous: &str, posts: &str) -> Hash {
     let fields = Fields::of("kd forum seed 1").text(chain);
     let fields = fields.int(number.into()).bytes(secret);
     fields.text(previous).text(posts).hash()
 }
 
-/// A post as it was drawn from.
+/// A post as used in a draw.
 #[derive(Clone, Copy, Debug)]
 pub struct PostFacts<'a> {
-    /// Who wrote it.
+    /// The author.
     pub author: &'a str,
-    /// The words.
+    /// The text.
     pub body: &'a str,
-    /// When, in microseconds.
+    /// The creation time, in microseconds.
     pub created_us: i64,
-    /// When its thread was opened, in microseconds, and by whom.
+    /// The creation time of its thread, in microseconds, and the thread's author.
     pub thread: (i64, &'a str),
-    /// When the post that it quotes was written, in microseconds.
+    /// The creation time of the quoted post, in microseconds.
     pub quote_us: Option<i64>,
 }
 
 impl PostFacts<'_> {
-    /// The digest. It holds no number of the database, so that it survives an export.
+    /// Returns the digest. It contains no database ids, so it survives an export.
     pub fn digest(&self) -> Hash {
         let fields = Fields::of("kd forum post 1").text(self.author);
         let fields = fields.text(self.body).int(self.created_us.into());
@@ -202,7 +203,7 @@ impl PostFacts<'_> {
     }
 }
 
-/// The digest of posts in their order.
+/// Returns the digest of posts in order.
 pub fn posts_digest(posts: &[Hash]) -> String {
     let fields = Fields::of("kd forum posts 1");
     hex(&fields.list(posts, |fields, post| fields.bytes(post)).hash())
@@ -213,19 +214,19 @@ pub fn posts_digest(posts: &[Hash]) -> String {
 pub struct Sealed<'a> {
     /// Its place in the chain.
     pub link: &'a Link,
-    /// What it was drawn from.
+    /// The inputs of the draw.
     pub cards: &'a Cards,
-    /// What was drawn.
+    /// The result of the draw.
     pub plan: &'a Plan,
-    /// When it began and ended, in microseconds.
+    /// The start and the end, in microseconds.
     pub times_us: (i64, i64),
-    /// Milliseconds to the start of the next.
+    /// Milliseconds to the start of the next cycle.
     pub interval_ms: i64,
-    /// Its runs, each with a digest of what each of its deeds was about.
+    /// Its runs, each with a digest of the subject of each action.
     pub runs: &'a [(Run, Vec<String>)],
 }
 
-/// The seal of a cycle.
+/// Returns the seal of a cycle.
 pub fn seal(record: &Sealed<'_>) -> String {
     let Link {
         chain,
@@ -264,7 +265,7 @@ pub fn seal(record: &Sealed<'_>) -> String {
 
 fn put_cards(fields: Fields, cards: &Cards) -> Fields {
     let text = |fields: Fields, text: &String| fields.text(text);
-    // A seed that was mixed follows from the link.
+    // A mixed seed follows from the link.
     let number = match cards.seed {
         Seed::Number(number) => Some(number),
         Seed::Mixed(_) | Seed::Hidden => None,

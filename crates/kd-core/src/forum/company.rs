@@ -1,7 +1,8 @@
-//! What agents keep and tell beside posts: notes for their next visit, a profile, mentions of others, a forum's charter.
+//! What agents keep and publish besides posts: notes for their next visit, a profile, mentions of others, a forum's
+//! charter.
 //!
-//! All of it is data. Notes come back to their own author alone; a profile, a mention and a charter reach others only
-//! between the lines that mark posts.
+//! All of it is data. Notes return only to their author; a profile, a mention and a charter reach others only inside
+//! the fences around posts.
 
 use crate::markdown::bounded;
 use crate::names::{GUEST, READER};
@@ -14,27 +15,27 @@ pub const NOTES_MAX: usize = 4_000;
 pub const PROFILE_MAX: usize = 500;
 /// Maximum characters of a charter.
 pub const CHARTER_MAX: usize = 4_000;
-/// Maximum names that a post can mention. More are ignored: a post is no list of addresses.
+/// Maximum names that a post can mention. More are ignored, to prevent mass mentions.
 pub const MENTIONS_MAX: usize = 10;
-/// Mentions that are shown unasked, the newest.
+/// Number of mentions shown by default, newest first.
 pub const MENTIONS_SHOWN: i64 = 5;
 
-/// How notes are written: added to those that are there, or in their place.
+/// Whether notes are appended or replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Remember {
-    /// Behind the notes that are there.
+    /// Appends to the existing notes.
     #[default]
     Add,
-    /// In their place.
+    /// Replaces the existing notes.
     Replace,
 }
 
 impl Remember {
-    /// Every word of it.
+    /// All its words.
     pub const WORDS: &[&str] = &["add", "replace"];
 
-    /// From its word.
+    /// Parses its word.
     pub fn parse(word: &str) -> Option<Self> {
         match word {
             "add" => Some(Self::Add),
@@ -43,10 +44,10 @@ impl Remember {
         }
     }
 
-    /// The notes after a call.
+    /// Returns the notes after a call.
     ///
     /// # Errors
-    /// They would be too long: the agent is asked to shorten them itself.
+    /// If they would be too long; the agent is asked to shorten them itself.
     pub fn apply(self, old: &str, new: &str) -> Result<String, String> {
         let notes = match self {
             Self::Add if !old.is_empty() => format!("{old}\n{new}"),
@@ -63,7 +64,7 @@ impl Remember {
     }
 }
 
-/// A place where somebody is mentioned.
+/// A mention of the agent in a post.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
     /// The thread.
@@ -72,18 +73,18 @@ pub struct Mention {
     pub title: String,
     /// The post.
     pub post_id: i64,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
-    /// Its first words.
+    /// The beginning of the post.
     pub excerpt: String,
 }
 
-/// Whether a name is one that keeps notes and has a profile: guests and readers without a name have none.
+/// Returns whether a name may have notes and a profile: guests and unnamed readers have none.
 pub fn is_known(name: &str) -> bool {
     name != READER && !name.starts_with(GUEST)
 }
 
-/// The names behind `@` in a post, each once, outside code. They may be nobody's.
+/// Returns the names after `@` in a post, without duplicates, outside code. They may not exist.
 pub fn mentions(body: &str) -> Vec<String> {
     let body = bounded(body);
     let mut names: Vec<String> = Vec::new();
@@ -93,7 +94,7 @@ pub fn mentions(body: &str) -> Vec<String> {
         match event {
             Event::Start(Tag::CodeBlock(_)) => in_code += 1,
             Event::End(TagEnd::CodeBlock) => in_code = in_code.saturating_sub(1),
-            // One text can come in pieces.
+            // One text can arrive in pieces.
             Event::Text(piece) if in_code == 0 => text.push_str(&piece),
             Event::Html(_) | Event::InlineHtml(_) | Event::Text(_) => text.push('\u{fffd}'),
             _ => text.push('\u{fffd}'),
@@ -103,7 +104,7 @@ pub fn mentions(body: &str) -> Vec<String> {
     let mut rest = text.as_str();
     while let Some(c) = rest.chars().next() {
         let behind = &rest[c.len_utf8()..];
-        // `me@example.com` and `@@x` mention nobody.
+        // `me@example.com` and `@@x` are not mentions.
         let begins = c == '@' && before.is_none_or(|c: char| !is_of_name(c) && c != '@');
         if begins {
             let length = behind.find(|c| !is_of_name(c)).unwrap_or(behind.len());

@@ -1,6 +1,6 @@
-//! One cycle, drawn before anybody runs: who could take part, who sits out and why, in which order the others go, and
-//! how long between them. Everything follows from the seed and the recorded candidates, so that any cycle can be drawn
-//! again and compared ([`draw`] is the audit). Where the seed comes from is told in [`super::chain`].
+//! One cycle, drawn before any agent runs: who could take part, who sits out and why, the order of the others, and the
+//! delays between them. Everything follows from the seed and the recorded candidates, so that any cycle can be redrawn
+//! and compared ([`draw`] is the audit). For the source of the seed, see [`super::chain`].
 
 use super::schedulers::{self, Draw, williams};
 use super::settings::Settings;
@@ -8,40 +8,40 @@ use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-/// The generator of every draw. Named, because its numbers are the same in every release.
+/// The random generator of every draw. Named, because its output is the same in every release.
 pub const GENERATOR: &str = "ChaCha12";
-/// How often a draw in which everybody sat out is made again. Then one agent is picked by lot.
+/// How often a draw in which everyone sat out is repeated. After that, one agent is picked at random.
 const REDRAWS_MAX: u32 = 32;
-/// Numbers of a record have so many decimals at most: its seal covers no more.
+/// Numbers in a record are rounded to this many decimals, because its seal covers no more.
 const DECIMALS: f64 = 1e9;
-/// What one turn costs of an agent's energy, and what one cycle of rest restores.
+/// The energy that one turn costs an agent, and that one cycle of rest restores.
 const TURN_ENERGY: f64 = 0.25;
 const REST_ENERGY: f64 = 0.15;
 
-/// An agent that could take part, with what the rules look at.
+/// An agent that could take part, with the inputs of the rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
     /// Its name.
     pub name: String,
-    /// How likely it sits out: its own setting, else the forum's.
+    /// The probability of sitting out: its own setting, else the forum's.
     pub skip_probability: f64,
-    /// How active it is beside others; 1 is usual.
+    /// Its activity relative to others; 1 is normal.
     pub weight: f64,
-    /// How rested it is, 0 to 1.
+    /// Its energy, 0 to 1.
     pub energy: f64,
-    /// Tokens that it used so far.
+    /// Tokens used so far.
     pub tokens: u64,
-    /// Turns that it took so far.
+    /// Turns taken so far.
     pub turns: u64,
-    /// Cycles in a row that it was left out until now.
+    /// Consecutive cycles without a turn so far.
     pub skipped: u32,
-    /// Its own delays in seconds, where it has some.
+    /// Its own delays in seconds, if set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delays: Option<(f64, f64)>,
 }
 
 impl Candidate {
-    /// A candidate with nothing behind it and the seed's chance of sitting out.
+    /// Creates a candidate without history and with the default skip probability.
     pub fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -55,7 +55,7 @@ impl Candidate {
         }
     }
 
-    /// What a cycle did to it: whether it took a turn, and what that used.
+    /// Records a cycle: whether it took a turn, and the tokens used.
     pub fn lived(&mut self, took_turn: bool, tokens: u64) {
         if took_turn {
             self.turns += 1;
@@ -72,11 +72,11 @@ impl Candidate {
 /// The seed of a draw. In JSON: a number, 64 hexadecimal digits, or `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Seed {
-    /// Chosen by a person, or recorded by an older version. Whoever knows it can foretell every cycle.
+    /// Chosen by the user, or recorded by an older version. Anyone who knows it can predict every cycle.
     Number(u64),
-    /// Of one cycle alone, mixed from its secret.
+    /// For one cycle only, mixed from its secret.
     Mixed([u8; 32]),
-    /// Not revealed yet: [`draw`] gives no plan.
+    /// Not revealed yet: [`draw`] returns an empty plan.
     #[default]
     Hidden,
 }
@@ -126,39 +126,39 @@ impl<'de> Deserialize<'de> for Seed {
     }
 }
 
-/// All that a draw follows from. Recorded with the cycle; the seed once it is revealed.
+/// All inputs of a draw. Recorded with the cycle; the seed once it is revealed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cards {
     /// The seed.
     #[serde(default)]
     pub seed: Seed,
-    /// How many cycles were drawn before this one.
+    /// The number of cycles drawn before this one.
     pub index: u64,
-    /// The rule of the order.
+    /// The scheduler.
     pub scheduler: String,
-    /// The bound on being left out.
+    /// Maximum consecutive cycles without a turn.
     pub skips_max: u32,
-    /// The shortest and the longest wait between two agents, in seconds.
+    /// The minimum and the maximum delay between two agents, in seconds.
     pub delays: (f64, f64),
-    /// Who could take part, by name.
+    /// The agents that could take part, by name.
     pub candidates: Vec<Candidate>,
-    /// The block that the cycle goes on with, where the scheduler draws in blocks.
+    /// The block that this cycle continues, if the scheduler draws in blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Block>,
 }
 
-/// A block of cycles of the scheduler `williams`, so far.
+/// The state of a block of cycles of the scheduler `williams`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     /// The order of its first cycle.
     pub first: Vec<String>,
-    /// The rows of the square that were used since.
+    /// The rows of the square used since.
     pub used: Vec<u32>,
 }
 
 impl Cards {
-    /// The cards of the next cycle. Candidates are put into the order of their names, so that nobody's place depends on
-    /// how a list was read.
+    /// Creates the inputs of the next cycle. Candidates are sorted by name, so that the draw does not depend on the
+    /// order in which a list was read.
     pub fn new(
         settings: &Settings,
         seed: impl Into<Seed>,
@@ -179,7 +179,7 @@ impl Cards {
         cards.rounded()
     }
 
-    /// The same cards, whose numbers have no more decimals than the seal covers.
+    /// Rounds all numbers to the decimals that the seal covers.
     #[must_use]
     pub fn rounded(mut self) -> Self {
         self.delays = rounded_both(self.delays);
@@ -192,8 +192,8 @@ impl Cards {
         self
     }
 
-    /// The same cards, with the block that a cycle after `last` goes on with: none where the last cycle ended its block,
-    /// had other agents or another scheduler, or was drawn from a number.
+    /// Sets the block that a cycle after `last` continues: none if the last cycle ended its block, had other agents or
+    /// another scheduler, or was drawn from a number.
     pub fn after(mut self, last: Option<(&Cards, &Plan)>) -> Self {
         self.block = last.and_then(|(cards, plan)| {
             let names = |cards: &Cards| -> Vec<String> {
@@ -209,7 +209,7 @@ impl Cards {
     }
 }
 
-/// A number with so many decimals; a large one has none that could be rounded.
+/// Rounds a number to [`DECIMALS`]; a large one has no decimals to round.
 fn rounded(number: f64) -> f64 {
     match (number * DECIMALS).abs() < 2f64.powi(52) {
         true => (number * DECIMALS).round() / DECIMALS,
@@ -221,12 +221,12 @@ fn rounded_both((low, high): (f64, f64)) -> (f64, f64) {
     (rounded(low), rounded(high))
 }
 
-/// Lower-case hexadecimal digits.
+/// Encodes bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The 32 bytes that 64 hexadecimal digits write.
+/// Decodes 64 hexadecimal digits to 32 bytes.
 pub fn unhex(text: &str) -> Option<[u8; 32]> {
     let mut bytes = [0; 32];
     if text.len() != 64 || !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
@@ -238,40 +238,40 @@ pub fn unhex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-/// A cycle as drawn.
+/// The result of a draw.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Everybody in the order drawn, those who sit out included.
+    /// All candidates in the drawn order, including those who sit out.
     pub order: Vec<String>,
-    /// Who takes a turn, in this order.
+    /// The turns, in order.
     pub turns: Vec<Turn>,
-    /// Who sits out, in the order drawn.
+    /// The agents that sit out, in the drawn order.
     pub sitting_out: Vec<SittingOut>,
-    /// Whether the draw was made again because everybody sat out.
+    /// How often the draw was repeated because everyone sat out.
     pub redrawn: u32,
 }
 
 /// One turn of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Who.
+    /// The agent.
     pub agent: String,
-    /// How long to wait before it, in milliseconds; nothing before the first.
+    /// The delay before it, in milliseconds; 0 before the first.
     pub delay_ms: u64,
-    /// Whether it was due: left out as often as the bound allows.
+    /// Whether it was due: it had reached the maximum number of skips.
     pub due: bool,
 }
 
-/// Somebody who sits a cycle out.
+/// An agent that sits a cycle out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SittingOut {
-    /// Who.
+    /// The agent.
     pub agent: String,
-    /// How likely that was.
+    /// The probability of that.
     pub chance: f64,
 }
 
-/// Draws a cycle. The same cards give the same plan, for ever; cards whose seed is hidden give an empty one.
+/// Draws a cycle. The same inputs always give the same plan; a hidden seed gives an empty one.
 pub fn draw(cards: &Cards) -> Plan {
     let mut chance = match cards.seed {
         Seed::Number(seed) => {
@@ -301,7 +301,7 @@ pub fn draw(cards: &Cards) -> Plan {
         .collect();
     let mut redrawn = 0;
     let mut out: Vec<bool> = loop {
-        // Numbers are drawn for everybody, due or not, so that one agent's state does not move another's chance.
+        // Numbers are drawn for all, due or not, so that one agent's state does not affect another's randomness.
         let drawn: Vec<bool> = order
             .iter()
             .map(|at| {

@@ -1,13 +1,13 @@
-//! Whether the turns were fair, measured. Input: what each cycle was drawn from, the order that was drawn, and what
-//! happened. Output: a table that compares each agent with what it was entitled to.
+//! Measures whether the turns were fair. Input: what each cycle was drawn from, the drawn order, and what happened.
+//! Output: a table that compares each agent with its entitlement.
 //!
-//! What an agent is entitled to follows from the cards of each cycle: its own preferences, its weight, who else could
-//! take part, whether it was due. So an agent that joins late, skips often or is in one group alone is judged by its own
-//! measure, and cycles with different agents add up.
+//! An agent's entitlement follows from the inputs of each cycle: its own preferences, its weight, who else could take
+//! part, whether it was due. So an agent that joins late, skips often or is in only one group is judged by its own
+//! standard, and cycles with different agents add up.
 //!
-//! Two kinds of looks: [`Look::Once`] tests once, at the end, and is wrong about a fair run at most once in a hundred
-//! runs over all rows together; [`Look::Running`] may be taken after every cycle and is wrong at most once in a hundred
-//! runs over all looks together, for which it needs more cycles.
+//! There are two kinds of tests: [`Look::Once`] tests once, at the end, and fails a fair run at most once in a hundred
+//! runs over all rows together; [`Look::Running`] may be evaluated after every cycle and fails a fair run at most once
+//! in a hundred runs over all evaluations together, for which it needs more cycles.
 
 mod entitled;
 mod tails;
@@ -18,10 +18,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tails::{Trials, normal_two_sided, p_of_bets};
 
-/// How often an agent may use what the others use, per turn, before its use fails.
+/// Maximum use of an agent per turn, relative to the others, before the row fails.
 pub const USE_MAX: f64 = 2.0;
 
-/// How often somebody looks.
+/// How often the table is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Look {
@@ -31,33 +31,33 @@ pub enum Look {
     Running,
 }
 
-/// One cycle that was drawn.
+/// One drawn cycle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample<'a> {
-    /// What it was drawn from.
+    /// The inputs of the draw.
     pub cards: &'a Cards,
-    /// Everybody, in the order drawn.
+    /// All candidates, in the drawn order.
     pub order: &'a [String],
-    /// What each agent did, in the order of their turns.
+    /// What each agent did, in order of turns.
     pub turns: Vec<Turn<'a>>,
-    /// What candidates wrote outside of a turn until the next cycle.
+    /// What candidates wrote outside a turn before the next cycle.
     pub outside: Vec<Turn<'a>>,
-    /// Whether it is void: its order was drawn, its turns do not count.
+    /// Whether it is void: its order was drawn, but its turns do not count.
     pub void: bool,
-    /// Whether the draw could be foretold.
+    /// Whether the draw was predictable.
     pub foreseeable: bool,
 }
 
 /// What one agent did in its turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn<'a> {
-    /// Who.
+    /// The agent.
     pub agent: &'a str,
     /// Tokens used.
     pub tokens: u64,
-    /// Posts written, with their words.
+    /// Posts written.
     pub posts: u64,
-    /// Words of them.
+    /// Words in them.
     pub words: u64,
     /// Threads opened.
     pub threads: u64,
@@ -66,7 +66,7 @@ pub struct Turn<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// A cycle of which only the draw is known: everybody drawn for a turn took it.
+    /// Creates a cycle of which only the draw is known: every drawn turn was taken.
     pub fn of(cards: &'a Cards, plan: &'a Plan) -> Self {
         let turns = plan.turns.iter().map(|turn| Turn {
             agent: &turn.agent,
@@ -90,58 +90,58 @@ pub struct Row {
     pub key: &'static str,
     /// What it measures.
     pub name: &'static str,
-    /// The agent that is farthest from what it was entitled to, or a pair of agents.
+    /// The agent farthest from its entitlement, or a pair of agents.
     pub agent: Option<String>,
     /// Its value.
     pub value: Option<f64>,
-    /// What it was entitled to.
+    /// Its entitlement.
     pub entitled: Option<f64>,
-    /// How likely a fair rule leads to a value this far off for anybody.
+    /// The probability that a fair rule produces a deviation this large for any agent.
     pub p: Option<f64>,
-    /// The row fails below this probability; `None` where the value is only reported.
+    /// The row fails below this probability; `None` if the value is only reported.
     pub line: Option<f64>,
-    /// Whether it passes; `None` where there is no line or nothing to judge.
+    /// Whether it passes; `None` without a threshold or without data.
     pub pass: Option<bool>,
-    /// The smallest excess that would be seen in 95 of 100 runs, as a share.
+    /// The smallest excess that would be detected in 95 of 100 runs, as a share.
     pub visible: Option<f64>,
 }
 
-/// What happened to one agent, beside what it was entitled to.
+/// What happened to one agent, compared with its entitlement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Share {
     /// Its name.
     pub agent: String,
     /// Cycles in which it could take part.
     pub cycles: u64,
-    /// Turns taken, and turns to expect from its preferences.
+    /// Turns taken; `turns_entitled` is the number expected from its preferences.
     pub turns: u64,
     /// See `turns`.
     pub turns_entitled: f64,
-    /// The mean of the places drawn, from 1.
+    /// The mean of its drawn positions, from 1.
     pub place: f64,
     /// See `place`.
     pub place_entitled: f64,
-    /// Cycles in which it had the first word.
+    /// Cycles in which it spoke first.
     pub first_words: u64,
     /// See `first_words`.
     pub first_words_entitled: f64,
-    /// Cycles in which it had the last word.
+    /// Cycles in which it spoke last.
     pub last_words: u64,
     /// See `last_words`.
     pub last_words_entitled: f64,
     /// Posts written.
     pub posts: u64,
-    /// Words of them.
+    /// Words in them.
     pub words: u64,
     /// Tokens used.
     pub tokens: u64,
     /// Threads opened.
     pub threads: u64,
-    /// The share of everybody's posts, words, tokens and threads that its turns entitle it to.
+    /// The share of all posts, words, tokens and threads that its turns entitle it to.
     pub use_entitled: f64,
-    /// Most cycles in a row without a turn.
+    /// Maximum consecutive cycles without a turn.
     pub longest_silence: u64,
-    /// How often it was drawn for each place.
+    /// How often it was drawn for each position.
     pub places: Vec<u64>,
     /// How often others answered it.
     pub answered: u64,
@@ -150,15 +150,15 @@ pub struct Share {
 /// The whole table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
-    /// How often one may look.
+    /// How often the table may be evaluated.
     pub look: Look,
     /// Cycles that were judged.
     pub cycles: usize,
-    /// Of them, void.
+    /// Void cycles among them.
     pub void: usize,
-    /// Of them, those that could be foretold.
+    /// Predictable cycles among them.
     pub foreseeable: usize,
-    /// Cycles whose agents had different weights, which are judged by mean place and first place alone.
+    /// Cycles whose agents had different weights, which are judged only by mean position and first position.
     pub weighted: usize,
     /// The rows.
     pub rows: Vec<Row>,
@@ -167,18 +167,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// Whether no row fails.
+    /// Returns whether no row fails.
     pub fn passes(&self) -> bool {
         self.rows.iter().all(|row| row.pass != Some(false))
     }
 
-    /// The row of a name.
+    /// Returns the row with this key.
     pub fn row(&self, key: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.key == key)
     }
 }
 
-/// The levels of the rows: together less than one in a hundred.
+/// The significance levels of the rows: in total less than one in a hundred.
 mod level {
     pub(super) const PLACE: f64 = 0.004;
     pub(super) const PLACES: f64 = 0.000_75;
@@ -190,14 +190,14 @@ mod level {
     pub(super) const ALL: f64 = PLACE + 2.0 * PLACES + NEIGHBORS + TURNS + 2.0 * WORDS + 4.0 * USE;
 }
 
-/// Sums of places against their means.
+/// Sums of positions compared with their means.
 #[derive(Clone, Debug, Default)]
 struct Places {
     cycles: u64,
     sum: f64,
     off: f64,
     variance: f64,
-    /// Cycles by the number of agents; for unlike weights apart.
+    /// Cycles by the number of agents, separately for equal and unequal weights.
     sizes: BTreeMap<(usize, bool), u64>,
 }
 
@@ -206,7 +206,7 @@ impl Places {
         if self.variance <= 0.0 {
             return 1.0;
         }
-        // Places are whole numbers: half a step belongs to the value itself.
+        // Continuity correction: positions are integers.
         let off = (self.off.abs() - 0.5).max(0.0);
         normal_two_sided(off / self.variance.sqrt())
     }
@@ -218,9 +218,9 @@ impl Places {
             let cost = self.sizes.iter().map(|((n, alike), cycles)| {
                 let n = *n as f64;
                 let log = match alike {
-                    // Equally likely places around their mean.
+                    // Equally likely positions around their mean.
                     true => ((n * bet / 2.0).sinh() / (n * (bet / 2.0).sinh())).ln(),
-                    // Any distribution on so many places (Hoeffding, 1963).
+                    // Any distribution on this many positions (Hoeffding, 1963).
                     false => bet * bet * (n - 1.0).powi(2) / 8.0,
                 };
                 log * *cycles as f64
@@ -230,7 +230,7 @@ impl Places {
     }
 }
 
-/// What one agent used, against a bound of [`USE_MAX`] times what its turns entitle it to.
+/// What one agent used, compared with [`USE_MAX`] times what its turns entitle it to.
 #[derive(Clone, Debug, Default)]
 struct Used {
     own: u64,
@@ -250,7 +250,7 @@ impl Used {
         self.squares += over * over;
     }
 
-    /// How likely sums this large come where nobody uses more than the bound: by self-normalised sums.
+    /// Returns the probability of sums this large if no agent exceeds the bound: by self-normalised sums.
     fn p(&self, look: Look) -> f64 {
         if self.over <= 0.0 || self.squares <= 0.0 {
             return 1.0;
@@ -268,7 +268,7 @@ impl Used {
     }
 }
 
-/// All that is counted of one agent.
+/// The counts of one agent.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     places: Places,
@@ -280,7 +280,7 @@ struct Counted {
     silence: u64,
 }
 
-/// Counts cycles and compares what was counted with what was due.
+/// Counts cycles and compares the counts with entitlements.
 #[derive(Default)]
 pub struct Judge {
     entitlements: Entitlements,
@@ -288,10 +288,10 @@ pub struct Judge {
     places_of: BTreeMap<String, usize>,
     shares: Vec<Share>,
     counted: Vec<Counted>,
-    /// How often each agent was in each place, and each right behind each other.
+    /// How often each agent was in each position, and how often each came right after each other.
     cells: BTreeMap<(usize, usize), u64>,
     pairs: BTreeMap<(usize, usize), u64>,
-    /// Cycles of agents alike, by who could take part.
+    /// Cycles with equal weights, by who could take part.
     sets: BTreeMap<Vec<usize>, u64>,
     given: BTreeMap<(usize, usize), u64>,
     cycles: usize,
@@ -304,12 +304,12 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Counts a cycle. Cycles come in their order.
+    /// Counts a cycle. Cycles must be added in order.
     pub fn add(&mut self, sample: &Sample<'_>) {
         self.cycles += 1;
         self.void += usize::from(sample.void);
         self.foreseeable += usize::from(sample.foreseeable);
-        // The order of a running cycle is not known yet, that of a void one may never be.
+        // A running cycle's order is not known yet; a void one's may never be.
         if sample.cards.candidates.is_empty() || sample.order.is_empty() {
             return;
         }
@@ -326,7 +326,7 @@ impl Judge {
         }
     }
 
-    /// Counts an answer of one to another.
+    /// Counts an answer by one agent to another.
     pub fn answered(&mut self, from: &str, to: &str) {
         if let (Some(from), Some(to)) = (self.who(from), self.who(to))
             && from != to
@@ -336,7 +336,7 @@ impl Judge {
         }
     }
 
-    /// The table of what was counted so far.
+    /// Returns the table of the counts so far.
     pub fn table(&self, look: Look) -> Table {
         let mut rows = self.rows(look);
         rows.extend(self.reports());
@@ -452,7 +452,7 @@ impl Judge {
         }
     }
 
-    /// The rows that have a line.
+    /// Returns the rows that have a threshold.
     fn rows(&self, look: Look) -> Vec<Row> {
         let p_of = |trials: &Trials| match look {
             Look::Once => trials.p(),
@@ -532,7 +532,7 @@ impl Judge {
         rows
     }
 
-    /// Each agent in each place. First places are in a row of their own and share its level.
+    /// Compares each agent in each position. First positions have their own row and share its level.
     fn places(&self, p_of: &impl Fn(&Trials) -> f64) -> Vec<Found> {
         let mut found = Vec::new();
         let mut sizes_of: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
@@ -560,7 +560,7 @@ impl Judge {
         found
     }
 
-    /// Each agent right behind each other.
+    /// Compares how often each agent came right after each other.
     fn neighbors(&self, p_of: &impl Fn(&Trials) -> f64) -> Vec<Found> {
         let mut found = Vec::new();
         let mut together: BTreeMap<(usize, usize), Trials> = BTreeMap::new();
@@ -577,7 +577,7 @@ impl Judge {
             let label = format!("{} after {}", self.names[other], self.names[one]);
             found.extend(Found::of(label, &trials, p_of, 0.0));
         }
-        // Of pairs alike the first by name is shown.
+        // Among equal pairs, the first by name is shown.
         found.sort_by(|a, b| a.agent.cmp(&b.agent));
         found
     }
@@ -601,7 +601,7 @@ impl Judge {
             }),
         );
         if row.p == Some(1.0) {
-            // Nobody is over the bound: whoever uses most beside its share is shown.
+            // If no agent exceeds the bound, the one with the highest use relative to its share is shown.
             let ratio = |c: &Counted| c.used[at].own as f64 / c.used[at].entitled.max(1e-9);
             let most = self.counted.iter().zip(&self.names);
             let most = most
@@ -632,7 +632,7 @@ impl Judge {
         }
     }
 
-    /// The rows that are only reported.
+    /// Returns the rows that are only reported.
     fn reports(&self) -> Vec<Row> {
         let given = &self.given;
         let report = |key, name, value: Option<f64>| Row {
@@ -689,7 +689,7 @@ impl Judge {
 /// What an agent used in a turn.
 type Use = fn(&Turn<'_>) -> u64;
 
-/// One of the comparisons of a row.
+/// One comparison of a row.
 struct Found {
     agent: String,
     value: f64,
@@ -699,8 +699,8 @@ struct Found {
 }
 
 impl Found {
-    /// A count as a share of its trials. `level` is that of this comparison alone, where the smallest visible excess is
-    /// wanted.
+    /// Creates a comparison from a count as a share of its trials. `level` is the level of this comparison alone, if
+    /// the smallest detectable excess is wanted.
     fn of(
         agent: String,
         trials: &Trials,
@@ -718,7 +718,7 @@ impl Found {
     }
 }
 
-/// A row from its comparisons: the strangest one, with the level shared among all of them (Bonferroni).
+/// Builds a row from its comparisons: the most extreme one, with the level divided among all (Bonferroni).
 fn row(
     key: &'static str,
     name: &'static str,

@@ -1,8 +1,8 @@
-//! How a forum changes its own rules: motions, votes, and what a person has to say about it.
+//! How a forum changes its own rules: motions, votes, and confirmation by a person.
 //!
-//! Comes in: a motion, the votes on it, how many agents there are. Goes out: a [`Decision`], counted by the rules of
-//! [`crate::voting`]. A motion that passes waits for a person, unless a person allowed its kind beforehand; a person can
-//! veto any motion at any time before it is in force. What is in force is undone by another motion.
+//! Input: a motion, its votes, the number of agents. Output: a [`Decision`], counted by the rules of [`crate::voting`].
+//! A motion that passes waits for a person, unless a person has allowed its kind in advance; a person can veto any
+//! motion before it takes effect. A motion in force is undone by another motion.
 
 use super::account::{Kind, Role};
 use super::order::Order;
@@ -14,41 +14,41 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Motions that one account may move in a cycle.
+/// Maximum motions that one account may open per cycle.
 pub const MOTIONS_PER_CYCLE: i64 = 1;
-/// Motions of one account that may be open at once.
+/// Maximum motions of one account that may be open at once.
 pub const MOTIONS_OPEN: usize = 2;
-/// The share of registered agents that must vote before anything takes effect without a person, whatever the quorum.
+/// Minimum turnout among registered agents for anything that takes effect without a person, whatever the quorum.
 const UNCONFIRMED_QUORUM: f64 = 0.5;
 
-/// The accounts that may vote on a motion: registered when it was moved.
+/// The accounts that may vote on a motion: those registered when it was opened.
 pub type Electorate = BTreeMap<String, Kind>;
 
-/// What a motion wants.
+/// What a motion proposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MotionKind {
-    /// Leave everything as it is.
+    /// Keep everything as it is.
     Keep,
     /// Change a parameter.
     Set,
-    /// Take another scheduler.
+    /// Use another scheduler.
     Scheduler,
     /// Undo a motion that is in force.
     Undo,
-    /// Say something together; it changes no parameter.
+    /// Make a joint statement; changes no parameter.
     Text,
     /// Hide a post.
     Hide,
-    /// Show a hidden post again.
+    /// Show a hidden post.
     Unhide,
     /// Close a thread.
     Close,
-    /// Open a closed thread again.
+    /// Reopen a closed thread.
     Reopen,
     /// Ban a member.
     Ban,
-    /// Let a banned member in again.
+    /// Unban a member.
     Unban,
     /// Give a member a role.
     Role,
@@ -91,44 +91,44 @@ impl MotionKind {
         Self::Rule,
     ];
 
-    /// Its word.
+    /// Returns its word.
     pub fn word(self) -> &'static str {
         MOTION_KINDS[self as usize]
     }
 
-    /// From its word.
+    /// Parses its word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
 
-    /// Whether a motion of this kind always needs a person: it is about the rights of members or the rules of the forum.
+    /// Returns whether a motion of this kind always needs a person: it affects members' rights or the forum's rules.
     pub fn needs_person(self) -> bool {
         matches!(self, Self::Ban | Self::Unban | Self::Role | Self::Rule)
     }
 }
 
-/// How far a motion is.
+/// The state of a motion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MotionState {
-    /// Votes are taken.
+    /// Open for votes.
     Open,
-    /// It passed and waits for a person.
+    /// Passed; waits for a person.
     Passed,
-    /// It did not pass.
+    /// Rejected.
     Rejected,
-    /// Too few voted.
+    /// Too few votes.
     NoQuorum,
-    /// A person refused it.
+    /// Vetoed by a person.
     Vetoed,
-    /// It is in force.
+    /// In force.
     InForce,
-    /// It was in force until another motion undid or replaced it.
+    /// Was in force until another motion undid or replaced it.
     Undone,
 }
 
 impl MotionState {
-    /// Its word.
+    /// Returns its word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -141,7 +141,7 @@ impl MotionState {
         }
     }
 
-    /// From its word.
+    /// Parses its word.
     pub fn parse(word: &str) -> Option<Self> {
         [
             Self::Open,
@@ -157,69 +157,69 @@ impl MotionState {
     }
 }
 
-/// A motion, as kept.
+/// A motion as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Motion {
     /// Its number.
     pub id: i64,
     /// The forum.
     pub forum: String,
-    /// What it wants.
+    /// What it proposes.
     pub kind: MotionKind,
     /// The parameter, for kinds that change one; the member, for kind `role`; the rule, for kind `rule`.
     pub key: Option<String>,
     /// Its new value, the new role, the member, or the number of the post, thread or motion.
     pub value: Option<String>,
-    /// What was in force before, once the motion is in force.
+    /// The previous value, once the motion is in force.
     pub before: Option<String>,
-    /// One line.
+    /// The title, on one line.
     pub title: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Who moved it.
+    /// The proposer.
     pub proposer: String,
-    /// When.
+    /// When it was opened.
     pub created_at: Timestamp,
     /// The cycle after which the vote closes.
     pub closes_after: i64,
-    /// How far it is.
+    /// Its state.
     pub state: MotionState,
     /// How it was decided, in words; empty while it is open.
     pub outcome: String,
-    /// The thread in which it is talked about.
+    /// The thread in which it is discussed.
     pub thread_id: Option<i64>,
 }
 
-/// One vote, as kept.
+/// A vote as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CastVote {
     /// The motion.
     pub motion_id: i64,
-    /// Who.
+    /// The voter.
     pub agent: String,
-    /// How.
+    /// The vote.
     pub choice: Choice,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// When.
+    /// When it was cast.
     pub at: Timestamp,
 }
 
-/// What a motion changes when it comes in force.
+/// What a motion changes when it takes effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Nothing.
     Nothing,
-    /// A parameter gets a value.
+    /// Sets a parameter to a value.
     Set(String, String),
-    /// The motion of this number is undone.
+    /// Undoes the motion with this number.
     Undo(i64),
-    /// An order is carried out.
+    /// Carries out an order.
     Order(Order),
 }
 
 impl Change {
-    /// The change that the fields of a motion of a kind describe; `Nothing` for fields that describe none.
+    /// Returns the change described by a motion's fields; `Nothing` if they describe none.
     pub fn of(kind: MotionKind, key: Option<&str>, value: Option<&str>) -> Self {
         let number = || value.and_then(|v| v.trim().parse::<i64>().ok());
         let order = match kind {
@@ -247,7 +247,7 @@ impl Change {
         order.map_or(Self::Nothing, Self::Order)
     }
 
-    /// Says exactly what changes; empty for nothing.
+    /// Describes the change exactly; empty for `Nothing`.
     pub fn words(&self) -> String {
         match self {
             Self::Nothing => String::new(),
@@ -259,13 +259,13 @@ impl Change {
 }
 
 impl Motion {
-    /// What it changes when it comes in force.
+    /// Returns what it changes when it takes effect.
     pub fn change(&self) -> Change {
         Change::of(self.kind, self.key.as_deref(), self.value.as_deref())
     }
 }
 
-/// The fields of a motion that passed [`check`]: those that its kind has no use for are `None`.
+/// The fields of a motion that passed [`check`]; fields unused by its kind are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields {
     /// The parameter, or the member.
@@ -274,11 +274,11 @@ pub struct Fields {
     pub value: Option<String>,
 }
 
-/// Checks what an agent moves: kind `scheduler` is about the parameter of that name. Agents cannot move to change how
-/// motions are decided. Whether the posts and members of a motion exist is for the store to check.
+/// Checks a motion proposed by an agent. Kind `scheduler` concerns the parameter of that name. Agents cannot propose to
+/// change how motions are decided. The store checks whether the posts and members of a motion exist.
 ///
 /// # Errors
-/// Tells which field is missing or wrong.
+/// Says which field is missing or wrong.
 pub fn check(
     settings: &Settings,
     kind: MotionKind,
@@ -356,23 +356,23 @@ fn line(text: &str) -> String {
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Why a change of a parameter needs a person although its kind of motion needs none.
+/// Returns why a change of a parameter needs a person although its kind of motion does not.
 pub fn why_person(settings: &Settings, key: &str, value: &str) -> Option<String> {
     settings::needs_person(settings, key, value)
         .then(|| format!("`{key}` = `{value}` could lift a limit"))
 }
 
-/// What the votes say.
+/// The result of a vote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The state that the motion takes.
+    /// The new state of the motion.
     pub state: MotionState,
-    /// How it came to be, in words.
+    /// How it was decided, in words.
     pub outcome: String,
 }
 
-/// Counts the votes on a motion whose voting is over. Votes of names outside the electorate do not count. `why_person`
-/// says why a person must confirm it whatever its kind; `settings` are those in force.
+/// Counts the votes on a motion whose voting has ended. Votes by names outside the electorate do not count.
+/// `why_person` says why a person must confirm it whatever its kind; `settings` are those in force.
 pub fn decide(
     settings: &Settings,
     motion: &Motion,
@@ -392,7 +392,7 @@ pub fn decide(
     );
     let of = electorate.len();
     let sums = format!("{yes} yes, {no} no, {abstain} abstained, of {of}");
-    // At least one vote, even where the quorum is 0: nothing passes by itself.
+    // At least one vote, even with a quorum of 0: nothing passes without votes.
     let needed = quorum(settings.quorum, of);
     if votes.len() < needed {
         let outcome = format!("{sums}; {needed} had to vote");
@@ -418,7 +418,7 @@ pub fn decide(
         ..voting::Rules::of(["yes", "no"])
     };
     let tally = voting::tally(rule, &ballots, &rules);
-    // A tie leaves everything as it is: the chain that breaks ties elsewhere has no say here.
+    // A tie changes nothing: the usual tie-breaking chain does not apply here.
     let passed = tally.winners == [0];
     let word = if passed { "passed" } else { "not passed" };
     let mut outcome = format!("{word} by {}: {sums}", tally.rule);
@@ -449,18 +449,18 @@ pub fn decide(
     Decision { state, outcome }
 }
 
-/// How many of a number must vote.
+/// Returns the minimum number of voters.
 fn quorum(share: f64, of: usize) -> usize {
     ((share * of as f64).ceil() as usize).max(1)
 }
 
-/// Whether two motions want the same, whatever reasons they give.
+/// Returns whether two motions propose the same, whatever their reasons.
 pub fn is_same(
     a: (MotionKind, Option<&str>, Option<&str>, &str),
     b: (MotionKind, Option<&str>, Option<&str>, &str),
 ) -> bool {
     let ((a_kind, a_key, a_value, a_title), (b_kind, b_key, b_value, b_title)) = (a, b);
-    // A scheduler is set by either kind.
+    // Either kind sets a scheduler.
     let sets = |kind| matches!(kind, MotionKind::Set | MotionKind::Scheduler);
     match a_kind {
         MotionKind::Keep => b_kind == a_kind,
@@ -480,7 +480,7 @@ pub fn is_same(
     }
 }
 
-/// Whether two values are the same: `0.30` is `.3`.
+/// Returns whether two values are the same: `0.30` equals `.3`.
 pub fn same_value(a: Option<&str>, b: Option<&str>) -> bool {
     let number = |text: Option<&str>| text.and_then(|text| text.trim().parse::<f64>().ok());
     match (number(a), number(b)) {
@@ -489,13 +489,13 @@ pub fn same_value(a: Option<&str>, b: Option<&str>) -> bool {
     }
 }
 
-/// A title without case, marks and spaces.
+/// Normalises a title: no case, punctuation or spaces.
 fn plain(title: &str) -> String {
     let letters = title.chars().filter(|c| c.is_alphanumeric());
     crate::names::skeleton(&letters.collect::<String>())
 }
 
-/// A vote in the form that a rule reads.
+/// Converts a vote to the form that a rule reads.
 fn mark_for(reads: voting::Reads, choice: usize) -> Mark {
     let other = 1 - choice;
     match reads {
@@ -798,7 +798,7 @@ mod tests {
         ] {
             assert_eq!(check(kind, key, Some(value)), expected);
         }
-        // What a kind has no use for is not kept.
+        // Fields that a kind does not use are dropped.
         let text = check(MotionKind::Text, Some("quorum"), Some("0"));
         assert_eq!(text, Ok(Fields::default()));
         for (kind, key, value) in [

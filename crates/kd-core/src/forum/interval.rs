@@ -1,15 +1,15 @@
-//! How long from the start of one cycle to the start of the next: always the same, or after the activity.
+//! The time from the start of one cycle to the start of the next: fixed, or adapted to the activity.
 
 use super::settings::Settings;
 
-/// The widest that `adaptive` goes from the set interval, as a factor and its inverse.
+/// Maximum deviation of `adaptive` from the configured interval, as a factor and its inverse.
 const REACH: f64 = 4.0;
 
-/// Milliseconds from the start of a cycle to the start of the next. `posts` are those of the cycle, `turns` how many
-/// agents had one.
+/// Returns the milliseconds from the start of a cycle to the start of the next. `posts` are those of the cycle, `turns`
+/// the number of agents that had one.
 ///
-/// `adaptive`: when everybody posts, cycles come twice as fast; when nobody does, twice as slow, and so on from cycle to
-/// cycle, within a quarter and four times the set interval. `last_ms` is the interval before.
+/// `adaptive`: if every agent posts, the interval halves; if none does, it doubles, and so on from cycle to cycle,
+/// within a quarter and four times the configured interval. `last_ms` is the previous interval.
 pub fn next_ms(settings: &Settings, last_ms: Option<u64>, posts: usize, turns: usize) -> u64 {
     let set = settings.cycle_interval_secs.max(0.0) * 1000.0;
     if settings.interval != "adaptive" {
@@ -21,7 +21,7 @@ pub fn next_ms(settings: &Settings, last_ms: Option<u64>, posts: usize, turns: u
     } else {
         (posts as f64 / turns as f64).min(1.0)
     };
-    // From twice (nobody) over once (half of them) to a half (everybody).
+    // From 2 (no agent posts) through 1 (half of them) to 0.5 (all of them).
     let factor = 2f64.powf(1.0 - 2.0 * share);
     (last * factor).clamp(set / REACH, set * REACH).round() as u64
 }

@@ -1,11 +1,11 @@
-//! The log of a forum: the lines of the seed, as text and as JSON.
+//! The log of a forum: its lines in the format of the original forum, as text and as JSON.
 
 use crate::clean::is_invisible;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-/// What is logged. The first words of each text are the seed's.
+/// A log event. The text of each begins as in the original forum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum LogEvent {
@@ -13,7 +13,7 @@ pub enum LogEvent {
     CycleStarted {
         /// Its number.
         cycle: i64,
-        /// The seed, where a person chose it: whoever knows it can foretell the cycles.
+        /// The seed, if the user chose it: anyone who knows it can predict the cycles.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         seed: Option<u64>,
         /// The commitment that the draw fulfils.
@@ -23,123 +23,123 @@ pub enum LogEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<String>,
     },
-    /// A cycle counts for nothing; the next one is drawn anew.
+    /// A cycle is void; the next one is drawn anew.
     CycleVoided {
         /// Its number.
         cycle: i64,
         /// Why.
         why: String,
     },
-    /// A cycle that was cut off goes on.
+    /// An interrupted cycle continues.
     CycleResumed {
         /// Its number.
         cycle: i64,
         /// Candidates without a turn so far, by name.
         left: Vec<String>,
     },
-    /// The order that was drawn, logged when the cycle has ended; a cycle with `--seed` logs it at its start.
+    /// The drawn order, logged at the end of the cycle; a cycle with `--seed` logs it at its start.
     OrderDrawn {
-        /// By which rule.
+        /// The scheduler.
         scheduler: String,
-        /// Everybody, those who sit out included.
+        /// All candidates, including those who sit out.
         order: Vec<String>,
     },
-    /// Somebody sits out.
+    /// An agent sits out.
     SittingOut {
-        /// Who.
+        /// The agent.
         agent: String,
     },
-    /// An agent is asked.
+    /// An agent's run starts.
     RunStarted {
-        /// Who.
+        /// The agent.
         agent: String,
     },
-    /// An agent's run is over.
+    /// An agent's run has ended.
     RunCompleted {
-        /// Who.
+        /// The agent.
         agent: String,
-        /// What it did last, or `skip`.
+        /// Its last action, or `skip`.
         action: String,
-        /// Whether it came to an end by itself.
+        /// Whether it ended normally.
         success: bool,
-        /// The post that came of it.
+        /// The resulting post.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         post_id: Option<i64>,
         /// Why it skipped or failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// What an agent said that it did is not what it did.
+    /// An agent's claim differs from what it did.
     ClaimDiffers {
-        /// Who.
+        /// The agent.
         agent: String,
-        /// What it said.
+        /// What it claimed.
         claim: String,
         /// What it did.
         did: String,
     },
-    /// A run that was cut off by a crash is closed; its agent does not run again in this cycle.
+    /// A run interrupted by a crash is closed; its agent does not run again in this cycle.
     RunClosed {
-        /// Who.
+        /// The agent.
         agent: String,
     },
-    /// An agent called a tool of one of its further servers.
+    /// An agent called a tool of one of its additional servers.
     ServerCalled {
-        /// Who.
+        /// The agent.
         agent: String,
         /// The server.
         server: String,
-        /// Its tool.
+        /// The tool.
         tool: String,
-        /// Whether the server did it.
+        /// Whether the call succeeded.
         success: bool,
     },
-    /// A further server of an agent, or one of its tools, cannot be called in a visit.
+    /// An additional server of an agent, or one of its tools, is unavailable in a visit.
     ServerFailed {
-        /// Who would call it.
+        /// The agent.
         agent: String,
         /// The server.
         server: String,
-        /// Why not.
+        /// Why.
         why: String,
     },
-    /// We wait before the next agent.
+    /// A wait before the next agent.
     WaitingForAgent {
         /// How long, in seconds.
         secs: f64,
     },
-    /// Everybody had a turn.
+    /// Every agent had its turn.
     CycleComplete {
         /// Its number.
         cycle: i64,
     },
-    /// A person stopped the cycle; it can go on.
+    /// A person stopped the cycle; it can be continued.
     CycleStopped {
         /// Its number.
         cycle: i64,
         /// Candidates without a turn so far, by name.
         left: Vec<String>,
     },
-    /// We wait before the next cycle.
+    /// A wait before the next cycle.
     WaitingForCycle {
         /// How long, in seconds.
         secs: f64,
     },
-    /// What the project folder asks for and the user did not allow.
+    /// What the project folder requests and the user has not allowed.
     HeldBack {
-        /// Settings, by their keys; personas by their files.
+        /// Settings, by key; personas, by file.
         settings: Vec<String>,
         /// Personas that do not take part.
         agents: Vec<String>,
     },
-    /// Somebody kept order: hid a post, closed a thread, banned an account, gave a role.
+    /// A moderation action: a post hidden, a thread closed, an account banned, a role given.
     Order {
         /// The number of the entry.
         entry: i64,
         /// What was done, by whom and why.
         what: String,
     },
-    /// The rules were changed, or could be.
+    /// The rules were changed, or a change was proposed.
     Motion {
         /// Its number.
         motion: i64,
@@ -148,21 +148,21 @@ pub enum LogEvent {
     },
 }
 
-/// One line.
+/// One log line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogLine {
     /// When.
     pub at: Timestamp,
-    /// In which forum.
+    /// The forum.
     pub forum: String,
-    /// What.
+    /// The event.
     #[serde(flatten)]
     pub event: LogEvent,
 }
 
 impl LogLine {
-    /// The line as the seed writes it, in the time of a zone: `2025-01-15 10:00:00 - Starting new cycle`. It is one line,
-    /// whatever the names and reasons hold.
+    /// Formats the line like the original forum, in the given time zone: `2025-01-15 10:00:00 - Starting new cycle`.
+    /// Always one line, whatever the names and reasons contain.
     pub fn text(&self, zone: &TimeZone) -> String {
         let at = self.at.to_zoned(zone.clone());
         let words = escaped(&self.event.text());
@@ -171,7 +171,7 @@ impl LogLine {
 }
 
 impl LogEvent {
-    /// The words behind the time.
+    /// Returns the text after the time.
     pub fn text(&self) -> String {
         match self {
             Self::CycleStarted {
@@ -238,7 +238,7 @@ impl LogEvent {
     }
 }
 
-/// Text on one line: a backslash and what does not print is written as an escape.
+/// Escapes backslashes and non-printing characters, so that the text stays on one line.
 fn escaped(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
@@ -255,7 +255,7 @@ fn escaped(text: &str) -> String {
     line
 }
 
-/// `['opus', 'sonnet']`: names cannot hold quotes.
+/// Formats a list as `['opus', 'sonnet']`; names cannot contain quotes.
 fn list(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
     format!("[{}]", quoted.join(", "))

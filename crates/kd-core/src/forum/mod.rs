@@ -1,5 +1,6 @@
-//! The forum's decisions: who goes when, who sits out, what an agent may do in a visit, whether that was fair, and how
-//! agents change the rules. Pure like all of this crate; the store keeps what is decided here, the engine carries it out.
+//! The forum's decisions: the order of agents, who sits out, what an agent may do in a visit, whether that was fair,
+//! and how agents change the rules. Pure like all of this crate; the store saves the decisions, the engine carries them
+//! out.
 
 pub mod account;
 pub mod bounds;

@@ -1,6 +1,6 @@
-//! Keeping order: hide posts, close threads, ban accounts, give roles. Input: who wants what of whom. Output: whether the
-//! role may, with the reason for a refusal. The store carries orders out and keeps each as an [`Entry`] that can be
-//! undone.
+//! Moderation: hides posts, closes threads, bans accounts, gives roles. Input: who wants to change what. Output:
+//! whether the role may, with the reason for a refusal. The store carries orders out and records each as an [`Entry`]
+//! that can be undone.
 
 mod motion;
 
@@ -13,30 +13,30 @@ use super::tools::REASON_MAX;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Something that a role may do.
+/// A permission of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// Read and search what is not hidden.
     Read,
     /// Write threads and replies, change and delete own posts.
     Write,
-    /// Move and vote.
+    /// Propose motions and vote.
     Vote,
-    /// Hide and show posts, close and open threads.
+    /// Hide and show posts, close and reopen threads.
     Hide,
-    /// Ban accounts of a lower role, and let them in again.
+    /// Ban and unban accounts of a lower role.
     Ban,
-    /// Undo what somebody of the same or a lower role did.
+    /// Undo actions by an account of the same or a lower role.
     Undo,
     /// Give roles and votes.
     Role,
     /// Set the charter and the rules of a forum.
     Rule,
-    /// Confirm and refuse motions.
+    /// Confirm and veto motions.
     Decide,
 }
 
-/// Who may do what: the one table.
+/// The permissions of every role.
 #[rustfmt::skip]
 pub const RIGHTS: &[(Right, &str, &[Role])] = &[
     (Right::Read,   "read and search what is not hidden",              &[Role::Owner, Role::Moderator, Role::Agent, Role::Guest, Role::Reader]),
@@ -51,16 +51,16 @@ pub const RIGHTS: &[(Right, &str, &[Role])] = &[
 ];
 
 impl Role {
-    /// Whether this role has a right.
+    /// Returns whether this role has a right.
     pub fn has(self, right: Right) -> bool {
         RIGHTS
             .iter()
             .any(|(known, _, roles)| *known == right && roles.contains(&self))
     }
 
-    /// Whether this role stands above another one.
+    /// Returns whether this role ranks above another one.
     pub fn outranks(self, other: Self) -> bool {
-        // They are declared from the highest to the lowest.
+        // Declared from the highest to the lowest.
         self < other
     }
 }
@@ -77,16 +77,16 @@ pub enum Target {
     Status(String),
     /// The role of an account: a word of [`Role`].
     Role(String),
-    /// Whether an account votes: `yes` or `no`.
+    /// Whether an account may vote: `yes` or `no`.
     Votes(String),
     /// The value of a rule of the forum: a row of [`super::rules::RULES`].
     Rule(String),
-    /// The text of the charter of this forum; empty where there is none.
+    /// The text of this forum's charter; empty if there is none.
     Charter(String),
 }
 
 impl Target {
-    /// The target in words.
+    /// Names the target.
     pub fn called(&self) -> String {
         match self {
             Self::Post(id) => format!("post {id}"),
@@ -99,7 +99,7 @@ impl Target {
     }
 }
 
-/// The words of the states of posts, threads and votes.
+/// The words for the states of posts, threads and votes.
 pub const SHOWN: &str = "shown";
 #[allow(missing_docs)]
 pub const HIDDEN: &str = "hidden";
@@ -108,10 +108,10 @@ pub const OPEN: &str = "open";
 #[allow(missing_docs)]
 pub const CLOSED: &str = "closed";
 
-/// An order: a target and the state that it takes.
+/// An order: a target and its new state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// What is changed.
+    /// What to change.
     pub target: Target,
     /// Its new state.
     pub state: String,
@@ -125,17 +125,17 @@ impl Order {
         }
     }
 
-    /// Hides a post, or shows it again. The opening of a thread stands for the thread.
+    /// Hides a post, or shows it again. The opening post represents its thread.
     pub fn hide(post: i64, hidden: bool) -> Self {
         Self::new(Target::Post(post), if hidden { HIDDEN } else { SHOWN })
     }
 
-    /// Closes a thread, or opens it again.
+    /// Closes or reopens a thread.
     pub fn close(thread: i64, closed: bool) -> Self {
         Self::new(Target::Thread(thread), if closed { CLOSED } else { OPEN })
     }
 
-    /// Bans an account, or lets it in again.
+    /// Bans or unbans an account.
     pub fn ban(name: &str, banned: bool) -> Self {
         let status = if banned {
             Status::Banned
@@ -150,7 +150,7 @@ impl Order {
         Self::new(Target::Role(name.to_owned()), role.word())
     }
 
-    /// Gives a vote, or takes it.
+    /// Gives or takes the right to vote.
     pub fn votes(name: &str, votes: bool) -> Self {
         Self::new(
             Target::Votes(name.to_owned()),
@@ -161,17 +161,17 @@ impl Order {
     /// Sets a rule of the forum.
     ///
     /// # Errors
-    /// There is no such rule, or it does not take this value.
+    /// If there is no such rule, or it does not take this value.
     pub fn rule(key: &str, value: &str) -> Result<Self, String> {
         let rule = rules::find(key)?;
         let value = rule.read(value)?;
         Ok(Self::new(Target::Rule(rule.key.to_owned()), &value))
     }
 
-    /// Gives a forum a charter; an empty text removes it.
+    /// Sets the charter of a forum; an empty text removes it.
     ///
     /// # Errors
-    /// It is too long.
+    /// If it is too long.
     pub fn charter(forum: &str, text: &str) -> Result<Self, String> {
         let text = crate::clean::clean_text(text.trim());
         let chars = text.chars().count();
@@ -183,7 +183,7 @@ impl Order {
         }
     }
 
-    /// Says exactly what it does.
+    /// Describes exactly what it does.
     pub fn words(&self) -> String {
         let hidden = self.state == HIDDEN;
         let banned = self.state == Status::Banned.word();
@@ -202,7 +202,7 @@ impl Order {
         }
     }
 
-    /// The right that it needs.
+    /// Returns the right that it needs.
     pub fn needs(&self) -> Right {
         match self.target {
             Target::Post(_) | Target::Thread(_) => Right::Hide,
@@ -212,10 +212,10 @@ impl Order {
         }
     }
 
-    /// Checks whether a role may give this order; `of` is the role of the account that it is about.
+    /// Checks whether a role may give this order; `of` is the role of the account concerned.
     ///
     /// # Errors
-    /// It may not: why.
+    /// Why it may not.
     pub fn check(&self, by: &str, role: Role, of: Option<Role>) -> Result<(), String> {
         let right = self.needs();
         if !role.has(right) {
@@ -229,7 +229,7 @@ impl Order {
             (Target::Status(name) | Target::Role(name) | Target::Votes(name), Some(of))
                 if !role.outranks(of) && *name != *by =>
             {
-                // Owners are equals, and one of them may leave its role to another.
+                // Owners are equals: one of them may give an owner another role.
                 match role {
                     Role::Owner => Ok(()),
                     _ => Err(format!(
@@ -247,10 +247,10 @@ impl Order {
     }
 }
 
-/// A reason, checked: one line, not empty.
+/// Validates a reason: one line, not empty.
 ///
 /// # Errors
-/// It is empty or too long.
+/// If it is empty or too long.
 pub fn reason(text: &str) -> Result<String, String> {
     let line = crate::clean::clean_text(text);
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -273,25 +273,25 @@ fn a(role: Role) -> String {
     }
 }
 
-/// An order that was carried out, as kept.
+/// An executed order, as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its number.
     pub id: i64,
     /// The forum.
     pub forum: String,
-    /// When.
+    /// When it was executed.
     pub at: Timestamp,
-    /// Who; `forum` where a motion decided it.
+    /// Who gave it; `forum` if a motion decided it.
     pub by: String,
     /// What was changed.
     #[serde(flatten)]
     pub target: Target,
-    /// Its state before.
+    /// The previous state.
     pub before: String,
-    /// Its state since.
+    /// The new state.
     pub after: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// The motion that decided it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -302,7 +302,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What was done, in words.
+    /// Describes what was done.
     pub fn what(&self) -> String {
         let what = match &self.target {
             Target::Post(id) => match self.after.as_str() {
@@ -323,7 +323,7 @@ impl Entry {
                 _ => format!("took the vote of {name}"),
             },
             Target::Rule(key) => format!("set {key} to {} (was {})", self.after, self.before),
-            // The text is in the entry; a line of the log has no place for it.
+            // The entry holds the text; it is too long for a log line.
             Target::Charter(_) => match self.after.is_empty() {
                 true => "removed the charter".to_owned(),
                 false => "changed the charter".to_owned(),
@@ -335,12 +335,12 @@ impl Entry {
         }
     }
 
-    /// The order that takes it back.
+    /// Returns the order that reverts it.
     pub fn back(&self) -> Order {
         Order::new(self.target.clone(), &self.before)
     }
 
-    /// The whole entry on one line.
+    /// Formats the whole entry on one line.
     pub fn line(&self) -> String {
         let motion = match self.motion_id {
             Some(id) => format!(", by motion {id}"),

@@ -1,5 +1,5 @@
-//! A persona: who an agent of the forum is, from a YAML file. Comes in: the text of the file. Goes out: a [`Persona`], or
-//! what is wrong in it, with its line.
+//! A persona: the description of a forum agent, from a YAML file. Input: the text of the file. Output: a [`Persona`],
+//! or an error with its line.
 
 use crate::ids::SeatName;
 use serde::{Deserialize, Serialize};
@@ -9,53 +9,53 @@ use std::fmt;
 /// An agent's persona.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Persona {
-    /// Its handle; everything it writes stands under it.
+    /// Its handle; the author name of everything it writes.
     pub name: SeatName,
-    /// The name for people.
+    /// The display name.
     pub display_name: String,
-    /// What answers for it: `local`, a provider, an agent program.
+    /// Its backend: `local`, a provider, an agent program.
     pub backend: String,
-    /// The model, where the backend serves several.
+    /// The model, if the backend serves several.
     pub model: Option<String>,
-    /// Who it is, in its own prompt.
+    /// Who it is, for its prompt.
     pub system_prompt: String,
-    /// What it likes.
+    /// Its preferences.
     pub preferences: Preferences,
-    /// Groups that it is in: a cycle can be for one group.
+    /// The groups it belongs to: a cycle can be limited to one group.
     pub groups: Vec<String>,
-    /// Forums that it visits; empty: all.
+    /// The forums it visits; empty for all.
     pub forums: Vec<String>,
-    /// How it calls tools, where the usual way does not suit the model: `native`, `json`, or `mcp` for agent programs.
+    /// How it calls tools, if the default does not suit the model: `native`, `json`, or `mcp` for agent programs.
     pub tools: Option<String>,
 }
 
-/// What an agent likes, where it differs from the forum's settings.
+/// Preferences of an agent that override the forum's settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Preferences {
-    /// How likely it sits a cycle out.
+    /// The probability of sitting a cycle out.
     pub skip_probability: Option<f64>,
     /// `brief`, `normal` or `detailed`.
     pub verbosity: Option<String>,
-    /// A word or two.
+    /// The tone, in a word or two.
     pub tone: Option<String>,
-    /// The shortest and the longest wait before its turn, in seconds.
+    /// The minimum and the maximum delay before its turn, in seconds.
     pub delays: Option<(f64, f64)>,
-    /// How active it is beside others; 1 is usual.
+    /// Its activity relative to others; 1 is normal.
     pub weight: f64,
-    /// How rested it begins, 0 to 1.
+    /// Its initial energy, 0 to 1.
     pub energy: f64,
-    /// How freely it picks words, 0 to 2.
+    /// The sampling temperature, 0 to 2.
     pub temperature: Option<f32>,
-    /// The most tokens of one answer.
+    /// Maximum tokens per answer.
     pub max_tokens: Option<u32>,
 }
 
-/// What is wrong with a persona's file.
+/// An error in a persona's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadPersona {
-    /// Counted from 1; 0 where no line is to blame.
+    /// The line, 1-based; 0 if no line applies.
     pub line: u64,
-    /// In words.
+    /// What is wrong.
     pub why: String,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for BadPersona {
 
 impl std::error::Error for BadPersona {}
 
-/// The file as it is written. The first forum's files are read, too: `provider`, `reply_probability`.
+/// The file format. Also accepts the original forum's files: `provider`, `reply_probability`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -104,7 +104,7 @@ struct Likes {
     max_tokens: Option<Spanned<u32>>,
 }
 
-/// How the first forum called its providers, and what they are called here.
+/// The provider names of the original forum, and their names here.
 const PROVIDERS: &[(&str, &str)] = &[("anthropic", "anthropic"), ("google-gla", "gemini_api")];
 const VERBOSITY: &[&str] = &["brief", "normal", "detailed"];
 const TOOLS: &[&str] = &["native", "json", "mcp"];
@@ -166,12 +166,12 @@ fn handles(key: &str, values: &[Spanned<String>]) -> Result<Vec<String>, BadPers
 }
 
 impl Persona {
-    /// Reads a file.
+    /// Parses a persona file.
     pub fn parse(text: &str) -> Result<Self, BadPersona> {
         let file: File = serde_saphyr::from_str(text).map_err(|error| {
             let line = error.location().map_or(0, |at| at.line());
             let said = error.without_snippet().to_string();
-            // The parser's own words begin with its place or end in it; ours name the line already.
+            // The parser's message includes its position; we report the line ourselves.
             let why = said
                 .lines()
                 .next()
@@ -194,7 +194,7 @@ impl Persona {
                 .iter()
                 .find(|(old, _)| *old == provider.value)
                 .map_or_else(|| provider.value.clone(), |(_, new)| (*new).to_owned()),
-            // The first forum's files name no provider where it is this one.
+            // Files of the original forum omit this provider.
             (None, None) if file.model.is_some() => "anthropic".to_owned(),
             (None, None) => crate::seating::LOCAL.to_owned(),
         };
@@ -229,7 +229,7 @@ impl Persona {
             model: file.model.filter(|model| !model.is_empty()),
             system_prompt: file.system_prompt.value,
             preferences: Preferences {
-                // How likely one replies is how likely one does not sit out.
+                // The reply probability is the complement of the skip probability.
                 skip_probability: skip.or(reply.map(|p| 1.0 - p)),
                 verbosity: one_of("verbosity", &likes.verbosity, VERBOSITY)?,
                 tone: likes.tone.clone(),
@@ -245,7 +245,7 @@ impl Persona {
         })
     }
 
-    /// How it likes to write, in words for its prompt.
+    /// Describes how it likes to write, for its prompt.
     pub fn manner(&self) -> Vec<String> {
         let length = self.preferences.verbosity.as_deref().and_then(|v| match v {
             "brief" => Some("Write briefly: a few sentences.".to_owned()),
@@ -260,7 +260,7 @@ impl Persona {
         length.into_iter().chain(tone).collect()
     }
 
-    /// A file for a new agent, with everything that can be set.
+    /// Returns a file for a new agent, with all possible settings.
     pub fn template(name: &str, backend: &str, model: Option<&str>, prompt: &str) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let model = model

@@ -1,8 +1,8 @@
 //! The rules of a single forum: who may write there, how much and how often.
 //!
-//! Input: keys and values that the owner set. Output: settings that are at most as wide as the configured ones, and for
-//! each call whether it is allowed. A rule narrows what the configuration allows and never widens it, so that a rule of a
-//! store from elsewhere costs nothing.
+//! Input: keys and values set by the owner. Output: settings that are at most as permissive as the configured ones, and
+//! for each call whether it is allowed. A rule can only restrict the configuration, never extend it, so a rule from an
+//! imported store cannot cause costs.
 
 use super::account::{Account, Role};
 use super::settings::Settings;
@@ -11,20 +11,20 @@ use crate::ids::SeatName;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
-/// The value of a rule that is not set.
+/// The value of an unset rule.
 pub const NONE: &str = "none";
 
 /// Maximum names in one rule.
 const NAMES_MAX: usize = 50;
 
-/// What a rule takes.
+/// The values that a rule accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// `all`, `agents`, `moderators`, `owners`, or names with commas between.
+    /// `all`, `agents`, `moderators`, `owners`, or names separated by commas.
     Who,
     /// One of these words; the first one is the default.
     OneOf(&'static [&'static str]),
-    /// A whole number, both ends included, or `none`.
+    /// An integer, both ends included, or `none`.
     Whole(u32, u32),
 }
 
@@ -33,15 +33,15 @@ pub enum Takes {
 pub struct Rule {
     /// Its name.
     pub key: &'static str,
-    /// What it takes.
+    /// The accepted values.
     pub takes: Takes,
     /// What it means, for agents and people.
     pub doc: &'static str,
-    /// Whether members can move to set it: not what is about rights, voting or spending.
+    /// Whether members can propose to set it; not if it concerns rights, voting or spending.
     pub votable: bool,
 }
 
-/// The words of [`Takes::Who`], from the widest to the narrowest, with the lowest role that each lets in.
+/// The words of [`Takes::Who`], from the widest to the narrowest, with the lowest role that each admits.
 const WHO: &[(&str, Role)] = &[
     ("all", Role::Guest),
     ("agents", Role::Agent),
@@ -64,10 +64,10 @@ pub const RULES: &[Rule] = &[
     Rule { key: "cycle_interval_secs", takes: Takes::Whole(1, 604_800), doc: "minimum seconds from the start of a cycle to the start of the next", votable: false },
 ];
 
-/// The rule of a name.
+/// Returns the rule with this name.
 ///
 /// # Errors
-/// There is none; the text lists all.
+/// If there is none; the text lists all.
 pub fn find(key: &str) -> Result<&'static Rule, String> {
     RULES.iter().find(|rule| rule.key == key).ok_or_else(|| {
         let keys: Vec<&str> = RULES.iter().map(|rule| rule.key).collect();
@@ -77,10 +77,10 @@ pub fn find(key: &str) -> Result<&'static Rule, String> {
 }
 
 impl Rule {
-    /// Checks whether members can move to set it.
+    /// Checks whether members can propose to set it.
     ///
     /// # Errors
-    /// It is for owners.
+    /// If only owners may set it.
     pub fn check_motion(&self) -> Result<(), String> {
         match self.votable {
             true => Ok(()),
@@ -91,7 +91,7 @@ impl Rule {
         }
     }
 
-    /// The value while it is not set.
+    /// Returns the default value.
     pub fn usual(&self) -> &'static str {
         match self.takes {
             Takes::Who => WHO[0].0,
@@ -100,10 +100,10 @@ impl Rule {
         }
     }
 
-    /// Reads a value, in the form in which it is kept.
+    /// Parses a value and returns it in stored form.
     ///
     /// # Errors
-    /// The rule does not take it.
+    /// If the rule does not accept it.
     pub fn read(&self, text: &str) -> Result<String, String> {
         let text = text.trim();
         let key = self.key;
@@ -136,12 +136,12 @@ impl Rule {
     }
 }
 
-/// The rules that are set in a forum.
+/// The rules set in a forum.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules(BTreeMap<&'static str, String>);
 
 impl Rules {
-    /// From kept pairs. A pair that cannot be read is left out: another version wrote it.
+    /// Reads stored pairs. Skips unreadable pairs, which another version wrote.
     pub fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let read = pairs.into_iter().filter_map(|(key, value)| {
             let rule = find(key).ok()?;
@@ -151,23 +151,23 @@ impl Rules {
         Self(read.collect())
     }
 
-    /// The rules that are set, with their values, in the order of the table.
+    /// Iterates over the rules that are set, with their values, in the order of the table.
     pub fn set(&self) -> impl Iterator<Item = (&'static Rule, &str)> {
         let value = |rule: &'static Rule| Some((rule, self.0.get(rule.key)?.as_str()));
         RULES.iter().filter_map(value)
     }
 
-    /// The value of a rule.
+    /// Returns the value of a rule.
     pub fn value(&self, rule: &'static Rule) -> &str {
         self.0.get(rule.key).map_or(rule.usual(), String::as_str)
     }
 
-    /// The number that a rule is set to.
+    /// Returns the number that a rule is set to.
     pub fn number(&self, key: &str) -> Option<u32> {
         self.0.get(key)?.parse().ok()
     }
 
-    /// The settings, narrowed by these rules.
+    /// Returns the settings, restricted by these rules.
     #[must_use]
     pub fn narrow(&self, settings: &Settings) -> Settings {
         let least = |key: &str, now: u32| self.number(key).map_or(now, |n| n.min(now));
@@ -188,7 +188,7 @@ impl Rules {
     /// Checks a call of an account. Whether the account's role may use the tool at all is checked elsewhere.
     ///
     /// # Errors
-    /// A rule forbids it; the text names the rule.
+    /// If a rule forbids it; the text names the rule.
     pub fn check(&self, account: &Account, call: &Call) -> Result<(), String> {
         let (keys, body): (&[&str], _) = match call {
             Call::CreateThread { body, .. } => (&["posters", "openers"], body),
@@ -216,17 +216,17 @@ impl Rules {
         }
     }
 
-    /// The moment before which the last post of an archived thread was written; `None` while nothing is archived.
+    /// Returns the time of the last post before which a thread counts as archived; `None` if nothing is archived.
     pub fn archived_before(&self, now: Timestamp) -> Option<Timestamp> {
         let hours = 24 * i64::from(self.number("archive_days")?);
         now.checked_sub(jiff::SignedDuration::from_hours(hours))
             .ok()
     }
 
-    /// Checks whether a thread still takes replies; `last` is when its last post was written.
+    /// Checks whether a thread still accepts replies; `last` is the time of its last post.
     ///
     /// # Errors
-    /// Its time is over.
+    /// If it is archived.
     pub fn check_age(&self, thread: i64, last: Timestamp, now: Timestamp) -> Result<(), String> {
         let Some(days) = self.number("thread_days") else {
             return Ok(());
@@ -240,7 +240,8 @@ impl Rules {
     }
 }
 
-/// Whether a value of [`Takes::Who`] lets an account in. Names let moderators and owners in, too: they keep order there.
+/// Returns whether a value of [`Takes::Who`] admits an account. Lists of names also admit moderators and owners, who
+/// moderate there.
 fn lets_in(who: &str, account: &Account) -> bool {
     match WHO.iter().find(|(word, _)| *word == who) {
         Some((_, lowest)) => !lowest.outranks(account.role),
@@ -255,7 +256,7 @@ mod tests {
     use super::*;
     use crate::forum::account::{Kind, Proof};
 
-    /// A narrow value of each rule.
+    /// Returns a restrictive value of each rule.
     fn narrow(rule: &Rule) -> &'static str {
         match rule.takes {
             Takes::Who => "moderators",

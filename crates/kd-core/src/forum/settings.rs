@@ -1,50 +1,51 @@
-//! The rules that a forum runs by: how often, who sits out, how long between agents, how many tool calls, and how the
-//! rules themselves are changed. One table says what can be set, in what range, by which variable of the seed, and
-//! whether agents may move to change it.
+//! The settings of a forum: how often cycles run, who sits out, the delays between agents, the number of tool calls,
+//! and how the rules themselves are changed. One table says what can be set, in what range, by which variable of the
+//! original forum, and whether agents may propose to change it.
 
 use super::governance::{MOTION_KINDS, MotionKind};
 use super::schedulers;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// All rules of a forum.
+/// All settings of a forum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     /// Seconds from the start of a cycle to the start of the next.
     pub cycle_interval_secs: f64,
-    /// How likely an agent sits a cycle out, 0 to 1.
+    /// The probability that an agent sits a cycle out, 0 to 1.
     pub skip_probability: f64,
-    /// The shortest wait between two agents, in seconds.
+    /// The minimum delay between two agents, in seconds.
     pub delay_secs_min: f64,
-    /// The longest.
+    /// The maximum delay.
     pub delay_secs_max: f64,
-    /// Tool calls of one visit.
+    /// Maximum tool calls per visit.
     pub max_tool_calls: u32,
-    /// How many cycles in a row an agent can be left out at most.
+    /// Maximum consecutive cycles in which an agent can be left out.
     pub skips_max: u32,
-    /// Who goes when: a row of [`schedulers::SCHEDULERS`].
+    /// The order of agents: a row of [`schedulers::SCHEDULERS`].
     pub scheduler: String,
-    /// How the time between cycles is found: `fixed` or `adaptive`.
+    /// How the time between cycles is determined: `fixed` or `adaptive`.
     pub interval: String,
-    /// Cycles in which a motion can be voted on.
+    /// Number of cycles in which a motion can be voted on.
     pub voting_cycles: u32,
     /// The share of agents that must vote, 0 to 1.
     pub quorum: f64,
-    /// The voting rule by which motions are decided.
+    /// The voting rule for motions.
     pub rule: String,
-    /// Kinds of motions that take effect without a person, with commas between; empty: none.
+    /// Kinds of motions that take effect without a person, comma-separated; empty for none.
     pub unconfirmed: String,
     /// What guests may do: `post` or `read`.
     pub guests: String,
-    /// Posts, edits, motions and votes of one account in a minute, outside its visits. All guests together are one.
+    /// Maximum posts, edits, motions and votes of one account per minute, outside its visits. All guests together count
+    /// as one.
     pub posts_per_minute: u32,
-    /// The same in a day.
+    /// The same per day.
     pub posts_per_day: u32,
 }
 
 impl Default for Settings {
-    /// The seed's defaults; for what the seed leaves open, the least surprising.
+    /// The original forum's defaults; beyond those, the least surprising values.
     fn default() -> Self {
         Self {
             cycle_interval_secs: 300.0,
@@ -66,24 +67,24 @@ impl Default for Settings {
     }
 }
 
-/// What a parameter takes.
+/// The values that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
     /// A number, both ends included.
     Number(f64, f64),
-    /// A whole number, both ends included.
+    /// An integer, both ends included.
     Whole(u32, u32),
-    /// A scheduler's name.
+    /// The name of a scheduler.
     Scheduler,
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// A voting rule's name.
+    /// The name of a voting rule.
     Rule,
-    /// Kinds of motions, with commas between.
+    /// Kinds of motions, comma-separated.
     Kinds,
 }
 
-/// Changes of a parameter that count in a forum from elsewhere: those that save calls.
+/// Changes of a parameter that take effect in a forum from elsewhere: those that save calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// None.
@@ -99,22 +100,22 @@ pub enum Foreign {
 pub struct Parameter {
     /// Its name, as in the configuration under `forum.`.
     pub key: &'static str,
-    /// The variable that the seed names for it.
+    /// The original forum's environment variable for it.
     pub variable: Option<&'static str>,
-    /// What it takes.
+    /// The accepted values.
     pub range: Range,
-    /// Whether agents may move to change it. How motions are decided is for people alone.
+    /// Whether agents may propose to change it. Only people change how motions are decided.
     pub votable: bool,
-    /// What a forum that the user's `kd` did not make may do with it.
+    /// What a forum not created by the user's `kd` may do with it.
     pub foreign: Foreign,
     /// What it means, for agents and people.
     pub doc: &'static str,
 }
 
-/// The longest time that can be set: a week, in seconds.
+/// Maximum duration that can be set: a week, in seconds.
 const WEEK: f64 = 604_800.0;
 
-/// Every parameter.
+/// All parameters.
 #[rustfmt::skip] // a table
 pub const PARAMETERS: &[Parameter] = &[
     Parameter { key: "cycle_interval_secs", variable: Some("CYCLE_INTERVAL"), range: Range::Number(0.0, WEEK), votable: true, foreign: Foreign::Higher, doc: "seconds from the start of a cycle to the start of the next" },
@@ -135,7 +136,7 @@ pub const PARAMETERS: &[Parameter] = &[
 ];
 
 impl Parameter {
-    /// Whether a value counts although it comes with a forum from elsewhere: it must save calls compared to `settings`.
+    /// Returns whether a value from an imported forum takes effect: it must save calls compared to `settings`.
     pub fn foreign_may(&self, settings: &Settings, value: &str) -> bool {
         let now = settings.get(self.key).and_then(|now| now.parse().ok());
         let Some((now, next)) = now.zip(value.trim().parse::<f64>().ok()) else {
@@ -149,8 +150,8 @@ impl Parameter {
     }
 }
 
-/// Whether a change needs a person although its kind of motion needs none: it could lift a limit of spending. Only the
-/// order of turns, and changes that save calls compared to `settings`, do not.
+/// Returns whether a change needs a person although its kind of motion does not, because it could raise spending.
+/// Exempt are only the order of turns, and changes that save calls compared to `settings`.
 pub fn needs_person(settings: &Settings, key: &str, value: &str) -> bool {
     match find(key) {
         Some(parameter) if parameter.key == "scheduler" => false,
@@ -162,7 +163,7 @@ pub fn needs_person(settings: &Settings, key: &str, value: &str) -> bool {
     }
 }
 
-/// Why a parameter cannot be set so.
+/// Why a parameter cannot be set to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSetting(pub String);
 
@@ -174,18 +175,18 @@ impl fmt::Display for BadSetting {
 
 impl std::error::Error for BadSetting {}
 
-/// The parameter of a name.
+/// Returns the parameter with this name.
 pub fn find(key: &str) -> Option<&'static Parameter> {
     PARAMETERS.iter().find(|parameter| parameter.key == key)
 }
 
 impl Settings {
-    /// The value of a parameter as text; none for a name that is no parameter.
+    /// Returns the value of a parameter as text; `None` for an unknown name.
     pub fn get(&self, key: &str) -> Option<String> {
         match serde_json::to_value(self).ok()?.get(key)? {
             serde_json::Value::String(text) => Some(text.clone()),
             serde_json::Value::Number(number) => Some(match number.as_f64() {
-                // `300`, not `300.0`: as people write it.
+                // `300`, not `300.0`.
                 Some(whole) if whole.fract() == 0.0 && whole.abs() < 1e15 => format!("{whole:.0}"),
                 _ => number.to_string(),
             }),
@@ -193,7 +194,7 @@ impl Settings {
         }
     }
 
-    /// Sets a parameter from text, if its value is one that it takes.
+    /// Sets a parameter from text, if it accepts the value.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), BadSetting> {
         let Some(parameter) = find(key) else {
             let known: Vec<&str> = PARAMETERS.iter().map(|p| p.key).collect();
@@ -220,7 +221,7 @@ impl Settings {
             Range::OneOf(words) if !words.contains(&text) => {
                 return must(format!("one of {}", words.join(", ")));
             }
-            // A judge judges alone; a forum votes together.
+            // With the rule `judge` one judge decides; a forum votes together.
             Range::Rule if crate::voting::find(text).is_none_or(|rule| rule.name == "judge") => {
                 return must("a voting rule (`kd vote rules` lists them)".into());
             }
@@ -263,14 +264,14 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets several parameters at once, so that a pair (the two delays) may pass each other on the way.
+    /// Sets several parameters at once, so that intermediate states of a pair (the two delays) need not be valid.
     pub fn set_all<'a>(
         &mut self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<(), BadSetting> {
         let pairs: Vec<(&str, &str)> = pairs.into_iter().collect();
         let mut next = self.clone();
-        // Wide open while single values are set; the order of the two is checked at the end.
+        // The range is widened while single values are set; the order of the two is checked at the end.
         if pairs.iter().any(|(key, _)| *key == "delay_secs_max") {
             next.delay_secs_max = WEEK;
         }
@@ -284,7 +285,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether a kind of motion takes effect without a person.
+    /// Returns whether a kind of motion takes effect without a person.
     pub fn unconfirmed(&self, kind: MotionKind) -> bool {
         self.unconfirmed
             .split(',')

@@ -1,5 +1,5 @@
-//! A forum on a virtual clock: thousands of cycles in a moment, with scripted agents, for tests and studies. The draws
-//! are the real ones; only the visits are made up, from the same seed.
+//! Simulates a forum on a virtual clock: thousands of cycles in a moment, with scripted agents, for tests and studies.
+//! The draws are the real ones; only the visits are simulated, from the same seed.
 
 use super::cycle::{Candidate, Cards, draw};
 use super::fairness::Sample;
@@ -8,34 +8,34 @@ use super::settings::Settings;
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 
-/// What is to be studied.
+/// The setup of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Study {
-    /// The rules.
+    /// The settings.
     pub settings: Settings,
-    /// Who takes part.
+    /// The agents.
     pub agents: Vec<Candidate>,
-    /// How many cycles.
+    /// The number of cycles.
     pub cycles: usize,
-    /// The seed of everything.
+    /// The seed of the whole simulation.
     pub seed: u64,
 }
 
-/// What happened.
+/// The result of a simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Studied {
-    /// How much time passed on the virtual clock, in seconds.
+    /// The time on the virtual clock, in seconds.
     pub secs: f64,
-    /// Turns that were taken.
+    /// Turns taken.
     pub turns: usize,
     /// Turns that ended in a post.
     pub posts: usize,
-    /// Who answered whom.
+    /// Pairs of who answered whom.
     pub answers: Vec<(String, String)>,
 }
 
 impl Study {
-    /// Agents that differ in nothing but their names.
+    /// Creates agents that differ only in their names.
     pub fn alike(settings: &Settings, agents: usize, cycles: usize, seed: u64) -> Self {
         let width = agents.to_string().len();
         let agents = (1..=agents)
@@ -53,9 +53,9 @@ impl Study {
     }
 }
 
-/// Lives through all cycles; `each` is given every one.
+/// Simulates all cycles and passes each to `each`.
 pub fn study(what: &Study, each: &mut dyn FnMut(&Sample<'_>)) -> Studied {
-    // Visits have a chance of their own: how long one takes must not move who goes next.
+    // Visits have their own random generator: their length must not affect the order.
     let mut visits = ChaCha12Rng::seed_from_u64(what.seed);
     visits.set_stream(u64::MAX / 2);
     let mut cards = Cards::new(&what.settings, what.seed, 0, what.agents.clone());
@@ -102,7 +102,7 @@ pub fn study(what: &Study, each: &mut dyn FnMut(&Sample<'_>)) -> Studied {
         for (candidate, took) in cards.candidates.iter_mut().zip(tokens) {
             candidate.lived(took.is_some(), took.unwrap_or(0));
         }
-        // From start to start; a cycle that takes longer is followed at once.
+        // Measured from start to start; a cycle that takes longer is followed at once.
         start = now.max(start + next as f64 / 1000.0);
     }
     done.secs = start;

@@ -1,9 +1,8 @@
-//! What an agent can do in a forum: one table, one row a tool. The MCP server, native tool calls over HTTP and
-//! constrained JSON are all made from it, so that every agent has the same tools whatever speaks for it.
+//! What an agent can do in a forum: one table, one row per tool. The MCP server, native tool calls over HTTP and
+//! constrained JSON are all derived from it, so every agent has the same tools, whatever its backend.
 //!
-//! Comes in: a tool's name and its arguments as JSON. Goes out: a [`Call`], or what is wrong with the arguments in words
-//! that a model can act on. The first five names and shapes are those of the first forum server (seed 002), so that its
-//! agents work here unchanged.
+//! Input: a tool's name and its arguments as JSON. Output: a [`Call`], or an error that a model can act on. The first
+//! five names and signatures are those of the original forum server, so that its agents work here unchanged.
 
 use super::company::{NOTES_MAX, PROFILE_MAX, Remember};
 use super::governance::{MOTION_KINDS, MotionKind};
@@ -11,27 +10,27 @@ use super::words::SearchIn;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// The longest title, in characters.
+/// Maximum characters of a title.
 pub const TITLE_MAX: usize = 200;
-/// The longest body of a post, in characters.
+/// Maximum characters of a post's body.
 pub const BODY_MAX: usize = 20_000;
-/// The longest reason, in characters.
+/// Maximum characters of a reason.
 pub const REASON_MAX: usize = 1_000;
-/// The most items of one list.
+/// Maximum items of one list.
 pub const LIST_MAX: i64 = 200;
-/// The most items of a list that are left out to read on behind them.
+/// Maximum offset into a list.
 pub const OFFSET_MAX: i64 = 10_000;
-/// Items of a list where nobody says how many (the first forum's default).
+/// Default number of items in a list (as in the original forum).
 pub const LIST_USUAL: i64 = 50;
 
-/// What a field takes.
+/// The values that a field accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Takes {
     /// The number of a thread, post or motion.
     Id,
-    /// How many, from 1 to this.
+    /// A count, from 1 to this.
     UpTo(i64),
-    /// Text of at most so many characters.
+    /// Text of at most this many characters.
     Text(usize),
     /// One of these words.
     OneOf(&'static [&'static str]),
@@ -44,11 +43,11 @@ pub enum Takes {
 pub struct Field {
     /// Its name.
     pub name: &'static str,
-    /// What it takes.
+    /// The accepted values.
     pub takes: Takes,
-    /// Whether it must be there.
+    /// Whether it is required.
     pub required: bool,
-    /// What it means, for models.
+    /// Its meaning, for models.
     pub doc: &'static str,
 }
 
@@ -61,16 +60,16 @@ pub struct Tool {
     pub doc: &'static str,
     /// Its arguments.
     pub fields: &'static [Field],
-    /// Whether it changes something that others see.
+    /// Whether it changes something visible to others.
     pub acts: bool,
-    /// Whether it takes `author`: only where the caller's identity is not known otherwise.
+    /// Whether it takes `author`: only if the caller's identity is not known otherwise.
     pub signed: bool,
-    /// Whether it only makes sense inside a visit.
+    /// Whether it is only available during a visit.
     pub visit_only: bool,
     read: fn(&Given<'_>) -> Result<Call, String>,
 }
 
-/// What an agent wants done.
+/// A parsed tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "tool", rename_all = "snake_case")]
 #[allow(
@@ -80,26 +79,26 @@ pub struct Tool {
 pub enum Call {
     /// The newest threads.
     ListThreads { limit: i64, offset: i64 },
-    /// A thread with its posts; `after_post_id` leaves out what came before.
+    /// A thread with its posts; `after_post_id` skips the earlier ones.
     ReadThread { thread_id: i64, after_post_id: i64 },
-    /// Posts with these words.
+    /// Posts that contain these words.
     SearchThreads {
         query: String,
         search_in: SearchIn,
         limit: i64,
         offset: i64,
     },
-    /// A new thread.
+    /// Opens a thread.
     CreateThread { title: String, body: String },
-    /// A post in a thread.
+    /// Posts in a thread.
     ReplyToThread {
         thread_id: i64,
         body: String,
         quote_post_id: Option<i64>,
     },
-    /// Other words for an own post.
+    /// Changes the text of the caller's own post.
     EditPost { post_id: i64, body: String },
-    /// Takes an own post away.
+    /// Deletes the caller's own post.
     DeletePost { post_id: i64 },
     /// What is new to the caller.
     News { limit: i64 },
@@ -107,19 +106,19 @@ pub enum Call {
     Remember { text: String, how: Remember },
     /// The caller's own notes.
     Recall,
-    /// Tells others who the caller is.
+    /// Sets the caller's profile.
     WriteProfile { text: String },
-    /// What somebody tells about itself.
+    /// An account's profile.
     ReadProfile { name: String },
     /// The charter of the forum and its own rules.
     ReadRules,
     /// The last lines of the log.
     ReadLog { limit: i64, offset: i64 },
-    /// How fair the turns were until now.
+    /// How fair the turns have been so far.
     Fairness { offset: i64 },
     /// Motions, the open ones first.
     ListMotions { limit: i64, offset: i64 },
-    /// A new motion.
+    /// Proposes a motion.
     Propose {
         kind: MotionKind,
         key: Option<String>,
@@ -127,15 +126,15 @@ pub enum Call {
         title: String,
         reason: String,
     },
-    /// A vote on an open motion.
+    /// Votes on an open motion.
     Vote {
         motion_id: i64,
         choice: Choice,
         reason: String,
     },
-    /// Does nothing this time.
+    /// Does nothing in this visit.
     Skip { reason: String },
-    /// Ends the visit; `did` is what the agent says that it did.
+    /// Ends the visit; `did` is what the agent claims to have done.
     Finish {
         did: String,
         thread_id: Option<i64>,
@@ -151,15 +150,15 @@ pub enum Choice {
     Yes,
     /// Against it.
     No,
-    /// Neither; it counts for the quorum.
+    /// Abstains; it counts for the quorum.
     Abstain,
 }
 
 impl Choice {
-    /// Every word of it.
+    /// All its words.
     pub const WORDS: &[&str] = &["yes", "no", "abstain"];
 
-    /// Its word.
+    /// Returns its word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Yes => "yes",
@@ -168,7 +167,7 @@ impl Choice {
         }
     }
 
-    /// From its word.
+    /// Parses its word.
     pub fn parse(word: &str) -> Option<Self> {
         [Self::Yes, Self::No, Self::Abstain]
             .into_iter()
@@ -176,7 +175,7 @@ impl Choice {
     }
 }
 
-/// What an agent may say that it did in a visit.
+/// What an agent may claim to have done in a visit.
 pub const CLAIMS: &[&str] = &[
     "create_thread",
     "reply_to_thread",
@@ -226,7 +225,7 @@ const fn must(name: &'static str, takes: Takes, doc: &'static str) -> Field {
     }
 }
 
-/// A field that may be left out.
+/// An optional field.
 const fn may(name: &'static str, takes: Takes, doc: &'static str) -> Field {
     Field {
         name,
@@ -255,7 +254,7 @@ const ENDS: Tool = Tool {
     ..READS
 };
 
-/// Every tool.
+/// All tools.
 #[rustfmt::skip] // a table
 pub const TOOLS: &[Tool] = &[
     Tool { name: "create_thread", doc: "Open a new thread.",
@@ -314,12 +313,13 @@ pub const TOOLS: &[Tool] = &[
         read: |a| Ok(Call::Finish { did: a.text("did")?, thread_id: a.maybe_id("thread_id")?, reason: a.maybe("reason")?.unwrap_or_default() }), ..ENDS },
 ];
 
-/// The tool of a name.
+/// Returns the tool with this name.
 pub fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
-/// Whether a call ends the visit. Such a call is not counted; one with unusable arguments ends nothing, and counts.
+/// Returns whether a call ends the visit. Such a call is not counted; one with invalid arguments does not end it, and
+/// counts.
 pub fn leaves(name: &str, arguments: &Value) -> bool {
     find(name).is_some_and(|tool| tool.visit_only)
         && matches!(
@@ -328,7 +328,7 @@ pub fn leaves(name: &str, arguments: &Value) -> bool {
         )
 }
 
-/// Reads a call: the tool's name and its arguments. The error says what to mend.
+/// Parses a call: the tool's name and its arguments. The error says what to fix.
 pub fn read(name: &str, arguments: &Value) -> Result<Call, String> {
     let Some(tool) = find(name) else {
         let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
@@ -342,7 +342,7 @@ pub fn read(name: &str, arguments: &Value) -> Result<Call, String> {
 }
 
 impl Tool {
-    /// The JSON schema of its arguments. `author` stands in it where the caller must say who it is.
+    /// Returns the JSON schema of its arguments, with `author` if the caller must identify itself.
     pub fn schema(&self, with_author: bool) -> Value {
         let fields = self
             .fields
@@ -359,7 +359,7 @@ impl Tool {
         json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
     }
 
-    /// Reads its arguments.
+    /// Parses its arguments.
     pub fn call(&self, arguments: &Value) -> Result<Call, String> {
         let empty = Map::new();
         let map = match arguments {
@@ -388,7 +388,7 @@ impl Tool {
     }
 }
 
-/// The author that the arguments name, where they do.
+/// Returns the author named in the arguments, if any.
 pub fn author(arguments: &Value) -> Option<&str> {
     arguments
         .get(AUTHOR.name)
@@ -456,7 +456,7 @@ impl Given<'_> {
         }
     }
 
-    /// Text on one line.
+    /// Returns text normalised to one line.
     fn line(&self, name: &str) -> Result<String, String> {
         Ok(self
             .text(name)?
@@ -475,7 +475,7 @@ impl Given<'_> {
                     .or_else(|| value.as_str()?.trim().parse().ok());
                 match number {
                     Some(id) if id > 0 => Ok(Some(id)),
-                    // Models that must fill a field that means nothing here write 0.
+                    // Models that must fill an irrelevant field write 0.
                     Some(0) if !self.field(name)?.required => Ok(None),
                     _ => {
                         let least = u8::from(self.field(name)?.required);
@@ -505,13 +505,13 @@ impl Given<'_> {
     }
 }
 
-/// The first characters of a text that somebody else wrote.
+/// Returns the beginning of an untrusted text.
 fn short(text: &str) -> String {
     crate::clean::clean_text(text).chars().take(60).collect()
 }
 
 impl Call {
-    /// The tool that it calls.
+    /// Returns the tool that it calls.
     pub fn tool(&self) -> &'static str {
         match self {
             Self::ListThreads { .. } => "list_threads",
@@ -537,7 +537,7 @@ impl Call {
         }
     }
 
-    /// Whether it changes something that others see.
+    /// Returns whether it changes something visible to others.
     pub fn acts(&self) -> bool {
         find(self.tool()).is_some_and(|tool| tool.acts)
     }

@@ -1,9 +1,9 @@
-//! One agent's stay in the forum, step by step. Comes in: what the agent answered and what its tool calls brought. Goes
-//! out: whom to ask what, which call to carry out, and at last how the visit ended.
+//! One agent's visit to the forum, step by step. Input: the agent's answers and the results of its tool calls. Output:
+//! the next request, the call to carry out, and finally how the visit ended.
 //!
-//! There are two ways to speak of tools: natively, where the service has a place for them, and as one JSON object an
-//! answer, which every model can be held to. Both use [`super::tools::TOOLS`]; posts reach the agent only as data between
-//! fences that nobody could foresee, and only an answer of the agent itself can call a tool.
+//! There are two ways to call tools: natively, if the service supports it, and as one JSON object per answer, which
+//! every model can be constrained to. Both use [`super::tools::TOOLS`]; posts reach the agent only as data between
+//! unpredictable fences, and only an answer of the agent itself can call a tool.
 
 mod echo;
 mod prompt;
@@ -19,39 +19,39 @@ use crate::roster::Member;
 use echo::Echo;
 use serde_json::{Value, json};
 
-/// How often an answer may be unreadable before the visit ends.
+/// Maximum unreadable answers before the visit ends.
 const MISTAKES_MAX: u32 = 2;
-/// Repetitions of a small model after which its visit is a skip; each is followed by the same question.
+/// Repetitions by a small model after which its visit counts as a skip; after each one the same request is repeated.
 const ECHOES_MAX: u32 = 2;
-/// The longest post of a small model, in characters: it repeats itself when it says more.
+/// Maximum characters of a small model's post: it repeats itself when it writes more.
 const SMALL_BODY: usize = 320;
-/// The longest title and reason of a small model.
+/// Maximum characters of a small model's title and reason.
 const SMALL_LINE: usize = 80;
 
-/// Between the name of a further server and that of its tool.
+/// Separates the name of an additional server from that of its tool.
 pub const BETWEEN: &str = "__";
-/// Maximum characters of the arguments of such a tool, where they are text.
+/// Maximum characters of such a tool's arguments, if they are text.
 const ARGUMENTS_MAX: usize = 8_000;
 
 /// How an agent calls tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// By the service's own tool calls.
+    /// The service's native tool calls.
     Native,
-    /// One JSON object an answer.
+    /// One JSON object per answer.
     Json,
-    /// The same for a small model: few tools, short texts, one deed a visit.
+    /// The same for a small model: few tools, short texts, one action per visit.
     Small,
-    /// By an MCP server that the agent has: its whole stay is one answer.
+    /// An MCP server that the agent uses: its whole visit is one answer.
     Mcp,
 }
 
-/// What the outside does next.
+/// What the caller does next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Ask the agent.
     Ask(Box<Request>),
-    /// Carry out a call; its answer comes back by [`Visit::called`].
+    /// Carry out a call; its result is passed to [`Visit::called`].
     Call {
         /// The tool.
         name: String,
@@ -65,17 +65,17 @@ pub enum Step {
 /// How a visit ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct End {
-    /// In a word; what was posted stands in any case.
+    /// The outcome; posts remain in any case.
     pub outcome: Outcome,
-    /// Why, where it did not simply act.
+    /// Why, if it did not simply act.
     pub reason: Option<String>,
-    /// What the agent says that it did: the tool, and the thread.
+    /// What the agent claims to have done: the tool, and the thread.
     pub claim: Option<(String, Option<i64>)>,
-    /// Tokens used, in and out.
+    /// Tokens used, input and output.
     pub tokens: u64,
 }
 
-/// A visit under way.
+/// A visit in progress.
 #[derive(Clone, Debug)]
 pub struct Visit {
     member: Member,
@@ -88,29 +88,29 @@ pub struct Visit {
     prompt: Prompt,
     /// What a small model must not repeat.
     echo: Echo,
-    /// How often it did.
+    /// How often it repeated it.
     echoes: u32,
     threads: Vec<i64>,
-    /// Where an agent program calls tools.
+    /// The tool server of an agent program.
     server: Option<ToolServer>,
-    /// Tools of further servers.
+    /// Tools of additional servers.
     further: Vec<ToolSpec>,
-    /// What was said, for native calls.
+    /// The conversation, for native calls.
     talk: Vec<Said>,
-    /// The same as text, for the others.
+    /// The conversation as text, for the others.
     told: String,
     fence: String,
-    /// What it may still be shown.
+    /// The characters that it may still be shown.
     budget: Budget,
-    /// Calls of the last answer that wait to be carried out.
+    /// Calls of the last answer still to be carried out.
     waiting: std::collections::VecDeque<ToolCall>,
-    /// The call that is being carried out.
+    /// The call in progress.
     current: Option<ToolCall>,
     over: Option<End>,
 }
 
 impl Visit {
-    /// A visit that has not begun.
+    /// Creates a visit that has not begun.
     pub fn new(member: Member, way: Way, scene: &Scene) -> Self {
         let mut budget = Budget::default();
         let prompt = prompt::prompt(&member, way, scene, &mut budget);
@@ -146,12 +146,12 @@ impl Visit {
         }
     }
 
-    /// The first step.
+    /// Returns the first step.
     pub fn begin(&mut self) -> Step {
         self.ask()
     }
 
-    /// The agent answered: its words, its native calls, and what that used.
+    /// Handles an answer of the agent: its text, its native calls, and its usage.
     pub fn answered(&mut self, text: &str, calls: Vec<ToolCall>, usage: Option<&Usage>) -> Step {
         self.tokens += usage.map_or(0, |u| u.input_tokens + u.output_tokens);
         match self.way {
@@ -187,7 +187,7 @@ impl Visit {
         }
     }
 
-    /// A call was carried out, and this is its answer.
+    /// Handles the result of a call.
     pub fn called(&mut self, answer: &Value) -> Step {
         let Some(call) = self.current.take() else {
             return self.next();
@@ -239,7 +239,7 @@ impl Visit {
         self.next()
     }
 
-    /// A call whose arguments are text, where its tool is one of a further server: schemas of others are no part of ours.
+    /// Unwraps text arguments of an additional server's tool: other servers' schemas are not part of ours.
     fn unwrapped(&self, mut call: ToolCall) -> Result<ToolCall, String> {
         if !self.further.iter().any(|tool| tool.name == call.name) {
             return Ok(call);
@@ -256,12 +256,12 @@ impl Visit {
         }
     }
 
-    /// The agent could not be asked.
+    /// Handles a failed request to the agent.
     pub fn failed(&mut self, failure: &Failure) -> Step {
         self.finish(Outcome::Failed, Some(failure.to_string()), None)
     }
 
-    /// Somebody stopped the visit.
+    /// Ends the visit because it was stopped.
     pub fn stopped(&mut self) -> Step {
         self.finish(
             Outcome::Interrupted,
@@ -270,7 +270,7 @@ impl Visit {
         )
     }
 
-    /// The next waiting call, else the next question.
+    /// Returns the next pending call, else the next request.
     fn next(&mut self) -> Step {
         if let Some(end) = &self.over {
             return Step::Over(end.clone());
@@ -278,7 +278,7 @@ impl Visit {
         let Some(call) = self.waiting.pop_front() else {
             return self.ask();
         };
-        // Leaving is not work: it is possible after the last call, too.
+        // Leaving does not count as a call: it is possible after the last one, too.
         if !tools::leaves(&call.name, &call.arguments) {
             if self.calls == self.limit {
                 let why = over_the_limit(self.limit);
@@ -337,7 +337,7 @@ impl Visit {
         }))
     }
 
-    /// The answer was of no use: the agent is told why, and asked again, but not for ever.
+    /// Handles an unusable answer: tells the agent why and asks again, up to a limit.
     fn mistake(&mut self, why: &str) -> Step {
         self.mistakes += 1;
         if self.mistakes > MISTAKES_MAX {
@@ -353,7 +353,7 @@ impl Visit {
     }
 
     fn end(&mut self, reason: Option<String>, claim: Option<(String, Option<i64>)>) -> Step {
-        // What it did counts, not what it calls it.
+        // What it did counts, not what it claims.
         if self.acted || self.way == Way::Mcp {
             return self.finish(Outcome::Acted, None, claim);
         }
@@ -380,7 +380,7 @@ impl Visit {
     }
 }
 
-/// How a stay ended that was one answer: the calls were made elsewhere, so that only the record tells.
+/// Returns how a visit ended that was a single answer: the calls were made elsewhere, so only the record tells.
 pub fn by_record(end: End, run: &Run, limit: u32) -> End {
     if end.outcome != Outcome::Acted {
         return end;
@@ -407,7 +407,7 @@ fn over_the_limit(limit: u32) -> String {
     format!("tool call limit exceeded ({limit} a visit)")
 }
 
-/// What an agent says that it did, in words.
+/// Describes what an agent claims to have done.
 pub fn claim_text(claim: &(String, Option<i64>)) -> String {
     match claim.1 {
         Some(thread) => format!("{} in thread {thread}", claim.0),
@@ -415,7 +415,7 @@ pub fn claim_text(claim: &(String, Option<i64>)) -> String {
     }
 }
 
-/// Whether what an agent says that it did is what it did last.
+/// Returns whether an agent's claim matches its last action.
 pub fn agrees(claim: &(String, Option<i64>), deeds: &[Deed]) -> bool {
     match deeds.last() {
         None => claim.0 == "skip",
@@ -423,7 +423,7 @@ pub fn agrees(claim: &(String, Option<i64>), deeds: &[Deed]) -> bool {
     }
 }
 
-/// A call from an answer that is one JSON object, perhaps fenced. Nothing inside a string can be one.
+/// Parses a call from an answer that is one JSON object, possibly fenced. Text inside strings never counts as a call.
 fn read_object(text: &str) -> Result<ToolCall, String> {
     let text = text.trim();
     let text = text
@@ -439,7 +439,7 @@ fn read_object(text: &str) -> Result<ToolCall, String> {
     let Some(Value::String(name)) = map.shift_remove("tool") else {
         return Err("`tool` is missing".into());
     };
-    // Models that must fill a field that means nothing here write null.
+    // Models that must fill an irrelevant field write null.
     map.retain(|_, value| !value.is_null());
     Ok(ToolCall {
         id: String::new(),
@@ -448,7 +448,7 @@ fn read_object(text: &str) -> Result<ToolCall, String> {
     })
 }
 
-/// One object for each tool, of which an answer is one.
+/// Returns a schema with one object per tool, of which an answer is one.
 fn schema(further: &[ToolSpec]) -> Value {
     let own = TOOLS
         .iter()
@@ -475,7 +475,7 @@ fn with_name(mut schema: Value, name: &str) -> Value {
     schema
 }
 
-/// What a small model chooses among: to answer one of the threads that it sees, or to open one where it sees none.
+/// Returns a small model's choices: to answer one of the threads shown, or to open one if none are shown.
 fn small_schema(threads: &[i64]) -> Value {
     let small = |name: &str, fields: &[&str]| {
         let tool = tools::find(name).map_or(json!({}), |tool| {

@@ -1,30 +1,30 @@
-//! A motion as people write it: a few words that say what is moved. Input: the words. Output: a [`Wish`] with the fields
-//! of the tool `propose`.
+//! Parses a motion as people write it: a few words that say what is proposed. Input: the words. Output: a [`Wish`] with
+//! the fields of the tool `propose`.
 
 use super::governance::MotionKind;
 
-/// What is moved.
+/// A proposed motion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// What kind of motion.
+    /// The kind of motion.
     pub kind: MotionKind,
     /// The parameter, for kind `set`; the member, for kind `role`; the rule, for kind `rule`.
     pub key: Option<String>,
     /// The new value, scheduler or role, the member, or the number of the post, thread or motion.
     pub value: Option<String>,
-    /// The motion on one line.
+    /// The title, on one line.
     pub title: String,
 }
 
-/// Every form, for help and errors.
+/// All forms, for help and errors.
 pub const FORMS: &str = "set KEY VALUE, scheduler NAME, undo MOTION, keep, text TITLE, hide POST, unhide POST, \
     close THREAD, reopen THREAD, ban NAME, unban NAME, role NAME ROLE, or rule RULE VALUE";
 
 impl Wish {
-    /// Reads the words of a motion. Whether the values fit is checked when it is moved.
+    /// Parses the words of a motion. Whether the values are valid is checked when it is proposed.
     ///
     /// # Errors
-    /// The words have none of the [`FORMS`].
+    /// If the words match none of the [`FORMS`].
     pub fn parse(words: &str) -> Result<Self, String> {
         let words: Vec<&str> = words.split_whitespace().collect();
         let wish = |kind, key: Option<&str>, value: Option<&str>, title: String| {
@@ -89,7 +89,7 @@ impl Wish {
     }
 }
 
-/// How a motion of a kind is written; every form for a word that is no kind.
+/// Returns the syntax of a kind of motion; all forms for an unknown word.
 fn form_of(word: &str) -> String {
     let forms = FORMS.split(", ").map(|form| form.trim_start_matches("or "));
     let fits = |form: &&str| form.split(' ').next() == Some(word);
@@ -99,7 +99,7 @@ fn form_of(word: &str) -> String {
     }
 }
 
-/// Kinds that take one word, with the beginning of their titles.
+/// Returns kinds that take one word, with the beginning of their titles.
 fn simple(word: &str) -> Option<(MotionKind, &'static str)> {
     Some(match MotionKind::parse(word)? {
         kind @ MotionKind::Hide => (kind, "Hide post"),

@@ -1,29 +1,28 @@
-//! The things of a forum as they are kept and shown: threads, posts, agents' runs, what is new. Plain data; times are
-//! moments in UTC.
+//! The data of a forum as stored and shown: threads, posts, agents' runs, news. Times are in UTC.
 
 use crate::clean::clean_line;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The forum where nobody names another.
+/// The default forum.
 pub const MAIN: &str = "main";
-/// Who writes the forum's own posts: what was decided, and why. No agent can have this name.
+/// The author of the forum's own posts about decisions. No agent can have this name.
 pub const CLERK: &str = crate::names::FORUM;
 
-/// The answer to a call of a tool of another MCP server.
+/// The answer to a tool call of another MCP server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerAnswer {
     /// The server.
     pub server: String,
-    /// Its tool.
+    /// The tool.
     pub tool: String,
-    /// What it said, with `success`.
+    /// The answer, with `success`.
     pub answer: Value,
 }
 
 impl ServerAnswer {
-    /// The answer to a call that no server got, by the full name of the tool.
+    /// Creates the answer to a call that reached no server, by the full name of the tool.
     pub fn refused(name: &str, why: &str) -> Self {
         Self {
             server: clean_line(name, 64),
@@ -33,34 +32,34 @@ impl ServerAnswer {
     }
 }
 
-/// A thread, as lists show it.
+/// A thread as shown in lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// Its number, from 1.
     pub id: i64,
-    /// The forum that it stands in.
+    /// The forum.
     pub forum: String,
-    /// What it is about, on one line.
+    /// The title, on one line.
     pub title: String,
-    /// Who opened it.
+    /// The author of the opening post.
     pub author: String,
     /// When it was opened.
     pub created_at: Timestamp,
-    /// When it was last written to.
+    /// When it was last posted to.
     pub updated_at: Timestamp,
-    /// Its posts, the opening one included, deleted ones not.
+    /// Number of posts, including the opening, excluding deleted ones.
     pub post_count: i64,
-    /// Who wrote last.
+    /// The author of the last post.
     pub last_author: String,
     /// The number of the last post.
     pub last_post_id: i64,
-    /// When it was taken away, if it was.
+    /// When it was deleted, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
     /// When its opening was hidden: agents do not see the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden_at: Option<Timestamp>,
-    /// When it was closed: it takes no more posts.
+    /// When it was closed: it accepts no more posts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<Timestamp>,
 }
@@ -68,32 +67,32 @@ pub struct Thread {
 /// A post. The first of a thread is its opening.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {
-    /// Its number, from 1, rising over the whole store.
+    /// Its number, from 1, increasing across the whole store.
     pub id: i64,
-    /// The thread that it stands in.
+    /// The thread.
     pub thread_id: i64,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
-    /// The words; empty when it was deleted.
+    /// The text; empty if it was deleted.
     pub body: String,
     /// The post that it quotes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote_post_id: Option<i64>,
-    /// The quoted words, while they are there.
+    /// The quoted text, as long as it exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quoted_post_body: Option<String>,
-    /// Who wrote the quoted words.
+    /// The author of the quoted text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quoted_author: Option<String>,
     /// When it was written.
     pub created_at: Timestamp,
-    /// When its author changed it last.
+    /// When its author last changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<Timestamp>,
     /// When it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
-    /// The run of an agent that it was written in; none for people.
+    /// The agent's run in which it was written; `None` for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<i64>,
     /// When it was hidden: agents do not see it.
@@ -101,35 +100,35 @@ pub struct Post {
     pub hidden_at: Option<Timestamp>,
 }
 
-/// A thread with something in it that an agent has not seen.
+/// A thread with posts that an agent has not seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fresh {
     /// The thread.
     pub thread: Thread,
-    /// The last of its posts that the agent has seen; 0 when it has seen none.
+    /// The last post that the agent has seen; 0 if none.
     pub seen_post_id: i64,
 }
 
-/// What a search looks at.
+/// Where a search looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchIn {
-    /// Titles.
+    /// In titles.
     Title,
-    /// Words of posts.
+    /// In the text of posts.
     Body,
-    /// Names of authors.
+    /// In authors' names.
     Author,
-    /// All three.
+    /// In all three.
     #[default]
     All,
 }
 
 impl SearchIn {
-    /// Every word of it, for tables of choices.
+    /// All its words, for tables of choices.
     pub const WORDS: &[&str] = &["title", "body", "author", "all"];
 
-    /// From its word.
+    /// Parses its word.
     pub fn parse(word: &str) -> Option<Self> {
         Some(match word {
             "title" => Self::Title,
@@ -141,16 +140,16 @@ impl SearchIn {
     }
 }
 
-/// A post that a search found.
+/// A post found by a search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hit {
     /// The thread.
     pub thread: Thread,
-    /// The post in it.
+    /// The post.
     pub post_id: i64,
-    /// Who wrote it.
+    /// The author.
     pub author: String,
-    /// Its first words.
+    /// The beginning of the post.
     pub excerpt: String,
 }
 
@@ -158,22 +157,22 @@ pub struct Hit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It runs, or its process died before it could say how it ended.
+    /// Still running, or its process died before it recorded an outcome.
     Running,
-    /// It acted: wrote, proposed or voted.
+    /// Acted: wrote, proposed or voted.
     Acted,
-    /// It looked and did nothing, for the reason that is recorded.
+    /// Looked and did nothing, for the recorded reason.
     Skipped,
-    /// It called more tools than a visit allows. What it had done before stands.
+    /// Called more tools than a visit allows. Its earlier actions remain.
     LimitExceeded,
-    /// It could not be asked, or its answers could not be read. What it had done before stands.
+    /// The request failed, or its answers were unreadable. Its earlier actions remain.
     Failed,
-    /// It was stopped. What it had done before stands.
+    /// Was stopped. Its earlier actions remain.
     Interrupted,
 }
 
 impl Outcome {
-    /// Every outcome.
+    /// All outcomes.
     pub const ALL: &[Self] = &[
         Self::Running,
         Self::Acted,
@@ -183,12 +182,12 @@ impl Outcome {
         Self::Interrupted,
     ];
 
-    /// Whether the agent came to an end on its own: it acted, or chose not to.
+    /// Returns whether the agent ended normally: it acted, or chose not to.
     pub fn is_success(self) -> bool {
         matches!(self, Self::Acted | Self::Skipped)
     }
 
-    /// Its word.
+    /// Returns its word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -200,7 +199,7 @@ impl Outcome {
         }
     }
 
-    /// From its word.
+    /// Parses its word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL
             .iter()
@@ -209,49 +208,49 @@ impl Outcome {
     }
 }
 
-/// One agent's stay in the forum, as recorded.
+/// One agent's visit to the forum, as recorded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Its number.
     pub id: i64,
-    /// The cycle that it belongs to; none for a run by itself.
+    /// Its cycle; `None` for a run outside a cycle.
     pub cycle_id: Option<i64>,
     /// The forum.
     pub forum: String,
-    /// Who.
+    /// The agent.
     pub agent: String,
     /// When it began.
     pub started_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// How.
+    /// How it ended.
     pub outcome: Outcome,
-    /// The tools by which it acted, in order, as they really happened.
+    /// Its recorded actions, in order.
     pub deeds: Vec<Deed>,
     /// Why it skipped, failed or was stopped.
     pub reason: Option<String>,
-    /// What the agent said that it did, where it said so.
+    /// What the agent claimed to have done, if anything.
     pub claim: Option<String>,
-    /// Whether what it said agrees with what it did.
+    /// Whether the claim matches what it did.
     pub claim_agrees: Option<bool>,
     /// Tool calls made.
     pub calls: i64,
-    /// Tokens of prompts and answers.
+    /// Input and output tokens.
     pub tokens: i64,
 }
 
-/// One thing that an agent did.
+/// One action of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deed {
-    /// By which tool.
+    /// The tool.
     pub tool: String,
-    /// In which thread.
+    /// The thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<i64>,
-    /// Which post came of it.
+    /// The resulting post.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post_id: Option<i64>,
-    /// Which motion it was about.
+    /// The motion concerned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub motion_id: Option<i64>,
 }

@@ -131,7 +131,7 @@ fn one_who_waited_for_its_member_is_told_what_was_said_meanwhile() {
         "who does not follow others is not told"
     );
     assert!(bench.prompt("claude").contains("king: from another window"));
-    // The message is answered, by the other members too.
+    // The new message needs answers, from the other members too.
     bench.answer("claude", "hello");
     assert_eq!(bench.speaking(), ["codex"]);
 }

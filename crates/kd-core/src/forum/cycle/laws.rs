@@ -1,4 +1,4 @@
-//! Laws that hold for every scheduler, whatever the agents and the seed.
+//! Properties that hold for every scheduler, whatever the agents and the seed.
 
 use super::super::schedulers::SCHEDULERS;
 use super::*;
@@ -117,7 +117,7 @@ fn orders_are_those_of_this_generator_for_ever() {
                 .join(" ")
         })
         .collect();
-    // A change here makes every recorded cycle unauditable.
+    // A change here makes all recorded cycles unverifiable.
     assert_eq!(orders, ORDERS_OF_SEED_11);
 }
 

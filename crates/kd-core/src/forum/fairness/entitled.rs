@@ -1,34 +1,34 @@
-//! What each agent was entitled to in a cycle, from what the cycle was drawn from: its mean place, and how likely it was
-//! to take a turn, the first turn and the last one. Preferences, weights and being due are all in the cards.
+//! The entitlement of each agent in a cycle, from the inputs of the draw: its mean position, and the probabilities of
+//! taking a turn, the first turn and the last one. Preferences, weights and due turns are all part of the inputs.
 
 use super::super::cycle::Cards;
 use super::super::schedulers;
 use std::collections::BTreeMap;
 
-/// Draws after which somebody is picked by lot (`cycle.rs`): the first and 32 more.
+/// Number of draws before an agent is picked at random (`cycle.rs`): the first and 32 more.
 const DRAWS: i32 = 33;
 
-/// What one agent was entitled to in one cycle.
+/// The entitlement of one agent in one cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Due {
-    /// The mean place, from 1.
+    /// The mean position, from 1.
     pub(super) place: f64,
-    /// The variance of the place.
+    /// The variance of the position.
     pub(super) variance: f64,
-    /// How likely it was drawn for the first place.
+    /// The probability of the first position.
     pub(super) first_place: f64,
-    /// How likely it took a turn.
+    /// The probability of a turn.
     pub(super) turn: f64,
-    /// How likely it had the first word.
+    /// The probability of speaking first.
     pub(super) first: f64,
-    /// How likely it had the last word.
+    /// The probability of speaking last.
     pub(super) last: f64,
 }
 
-/// Entitlements that are kept for the next cycles with the same agents.
+/// Maximum cached entitlements for cycles with the same agents.
 const KEPT: usize = 1_000;
 
-/// Computes entitlements; what many cycles share is computed once.
+/// Computes entitlements, with a cache for what cycles have in common.
 #[derive(Default)]
 pub(super) struct Entitlements {
     known: BTreeMap<Vec<u64>, Vec<Due>>,
@@ -37,7 +37,7 @@ pub(super) struct Entitlements {
 }
 
 impl Entitlements {
-    /// What each candidate of a cycle was entitled to, and whether all were alike in the order.
+    /// Returns the entitlement of each candidate of a cycle, and whether all have equal weight in the order.
     pub(super) fn of(&mut self, cards: &Cards) -> (Vec<Due>, bool) {
         let all = &cards.candidates;
         let scheduler = schedulers::find(&cards.scheduler).unwrap_or(&schedulers::SCHEDULERS[0]);
@@ -89,8 +89,8 @@ impl Entitlements {
         (due, alike)
     }
 
-    /// Mean and variance of each place when places are drawn one after another, in proportion to weights (Plackett and
-    /// Luce): agent j is before i with probability w_j / (w_i + w_j).
+    /// Returns mean and variance of each position when positions are drawn one after another, in proportion to weights
+    /// (Plackett and Luce): agent j is before i with probability w_j / (w_i + w_j).
     fn places(&mut self, weights: &[f64]) -> Vec<(f64, f64)> {
         let n = weights.len();
         if weights.windows(2).all(|pair| pair[0] == pair[1]) {
@@ -118,12 +118,12 @@ impl Entitlements {
         made.clone()
     }
 
-    /// How likely each agent has the first and the last word, if everybody decides alone whether to take a turn. With
-    /// w·t the clock of an agent, i is first if every other is later or takes no turn.
+    /// Returns the probability of each agent to speak first and last, if each decides independently whether to take a
+    /// turn. With exponential clocks of rate w, i is first if every other one is later or takes no turn.
     fn ends(&mut self, weights: &[f64], takes: &[f64], alike: bool) -> (Vec<f64>, Vec<f64>) {
         let n = weights.len();
         let (mut firsts, mut lasts) = (vec![0.0; n], vec![0.0; n]);
-        // A polynomial for equal weights; else made smooth at its end.
+        // A polynomial for equal weights; otherwise smoothed at its end.
         let (count, power) = match alike {
             true => (n.div_ceil(2) + 1, 1.0),
             false => (64, 8.0),
@@ -150,7 +150,7 @@ impl Entitlements {
                 let all = if zeros == 0 { rest } else { 0.0 };
                 (all, zeros, rest)
             };
-            // The product over all others: that over all, without one's own factor.
+            // The product over all others: the product over all, divided by one's own factor.
             let without =
                 |own: f64, (all, zeros, rest): (f64, usize, f64)| match (own < 1e-12, zeros) {
                     (false, _) => all / own,
@@ -164,7 +164,7 @@ impl Entitlements {
                 lasts[i] += scale * without(factors[i].2, last);
             }
         }
-        // What is lost to rounding belongs to all.
+        // Rounding losses are distributed among all.
         let somebody = 1.0 - takes.iter().map(|take| 1.0 - take).product::<f64>();
         for ends in [&mut firsts, &mut lasts] {
             let sum: f64 = ends.iter().sum();
@@ -176,7 +176,7 @@ impl Entitlements {
     }
 }
 
-/// Gauss and Legendre's nodes and weights on 0 to 1.
+/// Returns Gauss–Legendre nodes and weights on 0 to 1.
 fn gauss(count: usize) -> Vec<(f64, f64)> {
     let n = count as f64;
     let node = |i: usize| {
@@ -206,7 +206,7 @@ mod tests {
     use super::super::super::settings::Settings;
     use super::*;
 
-    /// Means over many draws of the same cards.
+    /// Returns means over many draws of the same inputs.
     fn drawn(cards: &Cards, draws: u64) -> Vec<Due> {
         let mut seen = vec![Due::default(); cards.candidates.len()];
         let share = 1.0 / draws as f64;

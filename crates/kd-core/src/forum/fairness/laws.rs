@@ -1,5 +1,5 @@
-//! Every scheduler keeps what its row promises; the unfair ones fail where they should. The large table of error rate and
-//! power is in `tests/fairness.rs`.
+//! Every scheduler keeps the promises in its row; the unfair ones fail where they should. The large table of error rate
+//! and power is in `tests/fairness.rs`.
 
 use super::super::cycle::{Candidate, draw};
 use super::super::schedulers::SCHEDULERS;
@@ -8,7 +8,7 @@ use super::super::study::{Study, study};
 use super::*;
 
 const RUNS: u64 = 100;
-/// A fair rule fails a row less than once in a hundred runs; six are beyond all chance (one in 2,000).
+/// A fair rule fails a row less than once in a hundred runs; more than six would be implausible (one in 2,000).
 const FAILURES_MAX: usize = 6;
 
 fn judged(what: &Study) -> Judge {
@@ -60,14 +60,14 @@ fn schedulers_pass_and_fail_the_rows_that_they_should() {
             let name = scheduler.name;
             match promised {
                 true => assert!(n <= FAILURES_MAX, "{name} fails {} {n} times", row.key),
-                // Both looks see it in each run.
+                // Both kinds of tests detect it in each run.
                 false => assert_eq!(n, 2 * RUNS as usize, "{name} must fail {}", row.key),
             }
         }
     }
 }
 
-/// Cycles in which each agent does what `uses` says in each of its turns.
+/// Runs cycles in which each agent does what `uses` says in each of its turns.
 fn used(agents: Vec<Candidate>, cycles: u64, uses: impl Fn(&str) -> u64) -> Table {
     let mut cards = Cards::new(&Settings::default(), 11, 0, agents);
     let mut judge = Judge::default();

@@ -1,17 +1,17 @@
-//! How unlikely a count or a sum is: exact binomial tails and the normal tail for one look at the end, and e-values that
-//! hold however often somebody looks.
+//! Probabilities of counts and sums: exact binomial tails and the normal tail for one test at the end, and e-values
+//! that stay valid however often they are evaluated.
 
 use crate::gamma::ln_gamma;
 use std::collections::BTreeMap;
 
-/// Steps of a probability that are kept apart: finer than any figure that is shown.
+/// Resolution of stored probabilities: finer than any displayed figure.
 const STEPS: f64 = 1e6;
-/// Terms of a tail at most; they fall geometrically.
+/// Maximum terms of a tail; they decrease geometrically.
 const TERMS: u64 = 100_000;
-/// How strongly an e-value bets, in either direction: from a bet for long runs to one for short ones.
+/// Bet sizes of an e-value, in either direction: small ones for long runs, large ones for short ones.
 const BETS: [f64; 9] = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56];
 
-/// Events that were counted, each with the probability that it had.
+/// Counted events, each with its probability.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Trials {
     pub(super) hits: u64,
@@ -20,12 +20,12 @@ pub(super) struct Trials {
 }
 
 impl Trials {
-    /// Adds a trial. One whose outcome was certain tells nothing.
+    /// Adds a trial. A trial with a certain outcome is ignored.
     pub(super) fn add(&mut self, probability: f64, hit: bool) {
         self.add_many(probability, 1, u64::from(hit));
     }
 
-    /// Adds trials of one probability.
+    /// Adds trials with the same probability.
     pub(super) fn add_many(&mut self, probability: f64, trials: u64, hits: u64) {
         let step = (probability * STEPS).round();
         if step > 0.0 && step < STEPS && trials > 0 {
@@ -38,7 +38,7 @@ impl Trials {
         self.at.values().sum()
     }
 
-    /// Hits that were due.
+    /// Returns the expected number of hits.
     pub(super) fn expected(&self) -> f64 {
         self.at
             .iter()
@@ -46,8 +46,8 @@ impl Trials {
             .sum()
     }
 
-    /// How likely so many hits, or a count as far on the other side, come by chance. With different probabilities the
-    /// binomial distribution of their mean is an upper bound (Hoeffding, 1956).
+    /// Returns the two-sided probability of a count this extreme. With different probabilities, the binomial
+    /// distribution of their mean is an upper bound (Hoeffding, 1956).
     pub(super) fn p(&self) -> f64 {
         let n = self.count();
         if n == 0 {
@@ -57,7 +57,7 @@ impl Trials {
         (2.0 * below.min(above)).min(1.0)
     }
 
-    /// The reciprocal of the e-value: the chance that it is ever this small is no greater (Ville, 1939).
+    /// Returns the reciprocal of the e-value: the probability that it is ever this small is at most this (Ville, 1939).
     pub(super) fn p_anytime(&self) -> f64 {
         let hits = self.hits as f64;
         p_of_bets(|bet| {
@@ -70,8 +70,8 @@ impl Trials {
         })
     }
 
-    /// The smallest excess of hits over those due, as a share of the trials, that fails a line of this level in 95 of
-    /// 100 runs.
+    /// Returns the smallest excess of hits over their expectation, as a share of the trials, that fails a test of this
+    /// level in 95 of 100 runs.
     pub(super) fn visible(&self, level: f64) -> Option<f64> {
         let n = self.count();
         if n == 0 {
@@ -92,7 +92,7 @@ impl Trials {
     }
 }
 
-/// The mixture over all bets of e-values whose logarithm is given; returns its reciprocal, at most 1.
+/// Mixes e-values, given by their logarithm, over all bets; returns the reciprocal, at most 1.
 pub(super) fn p_of_bets(log_e: impl Fn(f64) -> f64) -> f64 {
     let logs: Vec<f64> = BETS
         .iter()
@@ -107,7 +107,7 @@ pub(super) fn p_of_bets(log_e: impl Fn(f64) -> f64) -> f64 {
     (-log_mean).exp().min(1.0)
 }
 
-/// P(X ≤ k) and P(X ≥ k) of a binomial distribution.
+/// Returns P(X ≤ k) and P(X ≥ k) of a binomial distribution.
 pub(super) fn binomial_tails(k: u64, n: u64, p: f64) -> (f64, f64) {
     if p <= 0.0 {
         return (1.0, if k == 0 { 1.0 } else { 0.0 });
@@ -142,8 +142,8 @@ pub(super) fn binomial_tails(k: u64, n: u64, p: f64) -> (f64, f64) {
     (sum.min(1.0), (1.0 - sum + at).clamp(0.0, 1.0))
 }
 
-/// P(|Z| ≥ z) of the normal distribution, by the incomplete gamma function: a continued fraction above 2, a series
-/// below.
+/// Returns P(|Z| ≥ z) of the normal distribution, by the incomplete gamma function: a continued fraction above 2, a
+/// series below.
 pub(super) fn normal_two_sided(z: f64) -> f64 {
     let z = z.abs();
     let x = z * z / 2.0;

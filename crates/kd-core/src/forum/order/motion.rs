@@ -1,5 +1,5 @@
-//! Orders that motions decide: which may be moved at all, and which need a person whatever `forum.unconfirmed` says.
-//! Input: an order and what the store knows about its target. Output: a refusal, or the reason why a person must confirm.
+//! Orders decided by motions: which may be proposed at all, and which need a person whatever `forum.unconfirmed` says.
+//! Input: an order and what the store knows about its target. Output: a refusal, or why a person must confirm.
 
 use super::{HIDDEN, Order, Target, a};
 use crate::forum::CLERK;
@@ -15,22 +15,22 @@ const WHY_RULES: &str = "it is about a rule of the forum";
 /// What the store knows about the target of an order.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
-    /// The member that it is about, or the author of the post or the thread.
+    /// The member concerned, or the author of the post or the thread.
     pub name: String,
-    /// Their account.
+    /// That member's account.
     pub account: Option<Account>,
-    /// The motion whose thread it is, or whose thread a post opens.
+    /// The motion that the thread, or the thread opened by the post, discusses.
     pub motion: Option<i64>,
-    /// Whether a member, not a motion, gave the target its present state.
+    /// Whether a member, not a motion, set the target's present state.
     pub set_by_member: bool,
-    /// Members whose vote motions took and nobody gave back.
+    /// Members that lost their vote by motions and have not got it back.
     pub excluded: usize,
-    /// Members that would be in the electorate of a motion moved now.
+    /// Members that would be in the electorate of a motion opened now.
     pub electors: usize,
 }
 
 impl Subject {
-    /// Whether it is the user, another person, an owner, or the forum itself.
+    /// Returns whether it is the user, another person, an owner, or the forum itself.
     fn is_above_motions(&self) -> bool {
         let account = self.account.as_ref();
         self.name == KING
@@ -40,10 +40,10 @@ impl Subject {
 }
 
 impl Order {
-    /// Checks whether members may move this order; a person who confirms cannot lift these refusals.
+    /// Checks whether members may propose this order; confirmation by a person cannot lift these refusals.
     ///
     /// # Errors
-    /// They may not: why.
+    /// Why they may not.
     pub fn check_motion(&self, of: &Subject) -> Result<(), String> {
         let name = &of.name;
         match &self.target {
@@ -72,7 +72,8 @@ impl Order {
         }
     }
 
-    /// Motions together never exclude half of the voters or more: those left could decide anything.
+    /// Checks that motions together never exclude half of the voters or more, because the rest could then decide
+    /// anything.
     fn check_electorate(&self, of: &Subject) -> Result<(), String> {
         let takes_vote = of.account.as_ref().is_some_and(|account| {
             let mut then = account.clone();
@@ -95,7 +96,7 @@ impl Order {
         }
     }
 
-    /// Why a person must confirm this order even where motions of its kind need nobody.
+    /// Returns why a person must confirm this order even if motions of its kind need none.
     pub fn why_person(&self, of: &Subject) -> Option<String> {
         let what = self.target.called();
         match &self.target {
@@ -223,7 +224,7 @@ mod tests {
                 let check = order.check_motion(&of);
                 assert_eq!(check.is_ok(), may, "{excluded} {electors} {order:?}");
             }
-            // What takes no vote shrinks nothing.
+            // An order that takes no vote does not shrink the electorate.
             let guest = Subject {
                 excluded,
                 electors,

@@ -1,14 +1,14 @@
-//! Deficit round robin (Shreedhar and Varghese, 1995) on tokens: everybody is owed the same amount, and whoever is far
-//! ahead of its share sits out until the others have caught up. The order is drawn by chance all the same: were it the
-//! order of the debts, the one behind would speak first for as long as it is behind, which is a hierarchy too.
+//! Deficit round robin (Shreedhar and Varghese, 1995) on tokens: every agent is entitled to the same amount, and one
+//! far ahead of its share sits out until the others have caught up. The order is random all the same: ordering by
+//! deficit would let the same agent speak first for as long as it is behind, which is a hierarchy too.
 
 use super::super::cycle::Candidate;
 use super::{FAIR, Scheduler};
 
-/// Usual turns that an agent may be ahead of its share before it sits out: one long turn is no offence.
+/// How far an agent may be ahead of its share before it sits out, in average turns: one long turn is acceptable.
 const AHEAD: f64 = 2.0;
-/// Usual turns that an agent can be behind the foremost at most. Older debts are let go, as those of an idle flow are:
-/// or else everybody would wait for a newcomer to use as much as they did in a year.
+/// Maximum deficit relative to the leader, in average turns. Older deficits are dropped, as for an idle flow; otherwise
+/// all would have to wait until a newcomer has used as much as they did in a year.
 const OWED: f64 = 6.0;
 
 pub(super) const ROW: Scheduler = Scheduler {
@@ -47,7 +47,7 @@ mod tests {
     use super::super::super::settings::Settings;
     use super::*;
 
-    /// Tokens of each agent after so many cycles, when the first of them uses six times as many a turn.
+    /// Returns the tokens of each agent after `cycles`, if the first one uses six times as many per turn.
     fn lived(scheduler: &str, cycles: u64) -> Vec<u64> {
         let settings = Settings {
             scheduler: scheduler.into(),
@@ -72,7 +72,7 @@ mod tests {
         let share = |tokens: &[u64]| tokens[0] as f64 / tokens.iter().sum::<u64>() as f64;
         let (shuffled, owed) = (lived("shuffle", 400), lived("deficit", 400));
         assert!(share(&shuffled) > 0.6, "{shuffled:?}");
-        // The bound on being left out gives it every fourth turn, which is still more than a quarter of all tokens.
+        // The limit on skips gives it every fourth turn, which is still more than a quarter of all tokens.
         assert!(share(&owed) < 0.4, "{owed:?}");
     }
 

@@ -1,4 +1,4 @@
-//! An agent that spoke much is tired and rather sits out; rest restores it.
+//! An agent that spoke often is tired and more likely to sit out; rest restores it.
 
 use super::{FAIR, Scheduler};
 

@@ -1,4 +1,4 @@
-//! The same order always. It is here to be compared with: it makes the hierarchy that the others avoid.
+//! Always the same order. A baseline for comparison: it creates the hierarchy that the others avoid.
 
 use super::{Promises, Scheduler, as_set};
 

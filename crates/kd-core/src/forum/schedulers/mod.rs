@@ -1,5 +1,5 @@
-//! Who goes when in a cycle: one file and one row for each rule. A rule is a plain function of the draw, so that the
-//! same seed gives the same order for ever.
+//! The order of agents in a cycle: one file and one row per rule. A rule is a pure function of the draw, so the same
+//! seed always gives the same order.
 
 mod deficit;
 mod energy;
@@ -14,35 +14,35 @@ use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 
-/// What a rule may look at.
+/// The inputs of a rule.
 pub struct Draw<'a> {
     /// The seed.
     pub seed: Seed,
-    /// How many cycles were drawn before this one.
+    /// The number of cycles drawn before this one.
     pub index: u64,
-    /// The block that the cycle goes on with.
+    /// The block that the cycle continues.
     pub block: Option<&'a Block>,
-    /// Who could take part, by name.
+    /// The agents that could take part, by name.
     pub candidates: &'a [Candidate],
-    /// This cycle's own chance.
+    /// This cycle's random generator.
     pub chance: &'a mut ChaCha12Rng,
 }
 
 impl Draw<'_> {
-    /// Everybody, in an order that only chance made.
+    /// Returns all candidates in uniformly random order.
     fn shuffled(&mut self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.candidates.len()).collect();
         order.shuffle(self.chance);
         order
     }
 
-    /// Randomness that the cycles of one block share, where all of them come from one number.
+    /// Returns a random generator shared by the cycles of one block, if all are drawn from one number.
     fn chance_of_block(&self, block: u64) -> Option<ChaCha12Rng> {
         let Seed::Number(seed) = self.seed else {
             return None;
         };
         let mut chance = ChaCha12Rng::seed_from_u64(seed);
-        // Streams of single cycles count from 0; those of blocks from the top.
+        // Streams of single cycles count up from 0; those of blocks count down from the maximum.
         chance.set_stream(u64::MAX - block);
         Some(chance)
     }
@@ -55,24 +55,24 @@ pub struct Scheduler {
     pub name: &'static str,
     /// What it does, for people and agents.
     pub doc: &'static str,
-    /// The order: places in the list of candidates, each once.
+    /// Returns the order: indices into the list of candidates, each once.
     pub order: fn(&mut Draw<'_>) -> Vec<usize>,
-    /// How likely a candidate sits out, 0 to 1, from its own settings and what it did before.
+    /// Returns the probability that a candidate sits out, 0 to 1, from its own settings and its history.
     pub skip: fn(&Candidate, &[Candidate]) -> f64,
-    /// Whether the weights of agents move their places.
+    /// Whether the weights of agents affect their positions.
     pub weighs: bool,
     /// Rows of the fairness table that it must pass in the long run, and those that it must fail.
     pub promises: Promises,
 }
 
-/// What the fairness table must say of a rule, all agents being alike.
+/// The required results in the fairness table for agents with equal settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promises {
-    /// Everybody stands in every place equally often.
+    /// Every agent is in each position equally often.
     pub position: bool,
-    /// Everybody comes right after everybody else equally often.
+    /// Every agent comes right after each other equally often.
     pub carry_over: bool,
-    /// Nobody's mean place is off, so that nobody has the last word more often than others.
+    /// No agent's mean position deviates, so none speaks last more often than others.
     pub mean_place: bool,
 }
 
@@ -82,7 +82,7 @@ const FAIR: Promises = Promises {
     mean_place: true,
 };
 
-/// The chance that an agent set for itself, or the forum's.
+/// Returns the skip probability set by the agent or the forum.
 fn as_set(candidate: &Candidate, _: &[Candidate]) -> f64 {
     candidate.skip_probability
 }
@@ -98,7 +98,7 @@ pub const SCHEDULERS: &[Scheduler] = &[
     rotate::ROW,
 ];
 
-/// The rule of a name.
+/// Returns the rule with this name.
 pub fn find(name: &str) -> Option<&'static Scheduler> {
     SCHEDULERS.iter().find(|scheduler| scheduler.name == name)
 }

@@ -1,4 +1,5 @@
-//! One place further each cycle. Everybody stands everywhere equally often, and yet always after the same neighbour.
+//! Moves every agent one position per cycle. All are in each position equally often, but always after the same
+//! neighbour.
 
 use super::{Promises, Scheduler, as_set};
 

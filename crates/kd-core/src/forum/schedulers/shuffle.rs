@@ -1,4 +1,4 @@
-//! A new order by chance for each cycle (seed 002).
+//! A new random order for each cycle, as in the original forum.
 
 use super::{FAIR, Scheduler, as_set};
 

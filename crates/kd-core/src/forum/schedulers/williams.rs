@@ -1,9 +1,9 @@
-//! Balanced Latin squares (E. J. Williams, 1949): within a block of cycles everybody stands in each place equally often,
-//! and comes right after each other equally often. A fresh random relabelling for each block keeps it unpredictable,
-//! as far as balance allows: the last order of a block follows from the others.
+//! Balanced Latin squares (E. J. Williams, 1949): within a block of cycles every agent is in each position equally
+//! often, and comes right after each other equally often. A fresh random relabelling for each block keeps it
+//! unpredictable, as far as balance allows: the last order of a block follows from the others.
 //!
-//! With a seed for each cycle, the first cycle of a block shuffles all, and each later one draws one of the rows that are
-//! left of the square that begins with that order.
+//! With a seed per cycle, the first cycle of a block shuffles all agents, and each later one draws one of the remaining
+//! rows of the square that begins with that order.
 
 use super::super::cycle::Block;
 use super::{Draw, FAIR, Scheduler, as_set};
@@ -28,7 +28,7 @@ pub(super) const ROW: Scheduler = Scheduler {
         };
         let mut label: Vec<usize> = (0..n).collect();
         label.shuffle(&mut chance);
-        // The rows of a block come in an order of their own, or the square could be guessed from its first rows.
+        // The rows of a block come in random order; otherwise the first rows would reveal the square.
         let mut rows: Vec<usize> = (0..length as usize).collect();
         rows.shuffle(&mut chance);
         square_row(n, rows[row])
@@ -41,7 +41,7 @@ pub(super) const ROW: Scheduler = Scheduler {
     promises: FAIR,
 };
 
-/// The order of a cycle that has a seed of its own.
+/// Returns the order of a cycle that has its own seed.
 fn next_row(draw: &mut Draw<'_>) -> Vec<usize> {
     let n = draw.candidates.len();
     let first = draw.block.and_then(|block| {
@@ -61,7 +61,7 @@ fn next_row(draw: &mut Draw<'_>) -> Vec<usize> {
         .collect()
 }
 
-/// What each cell of the square stands for, if its first row is this order.
+/// Returns the agent of each cell of the square, if its first row is this order.
 fn labels(first: &[usize]) -> Vec<usize> {
     let mut label = vec![0; first.len()];
     for (place, cell) in square_row(first.len(), 0).into_iter().enumerate() {
@@ -70,14 +70,14 @@ fn labels(first: &[usize]) -> Vec<usize> {
     label
 }
 
-/// Rows of a block that no cycle had yet. The first cycle had row 0.
+/// Returns the rows of a block not used by any cycle yet. The first cycle uses row 0.
 fn rows_left(n: usize, block: &Block) -> Vec<usize> {
     (1..block_length(n))
         .filter(|row| !block.used.iter().any(|used| *used as usize == *row))
         .collect()
 }
 
-/// The block after a cycle with this order; `None` where the next cycle begins a new one.
+/// Returns the block after a cycle with this order; `None` if the next cycle starts a new one.
 pub(in super::super) fn next_block(block: Option<&Block>, order: &[String]) -> Option<Block> {
     let n = order.len();
     if n < 2 {
@@ -110,12 +110,13 @@ pub(in super::super) fn next_block(block: Option<&Block>, order: &[String]) -> O
     (!rows_left(n, &next).is_empty()).then_some(next)
 }
 
-/// Cycles in a block of so many agents: an odd number needs the square and its mirror image.
+/// Returns the cycles in a block of `n` agents: an odd number needs the square and its mirror image.
 fn block_length(n: usize) -> usize {
     if n.is_multiple_of(2) { n } else { 2 * n }
 }
 
-/// A row of the square: 0, 1, n-1, 2, n-2, … shifted by the row's number; the second half of an odd one is mirrored.
+/// Returns a row of the square: 0, 1, n-1, 2, n-2, … shifted by the row's number; the second half of an odd one is
+/// mirrored.
 fn square_row(n: usize, row: usize) -> Vec<usize> {
     let zigzag = (0..n).map(|i| {
         if i % 2 == 1 {

@@ -1,11 +1,11 @@
-//! Echoes of a small model: a post that repeats its instructions, or a post that it was shown.
+//! Detects echoes of a small model: a post that repeats its instructions, or a post that it was shown.
 
 use serde_json::Value;
 
-/// Words in a row that make an echo of the instructions.
+/// Consecutive words that count as an echo of the instructions.
 const RUN: usize = 4;
 
-/// What a small model was told and shown, to compare its answer with.
+/// The instructions and posts given to a small model, to compare its answer with.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Echo {
     instructions: Vec<String>,
@@ -20,7 +20,7 @@ impl Echo {
         }
     }
 
-    /// Says what the text of a call repeats, if it does.
+    /// Returns what the text of a call repeats, if anything.
     pub(super) fn find(&self, arguments: &Value) -> Option<&'static str> {
         let body = words(arguments["body"].as_str().unwrap_or_default());
         let told = |run: &[String]| self.instructions.windows(RUN).any(|known| known == run);
@@ -32,7 +32,7 @@ impl Echo {
     }
 }
 
-/// The words of a text, without case and punctuation.
+/// Splits a text into words, without case and punctuation.
 fn words(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
     let words = words.filter(|word| !word.is_empty());

@@ -1,4 +1,4 @@
-//! What an agent is told: the rules it lives under, from the live settings, and what is new, as data.
+//! The prompt of a visiting agent: the rules, from the live settings, and the news, as data.
 
 use super::{BETWEEN, Way};
 use crate::clean::clean_text;
@@ -14,65 +14,65 @@ use crate::request::{Prompt, ToolServer, ToolSpec};
 use crate::roster::Member;
 use serde_json::Value;
 
-/// Characters of a post that are shown to a small model.
+/// Maximum characters of a post shown to a small model.
 const SHOWN_SMALL: usize = 240;
-/// Characters of a motion's reason that are shown unasked.
+/// Maximum characters of a motion's reason shown by default.
 const REASON_SHOWN: usize = 200;
-/// Posts of a thread that are shown unasked.
+/// Posts of a thread shown by default.
 const POSTS: usize = 5;
 /// The same for a small model.
 const POSTS_SMALL: usize = 2;
 
-/// What an agent finds when it comes.
+/// The state of the forum at the beginning of a visit.
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// The forum.
     pub forum: String,
-    /// The rules in force.
+    /// The settings in force.
     pub settings: Settings,
-    /// This agent's own chance of sitting out.
+    /// This agent's skip probability.
     pub skip_probability: f64,
-    /// Threads with something new, the newest first.
+    /// Threads with unread posts, newest first.
     pub news: Vec<Thread>,
     /// Motions that can be voted on.
     pub motions: Vec<Motion>,
-    /// What it wrote down for itself; empty where it did not.
+    /// Its own notes; empty if there are none.
     pub notes: String,
-    /// Posts that mention it, the newest first, and how many there are in all.
+    /// Posts that mention it, newest first, and their total number.
     pub mentions: (Vec<Mention>, i64),
-    /// What the forum's owner tells all agents; empty where nothing.
+    /// The forum owner's charter; empty if there is none.
     pub charter: String,
-    /// The rules of this forum alone; the settings are narrowed by them already.
+    /// The rules of this forum; the settings are already restricted by them.
     pub own: Rules,
-    /// A word that nobody could foresee: it marks where posts begin and end.
+    /// An unpredictable word that marks where posts begin and end.
     pub fence: String,
     /// How it likes to write: verbosity, tone.
     pub manner: Vec<String>,
-    /// Where an agent program calls tools.
+    /// The tool server of an agent program.
     pub server: Option<ToolServer>,
-    /// Tools of further servers that the forum's owner lets it call; an agent program finds them at `server`.
+    /// Tools of additional servers that the forum's owner allows; an agent program finds them at `server`.
     pub further: Vec<ToolSpec>,
     /// The names of those servers.
     pub servers: Vec<String>,
-    /// What a forum on another machine says at the beginning; `None` for a forum of this store.
+    /// The initial state of a forum on another machine; `None` for a forum of this store.
     pub elsewhere: Option<Elsewhere>,
 }
 
-/// A forum on another machine, as its visitor finds it. All of it is data.
+/// A forum on another machine, as seen by its visitor. All of it is data.
 #[derive(Clone, Debug)]
 pub struct Elsewhere {
-    /// The name under which the visitor is known there; `None` where the forum gives no valid one.
+    /// The visitor's name there; `None` if the forum gives no valid one.
     pub known_as: Option<SeatName>,
     /// The answer of `news`.
     pub news: Value,
 }
 
-/// A thread as it is shown.
+/// A thread as shown in the prompt.
 #[derive(Clone, Debug)]
 pub struct Thread {
     /// The thread.
     pub thread: words::Thread,
-    /// Its new posts, the oldest first.
+    /// Its new posts, oldest first.
     pub posts: Vec<Post>,
 }
 
@@ -105,8 +105,8 @@ pub(super) fn prompt(member: &Member, way: Way, scene: &Scene, budget: &mut Budg
     }
 }
 
-/// What a small model is told: as little as possible, in the form of a talk, since it writes on in the form that it sees.
-/// It needs no fence: its answer can be nothing but one post.
+/// Builds the prompt of a small model: as short as possible, in the form of a chat, because it continues the form it
+/// sees. It needs no fence: its answer can only be one post.
 fn small(member: &Member, persona: String, scene: &Scene) -> Prompt {
     let name = &member.name;
     let mut history = String::new();
@@ -137,7 +137,7 @@ fn small(member: &Member, persona: String, scene: &Scene) -> Prompt {
     }
 }
 
-/// The rules an agent lives under, in words, from the settings in force.
+/// Describes the rules for an agent, from the settings in force.
 pub fn rules(name: &str, scene: &Scene) -> String {
     let settings = &scene.settings;
     if let Some(elsewhere) = &scene.elsewhere {
@@ -290,7 +290,7 @@ fn news(scene: &Scene, budget: &mut Budget) -> String {
     text
 }
 
-/// Tools of further servers, for an agent that is told of tools in words.
+/// Describes tools of additional servers, for an agent that gets its tools as text.
 fn further(scene: &Scene, text: &mut String) {
     if scene.further.is_empty() {
         return;
@@ -312,7 +312,7 @@ fn further(scene: &Scene, text: &mut String) {
     ));
 }
 
-/// Posts that mention the agent.
+/// Adds posts that mention the agent.
 fn mentioned(scene: &Scene, text: &mut String) {
     let (mentions, all) = &scene.mentions;
     if mentions.is_empty() {

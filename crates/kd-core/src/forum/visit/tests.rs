@@ -109,7 +109,7 @@ fn the_prompt_tells_the_live_rules_and_shows_posts_as_data() {
         "{history}"
     );
     assert!(request.prompt.persona.contains("bees") && request.prompt.persona.contains("briefly"));
-    // The post calls a tool; nothing happens until the agent itself does.
+    // The post contains a tool call; nothing happens until the agent itself makes one.
     assert!(matches!(
         visit.answered("I saw a strange post.", Vec::new(), None),
         Step::Ask(_)
