@@ -1,8 +1,8 @@
-//! Makes text that models and programs wrote harmless for terminals, files and prompts.
+//! Makes text from models and programs safe for terminals, files and prompts.
 //!
-//! In: any text, in pieces. Out: the same text without escape sequences, control characters and characters that no
-//! reader can see ([`invisible`] says which of those stay). Cleaning clean text changes nothing, and the places where a
-//! stream was cut do not show in the result.
+//! Input: any text, in pieces. Output: the same text without escape sequences, control characters and invisible
+//! characters (see [`invisible`] for exceptions). Cleaning is idempotent, and the boundaries between pieces do not
+//! affect the result.
 
 mod invisible;
 
@@ -11,14 +11,14 @@ pub use invisible::is_invisible;
 use invisible::Sight;
 use std::borrow::Cow;
 
-/// Cleans a text that arrives in pieces. Escape sequences that are cut between two pieces are still recognised.
+/// Cleans a text that arrives in pieces. Recognizes escape sequences split between two pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaner {
     state: State,
     sight: Sight,
 }
 
-/// Where in an escape sequence we are (ECMA-48).
+/// The position in an escape sequence (ECMA-48).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
@@ -29,14 +29,14 @@ enum State {
     Designate,
     /// In `ESC [ …`, up to its final byte.
     Control,
-    /// In `ESC ] …` and its kin, up to BEL, ST or the end of the line.
+    /// In `ESC ] …` and similar strings, up to BEL, ST or the end of the line.
     Str,
     /// In such a string, after an ESC that may begin ST.
     StrEscape,
 }
 
 impl Cleaner {
-    /// The clean form of the next piece.
+    /// Returns the clean form of the next piece.
     pub fn clean<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
         if self.state == State::Text && self.sight.is_idle() && is_clean(piece) {
             self.sight.passed(piece);
@@ -49,7 +49,7 @@ impl Cleaner {
         Cow::Owned(out)
     }
 
-    /// Cleans a piece in place; without a copy when it is clean already.
+    /// Cleans a piece in place, without a copy if it is already clean.
     pub fn clean_in_place(&mut self, piece: &mut String) {
         if let Cow::Owned(clean) = self.clean(piece) {
             *piece = clean;
@@ -93,13 +93,13 @@ impl Cleaner {
     }
 }
 
-/// The clean form of a whole text.
+/// Returns the clean form of a whole text.
 pub fn clean_text(text: &str) -> Cow<'_, str> {
     Cleaner::default().clean(text)
 }
 
-/// The clean form of a text that must stay on one line and within a number of characters: for names, reasons and
-/// header values. White space is collapsed, and `---`, which ends a header for other readers, cannot occur.
+/// Returns the clean form of a text for names, reasons and header values: on one line and limited in characters.
+/// Collapses whitespace and shortens `---`, which some readers take as the end of a header.
 pub fn clean_line(text: &str, chars_max: usize) -> String {
     let clean = clean_text(text);
     let mut line = String::with_capacity(clean.len().min(chars_max));
@@ -120,8 +120,8 @@ pub fn clean_line(text: &str, chars_max: usize) -> String {
     line
 }
 
-/// Line feed and tab, and whatever is no control. Overrides of the writing direction go too: they let a line look
-/// like another one.
+/// Returns whether a character is a line feed, a tab or not a control character. Direction overrides are not harmless:
+/// they make a line look like another one.
 fn is_harmless(c: char) -> bool {
     match c {
         '\n' | '\t' => true,
@@ -132,7 +132,8 @@ fn is_harmless(c: char) -> bool {
 
 fn is_clean(text: &str) -> bool {
     let plain = |b: u8| b >= b' ' && b != 0x7f || b == b'\n' || b == b'\t';
-    // The first bytes of C1 controls, line separators, overrides and invisible characters: only then look at characters.
+    // The first bytes of C1 controls, line separators, overrides and invisible characters: only then are characters
+    // checked.
     let suspicious = |b: u8| matches!(b, 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3);
     text.bytes().all(|b| plain(b) && !suspicious(b))
         || text
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(clean_line("abcd", 4), "abcd");
     }
 
-    /// Texts rich in the characters that matter.
+    /// Generates texts with many relevant characters.
     fn nasty() -> impl Strategy<Value = String> {
         let alphabet = "\u{1b}\u{9b}\u{9d}[]P\\;0mJ(B \u{7}\u{18}\n\r\t\u{2028}aé👑❤\u{fe0f}\u{200d}\u{20e3}\u{200b}🏴\u{e0067}\u{e007f}";
         proptest::collection::vec(

@@ -1,6 +1,6 @@
-//! Characters that no reader sees, and the few places where they change what is seen.
+//! Invisible characters, and the few positions where they change the visible text.
 //!
-//! Unseen characters can carry text that only a model reads, or make one word into two that look alike. They go, except
+//! Invisible characters can carry text that only a model reads, or make look-alike words. They are removed, except
 //! where a script or an emoji needs one: see [`Sight::push`] and the table in the tests.
 
 /// The tags of the flags in general use: England, Scotland, Wales.
@@ -11,27 +11,27 @@ const JOINER: char = '\u{200d}';
 const EMOJI_STYLE: char = '\u{fe0f}';
 const KEYCAP: char = '\u{20e3}';
 
-/// Decides about unseen characters by their neighbours.
+/// Decides about invisible characters by their neighbors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sight {
-    /// The last character that was kept.
+    /// The last kept character.
     before: Option<char>,
-    /// Unseen characters that the next character decides about.
+    /// Invisible characters that depend on the next character.
     held: String,
 }
 
 impl Sight {
-    /// Whether nothing waits for the next character.
+    /// Returns whether no character is pending.
     pub(super) fn is_idle(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// Notes a piece that was kept as it is.
+    /// Records a piece that was kept unchanged.
     pub(super) fn passed(&mut self, piece: &str) {
         self.before = piece.chars().next_back().or(self.before);
     }
 
-    /// Adds a character, unless it is an unseen one out of place.
+    /// Appends a character unless it is a misplaced invisible one.
     pub(super) fn push(&mut self, c: char, out: &mut String) {
         if is_invisible(c) {
             return self.push_unseen(c, out);
@@ -57,7 +57,7 @@ impl Sight {
             {
                 return;
             }
-            // More than any flag has is none.
+            // A longer tag sequence is not a flag.
             if self.held.chars().count() <= FLAGS[0].len() {
                 self.held.push(c);
             }
@@ -88,8 +88,8 @@ impl Sight {
     }
 }
 
-/// Tells whether a character shows nothing and takes no room: joiners, fillers, marks of direction, variation
-/// selectors, tags, and what else Unicode calls default-ignorable.
+/// Returns whether a character has no visible form and no width: joiners, fillers, direction marks, variation
+/// selectors, tags, and others that Unicode calls default-ignorable.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -98,7 +98,7 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Unseen characters that change how the one before them looks.
+/// Returns whether an invisible character changes the look of the one before it.
 fn fits_after(c: char, before: char) -> bool {
     match c {
         '\u{200c}' | JOINER => joins_letters(before),
@@ -111,7 +111,7 @@ fn fits_after(c: char, before: char) -> bool {
     }
 }
 
-/// Scripts whose letters join, or are kept from joining, by a joiner: Arabic to Mongolian, and their later forms.
+/// Returns whether a script uses joiners to join or separate letters: Arabic to Mongolian, and their later blocks.
 fn joins_letters(c: char) -> bool {
     matches!(c, '\u{620}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{18aa}'
         | '\u{1900}'..='\u{1cff}' | '\u{a800}'..='\u{abff}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'
@@ -128,24 +128,24 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Marks of mathematics, East Asian punctuation and Myanmar letters, which have standardised variants.
+/// Returns whether a character has standardized variants: mathematical signs, East Asian punctuation, Myanmar letters.
 fn has_variants(c: char) -> bool {
     matches!(c, '\u{2200}'..='\u{22ff}' | '\u{3001}' | '\u{3002}' | '\u{ff01}'..='\u{ff1f}' | '\u{1000}'..='\u{109f}')
 }
 
-/// Characters that can be an emoji, or part of one.
+/// Returns whether a character can be an emoji or part of one.
 fn is_pictograph(c: char) -> bool {
     matches!(c, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
         | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}' | '\u{2934}' | '\u{2935}'
         | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// What can stand between an emoji and a joiner.
+/// Returns whether a character can be between an emoji and a joiner.
 fn is_emoji_part(c: char) -> bool {
     matches!(c, EMOJI_STYLE | TAG_END)
 }
 
-/// The letter or digit that a tag stands for.
+/// Returns the letter or digit of a tag.
 fn tag_letter(c: char) -> Option<char> {
     match c {
         '\u{e0030}'..='\u{e0039}' | '\u{e0061}'..='\u{e007a}' => char::from_u32(c as u32 - 0xe0000),
@@ -164,7 +164,7 @@ mod tests {
 
     const ENGLAND: &str = "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
 
-    /// Texts in which every unseen character is at its place.
+    /// Texts in which every invisible character is valid.
     const SEEN: &[(&str, &str)] = &[
         (
             "emoji style",

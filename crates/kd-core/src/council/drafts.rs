@@ -1,4 +1,4 @@
-//! Turns ends into messages that are not on disk yet.
+//! Builds draft messages from finished turns.
 
 use super::Words;
 use super::floor::{End, Turn};
@@ -14,12 +14,12 @@ use jiff::Timestamp;
 pub(super) const PURPOSE: &str = "purpose";
 const CONCLUDE: &str = "conclude";
 
-/// The king's own words.
+/// Returns the user's message.
 pub(super) fn king(words: &Words, at: Timestamp) -> Draft {
     draft::king(words.body.clone(), words.to.clone(), words.id.clone(), at)
 }
 
-/// The failed message of a seat since the king last spoke, if its last one failed: a new answer takes its place.
+/// Returns the failed message of a member's last turn since the user's last message; a new answer replaces it.
 pub(super) fn failed_before(history: &[Message], seat: &SeatName, purpose: Purpose) -> Option<u32> {
     let round = history.iter().rev().take_while(|m| !m.is_king());
     let last = round
@@ -28,7 +28,7 @@ pub(super) fn failed_before(history: &[Message], seat: &SeatName, purpose: Purpo
     (!last.is_sound()).then(|| last.replaces().unwrap_or(last.seq))
 }
 
-/// A turn's message: the answer, or what came of it, or why nothing came.
+/// Returns the message of a turn: the answer, a partial answer, or the reason there is none.
 pub(super) fn of_turn(
     id: TurnId,
     turn: &Turn,

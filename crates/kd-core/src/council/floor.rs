@@ -1,8 +1,7 @@
 //! The set of open turns. Each is opened once and ends exactly once.
 //!
-//! A turn runs while its pieces arrive, then rests while its message is written; whatever comes for it meanwhile is
-//! ignored. What a member writes in `<council>` or `<think>` tags is private, here as in a debate: it is taken out of the
-//! text before anybody sees it.
+//! A turn runs while its pieces arrive, then waits while its message is written; later input for it is ignored. Text in
+//! `<council>` or `<think>` tags is private, here as in a debate: it is removed before anybody sees it.
 
 use crate::duet::splitter::Splitter;
 use crate::event::Purpose;
@@ -26,21 +25,21 @@ pub(super) struct Turn {
     pub(super) seat: SeatName,
     pub(super) purpose: Purpose,
     pub(super) manner: Manner,
-    /// The failed message whose place its answer takes.
+    /// The failed message that its answer replaces.
     pub(super) replaces: Option<u32>,
-    /// The answer so far, clean and without private words.
+    /// The answer so far, clean and without private text.
     pub(super) text: String,
-    /// Takes private words out of the pieces.
+    /// Removes private text from the pieces.
     splitter: Splitter,
-    /// Bytes of the answer so far, private words included.
+    /// Bytes of the answer so far, including private text.
     bytes: usize,
-    /// Through which its pieces come, and what the backend said about itself.
+    /// Cleans the pieces, and keeps what the backend reports about itself.
     pub(super) ear: Hearing,
-    /// How often a tool was used.
+    /// Number of tool uses.
     pub(super) tools: u32,
     /// Characters of thinking.
     pub(super) thought: u32,
-    /// A `Cancel` is out.
+    /// Whether a `Cancel` was sent.
     pub(super) stopped: bool,
     /// Set while the message is being written.
     pub(super) end: Option<End>,
@@ -55,7 +54,7 @@ pub(super) struct End {
 }
 
 impl End {
-    /// What the turn used, whether its answer is whole or not.
+    /// Returns the usage of the turn, whether its answer is complete or not.
     pub(super) fn used(&self) -> Option<&Usage> {
         match &self.result {
             Ok(()) => self.usage.as_ref(),
@@ -63,7 +62,7 @@ impl End {
         }
     }
 
-    /// Whether it may have used tokens that nobody told of.
+    /// Returns whether it may have used tokens that were not reported.
     pub(super) fn is_uncounted(&self) -> bool {
         match &self.result {
             Ok(()) => self.usage.is_none(),
@@ -72,27 +71,27 @@ impl End {
     }
 }
 
-/// What a piece means for its turn.
+/// The effect of a piece on its turn.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// The turn goes on.
+    /// The turn continues.
     More,
-    /// It goes on, and there is nothing to show.
+    /// The turn continues, with nothing to show.
     Nothing,
-    /// The text outgrew its bound.
+    /// The text exceeded its limit.
     TooLong,
-    /// The answer is whole; it may be empty.
+    /// The answer is complete; it may be empty.
     Whole(Whole),
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Debug)]
 pub(super) struct Whole {
     pub(super) finish: Finish,
     pub(super) usage: Option<Usage>,
-    /// The end of the text that was held until now, where the backend did not restate it.
+    /// The end of the text that was held back, unless the backend sent the whole text.
     pub(super) rest: String,
-    /// What was written in `<council>` tags.
+    /// The text in `<council>` tags.
     pub(super) council: Option<String>,
 }
 
@@ -129,17 +128,17 @@ impl Floor {
         id
     }
 
-    /// What an open turn is for.
+    /// Returns the purpose of an open turn.
     pub(super) fn purpose(&self, id: TurnId) -> Option<Purpose> {
         self.open.get(&id).map(|turn| turn.purpose)
     }
 
-    /// A turn whose pieces still count.
+    /// Returns a turn that still accepts pieces.
     pub(super) fn running(&mut self, id: TurnId) -> Option<&mut Turn> {
         self.open.get_mut(&id).filter(|t| t.end.is_none())
     }
 
-    /// Marks running turns as stopped, of one seat or all; the ones that were not yet.
+    /// Marks running turns as stopped, of one member or all; returns those not stopped before.
     pub(super) fn stop(&mut self, seat: Option<&SeatName>) -> Vec<TurnId> {
         let mut stopped = Vec::new();
         for (id, turn) in &mut self.open {
@@ -152,17 +151,17 @@ impl Floor {
         stopped
     }
 
-    /// Whether a seat has an open turn.
+    /// Returns whether a member has an open turn.
     pub(super) fn holds(&self, seat: &SeatName) -> bool {
         self.open.values().any(|t| &t.seat == seat)
     }
 
-    /// Takes a turn off the floor that was never asked.
+    /// Removes a turn that was never asked.
     pub(super) fn take_back(&mut self, id: TurnId) {
         self.open.remove(&id);
     }
 
-    /// Takes a turn off the floor whose message was being written.
+    /// Removes a turn whose message was being written.
     pub(super) fn close(&mut self, id: TurnId) -> Option<(Turn, End)> {
         let end = self.open.get_mut(&id)?.end.take()?;
         self.open.remove(&id).map(|turn| (turn, end))
@@ -170,7 +169,7 @@ impl Floor {
 }
 
 impl Turn {
-    /// Takes a piece in and cleans it on the way.
+    /// Processes a piece, cleaning it in place.
     pub(super) fn hear(&mut self, delta: &mut Delta, text_bytes_max: usize) -> Heard {
         self.ear.clean(delta);
         match delta {
@@ -222,14 +221,14 @@ impl Turn {
                     council: (!council.is_empty()).then(|| council.join("\n\n")),
                 });
             }
-            // No tools are offered here; what a service makes up is shown and not carried out.
+            // No tools are offered here; a tool call that a service invents is shown and not executed.
             Delta::Started { .. } | Delta::Call { .. } | Delta::Notice { .. } => {}
         }
         Heard::More
     }
 
-    /// The answer as it goes to disk: without white space around it, and without the speaker's own name in front,
-    /// which models that read a history like to repeat.
+    /// Returns the answer for the file: trimmed, and without the member's own name at the beginning, which models that
+    /// read a history like to repeat.
     pub(super) fn body(&self) -> &str {
         let text = self.text.trim();
         let bare = text

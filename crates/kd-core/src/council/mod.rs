@@ -1,11 +1,11 @@
-//! The council: a machine that carries one message of the king after another through a thread.
+//! The council: a state machine that processes the user's messages in a thread, one after another.
 //!
-//! In: [`Input`]s. Out: [`Effects`]. The road of a message: `Say` → save the king's words → queue and ask the members
-//! that the protocol names → pieces → save each answer → when nobody speaks any more, the protocol names the next or
-//! yields → the chair concludes, if wanted → the floor is the king's again. Whatever is said meanwhile waits.
+//! Input: [`Input`]s. Output: [`Effects`]. The course of a message: `Say` → save the message → ask the members chosen
+//! by the protocol → receive pieces → save each answer → once all turns have ended, the protocol picks the next members
+//! or yields → the chair concludes, if wanted → the user can speak again. Messages sent meanwhile wait.
 //!
-//! The machine trusts nothing it hears: pieces and results of turns that are not open are ignored, and everything
-//! that grows has a bound in [`Budget`].
+//! The machine does not trust its input: pieces and results of turns that are not open are ignored, and everything that
+//! grows has a limit in [`Budget`].
 
 mod drafts;
 mod floor;
@@ -40,51 +40,51 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use table::{Call, Spoke, Table};
 
-/// What a council is opened with.
+/// The parameters of a council.
 #[derive(Clone, Debug)]
 pub struct OpenCouncil {
     /// The thread.
     pub thread: ThreadId,
-    /// Who sits in it.
+    /// The members.
     pub roster: Roster,
-    /// Who speaks when.
+    /// The protocol that decides who speaks next.
     pub protocol: ProtocolKind,
-    /// What every member is told.
+    /// The rules for every prompt.
     pub prompts: PromptRules,
-    /// What the thread holds already, in its order.
+    /// The existing messages of the thread, in order.
     pub history: Vec<Message>,
-    /// Fixes the chance of the protocol.
+    /// Seed for the protocol's random choices.
     pub seed: u64,
-    /// The bounds.
+    /// The limits.
     pub limits: Budget,
-    /// Whether the chair concludes when two members or more have answered.
+    /// Whether the chair concludes if two or more members have answered.
     pub conclude: bool,
-    /// What waits from a session that ended too early, oldest first: `Op::Resume` takes it up. None: the king's messages
-    /// are not kept until they are answered.
+    /// Messages left unanswered by a session that ended early, oldest first; `Op::Resume` continues them. `None`: the
+    /// user's messages are not kept until answered.
     pub queue: Option<Vec<Delivery>>,
-    /// The newest round as the thread's log tells it. `None`: a called member that left no message counts as failed.
+    /// The newest round in the thread's log. `None`: a called member without a message counts as failed.
     pub last: Option<LastRound>,
 }
 
-/// The bounds of a council.
+/// The limits of a council.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
-    /// `council.auto_messages`: turns after the answers; none leaves it to the protocol.
+    /// `council.auto_messages`: turns after the answers; `None` leaves it to the protocol.
     pub auto_messages: Option<u32>,
-    /// The most turns for one message of the king, conclusions apart.
+    /// Maximum turns per message of the user, without conclusions.
     pub turns_max: u32,
-    /// The most bytes of one answer.
+    /// Maximum bytes per answer.
     pub text_bytes_max: usize,
-    /// The most messages of the king that may wait.
+    /// Maximum number of waiting messages.
     pub waiting_max: usize,
-    /// The most bytes of one message of the king.
+    /// Maximum bytes per message of the user.
     pub say_bytes_max: usize,
-    /// What a token of the conclusion costs, where limits are set: its worst case is kept back from the answers.
+    /// The price of the conclusion, if limits are set: its worst case is reserved before the answers.
     pub conclusion: Option<Price>,
 }
 
 impl Default for Budget {
-    /// 256 turns, 16 MiB an answer, 64 waiting messages of at most 16 MiB.
+    /// 256 turns, 16 MiB per answer, 64 waiting messages of up to 16 MiB.
     fn default() -> Self {
         Self {
             auto_messages: None,
@@ -97,7 +97,7 @@ impl Default for Budget {
     }
 }
 
-/// The machine of one thread.
+/// The state machine of one thread.
 #[derive(Debug)]
 pub struct Council {
     thread: ThreadId,
@@ -105,7 +105,7 @@ pub struct Council {
     members: Vec<SeatName>,
     kind: ProtocolKind,
     protocol: Box<dyn Protocol>,
-    /// Another protocol was set: it takes over with the king's next message.
+    /// Another protocol was set: it takes effect with the user's next message.
     changed: bool,
     seed: u64,
     prompts: PromptRules,
@@ -114,60 +114,60 @@ pub struct Council {
     conclude: bool,
     floor: Floor,
     stage: Stage,
-    /// The current round, or the last one.
+    /// The current or the last round.
     round: Option<Round>,
-    /// Messages of the king that wait.
+    /// Waiting messages of the user.
     waiting: VecDeque<Words>,
     queue: Queue,
     others: Others,
-    /// An aside has the floor: the king's words wait for its end.
+    /// An aside is running: the user's messages wait for its end.
     held: bool,
-    /// The open turns were interrupted: a second interrupt before they have ended takes back what waits.
+    /// The open turns were interrupted: another interrupt before they end takes back waiting messages.
     stopped: bool,
     closed: bool,
 }
 
-/// What the council is at.
+/// The stage of the council.
 #[derive(Debug)]
 enum Stage {
-    /// The king has the floor.
+    /// Waiting for the user.
     Idle,
-    /// His words are being written.
+    /// The user's message is being written.
     Saving(Words),
     /// The protocol decides.
     Talking,
     /// Failed turns are asked again; the protocol is not consulted.
     Retrying,
-    /// The protocol has yielded.
+    /// The protocol has yielded; the chair may conclude.
     Concluding,
 }
 
-/// A message of the king that is not on disk yet.
+/// A message of the user that is not on disk yet.
 #[derive(Debug)]
 struct Words {
-    /// Under which number they are kept, if they are.
+    /// The id of its delivery, if deliveries are kept.
     id: Option<String>,
     body: String,
     to: Address,
     call: Call,
-    /// Whether members are to answer: not where the thread was closed before.
+    /// Whether members should answer; not if the thread was closed before.
     ask: bool,
     /// Whether the round was interrupted before it began.
     halted: bool,
-    /// Whether the faces know that they wait.
+    /// Whether front ends know that it waits.
     told: bool,
 }
 
-/// The tokens of a conclusion that are kept back under a limit. It may have more if more is left.
+/// Tokens reserved for a conclusion under a limit. It may use more if more is left.
 const CONCLUSION_TOKENS: u32 = 1024;
-/// The bytes of a token of an answer in the prompt of the conclusion, where a byte counts as a token. Words of English
-/// take 4 to 5, other scripts up to 6.
+/// Bytes per answer token in the prompt of the conclusion, which counts one token per byte. English words take 4 to 5,
+/// other scripts up to 6.
 const ANSWER_TOKEN_BYTES: u64 = 6;
-/// The most characters of a notice or a reason.
+/// Maximum characters of a notice or a reason.
 const LINE_CHARS_MAX: usize = 400;
-/// Why a turn is not taken.
+/// Why a turn is skipped.
 const SPOKE_AGAIN: &str = "you spoke again meanwhile: no further turns";
-/// What became of words that waited when the king stopped everybody.
+/// What happened to waiting messages when the user stopped all members.
 const UNASKED: &str =
     "what waited is in the thread and nobody was asked: members read it with your next message";
 
@@ -210,7 +210,7 @@ impl Machine for Council {
                 others
                     .retain(|s| !self.floor.holds(s) && !round.spoke.iter().any(|t| t.seat == *s));
                 let others = others.len() as u64;
-                // They read the answer, too.
+                // They read the answer too.
                 let bytes = ANSWER_TOKEN_BYTES.saturating_mul(others + 1);
                 Keep {
                     fixed: round.closing,
@@ -229,7 +229,7 @@ impl Machine for Council {
 }
 
 impl Council {
-    /// Opens a council on a thread. The effects hold its first fact, [`Event::ThreadOpened`].
+    /// Opens a council on a thread. The effects contain its first event, [`Event::ThreadOpened`].
     pub fn open(open: OpenCouncil) -> (Self, Effects) {
         let members: Vec<SeatName> = open
             .roster
@@ -245,7 +245,7 @@ impl Council {
             messages: history.len().try_into().unwrap_or(u32::MAX),
         }];
         if open.queue.is_some() {
-            // A conversation, in which the rule can change.
+            // A conversation, in which the mode can change.
             events.push(Event::ModeSet {
                 mode: open.protocol.name.to_owned(),
                 auto_messages: open.limits.auto_messages,
@@ -280,22 +280,22 @@ impl Council {
         (council, effects)
     }
 
-    /// The thread.
+    /// Returns the thread.
     pub fn thread(&self) -> &ThreadId {
         &self.thread
     }
 
-    /// Who sits in it.
+    /// Returns the members.
     pub fn roster(&self) -> &Roster {
         &self.roster
     }
 
-    /// The messages so far, in order.
+    /// Returns the messages so far, in order.
     pub fn history(&self) -> &[Message] {
         &self.history
     }
 
-    /// Whether nothing is open, waiting or being written.
+    /// Returns whether nothing is open, waiting or being written.
     pub fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Idle)
             && self.floor.is_empty()
@@ -303,31 +303,31 @@ impl Council {
             && self.queue.is_empty()
     }
 
-    /// Whether it takes no more work.
+    /// Returns whether it accepts no more work.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Gives the floor away, or takes it back: then [`Council::proceed`] begins what has waited.
+    /// Pauses the council for an aside, or resumes it: then [`Council::proceed`] starts waiting messages.
     pub(crate) fn hold(&mut self, held: bool) {
         self.held = held;
-        // Whoever failed before has been followed by other answers.
+        // Other answers have followed an earlier failure.
         self.round = None;
     }
 
-    /// Takes in a message that another machine of this session saved.
+    /// Adds a message saved by another machine of this session.
     pub(crate) fn learn(&mut self, message: Message) {
         self.add(message, None, false, &mut Effects::default());
     }
 
-    /// Begins what has waited, if nothing is under way.
+    /// Starts a waiting message if nothing is in progress.
     pub(crate) fn proceed(&mut self, now: Timestamp) -> Effects {
         let mut fx = Effects::default();
         self.settle(now, &mut fx);
         fx
     }
 
-    /// Goes on as far as it can without hearing more. Each pass opens turns, moves the stage on, or returns.
+    /// Advances as far as possible without further input. Each iteration opens turns, moves the stage on, or returns.
     fn settle(&mut self, now: Timestamp, fx: &mut Effects) {
         while self.floor.is_empty() {
             match self.stage {
@@ -335,7 +335,7 @@ impl Council {
                     if self.held {
                         return;
                     }
-                    // An interrupt holds for the turns that it stopped.
+                    // An interrupt applies only to the turns it stopped.
                     self.stopped = false;
                     if self.next_resumed() {
                         continue;
@@ -359,12 +359,12 @@ impl Council {
         }
     }
 
-    /// Whether nobody may be asked in this round any more.
+    /// Returns whether no more members may be asked in this round.
     fn is_halted(&self) -> bool {
         self.closed || self.round.as_ref().is_none_or(|r| r.interrupted)
     }
 
-    /// Lets the protocol make its move.
+    /// Executes the protocol's next move.
     fn talk(&mut self, fx: &mut Effects) {
         let mut moved = Move::Yield(Yield::default());
         let mut ahead = Vec::new();
@@ -396,7 +396,7 @@ impl Council {
             if let Move::Ask(asked) = &mut moved {
                 asked.retain(|a| seats.contains(&a.seat));
                 for one in asked.iter_mut().filter(|a| a.manner == Manner::Alone) {
-                    // In a round that goes on, others have answered before.
+                    // In a resumed round, others have answered before.
                     if round.heard > 0 {
                         one.manner = Manner::Answer;
                     }
@@ -416,7 +416,7 @@ impl Council {
         }
     }
 
-    /// Opens turns, within the budget; how many. `ahead` speak after them, one by one.
+    /// Opens turns within the limits and returns how many. The members in `ahead` follow one by one.
     fn ask(
         &mut self,
         mut asked: Vec<Assignment>,
@@ -482,15 +482,15 @@ impl Council {
         opened
     }
 
-    /// What has been said, for those who are asked now.
+    /// Returns the history for the members asked now.
     fn told(&self) -> History {
         let members = self.roster.members().iter();
         let seats = members.chain(self.roster.chair()).map(|m| &m.name);
         prompt::render(settled(&self.history), seats)
     }
 
-    /// A turn had to wait for its member, who is told now what was said meanwhile. A turn that only went on with the
-    /// talk is taken back if the king has spoken: his new words are answered instead.
+    /// Handles a turn that had to wait for its member, adding the messages found meanwhile. If the user has spoken, a
+    /// turn that only continued the discussion is withdrawn: the new message is answered instead.
     fn freed(&mut self, id: TurnId, found: Vec<Message>, fx: &mut Effects) {
         for message in found {
             self.spoke_elsewhere(&message);
@@ -522,14 +522,14 @@ impl Council {
         }
     }
 
-    /// Whether the king has spoken again since this round began, here or in another process. Who has answered is not
-    /// asked again in it.
+    /// Returns whether the user has spoken again since this round began, here or in another process. Members that have
+    /// answered are then not asked again in it.
     fn is_over(&self) -> bool {
         let asks = |words: &Words| words.ask;
         self.waiting.iter().any(asks) || self.round.as_ref().is_some_and(|round| round.over)
     }
 
-    /// Has the chair conclude where that is wanted, else yields the floor.
+    /// Asks the chair to conclude if wanted, otherwise yields to the user.
     fn conclude(&mut self, fx: &mut Effects) {
         let halted = self.is_halted();
         let Some(round) = &mut self.round else {
@@ -601,7 +601,7 @@ impl Council {
         self.stage = Stage::Idle;
     }
 
-    /// A piece of an answer.
+    /// Handles a piece of an answer.
     fn hear(&mut self, now: Timestamp, id: TurnId, mut delta: Delta, fx: &mut Effects) {
         let Some(turn) = self.floor.running(id) else {
             return;
@@ -660,7 +660,7 @@ impl Council {
         }
     }
 
-    /// A turn's stream is over: its message is to be written.
+    /// Ends a turn's stream; its message is written next.
     fn end_turn(
         &mut self,
         now: Timestamp,
@@ -690,7 +690,7 @@ impl Council {
         turn.end = Some(end);
     }
 
-    /// A message is on disk.
+    /// Handles a written message.
     fn saved(&mut self, turn: Option<TurnId>, message: Message, fx: &mut Effects) {
         let seq = message.seq;
         match turn {
@@ -728,7 +728,7 @@ impl Council {
         }
     }
 
-    /// A message could not be written.
+    /// Handles a message that could not be written.
     fn save_failed(&mut self, turn: Option<TurnId>, why: &str, fx: &mut Effects) {
         let why = clean_line(why, LINE_CHARS_MAX);
         match turn {
@@ -770,7 +770,7 @@ impl Council {
         }
     }
 
-    /// A turn is over for good.
+    /// Closes a turn.
     fn close_turn(
         &mut self,
         id: TurnId,
@@ -834,7 +834,7 @@ impl Council {
         });
     }
 
-    /// Takes a message on disk into the history, once.
+    /// Adds a message on disk to the history, once.
     fn add(&mut self, mut message: Message, turn: Option<TurnId>, found: bool, fx: &mut Effects) {
         message.clean();
         let place =
@@ -850,7 +850,7 @@ impl Council {
     }
 }
 
-/// Who sits in a seat, for this purpose.
+/// Returns the member of this name for this purpose.
 fn sits<'r>(roster: &'r Roster, seat: &SeatName, purpose: Purpose) -> Option<&'r Member> {
     let chair = roster.chair();
     chair
@@ -858,7 +858,7 @@ fn sits<'r>(roster: &'r Roster, seat: &SeatName, purpose: Purpose) -> Option<&'r
         .or_else(|| roster.get(seat))
 }
 
-/// A question to a member.
+/// Builds a request to a member.
 fn request(rules: &PromptRules, member: &Member, history: History, manner: Manner) -> Request {
     Request {
         seat: member.name.clone(),
@@ -871,12 +871,12 @@ fn request(rules: &PromptRules, member: &Member, history: History, manner: Manne
     }
 }
 
-/// Something the king should know.
+/// Returns a notice for the user.
 fn notice(text: impl Into<String>) -> Event {
     Event::Noticed { text: text.into() }
 }
 
-/// The round after the king's last message in a thread.
+/// Returns the round of the user's last message in a thread.
 fn round_from(
     history: &[Message],
     members: &[SeatName],
@@ -885,7 +885,7 @@ fn round_from(
     Round::from_history(history, members, last, |king| call_of(king, members))
 }
 
-/// How a message of the king called.
+/// Returns how a message of the user addresses members.
 fn call_of(king: &Message, members: &[SeatName]) -> Call {
     let known: Vec<&SeatName> = members.iter().collect();
     match &king.to {

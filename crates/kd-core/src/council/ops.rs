@@ -1,4 +1,4 @@
-//! What the king can wish for, and when it cannot be.
+//! The user's operations, and when they are refused.
 
 use super::round::Conclusion;
 use super::table::Call;
@@ -16,11 +16,11 @@ use crate::protocols::{self, Assignment, PROTOCOLS};
 use crate::request::Usage;
 use jiff::Timestamp;
 
-/// Why an op cannot be done, and what can be done instead.
+/// Why an operation is refused, and what can be done instead.
 type Refusal = String;
 
 impl Council {
-    /// Does an op, or says why not; then nothing was changed.
+    /// Executes an operation, or reports why not; then nothing has changed.
     pub(super) fn op(&mut self, now: Timestamp, op: Op, fx: &mut Effects) {
         let done = match op {
             Op::Say { body, to } => self.say(now, &body, to, fx),
@@ -78,7 +78,7 @@ impl Council {
         }
         fx.events.extend(near_miss.map(super::notice));
         let id = self.queue.next_id(now);
-        // What is kept is told when it is kept.
+        // A delivery that is kept is reported once it is on disk.
         let mut told = false;
         if let Some(id) = &id {
             fx.commands.push(Command::Keep(Box::new(Delivery {
@@ -138,7 +138,8 @@ impl Council {
         });
     }
 
-    /// Takes no more work. What waits and is kept stays for the next session; what is not is written, unanswered.
+    /// Accepts no more work. Waiting messages that are kept stay for the next session; others are written without an
+    /// answer.
     fn close(&mut self, fx: &mut Effects) {
         self.closed = true;
         let all = self.waiting.len();
@@ -157,7 +158,7 @@ impl Council {
         self.drop_questions();
     }
 
-    /// Whom the king's words are for: whom the face says, else whom the words mention, else everybody.
+    /// Returns whom the message is for: as given by the front end, otherwise as mentioned, otherwise everybody.
     pub(super) fn address(&self, body: &str, to: Address) -> Result<(Address, Call), Refusal> {
         let known: Vec<&SeatName> = self.members.iter().collect();
         let seats = match to {
@@ -194,13 +195,13 @@ impl Council {
         Ok((Address::Seats(named), Call::Named))
     }
 
-    /// The notice for a message that begins with a misspelt name of a member.
+    /// Returns a notice if a message begins with a misspelled member name.
     fn near_miss(&self, body: &str) -> Option<String> {
         let known: Vec<&SeatName> = self.members.iter().collect();
         mentions(body, &known).near_miss(&known)
     }
 
-    /// Refuses what is for everybody when everybody is muted.
+    /// Refuses a message to everybody if all members are muted.
     fn someone(&self, to: Address, call: Call) -> Result<(Address, Call), Refusal> {
         if self.roster.unmuted().next().is_none() {
             return Err("every member is muted: unmute one first".into());
@@ -222,12 +223,12 @@ impl Council {
         }
     }
 
-    /// Stops every open turn; nobody is asked before the king's next `Say` or `Retry`, but for what he has said already and
-    /// waits: that is asked as soon as the turns have ended. A second interrupt before that takes it back, and so does the
-    /// first where no turn is open.
+    /// Stops every open turn. No member is asked before the user's next `Say` or `Retry`, except for messages that
+    /// already wait: those are processed once the turns have ended. Another interrupt before that takes them back, as
+    /// does the first if no turn is open.
     fn interrupt(&mut self, fx: &mut Effects) {
         let busy = self.held || !matches!(self.stage, Stage::Idle) || !self.floor.is_empty();
-        // What a closed thread keeps is for the next session.
+        // Messages kept by a closed thread are for the next session.
         if !self.closed && (!busy || std::mem::replace(&mut self.stopped, true)) {
             self.take_back(fx);
         }
@@ -244,9 +245,9 @@ impl Council {
         }
     }
 
-    /// Gives the king's waiting words back to him.
+    /// Returns the waiting messages to the user.
     fn take_back(&mut self, fx: &mut Effects) {
-        // The newest first: put before one another they stand in their order again.
+        // Newest first: prepended to each other they end up in order.
         while let Some(words) = self.waiting.pop_back() {
             fx.commands
                 .extend(words.id.map(|id| Command::Forget { id }));
@@ -292,7 +293,7 @@ impl Council {
         Ok(())
     }
 
-    /// Asks again those whose last turn failed.
+    /// Asks members again whose last turn failed.
     fn retry(&mut self, seat: Option<&SeatName>, fx: &mut Effects) -> Result<(), Refusal> {
         if self.closed {
             return Err("the thread is being closed: open it again to go on".into());

@@ -1,10 +1,10 @@
-//! The king's words on their way: those that wait until the floor is his again, and those that a session which ended
-//! too early has left.
+//! Messages of the user in transit: those that wait for the current round to end, and those left by a session that
+//! ended early.
 //!
-//! Where [`OpenCouncil::queue`](super::OpenCouncil::queue) is set, each of his messages is kept (`Command::Keep`) before
-//! anybody is asked, kept again with the names of those who are asked, and forgotten when the floor is yielded. What a
-//! killed session has left is taken up by `Op::Resume`: what was not said yet is said; what was said is asked of exactly
-//! those who have left no message.
+//! If [`OpenCouncil::queue`](super::OpenCouncil::queue) is set, each message is kept (`Command::Keep`) before any
+//! member is asked, kept again with the names of the members asked, and forgotten when the round ends. `Op::Resume`
+//! continues what a killed session left: unsent messages are sent; for sent ones, exactly the members without a message
+//! are asked.
 
 use super::table::{Call, Spoke};
 use super::{Council, Round, Stage, Words, notice};
@@ -16,7 +16,7 @@ use crate::message::Message;
 use jiff::Timestamp;
 use std::collections::VecDeque;
 
-/// What is known of deliveries.
+/// The state of deliveries.
 #[derive(Debug)]
 pub(super) struct Queue {
     /// Whether deliveries are kept at all.
@@ -25,9 +25,9 @@ pub(super) struct Queue {
     warned: bool,
     seed: u64,
     count: u64,
-    /// What another session left, until it is taken up.
+    /// Deliveries left by another session, until resumed.
     left: VecDeque<Delivery>,
-    /// Rounds that go on where another session ended.
+    /// Rounds continued from another session.
     resumed: VecDeque<Round>,
 }
 
@@ -47,19 +47,19 @@ impl Queue {
         self.resumed.is_empty()
     }
 
-    /// A number for the next delivery; none where they are not kept.
+    /// Returns the id of the next delivery; `None` if deliveries are not kept.
     pub(super) fn next_id(&mut self, now: Timestamp) -> Option<String> {
         self.count += 1;
         self.keeps.then(|| delivery::id(self.seed, now, self.count))
     }
 
-    /// The king does not want them any more.
+    /// Discards resumed rounds.
     pub(super) fn drop_resumed(&mut self, fx: &mut Effects) {
         let ids = self.resumed.drain(..).filter_map(|round| round.id);
         fx.commands.extend(ids.map(|id| Command::Forget { id }));
     }
 
-    /// What nobody can take up any more in this session.
+    /// Discards what can no longer be resumed in this session; returns how many.
     pub(super) fn close(&mut self) -> usize {
         let resumed = self.resumed.len();
         self.resumed.clear();
@@ -68,7 +68,7 @@ impl Queue {
 }
 
 impl Council {
-    /// The king's words are safe, or known not to be: if they still wait, that can be told now.
+    /// Handles the result of keeping a message: if it still waits, this can be reported now.
     pub(super) fn kept(&mut self, id: &str, failed: Option<String>, fx: &mut Effects) {
         if let Some(why) = failed.filter(|_| !self.queue.warned) {
             self.queue.warned = true;
@@ -89,7 +89,7 @@ impl Council {
         }
     }
 
-    /// Takes up what another session left, oldest first.
+    /// Resumes what another session left, oldest first.
     pub(super) fn resume(&mut self, fx: &mut Effects) -> Result<(), String> {
         if self.closed {
             return Err("the thread is being closed: open it again to go on".into());
@@ -106,7 +106,7 @@ impl Council {
         Ok(())
     }
 
-    /// Words that were never said.
+    /// Resumes a message that was never sent.
     fn say_again(&mut self, delivery: Delivery, fx: &mut Effects) {
         let Ok((to, call)) = self.address(&delivery.body, delivery.to) else {
             fx.events.push(notice(format!(
@@ -131,7 +131,7 @@ impl Council {
         });
     }
 
-    /// Words that were said and not answered by everybody: the message at this place of the history.
+    /// Resumes a message that was sent but not fully answered: the one at this index of the history.
     fn go_on(&mut self, delivery: Delivery, at: usize, fx: &mut Effects) {
         let (before, rest) = self.history.split_at(at);
         let Some((king, after)) = rest.split_first() else {
@@ -181,7 +181,7 @@ impl Council {
             names.join(" and "),
             king.seq
         )));
-        // Everybody else has had a turn already, and turns after the answers would be counted anew.
+        // The other members have had a turn already, and further turns would be counted again.
         if round.call == Call::All {
             round.call = Call::Named;
         }
@@ -192,7 +192,7 @@ impl Council {
         self.queue.resumed.push_back(round);
     }
 
-    /// Begins the next resumed round, if its members are free.
+    /// Starts the next resumed round if its members are free.
     pub(super) fn next_resumed(&mut self) -> bool {
         let free = |round: &Round| {
             let only = round.only.iter().flatten();
@@ -206,7 +206,7 @@ impl Council {
         true
     }
 
-    /// Keeps the names of those who are asked in this round, before they are.
+    /// Keeps the names of the members asked in this round before they are asked.
     pub(super) fn keep_asked(&mut self, seats: &[SeatName], fx: &mut Effects) {
         let Some(round) = &mut self.round else { return };
         let Some(id) = round.id.clone().filter(|_| !round.kept) else {
@@ -215,7 +215,7 @@ impl Council {
         round.kept = true;
         let king = |m: &&Message| m.is_king() && m.provenance.delivery_id.as_ref() == Some(&id);
         let body = self.history.iter().rev().find(king).map(|m| m.body.clone());
-        // Who has answered before we came is among those who were asked.
+        // Members that have already answered were asked too.
         let mut asked: Vec<SeatName> = Vec::new();
         for seat in round.spoke.iter().map(|s| &s.seat).chain(seats) {
             if !asked.contains(seat) {
@@ -230,7 +230,7 @@ impl Council {
         })));
     }
 
-    /// The round is over: there is nothing to take up.
+    /// Ends the delivery of the round: there is nothing to resume.
     pub(super) fn forget(&mut self, fx: &mut Effects) {
         if let Some(id) = self.round.as_mut().and_then(|r| r.id.take()) {
             fx.commands.push(Command::Forget { id });

@@ -1,4 +1,4 @@
-//! What is known of the answering of one message of the king.
+//! The state of one round, which answers one message of the user.
 
 use super::table::{Call, Spoke};
 use crate::event::Outcome;
@@ -9,58 +9,57 @@ use crate::request::Usage;
 use crate::speech::Speech;
 use crate::spending::Spent;
 
-/// The answering of one message of the king: begins when his message is on disk, stays after the floor is yielded so
-/// that failed turns can be asked again.
+/// A round: begins when the user's message is on disk, and stays after it ends so that failed turns can be retried.
 #[derive(Debug)]
 pub(super) struct Round {
-    /// The number of his message.
+    /// The number of the message.
     pub(super) said: u32,
-    /// Whom he called.
+    /// The recipients.
     pub(super) to: Address,
     pub(super) call: Call,
-    /// Whether no member had answered anything before.
+    /// Whether no member had answered before.
     pub(super) first: bool,
-    /// Turns that ended, conclusions not among them.
+    /// Finished turns, without conclusions.
     pub(super) spoke: Vec<Spoke>,
-    /// How many turns were asked since the king last spoke or asked for a retry.
+    /// Turns since the user last spoke or asked for a retry.
     pub(super) asked: u32,
-    /// What the turns used since then.
+    /// Usage of the turns since then.
     pub(super) usage: Usage,
-    /// Some of them told nothing.
+    /// Some of them reported no usage.
     pub(super) uncounted: bool,
     pub(super) conclusion: Conclusion,
     /// Whether a conclusion may follow.
     pub(super) concludes: bool,
-    /// Its worst case, answers that are still to come apart. Counted only where limits are set.
+    /// Its worst case, without answers still to come. Tracked only if limits are set.
     pub(super) closing: Spent,
     pub(super) interrupted: bool,
-    /// The king spoke again in another process.
+    /// Whether the user spoke again in another process.
     pub(super) over: bool,
-    /// How many turns may follow the answers, as set when the round began.
+    /// Maximum turns after the answers, as set when the round began.
     pub(super) auto_messages: Option<u32>,
-    /// Under which number the king's message is kept, until it is answered.
+    /// The delivery id of the message, until it is answered.
     pub(super) id: Option<String>,
-    /// Whether it is kept with the names of those who are asked.
+    /// Whether the delivery was kept with the names of the members asked.
     pub(super) kept: bool,
-    /// In a round that goes on after its session was killed: exactly these are asked.
+    /// In a resumed round, exactly these members are asked.
     pub(super) only: Option<Vec<SeatName>>,
-    /// How many of the turns in `spoke` belong to that earlier session.
+    /// Number of turns in `spoke` from the earlier session.
     pub(super) heard: usize,
 }
 
-/// How far the conclusion is.
+/// The state of the conclusion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Conclusion {
-    /// Not thought of yet.
+    /// Not considered yet.
     #[default]
     Open,
-    /// Asked of the chair, or of a member in its place.
+    /// The chair, or a substitute member, was asked.
     Asked { stand_in: bool },
-    /// The chair failed; a member may stand in.
+    /// The chair failed; a member may substitute.
     ChairFailed { by: SeatName, why: String },
-    /// It is there.
+    /// Finished.
     Done,
-    /// It was wanted and did not come.
+    /// Wanted, but failed.
     Missing,
     /// There is nothing to conclude.
     Needless,
@@ -90,9 +89,9 @@ impl Round {
         }
     }
 
-    /// The round after the last message of the user in a thread, as far as messages and log tell; none after a debate or
-    /// a deliberation. Members who were called and left no message count as failed, unless the log tells that the round
-    /// ended without a turn of theirs.
+    /// Returns the round of the user's last message, as far as messages and log show it; `None` after a debate or a
+    /// deliberation. Called members without a message count as failed, unless the log shows that the round ended
+    /// without a turn of theirs.
     pub(super) fn from_history(
         history: &[Message],
         members: &[SeatName],
@@ -136,7 +135,7 @@ impl Round {
         Some(round)
     }
 
-    /// Those of the members whom the king called, in the order of his mentions.
+    /// Returns the members called by the user, in the order of mentions.
     pub(super) fn called(&self, members: &[SeatName]) -> Vec<SeatName> {
         match &self.to {
             Address::All => members.to_vec(),
@@ -149,7 +148,7 @@ impl Round {
         }
     }
 
-    /// Seats by their last turn: whether it brought an answer. In the order of first turns.
+    /// Returns each member with whether its last turn succeeded, in the order of first turns.
     fn last_turns(&self) -> Vec<(&SeatName, bool)> {
         let mut last: Vec<(&SeatName, bool)> = Vec::new();
         for spoke in &self.spoke {
@@ -161,7 +160,7 @@ impl Round {
         last
     }
 
-    /// Seats whose last turn failed.
+    /// Returns the members whose last turn failed.
     pub(super) fn failed(&self) -> Vec<SeatName> {
         let last = self.last_turns().into_iter();
         last.filter(|(_, ok)| !ok)
@@ -169,7 +168,7 @@ impl Round {
             .collect()
     }
 
-    /// Seats that gave an answer in this round.
+    /// Returns the members that answered in this round.
     pub(super) fn answered(&self) -> Vec<SeatName> {
         let mut seats: Vec<SeatName> = Vec::new();
         for spoke in self.spoke.iter().filter(|s| s.answered) {
@@ -180,7 +179,7 @@ impl Round {
         seats
     }
 
-    /// How many seats were asked for an answer.
+    /// Returns the number of members asked for an answer.
     pub(super) fn asked_seats(&self) -> usize {
         self.last_turns().len()
     }
@@ -200,7 +199,7 @@ impl Round {
     }
 }
 
-/// Whether a member has answered anything in these messages.
+/// Returns whether a member has answered in these messages.
 pub(super) fn any_answer(messages: &[Message]) -> bool {
     messages.iter().any(|m| !m.is_king() && m.is_sound())
 }

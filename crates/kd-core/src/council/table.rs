@@ -1,57 +1,57 @@
-//! What a protocol may see.
+//! The input of a protocol.
 
 use crate::ids::SeatName;
 use crate::speech::Speech;
 
-/// How the king called.
+/// How a message of the user addresses members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// He named nobody: his words are for everybody.
+    /// No names: the message is for everybody.
     Everyone,
-    /// He said `@all`.
+    /// `@all`.
     All,
-    /// He named members.
+    /// Mentions of members.
     Named,
 }
 
-/// A turn of this round that has ended.
+/// A finished turn of this round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spoke {
-    /// Whose.
+    /// The member.
     pub seat: SeatName,
-    /// Whether a whole answer came.
+    /// Whether it gave a complete answer.
     pub answered: bool,
-    /// Whom the answer mentions, in the order of first mention.
+    /// The members mentioned in the answer, in the order of first mention.
     pub mentions: Vec<SeatName>,
-    /// What the answer weighs in the discussion.
+    /// How the answer counts in the discussion.
     pub speech: Speech,
 }
 
-/// What a protocol may see.
+/// The input of a protocol.
 #[derive(Clone, Debug)]
 pub struct Table<'a> {
-    /// Who may be asked now: called by the king and not muted. In the order of the roster, or of the king's mentions.
+    /// Members that may be asked now: called by the user and not muted. In roster order, or in the order of mentions.
     pub seats: &'a [SeatName],
-    /// How the king called.
+    /// How the message addresses members.
     pub call: Call,
-    /// Whether no member had answered anything in this thread before the king's message.
+    /// Whether no member had answered in this thread before the message.
     pub first: bool,
-    /// `council.auto_messages`: how many turns may follow the answers; none leaves it to the protocol.
+    /// `council.auto_messages`: maximum turns after the answers; `None` leaves it to the protocol.
     pub auto_messages: Option<u32>,
-    /// Whether the king has spoken again: who has answered is not to be asked again in this round.
+    /// Whether the user has spoken again: members that have answered are not asked again in this round.
     pub over: bool,
-    /// The turns of this round that have ended, in the order of their ends.
+    /// The finished turns of this round, in the order they ended.
     pub spoke: &'a [Spoke],
 }
 
 impl Table<'_> {
-    /// Whether a seat's last turn in this round failed.
+    /// Returns whether a member's last turn in this round failed.
     pub fn has_failed(&self, seat: &SeatName) -> bool {
         let last = self.spoke.iter().rev().find(|s| &s.seat == seat);
         last.is_some_and(|s| !s.answered)
     }
 
-    /// Who may be asked and has not failed in this round.
+    /// Returns the members that may be asked and have not failed in this round.
     pub fn able(&self) -> impl Iterator<Item = &SeatName> {
         self.seats.iter().filter(|s| !self.has_failed(s))
     }

@@ -1,5 +1,5 @@
-//! What happens next in the answering of a question: who is asked, for what part, and who must answer when the exchange
-//! is over.
+//! Decides the next step of a debate: which member is asked, with which part, and which must answer when the exchange
+//! ends.
 
 use super::prompts::{self, Part};
 use super::round::{Round, reason};
@@ -13,15 +13,15 @@ use crate::prompt;
 use crate::request::{Delta, Request};
 use jiff::Timestamp;
 
-/// The tokens that a reply is thought to need where nothing limits it.
+/// Expected tokens of a reply without a limit.
 const REPLY_TOKENS: u64 = 1024;
-/// The bytes of a prompt beside what was said: rules, part, the frame of the wire.
+/// Bytes of a prompt besides the transcript: rules, part, JSON overhead.
 const PROMPT_BYTES: u64 = 3000;
-/// A reply is never limited to fewer tokens than this, or it would say nothing.
+/// Minimum limit for the tokens of a reply; fewer would be useless.
 const REPLY_TOKENS_MIN: u64 = 64;
 
 impl Duet {
-    /// Opens the next turn; false if the question is done with.
+    /// Opens the next turn; returns `false` if the question is finished.
     pub(super) fn proceed(&mut self, now: Timestamp, round: &mut Round, fx: &mut Effects) -> bool {
         if round.interrupted || self.closed || round.answer.is_some() {
             return false;
@@ -54,7 +54,7 @@ impl Duet {
         true
     }
 
-    /// Asks whoever must answer next: the arbiter, the rigorous seat, the fast one, each once.
+    /// Asks the next member that must answer: the arbiter, the rigorous member, the fast one, each once.
     fn decide(&mut self, now: Timestamp, round: &mut Round, fx: &mut Effects) -> bool {
         let why = round.deciding.unwrap_or(DuetEnd::Cap);
         let mut order = [
@@ -63,7 +63,7 @@ impl Duet {
             Some(&self.seats.fast),
         ];
         if why == DuetEnd::Alone {
-            // The other seat goes on; there is nothing to arbitrate.
+            // The other member continues; there is nothing to arbitrate.
             order.rotate_left(1);
         }
         let seat = order
@@ -96,7 +96,7 @@ impl Duet {
         false
     }
 
-    /// Makes an answer of what a seat wrote inside tags when it had to answer the king.
+    /// Uses the text inside tags as the answer if a member that had to answer wrote nothing else.
     fn unwrap(&mut self, now: Timestamp, seat: SeatName, text: String, fx: &mut Effects) {
         self.turns += 1;
         let mut turn = Turn::new(TurnId(self.turns), seat, DuetPhase::Decision, 0);
@@ -122,15 +122,15 @@ impl Duet {
         self.write(now, end, fx);
     }
 
-    /// Whether another message between the seats leaves enough tokens for the answer.
+    /// Returns whether enough tokens remain for the answer after another message between the members.
     fn can_debate(&self, round: &Round) -> bool {
         let Some(most) = self.limits.tokens_max else {
             return true;
         };
-        // As the account reserves them: each byte a token.
+        // Reserved like in the account: one token per byte.
         let text: usize = self.transcript(round).map(|m| m.body.len() + 32).sum();
         let prompt = text as u64 + PROMPT_BYTES;
-        // The first look is had even if nothing can follow: nobody has answered yet.
+        // The first turn runs even if nothing can follow, because there is no answer yet.
         round.exchange.count == 0 || round.tokens + 2 * (prompt + 2 * REPLY_TOKENS_MIN) <= most
     }
 

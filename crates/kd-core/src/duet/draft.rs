@@ -1,4 +1,4 @@
-//! A reply that is over as a message that is not on disk yet.
+//! Builds the draft message of a finished reply.
 
 use super::turn::{End, Turn};
 use crate::draft::{self, Ended};
@@ -6,11 +6,11 @@ use crate::message::Draft;
 use crate::roster::Member;
 use jiff::Timestamp;
 
-/// Front matter of what a seat told the king on the way: `think: update`. The answer has no such key.
+/// Front matter of an intermediate reply to the user: `think: update`. The answer has no such key.
 pub(super) const THINK: &str = "think";
 pub(super) const UPDATE: &str = "update";
 
-/// What the king reads of a turn, or why there is nothing. `update` says that the answer is still to come.
+/// Returns the visible text of a turn, or why there is none. `update`: the answer is still to come.
 pub(super) fn of_turn(
     turn: &Turn,
     end: &End,

@@ -1,27 +1,27 @@
-//! What the two seats wrote to each other about one question, and when it goes in circles.
+//! The messages between the two members about one question, and detection of repetition.
 
 use crate::ids::SeatName;
 use crate::message::{Address, Draft, Message, Provenance, Status};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Two messages that share at least this part of their three-word sequences say the same: nine tenths.
+/// Two messages are equal if they share at least this part of their three-word sequences: nine tenths.
 const SAME: (usize, usize) = (9, 10);
 
 /// The messages of one exchange, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Exchange {
-    /// Everything said since the king spoke, in the order in which the seats read it: what he read too, and what only
-    /// they did.
+    /// Everything since the user's message, in the order in which the members read it: both visible and private
+    /// messages.
     pub(super) said: Vec<Message>,
-    /// The words of each message between the seats.
+    /// The three-word sequences of each message between the members.
     shingles: Vec<BTreeSet<String>>,
-    /// How many replies went to the other seat.
+    /// Number of replies sent to the other member.
     pub(super) count: u32,
 }
 
 impl Exchange {
-    /// Takes in a message from seat to seat; whether it says what one before it said.
+    /// Adds a message between the members; returns whether it repeats an earlier one.
     pub(super) fn council(
         &mut self,
         from: &SeatName,
@@ -49,12 +49,12 @@ impl Exchange {
     }
 }
 
-/// A message that is in no file: only prompts see it.
+/// Returns a message without a file, for prompts only.
 fn unsaved(draft: Draft) -> Message {
     draft.stored(0)
 }
 
-/// All sequences of three words, in small letters, without punctuation; of a shorter text the whole.
+/// Returns all three-word sequences in lower case without punctuation; the whole text if it is shorter.
 fn shingles(text: &str) -> BTreeSet<String> {
     let words: Vec<String> = text
         .split(|c: char| !c.is_alphanumeric())
@@ -67,7 +67,7 @@ fn shingles(text: &str) -> BTreeSet<String> {
     words.windows(3).map(|three| three.join(" ")).collect()
 }
 
-/// Whether two sets share so much of what both hold together (Jaccard).
+/// Returns whether two sets are similar enough (Jaccard).
 fn same(a: &BTreeSet<String>, b: &BTreeSet<String>) -> bool {
     let shared = a.intersection(b).count();
     let all = a.len() + b.len() - shared;

@@ -1,13 +1,13 @@
-//! The duet: a machine in which a fast and a rigorous seat answer together. What a reply holds outside `<council>` tags
-//! goes to the king as it streams; what it holds inside goes to the other seat alone.
+//! The debate: a state machine in which a fast and a rigorous member answer together. Text outside `<council>` tags is
+//! streamed to the user; text inside goes only to the other member.
 //!
-//! In: [`Input`]s. Out: [`Effects`]. The road of a question: save the king's words → the fast seat looks first → as long
-//! as a reply has a message for the other seat, that one is asked → a reply without one is the answer. A cap, a circle,
-//! the tokens or the time end the exchange; then the arbiter or the rigorous seat must answer. A seat that fails is left
-//! out, and the other answers alone. Nobody's answer is empty: if those who must answer write only inside tags, what
-//! they wrote is the answer, for nobody else is there to read it.
+//! Input: [`Input`]s. Output: [`Effects`]. The course of a question: save the message → the fast member replies first →
+//! as long as a reply contains a message for the other member, that one is asked → a reply without one is the answer.
+//! The message limit, repetition, tokens or time end the exchange; then the arbiter or the rigorous member must answer.
+//! If a member fails, the other answers alone. No answer is empty: if the members that must answer write only inside
+//! tags, that text is the answer.
 //!
-//! Source: the seed of the debate in tags. Corrected here: its original showed the tags, and ended without an answer.
+//! Based on the original debate in tags, which showed the tags and could end without an answer.
 
 mod course;
 mod draft;
@@ -39,43 +39,43 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use turn::Turn;
 
-/// The most characters of a reason.
+/// Maximum characters of a reason.
 const LINE_CHARS_MAX: usize = 400;
 
-/// What a duet is opened with.
+/// The parameters of a debate.
 #[derive(Clone, Debug)]
 pub struct OpenDuet {
     /// The thread.
     pub thread: ThreadId,
-    /// Who sits.
+    /// The members.
     pub seats: Seats,
-    /// What every member is told before its part.
+    /// The rules for every prompt.
     pub prompts: PromptRules,
-    /// What the thread holds already, in its order.
+    /// The existing messages of the thread, in order.
     pub history: Vec<Message>,
-    /// The bounds.
+    /// The limits.
     pub limits: DuetLimits,
 }
 
-/// The bounds of a duet, for one question.
+/// The limits of a debate, per question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DuetLimits {
-    /// The most messages between the seats.
+    /// Maximum messages between the members.
     pub exchanges_max: u32,
-    /// The fewest: a reply before that is shown, and goes to the other seat to be checked.
+    /// Minimum messages: an earlier reply is shown, and sent to the other member for checking.
     pub exchanges_min: u32,
-    /// The most tokens of all prompts and replies, the answer included.
+    /// Maximum tokens of all prompts and replies, including the answer.
     pub tokens_max: Option<u64>,
-    /// The most seconds until the answer is asked for.
+    /// Maximum seconds until the answer is requested.
     pub seconds_max: Option<u64>,
-    /// The most bytes of one reply.
+    /// Maximum bytes per reply.
     pub text_bytes_max: usize,
-    /// The most questions that may wait.
+    /// Maximum number of waiting questions.
     pub waiting_max: usize,
 }
 
 impl Default for DuetLimits {
-    /// Six messages, 16 MiB a reply, 64 waiting questions, no other bound.
+    /// Six messages, 16 MiB per reply, 64 waiting questions, no other limit.
     fn default() -> Self {
         Self {
             exchanges_max: 6,
@@ -89,7 +89,7 @@ impl Default for DuetLimits {
 }
 
 impl DuetLimits {
-    /// What the seats may spend in all.
+    /// Returns the spending limit of the members.
     pub fn ceiling(&self) -> Ceiling {
         Ceiling {
             tokens: self.tokens_max,
@@ -97,8 +97,8 @@ impl DuetLimits {
         }
     }
 
-    /// The bounds that the settings give these seats. The built-in model hardly ever asks by itself, so what it says first
-    /// is checked.
+    /// Returns the configured limits for these members. The built-in model hardly ever asks on its own, so its first
+    /// reply is checked.
     pub fn of(think: &ThinkConfig, seats: &Seats) -> Self {
         Self {
             exchanges_max: think.exchanges_max,
@@ -112,7 +112,7 @@ impl DuetLimits {
     }
 }
 
-/// The machine of one thread.
+/// The state machine of one thread.
 #[derive(Debug)]
 pub struct Duet {
     seats: Seats,
@@ -120,23 +120,23 @@ pub struct Duet {
     history: Vec<Message>,
     limits: DuetLimits,
     stage: Stage,
-    /// The open turn: one seat speaks at a time.
+    /// The open turn: one member speaks at a time.
     turn: Option<Turn>,
-    /// Questions that wait, and whether they are to be answered.
+    /// Waiting questions, and whether they should be answered.
     waiting: VecDeque<(String, bool)>,
     turns: u64,
     timers: u64,
     closed: bool,
 }
 
-/// What the duet is at.
+/// The stage of the debate.
 #[derive(Debug)]
 enum Stage {
-    /// The king has the floor.
+    /// Waiting for the user.
     Idle,
-    /// His words are being written; whether they are to be answered.
+    /// The question is being written; whether it should be answered.
     Saving(bool),
-    /// The seats speak.
+    /// The members are speaking.
     Speaking(Box<Round>),
 }
 
@@ -150,7 +150,7 @@ impl Machine for Duet {
             Input::Saved { turn, message } => self.saved(now, turn, message, &mut fx),
             Input::SaveFailed { turn, why } => self.save_failed(now, turn, &why, &mut fx),
             Input::Found { message } => self.add(message, None, true, &mut fx),
-            // A duet keeps nothing until it is answered, and follows nobody.
+            // A debate keeps no deliveries and follows no other process.
             Input::FoundDelta { .. }
             | Input::FoundEnd { .. }
             | Input::Kept { .. }
@@ -168,7 +168,7 @@ impl Machine for Duet {
 }
 
 impl Duet {
-    /// Opens a duet on a thread. The effects hold its first fact, [`Event::ThreadOpened`].
+    /// Opens a debate on a thread. The effects contain its first event, [`Event::ThreadOpened`].
     pub fn open(open: OpenDuet) -> (Self, Effects) {
         let members = [&open.seats.fast, &open.seats.rigorous];
         let opened = Event::ThreadOpened {
@@ -194,7 +194,7 @@ impl Duet {
         (duet, effects)
     }
 
-    /// Whether nothing is open, waiting or being written.
+    /// Returns whether nothing is open, waiting or being written.
     pub fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Idle) && self.turn.is_none() && self.waiting.is_empty()
     }
@@ -246,7 +246,7 @@ impl Duet {
         None
     }
 
-    /// Stops everything; the king's waiting words are kept, unanswered.
+    /// Stops everything; waiting questions are saved without an answer.
     fn interrupt(&mut self, fx: &mut Effects) {
         self.waiting.iter_mut().for_each(|(_, ask)| *ask = false);
         match &mut self.stage {
@@ -257,7 +257,7 @@ impl Duet {
         self.cancel(fx);
     }
 
-    /// Stops one seat: the other goes on.
+    /// Stops one member; the other continues.
     fn stop(&mut self, seat: &SeatName, fx: &mut Effects) -> Option<String> {
         if self.turn.as_ref().is_none_or(|t| &t.seat != seat) {
             return Some(format!("{seat} is not speaking"));
@@ -273,7 +273,7 @@ impl Duet {
         }
     }
 
-    /// The time of a question is up: whoever speaks is stopped, and the answer is asked for.
+    /// Handles the time limit of a question: the current turn is stopped, and the answer requested.
     fn woke(&mut self, timer: TimerId, fx: &mut Effects) {
         let Stage::Speaking(round) = &mut self.stage else {
             return;
@@ -284,7 +284,7 @@ impl Duet {
         }
     }
 
-    /// Goes on as far as it can without hearing more.
+    /// Advances as far as possible without further input.
     fn settle(&mut self, now: Timestamp, fx: &mut Effects) {
         while self.turn.is_none() {
             match std::mem::replace(&mut self.stage, Stage::Idle) {

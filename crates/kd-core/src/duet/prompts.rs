@@ -1,8 +1,8 @@
-//! What a seat of a duet is told. The texts stand beside this file, one for each part; all are short, so that a small
-//! model copes.
+//! Builds the prompts of a debate. The texts are beside this file, one for each part; they are short so that small
+//! models can follow them.
 //!
-//! In: the two seats, the transcript and the part. Out: a [`Prompt`]. The transcript is the history of the council, in
-//! which no body can pass for somebody else's line.
+//! Input: the two members, the transcript and the part. Output: a [`Prompt`]. The transcript is rendered like a
+//! council's history, in which a body cannot imitate another member's line.
 
 use crate::ids::SeatName;
 use crate::prompt::{self, HISTORY_END, History, PromptRules};
@@ -14,29 +14,29 @@ const RULES: &str = include_str!("prompts/rules.md");
 pub(super) const FAST: &str = include_str!("prompts/fast.md");
 pub(super) const RIGOROUS: &str = include_str!("prompts/rigorous.md");
 
-/// What a seat is to do in its turn.
+/// The part of a member in its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part<'a> {
-    /// To look first.
+    /// Reply first.
     First,
-    /// To answer the other seat's message.
+    /// Answer the other member's message.
     Debate {
-        /// The number of the message it would write, and the most there may be.
+        /// The number of the message it would write, and the maximum.
         n: u32,
         max: u32,
     },
-    /// To check an answer that the king has read already.
+    /// Check an answer that the user has already read.
     Verify,
-    /// To answer, because the exchange is over.
+    /// Answer, because the exchange is over.
     Decide {
         /// Why it is over.
         why: &'a str,
     },
-    /// To answer, because the other seat failed.
+    /// Answer, because the other member failed.
     Alone,
 }
 
-/// The prompt of one turn.
+/// Builds the prompt of one turn.
 pub(super) fn build(
     rules: &PromptRules,
     member: &Member,
@@ -44,7 +44,7 @@ pub(super) fn build(
     history: History,
     part: Part<'_>,
 ) -> Prompt {
-    // The small built-in model only repeats what it is told about tags: it gets its task in plain words.
+    // The small built-in model only repeats instructions about tags, so its task is stated without them.
     let plain = member.backend == LOCAL;
     let (text, n, max, why) = match part {
         Part::First if plain => (include_str!("prompts/first-plain.md"), 0, 0, ""),
@@ -66,7 +66,7 @@ pub(super) fn build(
             .replace("{max}", &max.to_string())
             .replace("{why}", why)
     };
-    // The persona, the phase prompts and the leave to write files are those of every council.
+    // Persona, phase prompts and write permission are the same as in every council.
     let mut prompt = prompt::build(rules, member, history, prompt::Manner::Answer);
     if !plain && !matches!(part, Part::Decide { .. } | Part::Alone) {
         prompt.rules = format!("{}\n{}", prompt.rules, fill(RULES))

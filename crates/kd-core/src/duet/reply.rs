@@ -1,4 +1,4 @@
-//! The life of a reply: its pieces, its message on disk, and what it means for the question.
+//! Processes a reply: its pieces, its message on disk, and its effect on the question.
 
 use super::round::Round;
 use super::turn::{End, Heard, Turn};
@@ -17,7 +17,7 @@ impl Duet {
         self.turn.as_mut().filter(|t| t.id == id && t.end.is_none())
     }
 
-    /// A piece of a reply.
+    /// Handles a piece of a reply.
     pub(super) fn hear(&mut self, now: Timestamp, id: TurnId, delta: Delta, fx: &mut Effects) {
         let bytes_max = self.limits.text_bytes_max;
         let Some(turn) = self.running(id) else {
@@ -80,7 +80,7 @@ impl Duet {
         }
     }
 
-    /// A turn's stream broke off.
+    /// Handles a stream that broke off.
     pub(super) fn failed(
         &mut self,
         now: Timestamp,
@@ -113,7 +113,7 @@ impl Duet {
         self.write(now, end, fx);
     }
 
-    /// The open turn is over: its message is written; a turn with nothing for the king is closed at once.
+    /// Ends the open turn: writes its message; a turn with no visible text is closed at once.
     pub(super) fn write(&mut self, now: Timestamp, end: End, fx: &mut Effects) {
         let Some(mut turn) = self.turn.take() else {
             return;
@@ -129,7 +129,7 @@ impl Duet {
         self.turn = Some(turn);
     }
 
-    /// Whether the other seat is asked after this reply.
+    /// Returns whether the other member is asked after this reply.
     fn goes_on(&self, turn: &Turn, end: &End) -> bool {
         let Stage::Speaking(round) = &self.stage else {
             return false;
@@ -139,12 +139,12 @@ impl Duet {
             && (end.council.is_some() || self.must_check(round))
     }
 
-    /// Whether a reply without a message is checked by the other seat all the same.
+    /// Returns whether the other member checks a reply even though it contains no message.
     fn must_check(&self, round: &Round) -> bool {
         round.exchange.count < self.limits.exchanges_min.min(self.limits.exchanges_max)
     }
 
-    /// A message is on disk.
+    /// Handles a written message.
     pub(super) fn saved(
         &mut self,
         now: Timestamp,
@@ -200,7 +200,7 @@ impl Duet {
         }
     }
 
-    /// A message could not be written.
+    /// Handles a message that could not be written.
     pub(super) fn save_failed(
         &mut self,
         now: Timestamp,
@@ -242,7 +242,7 @@ impl Duet {
         }
     }
 
-    /// A turn is over for good: what it means for the question.
+    /// Closes a turn and updates the question.
     pub(super) fn close(
         &mut self,
         now: Timestamp,
@@ -351,7 +351,7 @@ impl Duet {
         }
     }
 
-    /// Takes a message on disk into the history, once.
+    /// Adds a message on disk to the history, once.
     pub(super) fn add(
         &mut self,
         mut message: Message,

@@ -1,4 +1,4 @@
-//! What is known of the answering of one question.
+//! The state of one question.
 
 use super::exchange::Exchange;
 use crate::event::{DuetEnd, Event, Outcome};
@@ -6,30 +6,30 @@ use crate::ids::{SeatName, TimerId};
 use crate::machine::Effects;
 use crate::request::Usage;
 
-/// The answering of one question.
+/// The state of one question.
 #[derive(Debug, Default)]
 pub(super) struct Round {
-    /// The number of the king's message.
+    /// The number of the user's message.
     pub(super) question: u32,
     pub(super) exchange: Exchange,
     pub(super) usage: Usage,
-    /// Some turn told nothing of what it used.
+    /// Some turn reported no usage.
     pub(super) uncounted: bool,
-    /// Tokens used, as told or guessed.
+    /// Tokens used, as reported or estimated.
     pub(super) tokens: u64,
-    /// Seats that failed, and why.
+    /// Members that failed, and why.
     pub(super) failed: Vec<(SeatName, String)>,
-    /// Why the king must be answered now.
+    /// Why the answer must be given now.
     pub(super) deciding: Option<DuetEnd>,
-    /// Seats that were asked to decide.
+    /// Members asked for the final answer.
     pub(super) asked: Vec<SeatName>,
-    /// What a deciding seat wrote inside tags only.
+    /// Text that a member asked for the final answer wrote only inside tags.
     pub(super) wrapped: Option<(SeatName, String)>,
-    /// The last message that told the king something.
+    /// The last message with visible text.
     pub(super) told: Option<u32>,
-    /// Who is to speak next.
+    /// The next member.
     pub(super) next: Option<SeatName>,
-    /// Whether the last reply was to be checked, and held no message of its own.
+    /// Whether the last reply must be checked and contained no message.
     pub(super) verify: bool,
     pub(super) answer: Option<u32>,
     pub(super) timer: Option<TimerId>,
@@ -41,7 +41,7 @@ impl Round {
         self.failed.iter().any(|(failed, _)| failed == seat)
     }
 
-    /// Says how it ended, and gives the floor back.
+    /// Reports the end and yields to the user.
     pub(super) fn finish(self, fx: &mut Effects) {
         let outcome = match (self.answer, self.told) {
             _ if self.interrupted => Outcome::Interrupted,
@@ -66,7 +66,7 @@ impl Round {
     }
 }
 
-/// Why a seat must decide, as it is told.
+/// Returns the reason given to a member that must answer.
 pub(super) fn reason(why: DuetEnd) -> &'static str {
     match why {
         DuetEnd::Cycle => "the two of you repeat yourselves",

@@ -1,5 +1,5 @@
-//! Who sits in a duet. Comes in: the configuration and what the person asked for. Goes out: a fast seat, a rigorous one,
-//! and maybe an arbiter.
+//! Chooses the members of a debate. Input: the settings and the options of this run. Output: a fast and a rigorous
+//! member, and optionally an arbiter.
 
 use super::prompts::{FAST, RIGOROUS};
 use crate::config::Config;
@@ -7,41 +7,41 @@ use crate::ids::SeatName;
 use crate::roster::{Member, Roster};
 use crate::seating::{self, LOCAL, SeatingError, Wishes};
 
-/// The names of the seats where one member takes both.
+/// The names used if one member has both parts.
 const FAST_SEAT: &str = "fast";
 const RIGOROUS_SEAT: &str = "rigorous";
 const ARBITER_SEAT: &str = "arbiter";
 
-/// How freely the built-in model picks words in each seat.
+/// Temperature of the built-in model in each part.
 const FAST_TEMPERATURE: f32 = 0.6;
 const RIGOROUS_TEMPERATURE: f32 = 0.3;
 
-/// The seats of a duet. All names differ.
+/// The members of a debate. All names differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seats {
-    /// Looks first.
+    /// Replies first.
     pub fast: Member,
-    /// Checks, and answers when the exchange is cut.
+    /// Checks, and answers if the exchange is cut.
     pub rigorous: Member,
-    /// Answers in place of the rigorous seat when the exchange is cut.
+    /// Answers in place of the rigorous member if the exchange is cut.
     pub arbiter: Option<Member>,
 }
 
-/// Whom the person wants this time, over the configuration.
+/// Options of this run that override the settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DuetWishes {
-    /// The fast seat.
+    /// The fast member.
     pub fast: Option<String>,
-    /// The rigorous seat.
+    /// The rigorous member.
     pub rigorous: Option<String>,
     /// The arbiter.
     pub arbiter: Option<String>,
-    /// Model, temperature and the like; `members` is not looked at.
+    /// Model, temperature and other overrides; `members` is ignored.
     pub all: Wishes,
 }
 
 impl Seats {
-    /// The member of a seat.
+    /// Returns the member of a name.
     pub fn get(&self, seat: &SeatName) -> Option<&Member> {
         [
             Some(&self.fast),
@@ -53,7 +53,8 @@ impl Seats {
         .find(|m| &m.name == seat)
     }
 
-    /// Who is written to by a seat: the fast one writes to the rigorous one, everybody else to the fast one.
+    /// Returns the recipient of a member's messages: the rigorous member for the fast one, the fast member for all
+    /// others.
     pub fn other(&self, seat: &SeatName) -> &SeatName {
         if *seat == self.fast.name {
             &self.rigorous.name
@@ -62,7 +63,7 @@ impl Seats {
         }
     }
 
-    /// Both seats as members, the arbiter as their chair: what an engine looks names up in.
+    /// Returns both as members and the arbiter as their chair, for name lookups.
     pub fn roster(&self) -> Roster {
         Roster::new(
             vec![self.fast.clone(), self.rigorous.clone()],
@@ -70,14 +71,14 @@ impl Seats {
         )
     }
 
-    /// Whether the built-in model has both seats.
+    /// Returns whether the built-in model has both parts.
     pub fn built_in(&self) -> bool {
         self.fast.backend == LOCAL && self.rigorous.backend == LOCAL
     }
 }
 
-/// Seats a duet: whom the person names, else `think.fast` and `think.rigorous`, else the first two members of the
-/// council, else the built-in model twice. One member in two seats sits there under the names of the seats.
+/// Chooses the members: as named by the user, otherwise `think.fast` and `think.rigorous`, otherwise the first two
+/// members of the council, otherwise the built-in model twice. One member with both parts gets the names of the parts.
 pub fn seat(config: &Config, wishes: &DuetWishes) -> Result<Seats, SeatingError> {
     let council: Vec<&String> = if config.council.members.is_empty() {
         config.agents.keys().collect()
@@ -87,7 +88,7 @@ pub fn seat(config: &Config, wishes: &DuetWishes) -> Result<Seats, SeatingError>
     let think = &config.think;
     let fast = wishes.fast.as_ref().or(think.fast.as_ref());
     let rigorous = wishes.rigorous.as_ref().or(think.rigorous.as_ref());
-    // A seat that is not named is taken by a member that has no seat yet, if there is one.
+    // An unnamed part goes to a member without one, if possible.
     let free = |taken: Option<&String>| {
         let other = council.iter().find(|name| Some(**name) != taken);
         other.or(council.first()).copied()
@@ -111,11 +112,11 @@ pub fn seat(config: &Config, wishes: &DuetWishes) -> Result<Seats, SeatingError>
     })
 }
 
-/// Seats a duet among those who sit in a conversation: `think.fast` and `think.rigorous` where they sit there, else the
-/// first who are free.
+/// Chooses the members among those of a conversation: `think.fast` and `think.rigorous` if present, otherwise the first
+/// free ones.
 ///
 /// # Errors
-/// When nobody sits there, or `think.arbiter` names nobody.
+/// If there are no members, or `think.arbiter` names an unknown one.
 pub fn among(config: &Config, wishes: &Wishes, members: &[&Member]) -> Result<Seats, SeatingError> {
     let think = &config.think;
     let named = |name: &Option<String>| {
@@ -155,7 +156,7 @@ pub fn among(config: &Config, wishes: &Wishes, members: &[&Member]) -> Result<Se
     })
 }
 
-/// An arbiter under a name of its own.
+/// Returns an arbiter under its own name.
 fn as_arbiter(
     mut arbiter: Member,
     fast: &Member,
@@ -167,7 +168,7 @@ fn as_arbiter(
     Ok(arbiter)
 }
 
-/// A member in the first or second seat; `shared` if it has both.
+/// Returns a member for the first or second part; `shared` if it has both.
 fn one(
     config: &Config,
     wishes: &DuetWishes,
@@ -185,7 +186,7 @@ fn one(
     dressed(member, place, shared)
 }
 
-/// A member with the part that it plays in the first or second seat.
+/// Configures a member for the first or second part.
 fn dressed(mut member: Member, place: u64, shared: bool) -> Result<Member, SeatingError> {
     let (seat, persona, temperature) = if place == 0 {
         (FAST_SEAT, FAST, FAST_TEMPERATURE)

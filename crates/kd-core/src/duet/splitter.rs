@@ -1,50 +1,49 @@
-//! Splits a reply that arrives in pieces into what the king reads and what only the other seat reads.
+//! Splits a streamed reply into the text for the user and the text for the other member.
 //!
-//! In: pieces of a reply, cut anywhere. Out: the text outside `<council>` tags as soon as it is certain, and at the end
-//! the messages inside them. Where the pieces were cut never shows in either text. `docs/think.md` states what becomes
-//! of tags that are unclosed, nested, written in capitals, with attributes, escaped or in code; a test reads that table.
+//! Input: pieces of a reply, cut anywhere. Output: the text outside `<council>` tags as soon as it is certain, and at
+//! the end the messages inside them. The cuts do not affect either text. `docs/think.md` specifies unclosed, nested,
+//! capitalized, escaped tags, tags with attributes, and tags in code; a test reads that table.
 //!
-//! Source: the seed of the debate in tags, whose original removed tags from a text that had been shown already.
+//! Based on the original debate in tags, which removed tags only after the text had been shown.
 
-/// The names of private tags, in any mixture of cases: messages to the other seat, and the thinking that some models
-/// write into their text, which nobody is sent.
+/// The names of private tags, ignoring case: messages to the other member, and the thinking that some models write into
+/// their text, which is discarded.
 const NAMES: [&str; 2] = ["council", "think"];
 const MESSAGE: usize = 0;
-/// A tag that has not ended after so many bytes counts as ended: attributes are no place for a message.
+/// A tag counts as ended after this many bytes: attributes must not hide a message.
 const TAG_BYTES_MAX: usize = 256;
-/// The most blanks between the brackets and the name.
+/// Maximum spaces between the brackets and the name.
 const BLANKS_MAX: usize = 8;
-/// Of a tag that the end of a reply cuts, so many letters of the name are needed to know it from text such as `a<c`.
+/// Minimum letters of the name in a tag cut off by the end of a reply, to tell it from text such as `a<c`.
 const LETTERS_MIN: usize = 2;
 
 /// A reply being split.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Splitter {
-    /// How many tags are open: 0 is outside. They all have the name of the first.
+    /// Number of open tags; 0 is outside. All have the name of the first.
     depth: u32,
     name: usize,
-    /// A `<` and what follows, as long as it may be a tag.
+    /// A `<` and the text after it while it may be a tag.
     held: String,
-    /// A whole tag right after a backtick: one right behind it makes both code.
+    /// A complete tag right after a backtick; one right after it makes it code.
     ticked: bool,
-    /// The message of the open tag so far.
+    /// The message in the open tag so far.
     inside: String,
     /// Messages whose tags are closed.
     council: Vec<String>,
-    /// The last character of the text we are in, and how many backslashes end it.
+    /// The last character of the current text, and the number of backslashes at its end.
     last: Option<char>,
     backslashes: u32,
     line: Line,
-    /// The code fence that is open outside: its character and its length.
+    /// The code fence open outside tags: its character and its length.
     fence: Option<(char, u32)>,
-    /// The text of the open fence from its first tag on. If the fence is closed it is code; if it never is, its tags
-    /// count.
+    /// The text of the open fence from its first tag on. If the fence is closed it is code; otherwise its tags count.
     fenced: Option<String>,
-    /// Takes code fences for text.
+    /// Treats code fences as text.
     fences_are_text: bool,
 }
 
-/// What may follow from a `<` and the characters behind it.
+/// The meaning of a `<` and the characters after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Partial,
@@ -56,7 +55,7 @@ enum Verdict {
 }
 
 impl Splitter {
-    /// Takes a piece in; gives the text outside the tags that is certain now.
+    /// Adds a piece; returns the text outside the tags that is now certain.
     pub fn push(&mut self, piece: &str) -> String {
         let mut spoken = String::with_capacity(piece.len());
         for c in piece.chars() {
@@ -65,7 +64,7 @@ impl Splitter {
         spoken
     }
 
-    /// The reply is over: the rest of the text outside, and all messages inside, without blank ones.
+    /// Ends the reply; returns the rest of the text outside, and all non-blank messages inside.
     pub fn finish(mut self) -> (String, Vec<String>) {
         let mut spoken = String::new();
         if let Some(fenced) = self.fenced.take() {
@@ -95,7 +94,7 @@ impl Splitter {
         (spoken, self.council)
     }
 
-    /// Whether the reply stands inside a tag at this moment.
+    /// Returns whether the reply is currently inside a tag.
     pub fn is_inside(&self) -> bool {
         self.depth > 0
     }
@@ -138,14 +137,14 @@ impl Splitter {
                 }
                 self.tag(named, spoken);
                 if c == '<' {
-                    // It cut the tag short, and may begin another.
+                    // It cut off the tag, and may begin another.
                     self.take(c, spoken);
                 }
             }
         }
     }
 
-    /// The `<` was text after all; what follows it may still begin a tag.
+    /// Treats the `<` as text; the text after it may still begin a tag.
     fn give_up_held(&mut self, spoken: &mut String) {
         let held = std::mem::take(&mut self.held);
         let mut rest = held.chars();
@@ -155,7 +154,7 @@ impl Splitter {
         rest.for_each(|c| self.take(c, spoken));
     }
 
-    /// A character of a fence that has a tag in it.
+    /// Processes a character of a fence that contains a tag.
     fn hold(&mut self, c: char, spoken: &mut String) {
         if let Some(fenced) = &mut self.fenced {
             fenced.push(c);
@@ -170,7 +169,7 @@ impl Splitter {
         }
     }
 
-    /// A character that is no part of a tag.
+    /// Processes a character outside any tag.
     fn text(&mut self, c: char, spoken: &mut String) {
         self.last = Some(c);
         self.backslashes = if c == '\\' { self.backslashes + 1 } else { 0 };
@@ -189,7 +188,7 @@ impl Splitter {
 
     fn tag(&mut self, (name, verdict): (usize, Verdict), spoken: &mut String) {
         if self.depth > 0 && name != self.name {
-            // A tag of another name is part of what is private.
+            // A tag of another name is part of the private text.
             let held = std::mem::take(&mut self.held);
             return held.chars().for_each(|c| self.text(c, spoken));
         }
@@ -203,7 +202,7 @@ impl Splitter {
                 self.depth = 0;
                 self.keep_message();
             }
-            // A closing tag without an opening one is shown to nobody.
+            // A closing tag without an opening one is discarded.
             Verdict::Close => self.depth = self.depth.saturating_sub(1),
             Verdict::Empty | Verdict::Partial | Verdict::Text => {}
         }
@@ -218,7 +217,7 @@ impl Splitter {
     }
 }
 
-/// Which tag a text that begins with `<` is, as far as it goes.
+/// Classifies a text that begins with `<`, as far as it is known.
 fn classify(held: &str) -> (usize, Verdict) {
     let verdicts = NAMES.iter().map(|name| classify_as(held, name));
     verdicts
@@ -227,7 +226,7 @@ fn classify(held: &str) -> (usize, Verdict) {
         .unwrap_or((MESSAGE, Verdict::Text))
 }
 
-/// What a text that begins with `<` is if its tag has this name.
+/// Classifies a text that begins with `<`, assuming this tag name.
 fn classify_as(held: &str, tag: &str) -> Verdict {
     let Some((blanks, closing, name)) = head(held) else {
         return Verdict::Text;
@@ -249,7 +248,7 @@ fn classify_as(held: &str, tag: &str) -> Verdict {
         Some(c) if c == '/' || c.is_whitespace() => {}
         Some(_) => return Verdict::Text,
     }
-    // `< council` with words behind it is a comparison, not a tag.
+    // `< council` followed by words is a comparison, not a tag.
     if blanks > 0 && !closing && !rest.trim_start().is_empty() && rest.trim_start() != ">" {
         return Verdict::Text;
     }
@@ -261,7 +260,7 @@ fn classify_as(held: &str, tag: &str) -> Verdict {
             Some(_) => {}
             None if matches!(c, '"' | '\'') && before == '=' => quote = Some(c),
             None if c == '>' => return done(before == '/'),
-            // A tag within a tag: the outer one was never finished.
+            // A tag within a tag: the outer one was never completed.
             None if c == '<' => return done(false),
             None => {}
         }
@@ -273,7 +272,7 @@ fn classify_as(held: &str, tag: &str) -> Verdict {
     Verdict::Partial
 }
 
-/// Blanks before the name, whether the tag closes, and what follows; none if no tag looks like this.
+/// Returns the spaces before the name, whether the tag closes, and the rest; `None` if no tag looks like this.
 fn head(held: &str) -> Option<(usize, bool, &str)> {
     let blank = char::is_whitespace;
     let rest = held.strip_prefix('<')?;
@@ -292,7 +291,7 @@ fn head(held: &str) -> Option<(usize, bool, &str)> {
     ))
 }
 
-/// What follows the name: none if this is another name, `Some(None)` if it is not whole yet.
+/// The text after the name: `None` if this is another name, `Some(None)` if it is incomplete.
 #[expect(
     clippy::option_option,
     reason = "another name, a name in the making, a name"
@@ -306,20 +305,20 @@ fn after_name<'t>(text: &'t str, name: &str) -> Option<Option<&'t str>> {
     Some((letters == name.len()).then(|| &text[letters..]))
 }
 
-/// Whether a text that the end of a reply cut was going to be a tag.
+/// Returns whether a text cut off by the end of a reply was the beginning of a tag.
 fn is_cut_tag(held: &str) -> bool {
     head(held)
         .is_some_and(|(_, closing, name)| name.len() >= LETTERS_MIN || closing && !name.is_empty())
 }
 
-/// What is known of the line that the king reads, for code fences (CommonMark 4.5).
+/// The current line of the visible text, for code fences (CommonMark 4.5).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Line {
     indent: u32,
-    /// The character of the fence that the line begins with, and how often it stands there.
+    /// The character of the fence at the beginning of the line, and its count.
     mark: Option<char>,
     run: u32,
-    /// Something stands behind the run, and whether it is more than blanks or holds a backtick.
+    /// Whether text follows the run, and whether it is more than spaces or contains a backtick.
     ended: bool,
     words: bool,
     ticks: bool,
@@ -344,7 +343,7 @@ impl Line {
         }
     }
 
-    /// The fence that is open behind this line.
+    /// Returns the fence that is open after this line.
     fn fence_after(self, open: Option<(char, u32)>) -> Option<(char, u32)> {
         match (open, self.mark) {
             (Some((c, length)), Some(mark)) if mark == c && self.run >= length && !self.words => {
@@ -371,8 +370,8 @@ mod tests {
         (spoken, council)
     }
 
-    /// The rows of the table in the manual: what it is, the reply, what the king reads, what the other seat reads. In
-    /// the manual `↵` is a line end and `∅` is nothing.
+    /// Returns the rows of the table in the manual: description, reply, text for the user, text for the other member.
+    /// In the manual, `↵` is a line end and `∅` is nothing.
     fn manual() -> Vec<[String; 4]> {
         let page = include_str!("../../../../docs/think.md");
         let (_, table) = page.split_once("<!-- tags -->").expect("the table begins");
@@ -437,7 +436,7 @@ mod tests {
     }
 
     /// From the state before any character, any piece leads to the same state and text as its characters one by one. By
-    /// induction so does every one of the 2^(n-1) splits of the sample.
+    /// induction, so does every one of the 2^(n-1) splits of the sample.
     #[test]
     fn every_split_of_every_row_of_the_manual_is_the_same() {
         for [_, sample, ..] in manual() {
@@ -486,7 +485,7 @@ mod tests {
         assert_eq!(split([brackets.as_str()]).0, brackets);
     }
 
-    /// Replies rich in what matters.
+    /// Generates replies with many relevant characters.
     fn reply() -> impl Strategy<Value = String> {
         let bits = [
             "<council>",
@@ -551,7 +550,7 @@ mod tests {
             prop_assert_eq!(split(ends.windows(2).map(|w| &reply[w[0]..w[1]])), split([reply.as_str()]));
         }
 
-        /// Outside code and escapes nothing that looks like a tag is shown, and no word between two tags.
+        /// Outside code and escapes, nothing that looks like a tag is shown, and no word between two tags.
         #[test]
         fn nothing_of_a_tag_or_its_content_is_shown(
             before in "[a-z \n]{0,12}", attributes in "( [a-z]{1,5}=\"[a-z<>/ ]{0,8}\"){0,3}", secret in "[a-z<>/\n\\\\]{0,20}", after in "[a-z \n]{0,12}",
@@ -562,7 +561,7 @@ mod tests {
             prop_assert_eq!(spoken, format!("{before}{after}"));
         }
 
-        /// No text is invented, none is lost outside tags: without a `<` both are plain.
+        /// No text is invented, and none is lost outside tags: a text without `<` is unchanged.
         #[test]
         fn text_without_brackets_is_untouched(text in "[^<]{0,60}") {
             prop_assert_eq!(split([text.as_str()]), (text.clone(), vec![]));

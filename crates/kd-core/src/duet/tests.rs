@@ -1,4 +1,4 @@
-//! The duet with its outside done at once, by hand or by chance.
+//! Tests of the debate with its environment simulated, by hand or at random.
 
 use super::draft::{THINK, UPDATE};
 use super::seats::Seats;
@@ -18,7 +18,7 @@ pub(super) fn member(name: &str) -> Member {
     }
 }
 
-/// A duet and everything that came of it. Drafts are written at once.
+/// A debate and all its effects. Drafts are written immediately.
 struct Bench {
     duet: Duet,
     events: Vec<Event>,
@@ -142,7 +142,7 @@ impl Bench {
         self.asked.last().unwrap().seat.as_str()
     }
 
-    /// How it ended: why, how many messages, the answer, and the outcome.
+    /// Returns how it ended: reason, number of messages, answer, outcome.
     fn end(&self) -> (DuetEnd, u32, Option<&str>, Outcome) {
         assert_eq!(self.open, None);
         let [
@@ -160,7 +160,7 @@ impl Bench {
         (*why, *exchanged, body, *outcome)
     }
 
-    /// What the king could read: everything but the words between the seats.
+    /// Returns the text visible to the user: everything except messages between the members.
     fn shown(&self) -> String {
         let mut shown = String::new();
         for event in &self.events {
@@ -360,7 +360,7 @@ fn if_one_seat_fails_the_other_goes_on_and_says_so() {
 
 #[test]
 fn an_answer_is_never_empty() {
-    // Everybody writes inside tags only, to the last: then that is the answer.
+    // All members write only inside tags until the end: then that is the answer.
     let mut bench = Bench::asked_of(limits(1));
     bench.reply("<council>a</council>");
     for decider in ["rigorous", "fast"] {
@@ -372,7 +372,7 @@ fn an_answer_is_never_empty() {
         (DuetEnd::Cap, 1, Some("fast says 42"), Outcome::Complete)
     );
     assert!(bench.shown().contains("it is shown without them"));
-    // Who decides fails: what the king was told last stands.
+    // The deciding member fails: the last visible text is the answer.
     let mut bench = Bench::asked_of(limits(1));
     bench.reply("I lean to yes. <council>a</council>");
     bench.fail();
@@ -381,7 +381,7 @@ fn an_answer_is_never_empty() {
         bench.end(),
         (DuetEnd::Cap, 1, Some("I lean to yes."), Outcome::Partial)
     );
-    // A blank reply is a failed one.
+    // A blank reply counts as failed.
     let mut bench = Bench::asked_of(limits(1));
     bench.reply(" <council> </council>\n");
     assert_eq!(bench.speaker(), "rigorous");
@@ -445,7 +445,7 @@ fn the_king_interrupts_and_may_ask_again() {
     assert!(matches!(bench.events.last(), Some(Event::OpRefused { .. })));
 }
 
-/// What chance does next.
+/// A random action.
 #[derive(Clone, Debug)]
 enum Act {
     Reply(String),
@@ -485,8 +485,8 @@ fn act() -> impl Strategy<Value = Act> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever the seats do: it ends, every turn ends once, an answer is not empty, and nothing private is shown unless
-    /// a notice says that it is the answer.
+    /// Whatever the members do: it ends, every turn ends once, the answer is not empty, and nothing private is shown
+    /// unless a notice says that it is the answer.
     #[test]
     fn whatever_happens(acts in proptest::collection::vec(act(), 0..40), max in 1u32..5, min in 0u32..3, tokens in proptest::option::of(300u64..2000), arbiter: bool) {
         let mut bench = Bench::new(DuetLimits { exchanges_max: max, exchanges_min: min, tokens_max: tokens, seconds_max: Some(5), ..DuetLimits::default() }, arbiter);

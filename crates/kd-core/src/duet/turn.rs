@@ -1,4 +1,4 @@
-//! One reply of a seat: its pieces cleaned and split as they arrive.
+//! One reply of a member: its pieces, cleaned and split as they arrive.
 
 use super::splitter::Splitter;
 use crate::event::DuetPhase;
@@ -13,15 +13,15 @@ pub(super) struct Turn {
     pub(super) id: TurnId,
     pub(super) seat: SeatName,
     pub(super) phase: DuetPhase,
-    /// Tokens of its prompt, as we guess them.
+    /// Estimated tokens of its prompt.
     pub(super) prompt_tokens: u64,
-    /// What the king has read of it.
+    /// The visible text so far.
     pub(super) spoken: String,
-    /// Bytes of text and thinking so far, tags and their contents included.
+    /// Bytes of text and thinking so far, including tags and their contents.
     bytes: usize,
-    /// Cleans before the splitters look: no escape sequence can hide a tag.
+    /// Cleans before the splitter runs: no escape sequence can hide a tag.
     pub(super) ear: Hearing,
-    /// A `Cancel` is out.
+    /// Whether a `Cancel` was sent.
     pub(super) stopped: bool,
     /// Set while the message is being written.
     pub(super) end: Option<End>,
@@ -35,12 +35,12 @@ pub(super) struct End {
     pub(super) result: Result<(), Failure>,
     pub(super) usage: Option<Usage>,
     pub(super) finish: Option<Finish>,
-    /// What it wrote to the other seat.
+    /// The message to the other member.
     pub(super) council: Option<String>,
 }
 
 impl End {
-    /// What the turn used, whether its answer is whole or not.
+    /// Returns the usage of the turn, whether its answer is complete or not.
     pub(super) fn used(&self) -> Option<&Usage> {
         match &self.result {
             Ok(()) => self.usage.as_ref(),
@@ -48,7 +48,7 @@ impl End {
         }
     }
 
-    /// Whether it may have used tokens that nobody told of.
+    /// Returns whether it may have used tokens that were not reported.
     pub(super) fn is_uncounted(&self) -> bool {
         match &self.result {
             Ok(()) => self.usage.is_none(),
@@ -57,20 +57,20 @@ impl End {
     }
 }
 
-/// What a piece means for its turn.
+/// The effect of a piece on its turn.
 #[derive(Debug)]
 pub(super) enum Heard {
-    /// The turn goes on; the king reads this.
+    /// The turn continues; this piece is visible to the user.
     More(Option<Delta>),
-    /// The text outgrew its bound.
+    /// The text exceeded its limit.
     TooLong,
-    /// The reply is whole: the last of the text, why it ended, what it used, what is for the other seat.
+    /// The reply is complete: the rest of the text, why it ended, its usage, and the message to the other member.
     Whole {
         rest: String,
         finish: Finish,
         usage: Option<Usage>,
         council: Option<String>,
-        /// The whole spoken text, where the backend restated it.
+        /// Whether the backend sent the whole visible text.
         restated: bool,
     },
 }
@@ -92,7 +92,7 @@ impl Turn {
         }
     }
 
-    /// Takes a piece in.
+    /// Processes a piece.
     pub(super) fn hear(&mut self, mut delta: Delta, bytes_max: usize) -> Heard {
         self.ear.clean(&mut delta);
         match &mut delta {
@@ -117,7 +117,7 @@ impl Turn {
                     return Heard::More(None);
                 }
             }
-            // No tools are offered here; what a service makes up is shown and not carried out.
+            // No tools are offered here; a tool call that a service invents is shown and not executed.
             Delta::Started { .. }
             | Delta::Tool { .. }
             | Delta::Call { .. }
@@ -158,12 +158,12 @@ impl Turn {
         Heard::More(Some(delta))
     }
 
-    /// Tokens of the reply, as we guess them: four bytes each.
+    /// Estimates the tokens of the reply at four bytes each.
     pub(super) fn reply_tokens(&self) -> u64 {
         (self.bytes as u64).div_ceil(4)
     }
 
-    /// What the king has read, without white space around it and without the seat's own name in front.
+    /// Returns the visible text, trimmed and without the member's own name at the beginning.
     pub(super) fn body(&self) -> &str {
         let text = self.spoken.trim();
         let bare = text

@@ -1,8 +1,8 @@
-//! A summary without a model: sentences taken out of what was said, and how alike two texts are.
+//! Summarizes without a model by extracting sentences, and measures the similarity of two texts.
 
 use std::collections::BTreeSet;
 
-/// The first sentences of a text, at most so many, without headings and marks.
+/// Returns up to `most` first sentences of a text, without headings and marks.
 pub fn sentences(text: &str, most: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -37,7 +37,7 @@ pub fn sentences(text: &str, most: usize) -> Vec<String> {
     out
 }
 
-/// How alike two texts are: the share of their words that both have, 0 to 1 (Jaccard).
+/// Returns the similarity of two texts: the share of common words, 0 to 1 (Jaccard).
 pub fn similarity(a: &str, b: &str) -> f64 {
     let (a, b) = (words(a), words(b));
     let all = a.union(&b).count();

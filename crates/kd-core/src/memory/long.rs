@@ -1,5 +1,5 @@
-//! What is remembered across questions: preferences, the domain, and how earlier sessions ended. Nothing is kept unless
-//! the king opted in (`deliberation.memory.longTerm`).
+//! Memory across questions: preferences, the domain, and the results of earlier sessions. Nothing is kept unless the
+//! user opted in (`deliberation.memory.longTerm`).
 
 use super::LINE_CHARS_MAX;
 use crate::clean::clean_line;
@@ -7,43 +7,43 @@ use crate::ids::ThreadId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The most sessions that are kept.
+/// Maximum number of sessions kept.
 const SESSIONS_MAX: usize = 50;
-/// The most sessions that a prompt tells of.
+/// Maximum number of sessions in a prompt.
 const TOLD_MAX: usize = 3;
 
-/// What is remembered across questions.
+/// Memory across questions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LongTerm {
-    /// What the king likes, by name.
+    /// The user's preferences, by name.
     pub preferences: BTreeMap<String, String>,
-    /// What this project is about.
+    /// The domain of this project.
     pub domain: String,
-    /// How earlier questions ended, oldest first.
+    /// The results of earlier questions, oldest first.
     pub sessions: Vec<Session>,
 }
 
-/// How an earlier question ended.
+/// The result of an earlier question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// Its thread.
     pub thread: ThreadId,
     /// The question, in one line.
     pub question: String,
-    /// What was decided, in one line.
+    /// The decision, in one line.
     pub answer: String,
-    /// The message that says so.
+    /// The message that states it.
     pub message: Option<u32>,
 }
 
 impl LongTerm {
-    /// Whether nothing is remembered.
+    /// Returns whether the memory is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Takes in how a question ended; the oldest goes.
+    /// Adds the result of a question; drops the oldest beyond the maximum.
     pub fn remember(&mut self, mut session: Session) {
         session.question = clean_line(&session.question, LINE_CHARS_MAX);
         session.answer = clean_line(&session.answer, LINE_CHARS_MAX);
@@ -55,7 +55,7 @@ impl LongTerm {
         }
     }
 
-    /// What members are told; empty where nothing is remembered.
+    /// Returns the text for prompts; empty if the memory is empty.
     pub fn background(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
         if !self.domain.is_empty() {

@@ -1,5 +1,5 @@
-//! What a council remembers: of this pass (short), across passes (working), and, where the king opted in, across
-//! questions (long). Every line keeps the numbers of the messages it came from.
+//! The memory of a council: of the current pass (short), across passes (working), and, if the user opted in, across
+//! questions (long). Every line has the numbers of its source messages.
 
 mod extract;
 mod long;
@@ -10,24 +10,24 @@ pub use long::{LongTerm, Session};
 use crate::clean::clean_line;
 use serde::{Deserialize, Serialize};
 
-/// The most characters of a line.
+/// Maximum characters of a line.
 const LINE_CHARS_MAX: usize = 300;
-/// The most lines of one sort.
+/// Maximum lines of one kind.
 const LINES_MAX: usize = 8;
-/// Bytes that count as a token where a text is cut to a number of tokens: the usual mean of English.
+/// Bytes that count as a token when a text is cut to a number of tokens: the average for English.
 const BYTES_A_TOKEN: usize = 4;
 
-/// A remembered line.
+/// A line of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// The words.
+    /// The text.
     pub text: String,
-    /// The messages they came from.
+    /// The source messages.
     pub messages: Vec<u32>,
 }
 
 impl Line {
-    /// A line from messages.
+    /// Creates a line from messages.
     pub fn new(text: &str, messages: impl IntoIterator<Item = u32>) -> Self {
         let mut messages: Vec<u32> = messages.into_iter().collect();
         messages.sort_unstable();
@@ -39,30 +39,30 @@ impl Line {
     }
 }
 
-/// What is carried from pass to pass.
+/// The memory carried from pass to pass.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// A summary of what was said: from a seat, or sentences taken out.
+    /// A summary, by a member or from extracted sentences.
     pub summary: Vec<Line>,
-    /// What most agree on.
+    /// Points of agreement.
     pub consensus_points: Vec<Line>,
-    /// What they do not.
+    /// Points of disagreement.
     pub disagreements: Vec<Line>,
-    /// What nobody has answered.
+    /// Open questions.
     pub open_questions: Vec<Line>,
-    /// What became better, and what sub-councils found.
+    /// Improvements, and results of sub-councils.
     pub refinements: Vec<Line>,
     /// The agreement of each pass.
     pub confidence_trend: Vec<f64>,
 }
 
 impl Memory {
-    /// Whether there is nothing to tell.
+    /// Returns whether the memory is empty.
     pub fn is_empty(&self) -> bool {
         self.confidence_trend.is_empty()
     }
 
-    /// All lines.
+    /// Returns all lines.
     pub fn lines(&self) -> impl Iterator<Item = &Line> {
         [
             &self.summary,
@@ -75,7 +75,7 @@ impl Memory {
         .flatten()
     }
 
-    /// Adds a line to one sort, once; the oldest go.
+    /// Adds a line of one kind, once; drops the oldest beyond the maximum.
     pub fn add(lines: &mut Vec<Line>, line: Line) {
         if line.text.is_empty() || lines.iter().any(|l| l.text == line.text) {
             return;
@@ -86,8 +86,8 @@ impl Memory {
         }
     }
 
-    /// The context of the next pass, in the words of the seed, within a number of tokens: whole lines go, from the end
-    /// of the longest sort first.
+    /// Returns the context of the next pass within a number of tokens: whole lines are dropped, from the end of the
+    /// longest kind first.
     pub fn context(&self, iteration: u32, focus: &str, tokens_max: u32) -> String {
         let mut sorts: Vec<(&str, Vec<&str>)> = vec![
             ("Previous Work Summary", texts(&self.summary)),

@@ -1,26 +1,26 @@
-//! The personas that come with the program: one Markdown file each, one row each.
+//! The built-in personas: one Markdown file and one table row each.
 
-/// A persona: how a voice thinks, apart from the model that speaks.
+/// A persona: a way of thinking, independent of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Role {
-    /// Its handle; a built-in member is called by it.
+    /// Its name, also used for a built-in member.
     pub name: &'static str,
-    /// What it does, for people.
+    /// Description for users.
     pub title: &'static str,
-    /// How freely it picks words, 0 to 2.
+    /// Sampling temperature, 0 to 2.
     pub temperature: f32,
-    /// What the member is told about itself.
+    /// The persona text in the member's prompt.
     pub persona: &'static str,
-    /// What it does in a deliberation.
+    /// Its duties in a deliberation.
     pub duties: &'static [Duty],
 }
 
-/// What a role does in a deliberation.
+/// A duty in a deliberation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duty {
     /// Gives an opinion.
     Opine,
-    /// Judges the opinions of others.
+    /// Reviews the opinions of others.
     Review,
     /// Votes.
     Vote,
@@ -28,18 +28,18 @@ pub enum Duty {
     Conclude,
     /// Breaks ties.
     Arbitrate,
-    /// Sums up between passes.
+    /// Summarizes between passes.
     Moderate,
-    /// Joins when agreement is low; then it does what members do.
+    /// Joins if agreement is low, then acts as a member.
     Reserve,
 }
 
-/// What members do.
+/// The duties of a member.
 const MEMBER: &[Duty] = &[Duty::Opine, Duty::Review, Duty::Vote];
-/// What those do who judge only.
+/// The duties of a judge.
 const JUDGE: &[Duty] = &[Duty::Review, Duty::Vote];
 
-/// Every role.
+/// All roles.
 pub const ROLES: &[Role] = &[
     Role {
         name: "pragmatist",
@@ -141,18 +141,18 @@ pub const ROLES: &[Role] = &[
     },
 ];
 
-/// The members of the council that needs no configuration, in order.
+/// The members of the council without configuration, in order.
 pub const BUILT_IN_COUNCIL: [&str; 3] = ["pragmatist", "skeptic", "explorer"];
 
 /// The role of the service that concludes.
 pub const CHAIR: &str = "chair";
 
-/// The role of a name.
+/// Finds a role by name.
 pub fn find(name: &str) -> Option<&'static Role> {
     ROLES.iter().find(|role| role.name == name)
 }
 
-/// What a role does in a deliberation; one that nobody knows does what members do.
+/// Returns the duties of a role; an unknown role has those of a member.
 pub fn duties(name: &str) -> &'static [Duty] {
     find(name).map_or(MEMBER, |role| role.duties)
 }
