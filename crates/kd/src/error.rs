@@ -1,27 +1,27 @@
-//! What went wrong, for people and for scripts: what happened, why, and what to do next.
+//! Errors for people and scripts: what happened, why, and what to do next.
 
 use crate::exit::Exit;
 use crate::render::wrap::wrap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 
-/// A command could not be done.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Error {
-    /// One word for scripts, for example `usage`, `no_thread`, `no_model`.
+    /// One word for scripts, such as `usage`, `no_thread` or `no_model`.
     pub(crate) kind: &'static str,
     /// What happened, in one sentence.
     pub(crate) what: String,
-    /// Why, where there is more to say: the causes, one a line.
+    /// The causes, one per line, where there is more to say.
     pub(crate) why: Option<String>,
     /// What to do next.
     pub(crate) next: Option<String>,
-    /// The code to leave with.
+    /// The exit code.
     pub(crate) exit: Exit,
 }
 
 impl Error {
-    /// An error of a kind.
+    /// Creates an error of a kind.
     pub(crate) fn new(kind: &'static str, exit: Exit, what: impl Into<String>) -> Self {
         Self {
             kind,
@@ -32,39 +32,39 @@ impl Error {
         }
     }
 
-    /// The command line is wrong.
+    /// Creates an error about the command line.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self::new("usage", Exit::Usage, what)
     }
 
-    /// The same with a reason.
+    /// Adds a cause.
     #[must_use]
     pub(crate) fn because(mut self, why: impl fmt::Display) -> Self {
         self.why = Some(why.to_string());
         self
     }
 
-    /// The same with advice.
+    /// Adds advice.
     #[must_use]
     pub(crate) fn next(mut self, next: impl fmt::Display) -> Self {
         self.next = Some(next.to_string());
         self
     }
 
-    /// The same in one line.
+    /// Formats the error as one line.
     pub(crate) fn as_line(&self) -> String {
         let parts = [Some(&self.what), self.why.as_ref(), self.next.as_ref()];
         let parts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
         parts.join("; ")
     }
 
-    /// Whether the reader of our output has gone: nothing is wrong, and nobody is left to tell.
+    /// Returns whether stdout was closed by its reader: nothing is wrong, and there is nowhere to report it.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.kind == CLOSED_PIPE
     }
 
-    /// Writes it: to stderr as text, wrapped at `columns` where stderr is a terminal, or to stdout as JSON where that can
-    /// be written.
+    /// Writes the error: to stderr as text, wrapped at `columns` where stderr is a terminal, or to stdout as JSON if
+    /// that is writable.
     pub(crate) fn report(&self, json: bool, columns: Option<usize>) {
         if json {
             let object = serde_json::json!({"error": {
@@ -78,11 +78,11 @@ impl Error {
                 return;
             }
         }
-        // When even this cannot be written there is nobody to tell.
+        // If even this cannot be written, there is nowhere to report it.
         let _ = write!(io::stderr(), "{}", self.text(columns));
     }
 
-    /// The text for people. A command to type stays in one line, whatever its length, so that it can be copied.
+    /// Formats the text for people. A command to type stays on one line of any length, so that it can be copied.
     fn text(&self, columns: Option<usize>) -> String {
         let mut out = String::new();
         let parts = [
@@ -113,7 +113,7 @@ impl Error {
     }
 }
 
-/// Columns for the text of an error on the narrowest of terminals.
+/// Minimum columns for error text, even on a narrow terminal.
 const ROOM_MIN: usize = 20;
 
 const CLOSED_PIPE: &str = "closed_pipe";
@@ -125,7 +125,7 @@ impl fmt::Display for Error {
 }
 
 impl From<io::Error> for Error {
-    /// An error of writing results; other I/O names its file itself.
+    /// Converts an error of writing results; other I/O errors name their file themselves.
     fn from(e: io::Error) -> Self {
         if e.kind() == io::ErrorKind::BrokenPipe {
             return Error::new(CLOSED_PIPE, Exit::Done, "nobody reads any more");

@@ -1,8 +1,8 @@
-//! Exit codes: how a command ended, for scripts. `kd help exit-codes` says the same in words; a test compares them.
+//! Exit codes of commands, for scripts. `kd help exit-codes` documents them; a test compares the two.
 
 use kd_core::event::Outcome;
 
-/// Declares the codes once: the enum, the list of all, and what each means.
+/// Declares the codes once: the enum, the list of all, and their meanings.
 macro_rules! exits {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $meaning:literal;)*) => {
         /// How a command ended.
@@ -14,20 +14,20 @@ macro_rules! exits {
 
         #[cfg(test)]
         impl Exit {
-            /// Every code with its meaning, as the help page and the manual say it.
+            /// Every code with its meaning, as in the help page and the manual.
             const ALL: &[(Exit, &str)] = &[$((Exit::$name, $meaning)),*];
         }
     };
 }
 
 exits! {
-    /// Everybody who was asked answered.
+    /// Every member that was asked answered.
     Done = 0, "every member that was asked answered";
-    /// Something could not be read, written or understood.
+    /// Something could not be read, written or parsed.
     Error = 1, "error: something could not be read, written or parsed";
     /// The command line or the configuration is wrong.
     Usage = 2, "usage: the command line or the configuration is wrong";
-    /// Nobody could be seated: a model, program or key is missing.
+    /// There are no members: a model, program or key is missing.
     NoSeat = 3, "no members: a model, program or key is missing";
     /// A limit ended the run; the answers are the best so far.
     Cut = 4, "a limit ended the run; the answers are the best so far";
@@ -39,22 +39,22 @@ exits! {
     Split = 7, "the council is split: nothing was decided";
     /// Too few readable votes to decide.
     NoQuorum = 8, "no quorum: too few readable votes to decide";
-    /// A member that was named, or every member, needs settings of this folder that the user did not allow.
+    /// A named member, or every member, needs settings of this folder that the user has not allowed.
     HeldBack = 9, "held back: members need settings that you have not allowed (kd trust)";
-    /// A review has findings that the user wants to fail on.
+    /// A review has findings at which the user wants it to fail.
     Findings = 10, "findings: the review has some that --fail-on names";
-    /// The user requires a promise that the marks do not allow.
+    /// The user requires a promise that the marks do not support.
     NoPromise = 11, "no promise: your marks do not allow what --require asks for";
-    /// A sealed file was changed, or lacks the signature that the user asks for.
+    /// A sealed file was changed, or lacks the requested signature.
     Unproved = 12, "not proved: the sealed file was changed, or another key signed it";
-    /// Every member ran out of time.
+    /// Every member timed out.
     Timeout = 124, "every member timed out";
     /// Interrupted; partial answers are saved.
     Interrupted = 130, "interrupted; partial answers are saved in the thread";
 }
 
 impl Exit {
-    /// The code of a round, whose outcome says nothing of why members failed.
+    /// Returns the code of a round. The outcome alone does not tell why members failed.
     pub(crate) fn of_round(outcome: Outcome, failures: Failures) -> Self {
         match outcome {
             Outcome::Complete => Exit::Done,
@@ -70,11 +70,11 @@ impl Exit {
 /// What the failures of a round have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failures {
-    /// At least one request was refused by a limit of the run.
+    /// A limit of the run refused at least one request.
     Limited,
     /// Every failure was a time-out.
     Late,
-    /// Nothing, or there was none.
+    /// Nothing, or there were none.
     Other,
 }
 
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    /// Rows of a table: the code, and its meaning.
+    /// Parses the rows of a table: code and meaning.
     fn rows(text: &str, split: impl Fn(&str) -> Option<(&str, &str)>) -> Vec<(String, String)> {
         let rows = text.lines().filter_map(split);
         let rows = rows.filter(|(code, _)| code.parse::<u8>().is_ok());

@@ -1,4 +1,4 @@
-//! The door of Kingdom: reads arguments, opens the engine, starts one face, and says by the exit code how it went.
+//! The `kd` program: parses arguments, opens the engine, starts one front end, and reports the result as exit code.
 
 mod args;
 mod error;
@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Before anything else: this process may have been started to keep an agent.
+    // Must come first: this process may have been started to supervise an agent.
     kd_backends::transport::keeper::enter();
     match args::Cli::try_parse_from(arguments()) {
         Ok(cli) => run::main(cli).into(),
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line. `kd` alone is `kd chat` where somebody can chat.
+/// Returns the command line. In a terminal, a bare `kd` means `kd chat`.
 fn arguments() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = std::env::args_os().collect();
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
@@ -31,14 +31,14 @@ fn arguments() -> Vec<OsString> {
     arguments
 }
 
-/// Help, version, or what is wrong with the command line.
+/// Prints help, the version, or what is wrong with the command line.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !args::help::print(error, columns(run::terminal::size())) {
         let mut words = std::env::args_os().skip(1);
         let first = words.find_map(|word| word.into_string().ok().filter(|w| !w.starts_with('-')));
         match args::suggest::unknown(error, first.as_deref()) {
             Some(unknown) => unknown.report(false, columns(run::terminal::size_of_stderr())),
-            // When this cannot be written there is nobody to tell.
+            // If this cannot be written, there is nowhere to report it.
             None => drop(error.print()),
         }
     }

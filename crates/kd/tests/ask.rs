@@ -1,16 +1,16 @@
-//! The program from outside: a hermetic home, scripted members, real files, real exit codes.
+//! Tests the program from outside: a hermetic home, scripted members, real files and exit codes.
 
 use assert_cmd::cargo::cargo_bin;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A home with a folder to work in; nothing of the person's reaches the program.
+/// A home with a working folder, isolated from the developer's environment.
 struct Home {
     dir: tempfile::TempDir,
 }
 
-/// What a scripted member does.
+/// The script of a member.
 const GOOD: &str = r#"{"runs": [[{"text": "Use **SQLite**"}, {"text": ", it is\none file.\n"}]]}"#;
 const BAD: &str = r#"{"runs": [[{"text": "half an"}, {"fail": {"kind": "auth", "message": "the key is wrong"}}]]}"#;
 const LATE: &str = r#"{"runs": [[{"fail": {"kind": "timeout", "message": "nothing came"}}]]}"#;
@@ -73,7 +73,7 @@ impl Home {
             .stderr(Stdio::piped())
             .spawn()
             .expect("it runs");
-        // One that refuses its arguments reads nothing.
+        // If it refuses its arguments, it does not read stdin.
         let _ = child
             .stdin
             .take()

@@ -1,10 +1,12 @@
-//! What a long chat costs with members over HTTP: the bodies of 50 turns, priced by the cache rules of both services.
+//! The prompt cost of a long chat with HTTP members: the bodies of 50 turns, priced by the cache rules of both
+//! services.
 //!
 //! `cargo test -p kd --test cache -- --nocapture` prints the ratios. Rules (also in tests/real-agents/cache.mjs):
-//! Anthropic keeps what a marked block ends, at 1.25 of the price; a later request reads the longest kept part that ends at
-//! one of its marks, or up to 20 blocks before one, at 0.1. OpenAI reads the longest beginning that two requests of one
-//! `prompt_cache_key` share, in steps of 128 tokens from 1024 on, at 0.1. A token is four bytes; turns follow within the
-//! life of the cache; answers are not counted. A resumed session reads all of its last request and writes what is new.
+//! Anthropic caches up to a marked block, at 1.25 of the price; a later request reads the longest cached prefix that
+//! ends at one of its marks, or up to 20 blocks before one, at 0.1. OpenAI reads the longest common prefix of two
+//! requests with the same `prompt_cache_key`, in steps of 128 tokens from 1024 on, at 0.1. A token is four bytes; turns
+//! follow within the cache lifetime; answers are not counted. A resumed session reads its whole last request and writes
+//! what is new.
 
 mod support;
 
@@ -22,7 +24,7 @@ fn tokens(text: &str) -> f64 {
     text.len() as f64 / 4.0
 }
 
-/// The blocks of a request: system, then messages; and whether each is marked.
+/// Returns the blocks of a request (system, then messages) and whether each is marked.
 fn blocks(body: &Value) -> Vec<(String, bool)> {
     let list = |content: &Value| match content {
         Value::Array(blocks) => blocks.clone(),
@@ -39,7 +41,7 @@ fn blocks(body: &Value) -> Vec<(String, bool)> {
     .collect()
 }
 
-/// What requests to Anthropic cost, in prices of one prompt token.
+/// Returns the cost of requests to Anthropic, in prices of one prompt token.
 fn anthropic(bodies: &[Value]) -> f64 {
     let mut written: HashSet<String> = HashSet::new();
     let mut cost = 0.0;
@@ -71,7 +73,7 @@ fn anthropic(bodies: &[Value]) -> f64 {
     cost
 }
 
-/// What requests to OpenAI cost.
+/// Returns the cost of requests to OpenAI.
 fn openai(bodies: &[Value]) -> f64 {
     let text =
         |body: &Value| -> String { blocks(body).into_iter().map(|(text, _)| text).collect() };
@@ -92,7 +94,7 @@ fn openai(bodies: &[Value]) -> f64 {
     cost
 }
 
-/// What the same turns cost in one session that is resumed.
+/// Returns the cost of the same turns in one resumed session.
 fn resumed(bodies: &[Value], write: f64) -> f64 {
     let sizes = bodies
         .iter()
@@ -105,7 +107,7 @@ fn resumed(bodies: &[Value], write: f64) -> f64 {
     cost
 }
 
-/// The bodies of a chat of 50 turns with one member of this wire.
+/// Returns the request bodies of a 50-turn chat with one member of this API.
 async fn chat(wire: Wire, provider: Value) -> Vec<Value> {
     let words: Vec<&str> = vec!["A schema first, then a measurement, then what it says. "; 13];
     let fake = Fake::start(Script::always(wire, Reply::words(&words)))
@@ -162,7 +164,7 @@ async fn a_chat_over_http_costs_less_than_twice_a_resumed_session() {
             plain / whole
         );
         assert!(fresh < 2.0 * whole, "{}: {fresh} {whole}", name(wire));
-        // One block for each message, and one mark; one key for all.
+        // One block per message, and one mark; one key for all.
         let last = bodies.last().expect("a body");
         let marks = blocks(last).iter().filter(|(_, marked)| *marked).count();
         match wire {
@@ -178,7 +180,7 @@ async fn a_chat_over_http_costs_less_than_twice_a_resumed_session() {
     }
 }
 
-/// Services that may not know the fields are not sent them unless the settings say so.
+/// Services that may not know the cache fields do not get them unless configured.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_services_are_told_nothing_of_a_cache() {
     for wire in [Wire::Anthropic, Wire::OpenAi] {

@@ -1,5 +1,5 @@
-//! `kd chat` from outside: two agent programs and a scripted member in a real terminal, killed while they speak, and
-//! resumed; lines in a pipe; signals.
+//! Tests `kd chat` from outside: two agent programs and a scripted member in a real terminal, killed while they speak,
+//! and resumed; lines in a pipe; signals.
 
 mod support;
 
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::Receiver;
 use support::{Home, PATIENCE, Said, pty, whole};
 
-/// A home where `claude` and `codex` are programs that play scripts, and `ann` is a script.
+/// Creates a home where `claude` and `codex` are scripted programs and `ann` is a script.
 fn home() -> Home {
     let home = Home::new(&json!({}));
     let script = home.path().join("ann.json");
@@ -73,7 +73,7 @@ fn claude(text: &str) -> Value {
     ])
 }
 
-/// Half an answer, and then nothing for a while.
+/// Half an answer, then silence for a while.
 fn claude_hangs() -> Value {
     json!([
         {"read": true},
@@ -133,7 +133,7 @@ impl Chat {
         }
     }
 
-    /// Forgets what was shown: what is waited for next is new.
+    /// Clears the captured output, so that later waits match only new output.
     fn forgets(&mut self) {
         self.said.clear();
     }
@@ -175,7 +175,7 @@ fn leftovers(thread: &Path) -> Vec<String> {
     names.filter(|n| n.starts_with(".stream-")).collect()
 }
 
-/// Files of messages that wait, in the user's state folder.
+/// Returns the files of queued messages in the user's state folder.
 fn queues(home: &Home) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![home.path().join(".local/state/kd")];
@@ -192,7 +192,7 @@ fn queues(home: &Home) -> Vec<PathBuf> {
     found
 }
 
-/// The programs that run with this home.
+/// Returns the programs running with this home.
 fn alive_in(home: &Home) -> Vec<String> {
     let mark = format!("HOME={}\0", home.path().display());
     let programs = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -250,7 +250,8 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost_and_nobody_is_asked_twice
     assert_eq!(leftovers(&home.threads()[0]), [""; 0]);
 }
 
-/// Words in the project are nobody's: neither old queues of kd nor those of kingdom-cli are sent, and no draft is offered.
+/// Text in the project is not the user's: queues of kd or kingdom-cli found there are not sent, and drafts are not
+/// offered.
 #[test]
 fn a_queue_or_a_draft_that_lies_in_the_project_is_not_the_users_word() {
     let home = home();
@@ -292,7 +293,7 @@ fn a_queue_or_a_draft_that_lies_in_the_project_is_not_the_users_word() {
     }
 }
 
-/// Without a state folder a chat works, and says once that waiting messages are not kept.
+/// Without a state folder, a chat works and says once that queued messages are not kept.
 #[test]
 fn a_chat_without_a_state_folder_says_that_its_queue_is_not_kept() {
     let home = home();
@@ -379,7 +380,7 @@ fn a_terminal_that_is_closed_leaves_the_thread_whole() {
     assert_eq!(leftovers(&home.threads()[0]), [""; 0]);
 }
 
-/// A chat in a pipe: what is typed comes at once, and ends.
+/// Runs a chat in a pipe: all input arrives at once and ends.
 fn piped(home: &Home, args: &[&str], typed: &str) -> Said {
     Said::fed(home.kd(args), typed)
 }
@@ -456,7 +457,7 @@ fn a_pipe_that_is_faster_than_the_members_loses_no_line() {
     assert_eq!(king, wanted, "{}", said.out);
 }
 
-/// Two chats in one thread say the same words: each waits until its own are said.
+/// Two chats in one thread send the same text: each waits until its own message is answered.
 #[test]
 fn the_same_words_from_two_windows_are_both_said() {
     let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Yes."}]]}))]);
@@ -507,7 +508,7 @@ fn a_broken_model_fails_its_members_only_and_ends_the_chat_if_it_is_all_there_is
         said.err
     );
 
-    // One that breaks off behind its first letters is found out only by the members.
+    // A file truncated after its magic bytes is noticed only when members answer.
     std::fs::remove_dir_all(home.work().join(".kd")).expect("removed");
     std::fs::write(&model, "GGUF and no more").expect("written");
     let mut kd = home.kd(&["chat"]);

@@ -1,4 +1,4 @@
-//! What was spent, and what models cost, through the real program.
+//! Spending and prices, through the real program.
 
 mod support;
 
@@ -16,7 +16,7 @@ const LIST: &str = r#"{
     "claude-9": {"litellm_provider": "anthropic", "mode": "chat", "input_cost_per_token": 3e-06, "output_cost_per_token": 1.5e-05}
 }"#;
 
-/// A home whose two members ask a service that answers, at one and five dollars for a million tokens.
+/// Creates a home with two members of a billing service, at one and five dollars per million tokens.
 async fn home(limits: Value) -> (Home, Billing) {
     let price = Price {
         input: 1_000_000,
@@ -80,7 +80,7 @@ async fn every_request_is_counted_once_with_its_member_and_its_money() {
         shown.out
     );
     assert!(shown.out.lines().all(|line| line.chars().count() <= 80));
-    // No words of the question, and for the user's eyes only.
+    // Contains no words of the question and is readable only by the user.
     for file in ledger(&home) {
         let text = fs::read_to_string(&file).unwrap();
         assert!(!text.contains("Tabs"), "{text}");
@@ -107,7 +107,7 @@ async fn the_limit_of_a_day_holds_for_all_runs_together() {
         "{bill:?}, {refused} refused"
     );
     assert!(bill.pico_usd as f64 <= 0.004 * 1e12, "{bill:?}");
-    // What others spent counts, and a day that cannot be counted allows nothing.
+    // Spending of other processes counts, and a day that cannot be counted allows nothing.
     let file = ledger(&home).pop().expect("a ledger");
     let before = server.bill().requests;
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
@@ -143,7 +143,7 @@ async fn a_limit_of_the_day_needs_known_prices_too() {
     assert_eq!(server.bill().requests, 0);
 }
 
-/// Changes the user's configuration.
+/// Edits the user's configuration.
 fn edit(home: &Home, change: impl FnOnce(&mut Value)) {
     let text = fs::read_to_string(home.config_file()).expect("read");
     let mut config = serde_json::from_str(&text).expect("JSON");
@@ -151,7 +151,7 @@ fn edit(home: &Home, change: impl FnOnce(&mut Value)) {
     fs::write(home.config_file(), config.to_string()).expect("written");
 }
 
-/// Answers each request with this status and body; tells how often.
+/// Answers each request with this status and body, and counts requests.
 fn serve(answers: Vec<(&'static str, String)>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("it listens");
     let address = listener.local_addr().expect("an address");
@@ -188,7 +188,7 @@ fn prices_are_updated_from_a_list_and_reset() {
     assert!(said.out.contains("1 new, 1 dearer"), "{}", said.out);
     assert!(said.out.contains("SHA-256"), "{}", said.out);
     assert_eq!(price(&home), Some(9.0));
-    // What is configured comes first.
+    // Configured prices take precedence.
     edit(&home, |config| {
         config["providers"] =
             json!({"openai": {"prices": {"gpt-5.1": {"input": 2.0, "output": 3.0}}}});
@@ -238,7 +238,7 @@ fn a_list_that_cannot_be_used_leaves_the_prices_as_they_are() {
     assert!(said.err.contains("KD_OFFLINE"), "{}", said.err);
     let said = home.run(&["prices", "update", "--commit", "../../x"]);
     assert_eq!(said.code, Some(2), "{}", said.err);
-    // A table that is wrong is told, and the program's own is used.
+    // An invalid table is reported, and the built-in one is used.
     let own = home.path().join(".local/share/kd/prices.tsv");
     fs::create_dir_all(own.parent().unwrap()).unwrap();
     fs::write(&own, "# version 1\nopenai\tgpt-5.1\t0\tfree\t1\t-\t-\n").unwrap();

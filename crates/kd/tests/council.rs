@@ -1,5 +1,5 @@
-//! `kd council` from outside: asked in the background, watched, asked again, a change reviewed, sessions forgotten, and
-//! nothing left over when the program was killed.
+//! Tests `kd council` from outside: asked in the background, watched, asked again, a change reviewed, sessions
+//! forgotten, and no processes left after the program was killed.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -36,7 +36,7 @@ fn a_round_in_the_background_goes_on_and_can_be_watched() {
     let told = began.json();
     let id = told["thread_id"].as_str().expect("an id").to_owned();
     let pid = told["pid"].as_i64().expect("a number");
-    // It leads a session of its own: what closes our terminal does not reach it.
+    // It leads its own session, so that closing our terminal does not affect it.
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     if let Some(rest) = stat.rsplit(") ").next().filter(|rest| !rest.is_empty()) {
         let session: i64 = rest
@@ -58,7 +58,7 @@ fn a_round_in_the_background_goes_on_and_can_be_watched() {
     }
     let log = std::fs::read_to_string(told["log"].as_str().expect("a path")).expect("a log");
     assert!(log.contains("\"event\":\"turn_finished\""), "{log}");
-    // One that is over already is shown and judged, too.
+    // A finished one is also shown and judged.
     let again = home.run(&["council", "watch", "--json"]);
     assert_eq!(
         (again.code, again.json()["outcome"].as_str()),
@@ -96,7 +96,7 @@ fn a_watch_leaves_with_the_code_of_the_round_or_when_its_time_is_up() {
     stop(told["pid"].as_i64().expect("a number"));
 }
 
-/// Stops a process that we started through kd, as Ctrl+C would.
+/// Stops a process started through kd, like Ctrl+C.
 fn stop(pid: i64) {
     let pid =
         rustix::process::Pid::from_raw(i32::try_from(pid).expect("a number")).expect("a number");
@@ -170,7 +170,7 @@ fn a_stream_of_kingdom_cli_is_watched_as_it_grows() {
     )
     .expect("written");
     heard("\"turn_finished\"");
-    // kingdom-cli leaves its stream file where it is; here it goes, as a program would do that ends.
+    // kingdom-cli leaves its stream file in place; remove it, as a finishing program would.
     std::fs::remove_file(thread.join(".stream-claude.jsonl")).expect("removed");
     heard("\"floor_yielded\"");
     assert_eq!(watch.wait().expect("it ends").code(), Some(0));
@@ -196,13 +196,13 @@ fn a_retry_asks_again_only_who_has_not_answered() {
     assert!(none.err.contains("nobody failed"), "{}", none.err);
 }
 
-/// The log of a home's only thread; empty while there is none.
+/// Returns the log of a home's only thread; empty while there is none.
 fn log(home: &Home) -> String {
     let thread = home.threads().into_iter().next().unwrap_or_default();
     std::fs::read_to_string(thread.join(".kd-events.jsonl")).unwrap_or_default()
 }
 
-/// Three members, the second of which fails its first turn where `fails` says so.
+/// Creates a home with three members; with `fails_once`, the second one fails its first turn.
 fn three(fails_once: bool) -> Home {
     let votes = "Answer: yes\nConfidence: 0.9";
     let bob = if fails_once { fails() } else { says(votes) };
@@ -211,7 +211,7 @@ fn three(fails_once: bool) -> Home {
 
 #[test]
 fn a_question_that_is_over_is_over_for_status_watch_and_retry() {
-    // How it is asked, what stands on the input, whether a member fails; and what `asked_with` says then.
+    // How it is asked, its stdin, whether a member fails, and the resulting `asked_with`.
     let rows: [(&[&str], &str, bool, &str); 9] = [
         (&["ask", "Which?"], "", false, "ask"),
         (&["ask", "@ann", "which?"], "", false, "ask"),
@@ -334,7 +334,7 @@ fn an_interrupted_debate_or_deliberation_is_not_retried_as_a_council() {
 
 #[test]
 fn a_member_whose_turn_never_came_is_retried_only_after_an_interrupt() {
-    // One by one, stopped in the first answer: the second was called and not asked.
+    // One after another, stopped in the first answer: the second member was called but not asked.
     let home = Home::scripted(&[("ada", json!({"runs": [["hang"]]})), ("bob", says("Yes."))]);
     let config = std::fs::read_to_string(home.config_file()).expect("read");
     let mut config: Value = serde_json::from_str(&config).expect("JSON");
@@ -359,7 +359,7 @@ fn a_member_whose_turn_never_came_is_retried_only_after_an_interrupt() {
     assert_eq!(again.json()["answers"].as_array().map(Vec::len), Some(2));
 }
 
-/// A repository with a branch that changed two files, one of them of `.kd`.
+/// Creates a repository with a branch that changed two files, one of them in `.kd`.
 fn repository(home: &Home) {
     let git = |args: &[&str]| {
         let done = Command::new("git")
@@ -458,7 +458,7 @@ fn sessions_are_forgotten_only_when_somebody_says_so() {
     assert!(!left.contains("abc") && left.contains("mood"), "{left}");
 }
 
-/// A home with one agent program that says a word, has started a shell in a session of its own, and hangs.
+/// Creates a home with an agent program that says a word, starts a shell in a new session, and hangs.
 fn home_with_agent() -> Home {
     let home = Home::new(&json!({
         "council": {"members": ["ada"], "conclude": false},
@@ -526,7 +526,8 @@ fn state(home: &Home) -> Option<Value> {
     serde_json::from_slice(&text).ok()
 }
 
-/// The shell of the agent that runs, once the next command finds the thread too: it is noted while members are asked already.
+/// Returns the shell of the running agent, once the next command finds the thread too: it is recorded while members are
+/// already being asked.
 fn shell_of(home: &Home) -> i64 {
     until("the current thread", || {
         let state = std::fs::read(home.work().join(".kd/branches/main/state.json")).ok()?;
@@ -541,7 +542,8 @@ fn shell_of(home: &Home) -> i64 {
     })
 }
 
-/// Starts a round, ends the program with this signal in the middle of it, and gives the numbers of agent and shell.
+/// Starts a round, ends the program with this signal in the middle of it, and returns the process IDs of agent and
+/// shell.
 fn killed_round(home: &Home, signal: Signal) -> [i64; 2] {
     let mut kd = ask_agent(home)
         .stdout(Stdio::null())
@@ -559,7 +561,7 @@ fn killed_round(home: &Home, signal: Signal) -> [i64; 2] {
     );
     let agent = state["pid"].as_i64().expect("a number");
     assert_eq!(state["kd_agents"][0]["pid"].as_i64(), Some(agent));
-    // A second program that looks on ends nobody: the first one lives.
+    // A second program that only looks stops nothing: the first one is alive.
     assert_eq!(home.run(&["council", "status"]).code, Some(0));
     assert!(lives(agent) && lives(shell));
     rustix::process::kill_process(Pid::from_child(&kd), signal).expect("it lives");
@@ -573,7 +575,7 @@ fn a_run_that_ends_in_any_way_takes_its_agents_with_it() {
     for signal in [Signal::KILL, Signal::QUIT, Signal::USR1, Signal::ABORT] {
         let home = home_with_agent();
         let left = killed_round(&home, signal);
-        // Nobody else does anything: their keeper ends them.
+        // Only their supervisor can stop them.
         until("their end", || {
             left.iter().all(|pid| !lives(*pid)).then_some(())
         });
@@ -604,14 +606,14 @@ fn agents_whose_keeper_was_killed_too_are_stopped_by_the_next_command() {
         .expect("it runs");
     let shell = shell_of(&home);
     let keeper = until("the state", || state(&home)?["pid"].as_i64());
-    // The record may come a moment after the state.
+    // The record may be written slightly after the state.
     until("the record", || {
         let mut records = std::fs::read_dir(home.path().join(".local/state/kd/run/agents")).ok()?;
         records
             .any(|r| r.is_ok_and(|r| !r.file_name().as_encoded_bytes().starts_with(b".")))
             .then_some(())
     });
-    // Stopped, neither notices the end of the other.
+    // While stopped, neither notices the end of the other.
     let keeper = Pid::from_raw(i32::try_from(keeper).expect("a number")).expect("a number");
     for signal in [Signal::STOP, Signal::KILL] {
         if signal == Signal::KILL {
@@ -734,7 +736,7 @@ fn an_agent_that_asks_a_council_inside_a_council_is_refused() {
     for clears in [false, true] {
         let home = Home::new(&json!({}));
         let (log, said) = (home.path().join("log"), home.path().join("said"));
-        // The fake agent does what its prompt says; this one asks again, with what it was asked.
+        // The fake agent does what its prompt says; this one passes its own prompt on to another council.
         let clean = if clears { "env -u KD_DEPTH" } else { "env" };
         let inner = format!(
             "echo x >> '{}'; [ $(wc -l < '{0}') -lt 6 ] && cd '{}' && {clean} {SANDBOX}=false HOME='{}' '{}' ask - < task >> '{}' 2>&1",
@@ -761,7 +763,7 @@ fn an_agent_that_asks_a_council_inside_a_council_is_refused() {
             .expect("it runs");
         assert!(asked.status.success(), "{asked:?}");
         let said = std::fs::read_to_string(&said).expect("a council inside");
-        // Our agent, and that of the council that it asked; what that one asked is refused.
+        // Our agent, and that of the council it asked; what that one asked is refused.
         let agents = std::fs::read_to_string(&log)
             .expect("started")
             .lines()

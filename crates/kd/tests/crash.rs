@@ -1,6 +1,6 @@
-//! The program is killed, again and again, at any point of a round: what it had announced stays, and the next round works.
+//! Kills the program repeatedly at any point of a round: announced messages survive, and the next round works.
 //!
-//! `cargo test -p kd --test crash -- --nocapture` prints how many were killed where, and what was on disk after it.
+//! `cargo test -p kd --test crash -- --nocapture` prints where how many were killed, and what was on disk afterwards.
 
 mod support;
 
@@ -16,26 +16,26 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use support::{Dice, Home, announced, whole};
 
-/// How many processes die in all.
+/// Total number of kills.
 const KILLS: usize = 500;
-/// Threads that are written at the same time, each in a home of its own.
+/// Threads written concurrently, each in its own home.
 const LANES: usize = 4;
-/// After so many kills of a lane a round is let through to its end.
+/// After this many kills in a lane, one round runs to its end.
 const REST: usize = 25;
-/// Processes that die while they make a thread.
+/// Processes killed while creating a thread.
 const NEW_THREADS: usize = 40;
-/// Pieces of one answer.
+/// Pieces per answer.
 const PIECES: usize = 6;
 const MEMBERS: [&str; 3] = ["ada", "bob", "cy"];
 
 /// Where a process was when it died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
-    /// Nothing was said yet.
+    /// No output yet.
     Starting,
-    /// The question was not on disk yet, or not announced.
+    /// The question was not yet on disk, or not yet announced.
     Opening,
-    /// Members spoke, none had finished.
+    /// Members were speaking, none had finished.
     Streaming,
     /// Some answers were on disk, some not.
     Saving,
@@ -43,15 +43,15 @@ enum Phase {
     Ending,
 }
 
-/// What a lane saw.
+/// What a lane observed.
 #[derive(Default)]
 struct Tally {
     kills: BTreeMap<Phase, usize>,
-    /// Rounds that ended before their kill came.
+    /// Rounds that ended before the kill.
     escaped: usize,
     announced: usize,
     on_disk: usize,
-    /// Whole messages that the dead had no time to announce.
+    /// Complete messages that the killed process had not announced.
     unannounced: usize,
     let_through: usize,
 }
@@ -82,7 +82,7 @@ fn script(name: &str, pause_ms: u64) -> Value {
 }
 
 impl Phase {
-    /// Where a process was that had said this and announced so many messages.
+    /// Returns where a process was that had written this output and announced this many messages.
     fn of(said: &[u8], announced: usize) -> Self {
         match announced {
             _ if said.is_empty() => Phase::Starting,
@@ -94,17 +94,17 @@ impl Phase {
     }
 }
 
-/// Where the next process shall die.
+/// When to kill the next process.
 enum Point {
-    /// So long after its start.
+    /// This long after its start.
     After(Duration),
-    /// When it has written so many lines, and this much later.
+    /// This long after it has written this many lines.
     Lines(usize, Duration),
 }
 
 impl Point {
-    /// A third anywhere in time, from the first instruction on; the others wherever the round is, however slow the
-    /// machine: these find the moments of saving, which are short.
+    /// Chooses a third at any time from the first instruction on; the others by progress of the round, however slow the
+    /// machine: these hit the short moments of saving.
     fn choose(dice: &mut Dice, (usual, lines): (Duration, u64)) -> Self {
         if dice.below(3) == 0 {
             return Point::After(usual.mul_f64(dice.below(1000) as f64 / 1000.0));
@@ -114,16 +114,16 @@ impl Point {
     }
 }
 
-/// A thread that is written and killed all the time, in a home of its own.
+/// A thread that is continually written and killed, in its own home.
 struct Lane {
     seed: u64,
     home: Home,
     thread: PathBuf,
     dice: Dice,
-    /// All messages that ever were on disk.
+    /// All messages that were ever on disk.
     known: BTreeMap<u32, Message>,
     asked: Vec<String>,
-    /// How long a round takes here and now, and how many lines it writes.
+    /// How long a round takes on this machine, and how many lines it writes.
     usual: (Duration, u64),
     tally: Tally,
 }
@@ -159,7 +159,7 @@ impl Lane {
         lane
     }
 
-    /// Kills so many, and says what was seen.
+    /// Kills this many processes and returns what was observed.
     fn run(mut self, kills: usize) -> Tally {
         let mut dead = 0;
         while dead < kills {
@@ -186,7 +186,7 @@ impl Lane {
         command
     }
 
-    /// One process, killed; false if it had ended by itself before.
+    /// Starts and kills one process; false if it ended before.
     fn kill(&mut self) -> bool {
         let point = Point::choose(&mut self.dice, self.usual);
         let mut child = self
@@ -201,12 +201,12 @@ impl Lane {
         let reader = std::thread::spawn(move || {
             let mut all = Vec::new();
             while out.read_until(b'\n', &mut all).expect("a pipe") > 0 {
-                // Nobody counts any more once the process is dead.
+                // Once the process is dead, nothing counts lines.
                 let _ = sender.send(());
             }
             all
         });
-        // The pauses are the point itself; no event is awaited by them.
+        // The pauses choose the point in time; they do not wait for an event.
         match point {
             Point::After(time) => std::thread::sleep(time.saturating_sub(begun.elapsed())),
             Point::Lines(count, later) => {
@@ -214,7 +214,7 @@ impl Lane {
                 std::thread::sleep(later);
             }
         }
-        // It is not waited for yet, so the number is still its own.
+        // It has not been waited for, so its process ID is still valid.
         let _ = kill_process(Pid::from_child(&child), Signal::KILL);
         let status = child.wait().expect("it ends");
         let said = reader.join().expect("read");
@@ -229,7 +229,7 @@ impl Lane {
         dead
     }
 
-    /// One round to its end.
+    /// Runs one round to its end.
     fn let_through(&mut self) {
         let begun = Instant::now();
         let output = self.ask().output().expect("it runs");
@@ -246,8 +246,8 @@ impl Lane {
         self.tally.let_through += 1;
     }
 
-    /// The thread after a process: all that was there stands as it stood, all that was announced is there, and what is
-    /// new is whole. How many were announced, and how far the round had come.
+    /// Checks the thread after a process: old messages are unchanged, announced ones exist, and new ones are complete.
+    /// Returns how many were announced and how far the round had come.
     fn check(&mut self, said: &[u8]) -> (usize, Phase) {
         let disk = whole(&self.thread);
         for (seq, message) in &self.known {
@@ -280,7 +280,7 @@ impl Lane {
         (announced.len(), Phase::of(said, announced.len()))
     }
 
-    /// The other commands see the same thread.
+    /// Checks that other commands see the same thread.
     fn look(&self) {
         let list = self.home.run(&["council", "list", "--json"]).json();
         assert_eq!(list[0]["message_count"], self.known.len(), "{list}");

@@ -1,4 +1,4 @@
-//! `kd deliberate` and what looks at it, through the real program with scripted members.
+//! `kd deliberate` and the commands that inspect it, through the real program with scripted members.
 
 mod support;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use support::Home;
 
-/// A reply that fits every stage: each reads of it what it asked for.
+/// A reply that fits every stage: each stage reads the part it asked for.
 fn script(answer: &str) -> Value {
     let reply = json!({
         "reason": format!("it is {answer}"), "answer": answer, "confidence": 0.8, "choice": "A",
@@ -75,7 +75,7 @@ fn answers_that_the_token_limit_cut_are_marked() {
             QUESTION,
         ];
         let said = home.run(&ask);
-        // Two equal answers decide, and the third may not be waited for.
+        // Two equal answers decide, so the third may not be waited for.
         let notes = said.err.matches("'s answer was cut at the token limit");
         assert_eq!(notes.count() >= 2, marked, "{}", said.err);
         let note = "note: the conclusion was cut at the token limit";
@@ -111,7 +111,7 @@ fn a_council_decides_and_its_record_decides_the_same_again() {
     ] {
         assert!(answer.contains(part), "{part} in\n{answer}");
     }
-    // Whoever was faster stands first in the thread: each name goes with the number of its own message.
+    // Faster members come first in the thread; each name goes with the number of its own message.
     let messages = object["messages"].as_array().expect("messages");
     let number = |name: &str| {
         let of = |m: &&Value| m["from"] == name && m["extra"]["stage"] == "opinions";
@@ -179,7 +179,7 @@ fn the_page_shows_what_the_rule_counted_and_what_reviewers_said() {
     ];
     let said = home.run(&args).json();
     let page = std::fs::read_to_string(home.work().join("r.html")).expect("a page");
-    // Two heads of three are for yes; the weights are for no.
+    // Two of three members are for yes; the weights are for no.
     assert_eq!(said["verdict"]["winner"], "no");
     let row = |name: &str| {
         let row = page
@@ -237,7 +237,7 @@ fn a_plan_cannot_loosen_the_users_limits() {
             .extend(more.as_object().unwrap().clone());
         plan
     };
-    // A limit that the user set; a default gives way to the plan.
+    // A limit set by the user is kept; a default gives way to the plan.
     for (user, wide, most) in [
         (json!({"maxCalls": 20}), json!({"maxCalls": 500}), 20),
         (json!({"maxCalls": 20}), json!({}), 20),
@@ -292,7 +292,7 @@ fn a_record_that_was_changed_does_not_agree() {
     assert!(replayed.out.contains("differ"), "{}", replayed.out);
 }
 
-/// What `kd replay` says of a record that was changed so.
+/// Returns what `kd replay` says after this change to a record.
 fn replayed_after(change: impl Fn(&std::path::Path)) -> String {
     let home = home(["yes", "yes", "no"]);
     home.run(&["deliberate", "--plan", "plan.json", "--seed", "3", QUESTION]);
@@ -306,7 +306,7 @@ fn replayed_after(change: impl Fn(&std::path::Path)) -> String {
 
 #[test]
 fn a_message_that_was_changed_is_named() {
-    // The words of every recorded message, one after another: the question and three opinions at least.
+    // The text of every recorded message in turn: the question and at least three opinions.
     let mut count = 4;
     let mut at = 0;
     let messages = std::cell::Cell::new(count);
@@ -375,7 +375,7 @@ fn a_record_that_was_cut_off_anywhere_does_not_agree() {
 #[test]
 fn the_exit_code_follows_the_outcome() {
     let split = home(["yes", "no", "yes"]);
-    // Everybody votes for label A of an order of its own.
+    // All vote for label A of their own order.
     let said = split.run(&[
         "deliberate",
         "--plan",
@@ -437,7 +437,7 @@ fn a_plan_is_shown_and_nothing_is_asked() {
         assert!(said.out.contains(part), "{part} in\n{}", said.out);
     }
     assert!(home.threads().is_empty());
-    // What is shown as JSON is a plan that can be run.
+    // The JSON shown is a plan that can be run.
     let shown = home
         .run(&[
             "deliberate",
@@ -654,7 +654,7 @@ fn open_answers_are_compared_and_the_claims_are_in_every_form() {
     let replayed = home.run(&["replay", "--json"]).json();
     assert_eq!(replayed["agrees"], true, "{replayed}");
 
-    // The map of answers says what it is.
+    // The map of answers explains itself.
     let home = self::home(["yes", "no", "yes"]);
     let said = home
         .run(&["deliberate", "--plan", "plan.json", "--json", QUESTION])
@@ -662,8 +662,8 @@ fn open_answers_are_compared_and_the_claims_are_in_every_form() {
     assert_eq!(said["map"]["of"], "answers");
 }
 
-/// Deliberations that older versions recorded are decided as they were: their replies are read, and their conclusions
-/// written, by the rules of their time.
+/// Deliberations recorded by older versions are decided as they were: replies are parsed and conclusions written by the
+/// rules of their version.
 #[test]
 fn a_recorded_deliberation_is_decided_as_it_was() {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded");
@@ -686,7 +686,7 @@ fn a_recorded_deliberation_is_decided_as_it_was() {
             "{id}: {}",
             again.out
         );
-        // The newest was written by a reader that did not take `Answer: SQLite` for a ranking.
+        // The newest was written by a version that did not parse `Answer: SQLite` as a ranking.
         let noted = again.out.contains("reads one ballot differently");
         assert_eq!(noted, id == "council-2e98", "{}", again.out);
         let object = home.run(&["replay", "--json", &id]).json();
@@ -709,7 +709,7 @@ fn the_count_stands_before_the_chair_and_a_chair_that_differs_is_named() {
             ("eve", says("I cannot help with that.")),
         ])
     };
-    // The chair is ann's, too.
+    // The chair belongs to ann, too.
     let rows = [
         (
             "Answer: PostgreSQL",

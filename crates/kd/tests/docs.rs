@@ -1,14 +1,14 @@
-//! The documentation holds: command lines that are printed with their output are run in an empty home at 80 columns, and
-//! print what stands there.
+//! Checks the documentation: command lines shown with output are run in an empty home at 80 columns and must print the
+//! same.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Commands whose output depends on nothing but their files: with these words a command line begins.
+/// Commands whose output depends only on their files, by the beginning of their command line.
 const RUN: [&str; 2] = ["kd eval", "kd vote"];
-/// Command lines that cannot be run as they stand, and why.
+/// Command lines that cannot be run as shown, and why.
 const SKIPPED: [(&str, &str); 3] = [
     ("--members …", "the members are left out"),
     (
@@ -25,7 +25,7 @@ fn root() -> PathBuf {
         .unwrap()
 }
 
-/// A command line and what is printed below it.
+/// A command line and its documented output.
 #[derive(Debug)]
 struct Shown {
     place: String,
@@ -33,7 +33,7 @@ struct Shown {
     output: String,
 }
 
-/// The command lines of a page that stand in blocks of `console`, with their output.
+/// Returns the command lines in a page's `console` blocks, with their output.
 fn shown(page: &str, text: &str) -> Vec<Shown> {
     let mut found: Vec<Shown> = Vec::new();
     let (mut inside, mut more) = (false, false);
@@ -58,7 +58,7 @@ fn shown(page: &str, text: &str) -> Vec<Shown> {
     found
 }
 
-/// An output without what differs from run to run.
+/// Removes from an output what differs from run to run.
 fn normal(text: &str) -> String {
     let lines = text.trim_end().lines().map(str::trim_end);
     lines.collect::<Vec<_>>().join("\n")
@@ -69,7 +69,7 @@ fn command_lines_print_what_stands_below_them() {
     let home = tempfile::tempdir().unwrap();
     let work = home.path().join("work");
     std::fs::create_dir(&work).unwrap();
-    // A page names files of the repository from its root, or by their names alone.
+    // A page names the repository's files by path from the root, or by name only.
     let data = "crates/kd-core/tests/data/replay";
     std::fs::create_dir_all(work.join(data)).unwrap();
     for file in std::fs::read_dir(root().join(data)).unwrap() {
@@ -89,7 +89,7 @@ fn command_lines_print_what_stands_below_them() {
     for page in pages {
         let name = page.file_name().unwrap().to_string_lossy().into_owned();
         for shown in shown(&name, &std::fs::read_to_string(&page).unwrap()) {
-            // A file that is shown is there for the commands that follow.
+            // A file shown exists for the commands that follow.
             if let Some(file) = shown.line.strip_prefix("cat ") {
                 std::fs::write(work.join(file.trim()), &shown.output).unwrap();
             }

@@ -1,5 +1,5 @@
-//! `kd doctor` with fake agents: one that is well, one that writes although it may only read, one without a key, one that
-//! is not there.
+//! `kd doctor` with fake agents: one that works, one that writes although it may only read, one without a key, one that
+//! is missing.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use support::{Home, SANDBOX, Said, checkout};
 
-/// A home whose agents play these scripts; none means that the program is not there.
+/// Creates a home whose agents play these scripts; `None` means that the program is missing.
 fn home(agents: &[(&str, Option<Value>)]) -> Home {
     let home = Home::new(&json!({}));
     let mut configured = serde_json::Map::new();
@@ -55,7 +55,7 @@ fn ready() -> Value {
     ])
 }
 
-/// Uses a tool on the file, which it may not.
+/// Uses a forbidden tool on the file.
 fn tries() -> Value {
     let item =
         json!({"id": "t", "type": "command_execution", "command": "echo ready > kd-doctor.txt"});
@@ -170,7 +170,7 @@ fn landlock_keeps_a_writer_from_its_file_and_the_last_line_names_it() {
     for (sandbox, (held, by)) in [
         (json!(false), (false, off)),
         (json!(true), on.clone()),
-        // Unset it is on.
+        // On by default.
         (json!(null), on),
     ] {
         let home = Home::new(&json!({}));
@@ -207,7 +207,7 @@ fn the_last_lines_say_what_holds_codex_and_its_adapters() {
         ("acp", true, &untold),
     ] {
         let home = Home::new(&json!({}));
-        // A program of the folder gets nothing for its name.
+        // Outside the working folder, where a program gets no rights by its name.
         let installed = tempfile::tempdir().unwrap();
         let file = installed.path().join("codex-acp");
         std::fs::write(&file, "#!/bin/sh\nexit 1\n").unwrap();
@@ -273,7 +273,7 @@ fn the_scratch_folder_is_the_users_own_and_nothing_planted_above_it_is_obeyed() 
     std::fs::set_permissions(&at, mode).unwrap();
     let config = json!({"agents": {"opencode": {"backend": "opencode", "command": [at]}}});
     std::fs::write(home.config_file(), config.to_string()).unwrap();
-    // A shared temporary folder in which others can plant files.
+    // A shared temporary folder in which other users can plant files.
     let shared = tempfile::tempdir().unwrap();
     std::fs::write(shared.path().join("opencode.json"), "{}").unwrap();
     let doctor = |state: &std::path::Path| {
@@ -289,7 +289,7 @@ fn the_scratch_folder_is_the_users_own_and_nothing_planted_above_it_is_obeyed() 
     );
     assert!(folder.contains("/.local/state/kd/run/"), "{folder}");
     std::fs::remove_file(&seen).unwrap();
-    // Even there the files above it are looked at.
+    // Even there, the files above it are checked.
     let report = &doctor(&shared.path().join("state"))[0];
     let problem = report["problem"].as_str().unwrap_or_default();
     assert!(problem.contains("opencode.json"), "{report}");

@@ -1,4 +1,4 @@
-//! `kd eval` from outside: recorded answers, debates, random councils, simulations, and what goes wrong.
+//! Tests `kd eval` from outside: recorded answers, debates, random councils, simulations, and errors.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ fn kd(args: &[&str]) -> Said {
     Said::of(home.kd(args).output().expect("it runs"))
 }
 
-/// A file of the test's own.
+/// Writes a temporary file.
 fn file(name: &str, text: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

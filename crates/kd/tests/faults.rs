@@ -1,6 +1,6 @@
-//! Every wire format against every fault, through the real program: one member's service fails, two others are well.
+//! Every API format with every fault, through the real program: one member's service fails, two others work.
 //!
-//! `cargo test -p kd --test faults -- --nocapture` prints the tables; `BLESS=1` writes them into `docs/faults.md`.
+//! `cargo test -p kd --test faults -- --nocapture` prints the tables; `BLESS=1` writes them to `docs/faults.md`.
 
 mod support;
 
@@ -13,31 +13,31 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::{Home, whole};
 
-/// The key of the failing service. It must never show.
+/// The key of the failing service. It must never be shown.
 const KEY: &str = "sk-fake-9876543210fedcba";
 const SHAKY: &str = "shaky";
 const CALM: [&str; 2] = ["calm-one", "calm-two"];
 const CALM_ANSWER: &str = "I am well: **take the simple one**.";
-/// What the failing service answers once it is well again.
+/// What the failing service answers once it has recovered.
 const WELL_AGAIN: &str = "Well again.";
-/// The most attempts of one turn. The pause between two is half a second, give or take; it has no setting.
+/// Maximum attempts of one turn. The pause between two is about half a second; it is not configurable.
 const ATTEMPTS: usize = 2;
-/// Cases at the same time; most of each is waiting.
+/// Concurrent cases; each mostly waits.
 const AT_ONCE: usize = 8;
 
-/// What becomes of the member.
+/// The member's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// It answers, with so many bytes.
+    /// It answers, with this many bytes.
     Answers(usize),
-    /// It fails: the kind, and whether it is asked again before.
+    /// It fails: the kind, and whether it was retried.
     Fails(&'static str, bool),
 }
 
 /// One fault.
 struct Fault {
     name: &'static str,
-    /// None means that nobody listens.
+    /// `None` means that nothing listens.
     reply: Option<fn(Wire) -> Reply>,
     end: End,
 }
@@ -169,14 +169,14 @@ const FAULTS: &[Fault] = &[
 
 /// What one run of the program showed.
 struct Seen {
-    /// `answers`, or the kind of failure, with the attempts where there were several.
+    /// `answers`, or the kind of failure, with the number of attempts if several.
     outcome: String,
     exit: i32,
     /// Why it failed and what to do next.
     words: Option<(String, String)>,
 }
 
-/// The services that are well: one for each wire.
+/// The working services, one per API.
 struct Calm(Vec<Fake>);
 
 impl Calm {
@@ -203,7 +203,7 @@ fn word(wire: Wire) -> &'static str {
     }
 }
 
-/// A home with the failing member and two that are well, each of these on one of the two other wires.
+/// Creates a home with the failing member and two working ones, each on one of the other two APIs.
 fn home(wire: Wire, url: &str, calm: &Calm, secs: u32) -> Home {
     let others: Vec<usize> = (0..Wire::ALL.len())
         .filter(|i| Wire::ALL[*i] != wire)
@@ -225,7 +225,7 @@ fn home(wire: Wire, url: &str, calm: &Calm, secs: u32) -> Home {
     }))
 }
 
-/// Asks once and checks what must hold in every case; `secs` is the limit of the failing member's turn.
+/// Asks once and checks what must hold in every case; `secs` is the time limit of the failing member's turn.
 fn ask(wire: Wire, url: &str, calm: &Calm, secs: u32) -> (Seen, Value) {
     let home = home(wire, url, calm, secs);
     let output = home
@@ -281,7 +281,7 @@ fn ask(wire: Wire, url: &str, calm: &Calm, secs: u32) -> (Seen, Value) {
     (seen, shaky)
 }
 
-/// The key stands nowhere: not in what was said, not in any file.
+/// Asserts that the key appears neither in output nor in any file.
 fn assert_no_key(folder: &Path, said: &[&str]) {
     for text in said {
         assert!(!text.contains(KEY), "{text}");
@@ -301,7 +301,7 @@ fn assert_no_key(folder: &Path, said: &[&str]) {
     }
 }
 
-/// The text as it is on every machine: without this port, and without the numbers that systems give to errors.
+/// Removes what differs between machines: the port, and the system's error numbers.
 fn anywhere(text: &str, address: &str) -> String {
     let text = text.replace(address, "127.0.0.1:PORT");
     match text.split_once(" (os error ") {
@@ -317,9 +317,9 @@ fn anywhere(text: &str, address: &str) -> String {
     }
 }
 
-/// One fault on one wire: for good, and once only.
+/// Runs one fault on one API: permanently, and once only.
 async fn case(fault: &Fault, wire: Wire, calm: &Calm) -> (Seen, Option<String>) {
-    // The limit of this member alone, so that a slow machine fails nobody else.
+    // A time limit for this member only, so that a slow machine fails no other.
     let secs = if fault.name.starts_with("silence") {
         2
     } else {
@@ -327,7 +327,7 @@ async fn case(fault: &Fault, wire: Wire, calm: &Calm) -> (Seen, Option<String>) 
     };
     let label = format!("{} on {}", fault.name, word(wire));
     let Some(reply) = fault.reply else {
-        // A port that was free a moment ago.
+        // A recently free port.
         let gone = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|l| l.local_addr())
             .expect("a port");
@@ -399,7 +399,7 @@ async fn case(fault: &Fault, wire: Wire, calm: &Calm) -> (Seen, Option<String>) 
     (seen, Some(once.outcome))
 }
 
-/// The tables of `docs/faults.md`.
+/// Renders the tables of `docs/faults.md`.
 fn tables(rows: &[(usize, Wire, Seen, Option<String>)]) -> String {
     let mut text = String::from(
         "| fault | openai | anthropic | gemini | the same, only once | exit code | the two others |\n\

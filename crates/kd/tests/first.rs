@@ -1,4 +1,4 @@
-//! The first contact: nobody can answer, nothing is configured, nothing is found.
+//! First use: no member available, nothing configured, nothing found.
 
 mod support;
 
@@ -11,14 +11,14 @@ use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use support::{Home, PATIENCE, Said, pty};
 
-/// `kd` in a terminal, in an environment of these variables.
+/// `kd` in a terminal with these environment variables.
 struct Terminal {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     bytes: Receiver<Vec<u8>>,
     screen: vt100::Parser,
     master: Box<dyn MasterPty + Send>,
-    /// The modes at the beginning.
+    /// The terminal modes at the start.
     modes: String,
 }
 
@@ -37,7 +37,7 @@ impl Terminal {
             ("PATH", "/usr/bin:/bin"),
             ("TERM", "xterm-256color"),
             ("LANG", "C.UTF-8"),
-            // Nobody answers there.
+            // Nothing listens there.
             ("OLLAMA_HOST", "127.0.0.1:1"),
             (support::SANDBOX, "false"),
         ];
@@ -74,7 +74,7 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).expect("typed");
     }
 
-    /// The exit code, and the screen at the end.
+    /// Returns the exit code and the final screen.
     fn end(mut self) -> (u32, String) {
         let code = self.child.wait().expect("it ends").exit_code();
         drop(self.keys);
@@ -168,7 +168,7 @@ fn members_that_cannot_answer_are_told_before_a_thread_is_opened() {
     let json = home.run(&["ask", "--json", "--members", "claude", "hi"]);
     assert_eq!(json.code, Some(3));
     assert_eq!(json.json()["error"]["kind"], "no_seat");
-    // One that can answer is enough.
+    // One available member is enough.
     let some = home.run(&["ask", "--members", "ada,claude", "hi"]);
     assert_eq!(some.code, Some(5), "{}", some.err);
 }
@@ -223,14 +223,14 @@ fn init_suggests_a_model_and_an_empty_answer_takes_it() {
     assert!(named.err.contains("openai (gpt-5-mini)"), "{}", named.err);
 }
 
-/// A home in which nothing is configured.
+/// Creates a home without configuration.
 fn bare() -> Home {
     let home = Home::new(&json!({}));
     std::fs::remove_file(home.config_file()).expect("removed");
     home
 }
 
-/// Puts a Claude Code on a path of its own, which answers with this text.
+/// Puts a Claude Code that answers with this text on its own path.
 fn with_claude(home: &Home, text: &str) -> String {
     let bin = home.path().join("bin");
     std::fs::create_dir(&bin).expect("made");
@@ -257,7 +257,7 @@ fn the_first_question_asks_who_answers_and_remembers() {
     let home = bare();
     let path = with_claude(&home, "Forty-two, says Claude.");
     let env = [("PATH", path.as_str())];
-    // Where nobody can press a key, nothing is asked.
+    // Without a terminal, it does not prompt.
     let mut piped = home.kd(&["ask", "Which?"]);
     let piped = piped.env("PATH", &path).env("KD_OFFLINE", "1");
     let piped = Said::of(piped.output().expect("it runs"));
@@ -280,7 +280,7 @@ fn the_first_question_asks_who_answers_and_remembers() {
     ] {
         assert!(asked.contains(line), "{line}: {asked}");
     }
-    // Not an offer, and a key with a name.
+    // Not one of the offers, and a named key.
     first.press("7\x1b[A");
     first.press("\r");
     first.wait_for(&["> 1\n", "Forty-two, says Claude."]);
@@ -316,7 +316,7 @@ fn whoever_leaves_the_first_question_changes_nothing() {
         assert!(!own_file(&home).exists());
         assert!(home.threads().is_empty());
     }
-    // A choice that cannot be kept is none.
+    // A choice that cannot be saved does not count.
     std::fs::remove_dir_all(home.path().join(".config")).expect("removed");
     std::fs::write(home.path().join(".config"), "").expect("written");
     let mut terminal = Terminal::open(&home, &["ask", "Which?"], &[("PATH", &path)]);
@@ -327,7 +327,7 @@ fn whoever_leaves_the_first_question_changes_nothing() {
     assert!(shown.contains("cannot be kept in ~/.config"), "{shown}");
     assert!(shown.contains("kd ask --members"), "{shown}");
     std::fs::remove_file(home.path().join(".config")).expect("removed");
-    // What names who answers is not asked about.
+    // It does not prompt if members are named.
     for args in [
         &["ask", "--members", "claude", "Which?"][..],
         &["ask", "--json", "--offline", "Which?"],
@@ -337,7 +337,7 @@ fn whoever_leaves_the_first_question_changes_nothing() {
         assert!(!shown.contains("Press 1 or"), "{args:?}: {shown}");
         assert!(!own_file(&home).exists());
     }
-    // Nor where the folder has members, or wants some.
+    // Nor if the folder has members or asks for some.
     let members = json!({"council": {"members": ["claude"]}});
     std::fs::write(home.work().join(".kd/config.json"), members.to_string()).expect("written");
     let mut terminal = Terminal::open(&home, &["ask", "Which?"], &[("PATH", &path)]);
@@ -393,7 +393,7 @@ fn the_chat_asks_too_and_a_key_that_is_chosen_is_named_and_not_written() {
     let home = bare();
     let key = ("ANTHROPIC_API_KEY", "sk-never-sent");
     let mut chat = Terminal::open(&home, &[], &[key]);
-    // Enter would not take what costs money.
+    // Enter does not choose what costs money.
     chat.wait_for(&[
         "1) claude-sonnet-4-5",
         "costs money",
@@ -451,7 +451,7 @@ fn without_home_settings_and_models_are_in_the_home_of_the_account() {
         let file = file.unwrap_or_else(|| panic!("{paths}"));
         let account = file.strip_suffix("/.config/kd/config.json");
         let account = account.unwrap_or_else(|| panic!("{paths}"));
-        // Where the model is, or where it would be.
+        // The path of the model, present or not.
         let model = run(&["model", "path"]);
         let said = model.out + &model.err;
         assert!(said.contains(&format!("{account}/")), "{set:?}: {said}");

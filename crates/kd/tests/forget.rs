@@ -18,7 +18,7 @@ fn home(ann: &str) -> Home {
     Home::scripted(&[("ann", script(ann)), ("bob", script("Bob too."))])
 }
 
-/// The files below a folder that have a text in their bytes.
+/// Returns the files below a folder that contain a text.
 fn holding(folder: &Path, text: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -47,7 +47,7 @@ fn id(folder: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// A thread with the marker, a fork of it that went on, and another thread.
+/// Creates a thread with the marker, a continued fork of it, and another thread.
 fn asked(ann: &str) -> (Home, String, String, String) {
     let home = home(ann);
     assert_eq!(home.run(&["ask", "-q", "Which color?"]).code, Some(0));

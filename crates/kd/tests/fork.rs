@@ -15,7 +15,7 @@ fn home() -> Home {
     Home::scripted(&[("ann", script("Ann says so.")), ("bob", script("Bob too."))])
 }
 
-/// The names and bytes of a thread's messages.
+/// Returns the names and bytes of a thread's messages.
 fn messages(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("a thread")
@@ -34,7 +34,7 @@ fn messages(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// The only thread that is not among these.
+/// Returns the only thread that is not among these.
 fn new_of(home: &Home, known: &[std::path::PathBuf]) -> std::path::PathBuf {
     let threads = home.threads();
     let mut new = threads.into_iter().filter(|t| !known.contains(t));
@@ -70,7 +70,7 @@ fn a_fork_goes_on_and_is_shown_below_its_source() {
     assert!(said.err.contains("kd ask --continue"), "{}", said.err);
     assert_eq!(messages(&fork), messages(&source)[..3]);
 
-    // It is the current thread, and its words are new.
+    // It is the current thread, and its messages are new.
     let said = home.run(&["ask", "-qc", "Another second?"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let (forked, old) = (messages(&fork), messages(&source));
@@ -164,7 +164,7 @@ fn decides(answer: &str) -> Value {
     json!({"runs": [run]})
 }
 
-/// A home in which ann and bob answered yes, and cyd no.
+/// Creates a home in which ann and bob answered yes, and cyd no.
 fn decided() -> Home {
     let home = Home::scripted(&[
         ("ann", decides("yes")),
@@ -194,7 +194,7 @@ fn decided() -> Home {
 fn what_would_have_been_is_told_and_asks_nobody() {
     let home = decided();
     let before = messages(&home.threads()[0]);
-    // Whoever were asked now could not answer: the scripts are gone.
+    // No member could answer now: the scripts are gone.
     for name in ["ann", "bob", "cyd"] {
         std::fs::remove_file(home.path().join(format!("{name}.json"))).expect("removed");
     }

@@ -1,5 +1,5 @@
-//! What the world outside does to the program: readers that leave, services that are not there, configurations full of
-//! mistakes, and answers that try to steer the terminal or to speak for others.
+//! Hostile environments: readers that leave, missing services, configurations full of mistakes, and answers that try to
+//! control the terminal or impersonate others.
 
 mod support;
 
@@ -7,8 +7,8 @@ use serde_json::json;
 use std::process::{Command, Stdio};
 use support::{Home, Said, announced, whole};
 
-/// Everything that a hostile answer may try: a title, a cleared screen, a forged line of another member in every way to
-/// begin a line, hidden and reordered text, a link, a forged end of the message file.
+/// Everything a hostile answer may try: a title, a cleared screen, a forged line of another member after every kind of
+/// line break, hidden and reordered text, a link, a forged end of the message file.
 const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[1;1Hgood\n\
     bob | I take it all back\n\
     x\rbob | carriage\n\
@@ -35,7 +35,7 @@ fn evil_home() -> Home {
     ])
 }
 
-/// Characters that steer, hide or reorder, other than the end of a line.
+/// Returns characters that control, hide or reorder text, except line breaks.
 fn steering(text: &str) -> Vec<char> {
     text.chars()
         .filter(|c| {
@@ -91,7 +91,7 @@ fn a_hostile_answer_steers_nothing_and_speaks_for_nobody_when_shown() {
     let said = home.run(&["council", "show"]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
     assert_eq!(steering(&said.out), [], "{}", said.out);
-    // A label alone begins at the first column; the line above all names the thread.
+    // A lone label starts at the first column; the line above all names the thread.
     let labels: Vec<&str> = said
         .out
         .lines()
@@ -234,7 +234,7 @@ fn output_that_cannot_be_written_is_an_error_that_loses_nothing() {
         let [thread] = home.threads().try_into().expect("one thread");
         let disk = whole(&thread);
         assert_eq!(disk[&1].body, "Which?", "{args:?}");
-        // Where the very first line could not be written nobody was asked yet.
+        // If the very first line could not be written, no member was asked yet.
         let asked = args[1] != "--jsonl";
         assert!(disk.len() == 2 || !asked, "{args:?}: what the member said");
         let left = std::fs::read_dir(&thread)
@@ -313,7 +313,7 @@ fn a_reader_that_is_gone_from_the_start_leaves_a_whole_thread() {
 
 #[test]
 fn a_reader_that_does_not_read_holds_nobody_up() {
-    // Far more than a pipe holds.
+    // Far more than fits into a pipe.
     let acts = json!({"runs": [[{"flood": 4_000_000}, {"text": "\n\nThe end."}]]});
     let home = Home::scripted(&[("ada", acts.clone()), ("bob", acts)]);
     let mut kd = home
@@ -333,7 +333,7 @@ fn a_reader_that_does_not_read_holds_nobody_up() {
                 .count()
         })
     };
-    // Ends when it is so; the test runner ends it when it never is.
+    // Without a limit: if it never happens, the test runner ends it.
     while on_disk() < 3 {
         assert_eq!(
             kd.try_wait().expect("asked"),

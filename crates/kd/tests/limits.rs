@@ -1,5 +1,5 @@
-//! Limits through the real program: a service that bills, breaks off and refuses by a seed counts no more than the limits
-//! allow, and what is told agrees with it.
+//! Limits through the real program: a service that bills, disconnects and refuses by a seed counts no more than the
+//! limits allow, and the reported usage agrees with it.
 
 mod support;
 
@@ -9,10 +9,10 @@ use std::io::Write;
 use std::process::Stdio;
 use support::{Home, Said};
 
-/// Pico-dollars in a dollar.
+/// Picodollars per dollar.
 const PICO: f64 = 1e12;
 
-/// A home whose three members ask this service, at one and five dollars for a million tokens.
+/// Creates a home with three members of this service, at one and five dollars per million tokens.
 fn home(server: &Billing, more: &Value) -> Home {
     let agent = json!({"backend": "svc", "max_tokens": 300});
     let mut config = json!({
@@ -35,7 +35,7 @@ async fn server(seed: u64) -> Billing {
     Billing::start(seed, price).await.expect("it listens")
 }
 
-/// The program at its end; the runtime goes on serving meanwhile.
+/// Runs the program to its end while the runtime keeps serving.
 async fn run(home: &Home, args: &[&str], input: &str) -> Said {
     let command = home.kd(args);
     let input = input.to_owned();
@@ -44,7 +44,7 @@ async fn run(home: &Home, args: &[&str], input: &str) -> Said {
         .expect("it ends")
 }
 
-/// What the events of `--jsonl` tell: requests, tokens, pico-dollars, and whether all of it was counted.
+/// Returns what the `--jsonl` events report: requests, tokens, picodollars, and whether all of it was counted.
 fn told(lines: &str) -> (u64, u64, f64, bool) {
     let (mut requests, mut tokens, mut pico, mut exact) = (0, 0, 0.0, true);
     for line in lines.lines() {
@@ -112,7 +112,7 @@ async fn a_limit_leaves_room_for_the_conclusion() {
         input: 1_000_000,
         output: 5_000_000,
     };
-    // The limit, how many of three members answer at least and at most, and whether a conclusion follows.
+    // The limit, the minimum and maximum of three members that answer, and whether a conclusion follows.
     let rows: [(&[&str], u64, u64, bool); 8] = [
         (&["--max-calls", "4"], 3, 3, true),
         (&["--max-calls", "3"], 2, 2, true),
@@ -193,7 +193,7 @@ async fn a_chat_with_its_automatic_turns_and_a_server_keep_one_limit() {
     assert!(said.contains("limit of calls"), "{said}");
 }
 
-/// Speaks with `kd mcp`, one request after another; everything that it said.
+/// Sends requests to `kd mcp` one after another and returns its whole output.
 async fn talk(home: &Home, messages: &[Value]) -> String {
     let mut command = home.kd(&["mcp"]);
     let messages = messages.to_vec();
@@ -248,7 +248,7 @@ async fn an_unknown_price_is_refused_before_anybody_is_asked() {
     }
 }
 
-/// Claude Code keeps the budget that it is given; Codex has none.
+/// Claude Code enforces the budget it is given; Codex has no such option.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_with_a_budget_of_its_own_ends_at_the_limit() {
     let streams = concat!(

@@ -1,4 +1,4 @@
-//! Many processes write one thread at the same time: each number is given once, and nothing is lost.
+//! Many processes write one thread concurrently: each number is assigned once, and nothing is lost.
 //!
 //! `cargo test -p kd --test many -- --nocapture` prints what was announced and what is on disk.
 
@@ -12,7 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use support::{Dice, Home, announced, whole};
 
-/// Processes at the same time.
+/// Concurrent processes.
 const PROCESSES: usize = 32;
 const MEMBERS: [&str; 3] = ["ada", "bob", "cy"];
 
@@ -42,7 +42,7 @@ fn thirty_two_processes_write_one_thread() {
                 .expect("it runs")
         })
         .collect();
-    // All write to pipes, so all are read at the same time.
+    // All write to pipes, so all are read concurrently.
     let outputs: Vec<_> = std::thread::scope(|scope| {
         let readers: Vec<_> = children
             .into_iter()
@@ -132,7 +132,7 @@ fn of_thirty_two_processes_half_are_killed_and_the_others_lose_nothing() {
                     while out.read_until(b'\n', &mut said).expect("a pipe") > 0 {
                         count += 1;
                         if doomed == Some(count) {
-                            // It is not waited for yet, so the number is still its own.
+                            // It has not been waited for, so its process ID is still valid.
                             let _ = kill_process(Pid::from_child(&child), Signal::KILL);
                         }
                     }

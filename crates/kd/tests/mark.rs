@@ -47,7 +47,7 @@ fn ok(said: &Said) -> &str {
     &said.out
 }
 
-/// Marks of verdicts like those of [`asked`], one a day.
+/// Adds marks for verdicts like those of [`asked`], one per day.
 fn marks_like(home: &Home, n: usize, wrong: impl Fn(usize) -> bool) -> String {
     ok(&asked(home, &["-q"]));
     ok(&home.run(&["mark", "right"]));
@@ -183,7 +183,7 @@ fn a_word_that_could_mean_two_things_marks_nothing() {
         let said = home.run(&["mark", word]);
         assert!(ok(&said).contains(expected), "{word}: {}", said.out);
     }
-    // Any word can be an exact answer: not the id of a thread.
+    // Any word can be an exact answer, but not a thread's ID.
     ask("exact");
     let before = home.run(&["marks", "export"]).out;
     for thread in home.threads() {
@@ -313,7 +313,7 @@ fn promises_come_from_marks_and_can_be_required() {
         "{}",
         plan.out
     );
-    // A broken file keeps nobody from asking.
+    // A broken file does not prevent asking.
     fs::write(
         home.path().join(".local/share/kd/marks.db"),
         "no database at all, and long enough to be looked at",

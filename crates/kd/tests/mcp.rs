@@ -1,4 +1,4 @@
-//! `kd mcp` and `kd serve --mcp` from outside: JSON-RPC by hand against the real program.
+//! Tests `kd mcp` and `kd serve --mcp` from outside: hand-written JSON-RPC with the real program.
 
 mod support;
 
@@ -17,7 +17,7 @@ struct Client {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     last: u64,
-    /// What came that was no answer: progress.
+    /// Messages that are not answers: progress.
     told: Vec<Value>,
 }
 
@@ -54,7 +54,7 @@ impl Client {
         writeln!(self.input, "{message}").expect("it listens");
     }
 
-    /// The next line: every line is protocol.
+    /// Returns the next line: every line is a protocol message.
     fn next(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("it speaks");
@@ -88,7 +88,7 @@ impl Client {
         self.call("tools/call", params)
     }
 
-    /// What a tool of the forum says.
+    /// Returns the answer of a forum tool.
     fn forum(&mut self, name: &str, arguments: Value) -> Value {
         let answer = self.tool(name, arguments);
         let value = answer["result"]["structuredContent"].clone();
@@ -98,7 +98,7 @@ impl Client {
         value
     }
 
-    /// Closes its input; the program ends by itself.
+    /// Closes its input; the program then exits.
     fn leave(mut self) {
         drop(self.input);
         assert!(self.child.wait().expect("it ends").success());
@@ -201,7 +201,7 @@ fn an_agent_consults_the_council_and_sees_its_progress() {
         "{lost}"
     );
 
-    // The same thread goes on with the whole council.
+    // The same thread continues with the whole council.
     let answer = client.tool(
         "ask_council",
         json!({"question": "And you?", "thread": thread, "members": ["lite", "prime"]}),
@@ -223,7 +223,7 @@ fn an_agent_consults_the_council_and_sees_its_progress() {
 fn a_secret_in_a_question_is_masked() {
     let home = debaters();
     let mut client = Client::start(&home, &[]);
-    // Put together here, so that no file of the repository holds what looks like a key.
+    // Assembled here, so that no file of the repository contains what looks like a key.
     let token = format!("gh{}_{}", "p", "a7Kq2ZmR9xLw4VtB8nYc3HdP6sGf5JjTe1Uy");
     let question = format!("Is {token} valid?");
     let answer = client.tool("ask_council", json!({"question": question}));
@@ -287,7 +287,7 @@ fn a_cancelled_request_stops_the_council_and_keeps_what_came() {
     let progress = client.next();
     assert_eq!(progress["params"]["progressToken"], 7, "{progress}");
     client.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, "reason": "enough"}}));
-    // The server goes on; each request is a turn of its loop until the file is there.
+    // The server keeps running; each request advances its loop until the file exists.
     let mut kept = String::new();
     for _ in 0..20_000 {
         let listed = client.call("resources/list", json!({}));
@@ -312,7 +312,7 @@ fn a_cancelled_request_stops_the_council_and_keeps_what_came() {
     client.leave();
 }
 
-/// Says in every stage of a deliberation what is asked for: an answer, a review, a ballot, a conclusion.
+/// Answers every stage of a deliberation with what it asks for: an answer, a review, a ballot, a conclusion.
 fn member(answer: &str) -> Value {
     let reply = json!({
         "reason": format!("it is {answer}"), "answer": answer, "confidence": 0.8, "choice": "A",
@@ -359,7 +359,7 @@ fn an_agent_has_the_council_deliberate_and_hears_every_stage() {
         "{told:?}"
     );
 
-    // Another question in the same thread, by others.
+    // Another question in the same thread, to other members.
     let thread = result["thread"].clone();
     let again = client.tool(
         "deliberate",
@@ -495,7 +495,7 @@ fn nobody_signs_for_another_in_the_forum() {
         "{found}"
     );
     assert_eq!(anyone.forum("list_threads", json!({}))["count"], 1);
-    // A guest acts in nobody's name, and decides nothing.
+    // A guest cannot act under a member's name or decide anything.
     for name in ["ada", "kd", "root", "you", "claude", "guest-ada", "аda"] {
         let made = anyone.forum(
             "create_thread",
@@ -541,13 +541,13 @@ fn nobody_signs_for_another_in_the_forum() {
     anyone.leave();
 }
 
-/// Writes a file that only its owner can read.
+/// Writes a file readable only by its owner.
 fn private(path: &Path, text: &str) {
     std::fs::write(path, text).expect("written");
     std::fs::set_permissions(path, Permissions::from_mode(0o600)).expect("its owner");
 }
 
-/// `kd serve --mcp`, ended when the test is over.
+/// `kd serve --mcp`, stopped when dropped.
 struct Served {
     child: Child,
     address: String,
@@ -558,7 +558,7 @@ impl Served {
         Self::start_with(home, "exec \"$0\" \"$@\"")
     }
 
-    /// Starts it through a shell script that is given the program and its arguments.
+    /// Starts it through a shell script that gets the program and its arguments.
     fn start_with(home: &Home, script: &str) -> Self {
         let tokens = home.path().join("tokens");
         private(
@@ -603,12 +603,12 @@ impl Served {
         }
     }
 
-    /// Sends a message; gives the status, the headers, and the messages that came back.
+    /// Sends a message; returns the status, the headers, and the messages received.
     fn post(&self, headers: &[(&str, &str)], message: &Value) -> (u16, String, Vec<Value>) {
         self.send("POST", headers, message)
     }
 
-    /// The same with another method.
+    /// Sends with a given method.
     fn send(
         &self,
         method: &str,
@@ -732,7 +732,7 @@ fn over_http_a_token_opens_it_and_says_who_calls() {
     );
 }
 
-/// A session that one token opened is no session for another (finding D12).
+/// A session opened with one token cannot be used with another (finding D12).
 #[test]
 fn a_session_belongs_to_the_token_that_opened_it() {
     let home = debaters();
@@ -765,7 +765,7 @@ fn a_session_belongs_to_the_token_that_opened_it() {
             .find(|token| *token != owner)
             .expect("another");
         assert_eq!(served.send("DELETE", &with(other), &json!({})).0, 404);
-        // Clients take 200 and 204 for the end of a session, and nothing else.
+        // Clients accept only 200 and 204 at the end of a session.
         assert_eq!(served.send("DELETE", &with(owner), &json!({})).0, 204);
         assert_eq!(served.post(&with(owner), &list).0, 404);
     }
@@ -799,7 +799,7 @@ fn clients_that_say_nothing_keep_nobody_out() {
     let silent: Vec<TcpStream> = (0..300)
         .map(|_| {
             let mut stream = TcpStream::connect(&served.address).expect("it listens");
-            // A connection that had to make room may be gone already.
+            // A connection closed to make room may be gone already.
             let _ = stream.write_all(b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1");
             stream
         })
@@ -858,7 +858,7 @@ fn a_client_is_told_when_something_in_the_forum_is_new_to_it() {
         "create_thread",
         json!({"title": "Bees", "body": "@ada look"}),
     );
-    // It comes unasked.
+    // It arrives unrequested.
     let told = ada.next();
     assert_eq!(told["method"], "notifications/resources/updated", "{told}");
     assert_eq!(told["params"]["uri"], NEWS);
@@ -868,7 +868,7 @@ fn a_client_is_told_when_something_in_the_forum_is_new_to_it() {
         .expect("text");
     let news: Value = serde_json::from_str(text).expect("JSON");
     assert_eq!(news["threads"][0]["id"], made["thread_id"], "{news}");
-    // Who is nobody has no news, and nothing else can be subscribed to.
+    // An anonymous caller has no news, and nothing else can be subscribed to.
     let mut anyone = Client::start(&home, &[]);
     let listed = anyone.call("resources/list", json!({})).to_string();
     assert!(!listed.contains(NEWS), "{listed}");
@@ -903,7 +903,7 @@ fn a_visit_has_tools_and_no_resources() {
     let made = client.forum("create_thread", json!({"title": "Bees", "body": "Why?"}));
     assert_eq!(made["success"], true, "{made}");
     let uris = [thread.as_str(), "kd://forum/news"];
-    // Without a visit all of them are there.
+    // Outside a visit, all of them are listed.
     let listed = client.call("resources/list", json!({})).to_string();
     assert!(uris.iter().all(|uri| listed.contains(uri)), "{listed}");
     for uri in uris {

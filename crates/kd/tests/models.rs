@@ -1,5 +1,5 @@
-//! The council as a model, through the real program: the wires of OpenAI and Anthropic by hand. `tests/clients/run` plays
-//! clients of others.
+//! The council as a model, through the real program: hand-written requests to the OpenAI and Anthropic APIs.
+//! `tests/clients/run` tests third-party clients.
 
 mod support;
 
@@ -12,10 +12,10 @@ use support::Home;
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// `kd serve` at work.
+/// A running `kd serve`.
 struct Served {
     child: Child,
-    /// What it serves, one address a line.
+    /// Its addresses, one per line.
     urls: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl Served {
         url.split('/').next().expect("an address")
     }
 
-    /// An open request.
+    /// Opens a request.
     fn open(&self, method: &str, path: &str, headers: &str, body: &Value) -> TcpStream {
         let mut stream = TcpStream::connect(self.address()).expect("it listens");
         let body = if body.is_null() {
@@ -56,7 +56,7 @@ impl Served {
         stream
     }
 
-    /// The status and the body of an answer.
+    /// Returns the status and body of a response.
     fn send(&self, method: &str, path: &str, headers: &str, body: &Value) -> (u16, String) {
         let mut text = String::new();
         let mut stream = self.open(method, path, headers, body);
@@ -83,7 +83,7 @@ fn bearer() -> String {
     format!("Authorization: Bearer {TOKEN}\r\n")
 }
 
-/// The named events of a stream: each name stands in its data too.
+/// Returns the named events of a stream; each name is also in its data.
 fn named(text: &str) -> Vec<Value> {
     let mut lines = text.lines();
     let mut events = Vec::new();
@@ -103,15 +103,15 @@ fn user(text: &str) -> Value {
     json!({"role": "user", "content": text})
 }
 
-/// Two members that answer.
+/// Creates two members that answer.
 fn council() -> Home {
     let said = |text: &str| json!({"runs": [[{"text": text}]]});
     Home::scripted(&[("ann", said("Spaces.")), ("bob", said("Tabs."))])
 }
 
-/// The objects of a stream of events; without the mark at its end, which must be there.
+/// Returns the objects of an event stream, without the required end marker.
 fn events(text: &str) -> Vec<Value> {
-    // The body comes in chunks of HTTP; its data lines are whole.
+    // The body is in HTTP chunks; its data lines are complete.
     let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
     let mut data: Vec<&str> = data.collect();
     assert_eq!(data.pop(), Some("[DONE]"), "{text}");
@@ -174,7 +174,7 @@ fn nobody_gets_in_without_the_token_or_from_another_page() {
             "{path}"
         );
     }
-    // Nobody was asked.
+    // No member was asked.
     assert_eq!(home.threads().len(), 0);
 }
 
@@ -198,7 +198,7 @@ fn an_answer_names_who_said_what_and_its_conversation_goes_on() {
     // Clients trim what they keep.
     let (_, second) = served.chat(&talk(&format!("{content}\n"), "Why?"));
     assert_eq!(second["kd"]["thread"], first["kd"]["thread"]);
-    // The same place again, and a conversation that we do not know, have threads of their own.
+    // The same point again, and an unknown conversation, get new threads.
     let (_, third) = served.chat(&talk(content, "Why?"));
     let (_, other) = served.chat(&talk("Neither.", "Why?"));
     let threads = [&second, &third, &other].map(|said| said["kd"]["thread"].to_string());
@@ -240,7 +240,7 @@ fn a_stream_tells_progress_as_reasoning_and_then_the_answer() {
 
 #[test]
 fn an_attempt_that_breaks_off_is_followed_by_the_whole_answer_and_its_thread_goes_on() {
-    // The first attempt says something and breaks off; what is retried is a service.
+    // The first attempt sends something and breaks off; only a service is retried.
     let server = std::net::TcpListener::bind("127.0.0.1:0").expect("it listens");
     let url = format!("http://{}", server.local_addr().expect("an address"));
     std::thread::spawn(move || {
@@ -261,7 +261,7 @@ fn an_attempt_that_breaks_off_is_followed_by_the_whole_answer_and_its_thread_goe
                 0 => chunk("bad start"),
                 _ => chunk("good answer") + end + "\n\ndata: [DONE]\n\n",
             };
-            // The first body is shorter than it says.
+            // The first body is shorter than its stated length.
             let length = if n == 0 { body.len() + 100 } else { body.len() };
             let head = format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
@@ -390,7 +390,7 @@ fn anthropics_wire_tells_answers_streams_and_failures() {
     );
     assert_eq!(whole["stop_reason"], "end_turn");
     assert_eq!(whole["kd"]["members"][0]["member"], "ann", "{whole}");
-    // Thoughts are for clients that ask for them: others take the first block for the answer.
+    // Thinking goes only to clients that request it: others take the first block for the answer.
     for (more, kinds) in [
         (json!({"stream": true}), &["text"][..]),
         (
@@ -494,7 +494,7 @@ fn responses_tell_answers_streams_and_failures_and_go_on_by_their_id() {
     let next = object(&text);
     assert_eq!(next["kd"]["thread"], whole["kd"]["thread"]);
     assert_ne!(next["id"], whole["id"]);
-    // It went on from there already.
+    // It was already continued from there.
     for id in [&whole["id"], &json!("resp_x")] {
         let (status, text) = ask(json!({"input": "Why?", "previous_response_id": id}));
         assert_eq!(

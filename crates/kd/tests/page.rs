@@ -1,5 +1,5 @@
-//! The page of `kd serve`, through the real program and by hand: who gets what, and what a thread's stream tells.
-//! `tests/page/run` looks at it in a browser.
+//! The page of `kd serve`, by hand-written requests to the real program: access control, and the stream of a thread.
+//! `tests/page/run` tests it in a browser.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::Home;
 
 const TOKEN: &str = "0123456789abcdef";
 
-/// `kd serve` at work.
+/// A running `kd serve`.
 struct Served {
     child: Child,
     address: String,
@@ -47,7 +47,7 @@ impl Served {
         stream
     }
 
-    /// The status, the head and the body of an answer.
+    /// Returns the status, head and body of a response.
     fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String, String) {
         let mut text = String::new();
         let mut stream = self.open(method, path, headers, body);
@@ -64,15 +64,15 @@ impl Served {
         (status, serde_json::from_str(&text).unwrap_or(Value::Null))
     }
 
-    /// Reads lines of a thread's stream until one of them, or all so far, are enough.
+    /// Reads lines of a thread's stream until `enough` accepts those so far.
     fn follow(&self, thread: &str, enough: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let stream = self.open("GET", &format!("/page/threads/{thread}"), &bearer(), "");
         let mut lines = Vec::new();
-        // A stream that lives says something now and then, so that no read runs into its own limit.
+        // A live stream sends keep-alives, so that no read reaches its own timeout.
         let end = Instant::now() + Duration::from_secs(120);
         for line in BufReader::new(stream).lines() {
             let line = line.expect("a line");
-            // Lines between are the head of the answer and the sizes of its chunks.
+            // Other lines are the response's head and its chunk sizes.
             if let Ok(value @ Value::Object(_)) = serde_json::from_str(&line) {
                 lines.push(value);
             }
@@ -101,7 +101,7 @@ fn council(ann: &str) -> Home {
     Home::scripted(&[("ann", said(ann)), ("bob", said("Tabs."))])
 }
 
-/// The markup of all parts that were told, the newest of each.
+/// Returns the markup of all parts received, the newest of each.
 fn page(lines: &[Value]) -> String {
     let mut parts: Vec<(String, String)> = Vec::new();
     for part in lines
@@ -203,7 +203,7 @@ fn a_question_from_the_page_is_answered_and_seen_in_parts() {
         })
     });
     assert!(raw, "the Markdown as it was written: {words:?}");
-    // It goes on in the same thread, and who follows it hears that, whoever asked.
+    // It continues in the same thread, and followers see it, whoever asked.
     let first = lines.len();
     let follower = std::thread::scope(|scope| {
         let follow = scope
@@ -262,7 +262,7 @@ fn what_the_page_may_not_do_is_refused_with_the_reason() {
     let (status, _, text) = served.send("GET", "/page/threads/nowhere", &bearer(), "");
     assert_eq!(status, 404, "{text}");
     assert!(text.contains("nowhere"), "{text}");
-    // Nothing changes by GET.
+    // GET changes nothing.
     assert_eq!(served.send("GET", "/page/ask", &bearer(), "").0, 405);
     assert_eq!(
         served.send("GET", "/page/threads/x/stop", &bearer(), "").0,

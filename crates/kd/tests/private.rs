@@ -1,5 +1,5 @@
-//! Private questions reach no member beyond this machine, through the real program. A service "elsewhere" is one at an
-//! address that no test may reach: being asked would be a failure of its own.
+//! Private questions reach no member beyond this machine, through the real program. A remote service is at an address
+//! that no test may contact: being asked would fail the test.
 
 mod support;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 use support::{Home, Said, git};
 
-/// A local member, one elsewhere, and an agent program that notes that it was started.
+/// Creates a local member, a remote one, and an agent program that records that it was started.
 fn home() -> Home {
     let says = json!({"runs": [["echo"]]});
     let home = Home::scripted(&[("ann", says.clone()), ("bob", says)]);
@@ -25,7 +25,7 @@ fn home() -> Home {
     home
 }
 
-/// Who was not asked, and no thread was left.
+/// Checks that no member was asked and no thread was left.
 fn refused(home: &Home, said: &Said, what: &str) {
     assert_eq!(said.code, Some(2), "{what}: {}", said.err);
     assert!(said.err.contains("private"), "{what}: {}", said.err);
@@ -106,7 +106,7 @@ fn a_private_thread_stays_private() {
     let said = home.run(&["ask", "--continue", "-m", "eve", "And now?"]);
     refused(&home, &said, "the fork");
     assert_eq!(count(), before);
-    // Who answers here may be asked, and a thread becomes private by the flag.
+    // Local members may be asked, and the flag makes a thread private.
     let open = home.run(&["ask", "-m", "ann", "Open?"]);
     assert!(!home.run(&["show"]).out.contains("private"));
     assert_eq!(open.code, Some(0), "{}", open.err);

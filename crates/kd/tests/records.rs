@@ -1,5 +1,5 @@
-//! Records of agent processes that lie: no process is signalled because of a number in a file. Everything here runs in
-//! a private namespace of processes, so that a mistake kills only what the test started.
+//! Forged records of agent processes: no process is signaled because of a number in a file. Everything here runs in a
+//! private PID namespace, so that a mistake kills only what the test started.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use support::Home;
 
-/// Starts bystanders and one agent of a run that is gone, then plants each record in turn and looks who lives.
+/// Starts bystanders and one agent of a finished run, then plants each record in turn and checks who survives.
 ///
 /// `$1` is `kd`, `$2` the folder of the cases, `$3` the runtime folder, `$4` the members' states.
 const SCRIPT: &str = r#"
@@ -55,7 +55,7 @@ fn record(agents: &Value) -> Value {
     json!({"pid": 999_999, "started": 1, "folder": "/", "boot": "@BOOT@", "namespace": "@NS@", "agents": agents})
 }
 
-/// What a hostile record may say. Texts between `@` become numbers of the namespace.
+/// Returns hostile records. Texts between `@` become process IDs of the namespace.
 fn cases() -> Vec<(&'static str, String)> {
     let one = |pid: &str, started: &str, mark: &str| {
         let agent = json!([{"pid": "@P@", "started": "@S@", "mark": mark, "seat": "z"}]);

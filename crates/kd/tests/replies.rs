@@ -1,5 +1,5 @@
-//! Every kind of reply on every wire, through `kd ask`, `kd think` and `kd deliberate`: a vote is lost only for refusals,
-//! emptiness, cut streams, errors, and what is still ambiguous after one more question.
+//! Every kind of reply with every API, through `kd ask`, `kd think` and `kd deliberate`: a vote is lost only to
+//! refusals, empty replies, cut streams, errors, and replies still ambiguous after one more question.
 //!
 //! `cargo test -p kd --test replies -- --nocapture` prints the table.
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::net::SocketAddr;
 use support::{Home, Said};
 
-/// What becomes of the member's vote.
+/// What happens to the member's vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Vote {
     Counts,
@@ -18,16 +18,16 @@ enum Vote {
 }
 use Vote::{Counts, Lost};
 
-/// One kind of reply: told the request, and how many came before it.
+/// One kind of reply: gets the request and the number of earlier ones.
 struct Kind {
     name: &'static str,
     reply: fn(Wire, &Seen, usize) -> Reply,
     vote: Vote,
-    /// Whether `kd ask` and `kd think` take it for an answer.
+    /// Whether `kd ask` and `kd think` accept it as an answer.
     answers: bool,
 }
 
-/// The member under test stands for this; with its vote two of three do.
+/// The answer of the member under test; with its vote, it has two of three.
 const STANDS_FOR: &str = "391";
 const OTHER: &str = "401";
 const QUESTION: &str = "Which is right: 391 or 401?";
@@ -186,7 +186,7 @@ const KINDS: &[Kind] = &[
 
 const LOOPBACK: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 
-/// The member under test on one wire, and two that are well.
+/// Creates the member under test with one API, and two working ones.
 async fn home(kind: &'static Kind, wire: Wire) -> (Home, [Fake; 2]) {
     let shaky = Fake::choosing(SocketAddr::from(LOOPBACK), move |seen, number| {
         Some((wire, (kind.reply)(wire, seen, number)))
@@ -231,7 +231,7 @@ async fn home(kind: &'static Kind, wire: Wire) -> (Home, [Fake; 2]) {
     (home, [shaky, calm])
 }
 
-/// What became of the vote of the member under test.
+/// Returns what happened to the vote of the member under test.
 fn vote(home: &Home) -> Vote {
     let said = home.run(&["deliberate", "--json", "--seed", "1", QUESTION]);
     let shown = said.json();
@@ -280,7 +280,7 @@ async fn a_vote_is_lost_only_where_there_is_none() {
                 "yes",
                 QUESTION,
             ]);
-            // Where one of the two cannot answer, the other does, and the exit code says so.
+            // If one of the two cannot answer, the other does, and the exit code says so.
             let think = match think.code {
                 Some(0) => "answers",
                 Some(5) => "the other answers",

@@ -40,7 +40,8 @@ const AFTER: &str =
     "fn mean(list: &[u32]) -> u32 {\n    list.iter().sum::<u32>() / list.len() as u32\n}\n";
 const LINE: &str = "    list.iter().sum::<u32>() / list.len() as u32";
 
-/// A repository whose branch takes a check out, and three members: two find it, one quotes what is not there.
+/// Creates a repository whose branch removes a check, and three members: two find it, one quotes text that does not
+/// exist.
 fn home() -> Home {
     let claim = "Divides by zero if the list is empty.";
     let found = finding("src/mean.rs", 2, LINE, claim);
@@ -122,7 +123,7 @@ fn a_branch_is_reviewed_and_its_findings_are_marked() {
     assert!(changed.out.contains("(was accepted)"), "{}", changed.out);
     let marks = home.run(&["review", "marks", "--json"]).json();
     assert_eq!(marks["marks"][0]["verdict"], "dismissed");
-    // Nothing of it is in the repository.
+    // None of it is in the repository.
     let status = Command::new("git")
         .args(["status", "--porcelain", "--", ":!.kd"])
         .current_dir(home.work())
@@ -182,7 +183,7 @@ fn every_way_to_name_the_change_reads_the_same_change() {
     }
 }
 
-/// The change of `topic` as a file beside the repository.
+/// Writes the change of `topic` to a file beside the repository.
 fn patch(home: &Home) -> std::path::PathBuf {
     let out = Command::new("git")
         .args(["diff", "main", "topic"])
@@ -194,7 +195,7 @@ fn patch(home: &Home) -> std::path::PathBuf {
     path
 }
 
-/// Everything below `.git`, with its content.
+/// Returns everything below `.git`, with its content.
 fn repository(home: &Home) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut open = vec![home.work().join(".git")];
@@ -252,15 +253,15 @@ fn a_diff_that_applies_is_checked_against_whole_files_and_leaves_the_repository_
         std::fs::read_to_string(home.work().join("src/mean.rs")).expect("a file"),
         text
     );
-    // On the branch itself the diff is there already: it applies to the base.
+    // On the branch itself, the diff is already applied: it applies to the base.
     git(&home, &["checkout", "-q", "topic"]);
     assert_eq!(review(false), Some(1));
-    // Where lines have moved since, the numbers of the diff are no longer those of the files.
+    // If lines have moved since, the diff's line numbers no longer match the files.
     git(&home, &["checkout", "-q", "main"]);
     write(&home, "src/mean.rs", &format!("// new\n\n{text}"));
     git(&home, &["commit", "-qam", "moved"]);
     assert_eq!(review(true), Some(0));
-    // Where the lines are others, it does not apply.
+    // If the lines differ, it does not apply.
     write(&home, "src/mean.rs", "other\n");
     git(&home, &["commit", "-qam", "other"]);
     assert_eq!(review(true), Some(0));
@@ -424,7 +425,7 @@ fn settings_that_the_change_brings_have_no_effect() {
             .json()["members"]
             .clone()
     };
-    // The change adds a file of settings.
+    // The change adds a settings file.
     write(&home, ".kd/config.json", &council("bob"));
     git(&home, &["add", "-f", ".kd/config.json"]);
     git(&home, &["commit", "-qm", "settings"]);
@@ -447,7 +448,7 @@ fn settings_that_the_change_brings_have_no_effect() {
     git(&home, &["add", "AGENTS.md", ".kd/config.json"]);
     git(&home, &["commit", "-qm", "hostile"]);
     assert_eq!(dry("topic~1..topic"), same);
-    // A diff of a file is compared with what is checked out, and changes no settings either.
+    // A diff from a file is compared with the checkout, and changes no settings either.
     write(
         &home,
         "evil.diff",
@@ -513,7 +514,7 @@ fn renames_deletions_and_names_with_tabs_are_reviewed() {
         "{}",
         said.out
     );
-    // The rename alone is a change.
+    // A mere rename is a change.
     let said = home.run(&["review", "--dry-run", "--staged"]);
     assert_eq!(said.code, Some(2), "{}", said.err);
     git(&home, &["mv", "src/the_mean_of_a_list.rs", "src/m.rs"]);
@@ -619,7 +620,7 @@ fn a_small_diff_does_not_fill_the_memory_with_lines_that_are_not_known() {
     assert!(!out.contains("f6.rs, g.rs"), "{out}");
 }
 
-/// A change that is a fault, and one that is none, in files of this project.
+/// Returns mutations that are faults, and some that are not, in files of this project.
 fn mutations() -> Vec<(String, String, String, usize)> {
     const FAULTS: &[(&str, &str)] = &[
         (" < ", " <= "),
@@ -710,7 +711,7 @@ fn twenty_faults_and_twenty_clean_changes_of_this_project_go_through_all_of_it()
         assert_eq!(cluster.as_array().map(Vec::len), Some(2), "{file}");
         assert_eq!(cluster[0]["finding"]["lines"]["first"], at + 1, "{file}");
         assert_eq!(report["findings"][0]["votes"]["cyd"], "real", "{file}");
-        // A change that is none: a comment.
+        // A harmless change: a comment.
         let clean = format!("{text}// The end.\n");
         write(&home, &file, &clean);
         for name in ["ann", "bob", "cyd"] {

@@ -1,7 +1,7 @@
-//! What commands print as JSON is what `docs/schemas` says, field by field.
+//! The JSON output of commands matches `docs/schemas`, field by field.
 //!
 //! Each row of `PRINTED` has outputs of the real program with scripted members. Every object of a schema is closed, so
-//! that a field without a description fails here.
+//! that an undocumented field fails here.
 
 mod support;
 
@@ -14,12 +14,12 @@ use support::{Home, git};
 
 const QUESTION: &str = "Is it safe?";
 
-/// Outputs by the name of their schema.
+/// Outputs by schema name.
 #[derive(Default)]
 struct Outputs(BTreeMap<&'static str, Vec<Value>>);
 
 impl Outputs {
-    /// Runs a command and keeps what it prints.
+    /// Runs a command and keeps its output.
     fn add(&mut self, schema: &'static str, home: &Home, args: &[&str]) -> Value {
         let said = home.run(args);
         let value = serde_json::from_str(&said.out)
@@ -72,7 +72,7 @@ fn council() -> Home {
     home
 }
 
-/// Deliberations, and what is done with their records.
+/// Deliberations, and commands that use their records.
 fn decisions(out: &mut Outputs) {
     let home = council();
     out.add(
@@ -107,7 +107,7 @@ fn decisions(out: &mut Outputs) {
     let line = home.run(&["marks", "export"]).out;
     out.keep("mark-line", serde_json::from_str(&line).expect("one mark"));
     out.add("fork", &home, &["fork", "--stage", "review", "--json"]);
-    // Of an older version, whose replies are read otherwise today; and with other words than were recorded.
+    // From an older version, whose replies are parsed differently today; and with a changed text.
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded/council-2e98");
     let thread = home.work().join(".kd/branches/main/threads/council-2e98");
     fs::create_dir_all(&thread).expect("made");
@@ -322,7 +322,7 @@ fn every_output_is_what_its_schema_says() {
                 .map(|e| format!("{}: {e}", e.instance_path()))
                 .collect();
             assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
-            // A field that the schema lacks is found.
+            // A field missing from the schema is detected.
             let mut other = value.clone();
             match &mut other {
                 Value::Array(list) => list[0]["zz"] = json!(1),
@@ -348,7 +348,8 @@ fn every_output_is_what_its_schema_says() {
     assert_eq!(line["v"], json!(MARK.version));
 }
 
-/// What a schema leaves open, by name: what deliberations keep for themselves, and `thread.json`, which others write too.
+/// What a schema leaves open, by name: data internal to deliberations, and `thread.json`, which other programs also
+/// write.
 const OPEN: &[(&str, &str)] = &[
     ("deliberate", "plan"),
     ("deliberate", "warranty"),

@@ -1,5 +1,5 @@
 //! The screen of `kd chat` in a real terminal: two agent programs and the built-in model, killed while they speak, and
-//! resumed; pastes and keys; and every way out, after which the terminal is as it was.
+//! resumed; pastes and keys; and every way to exit, after which the terminal is restored.
 
 mod support;
 #[path = "../../kd-local/tests/tiny/mod.rs"]
@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use support::{Home, PATIENCE, pty, whole};
 
-/// How often the disk is looked at, where it tells more than the screen.
+/// How often to check the disk, where it shows more than the screen.
 const LOOK: Duration = Duration::from_millis(20);
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 40;
@@ -41,7 +41,7 @@ fn claude(text: &str) -> Value {
     ])
 }
 
-/// Half an answer, and then nothing for a while.
+/// Half an answer, then silence for a while.
 fn claude_hangs() -> Value {
     json!([{"read": true}, claude_piece("Half an **answer**.\n\n- and a"), {"hang": true}])
 }
@@ -61,7 +61,7 @@ fn plays(home: &Home, name: &str, steps: &Value) {
     std::fs::write(file, steps.to_string()).expect("written");
 }
 
-/// A home where `claude` and `codex` are programs that play scripts, and `moss` is a tiny model inside of `kd`.
+/// Creates a home where `claude` and `codex` are scripted programs, and `moss` is a tiny built-in model.
 fn home() -> Home {
     furnished(&json!({
         "council": {"members": ["claude", "codex", "moss"], "auto_messages": 0},
@@ -73,7 +73,7 @@ fn home() -> Home {
     }))
 }
 
-/// The same with other settings.
+/// Creates the same home with other settings.
 fn furnished(config: &Value) -> Home {
     let home = Home::new(config);
     let model = tiny::Tiny {
@@ -144,7 +144,7 @@ impl Chat {
         self.screen.screen().contents()
     }
 
-    /// Waits until what is shown, or what is on disk, is so.
+    /// Waits until the screen or the disk satisfies a condition.
     fn waits_until(&mut self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -174,7 +174,7 @@ impl Chat {
         assert!(sent.expect("sent").success());
     }
 
-    /// It ends, says how to come back, and the terminal is as it was.
+    /// Checks that it exits, says how to resume, and restores the terminal.
     fn ends_with(mut self, code: u32) {
         let shown = self.waits_for(&["go on: kd chat council-"]);
         assert_eq!(
@@ -195,7 +195,7 @@ impl Chat {
     }
 }
 
-/// Echo, line mode and all else that a program can set.
+/// Returns echo, line mode and all other terminal settings.
 fn modes(master: &dyn MasterPty) -> String {
     format!("{:?}", master.get_termios().expect("modes"))
 }
@@ -210,7 +210,7 @@ fn said(home: &Home) -> Vec<String> {
     }
 }
 
-/// Whether a file under the home has this text in its name, and holds that one.
+/// Returns whether a file under the home has this text in its name and contains the other.
 fn is_kept(home: &Home, name: &str, text: &str) -> bool {
     let mut folders = vec![home.path().join(".local/state/kd")];
     while let Some(folder) = folders.pop() {

@@ -13,20 +13,20 @@ fn home() -> Home {
     Home::scripted(&[("ann", json!({"runs": [run, run]}))])
 }
 
-/// A home with a sealed thread, and its file.
+/// Creates a home with a sealed thread, and its file.
 fn sealed(args: &[&str]) -> (Home, PathBuf) {
     let home = home();
     assert_eq!(home.run(&["ask", "-q", "First?"]).code, Some(0));
     let said = home.run(&[&["seal", "-o", "t.seal.json"], args].concat());
     assert_eq!(said.code, Some(0), "{}", said.err);
-    // A key that was made for this is named.
+    // A newly created key is named.
     let names_key = said.err.contains("seal.key; keep a copy of it");
     assert_eq!(names_key, args.contains(&"--sign"), "{}", said.err);
     let file = home.work().join("t.seal.json");
     (home, file)
 }
 
-/// What the verifier in Python says of a file; `None` without Python.
+/// Returns the result of the Python verifier; `None` without Python.
 fn python(file: &Path) -> Option<(Option<i32>, String)> {
     let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/seal/verify.py");
     let Ok(ran) = Command::new("python3").arg(verifier).arg(file).output() else {
@@ -71,11 +71,11 @@ fn a_sealed_thread_is_checked_by_two_programs_and_imported() {
         );
     }
 
-    // Elsewhere, where no thread and no key is.
+    // In another home, without the thread and the key.
     let other = self::home();
     let there = other.work().join("t.seal.json");
     std::fs::copy(&file, &there).expect("copied");
-    // Nothing was ever asked there.
+    // No question was ever asked there.
     std::fs::remove_dir_all(other.work().join(".kd")).expect("removed");
     support::checkout(&other.work());
     let before = other.threads();
@@ -114,7 +114,7 @@ fn a_sealed_thread_is_checked_by_two_programs_and_imported() {
         assert_eq!(told["imported"]["of"], &*source);
     }
     assert_eq!(other.run(&["fsck"]).code, Some(0));
-    // Once more makes another thread, and changes none.
+    // Importing again creates another thread and changes none.
     assert_eq!(other.run(&["import", "t.seal.json"]).code, Some(0));
     assert_eq!(other.threads().len(), before.len() + 2);
 }
@@ -225,7 +225,7 @@ fn a_default_name_is_not_replaced_and_a_stranger_file_prints_no_escapes() {
     assert_eq!(said.code, Some(0));
     assert!(!said.out.contains(['\u{1b}', '\r']), "{:?}", said.out);
     assert_eq!(said.out.lines().count(), 6, "{}", said.out);
-    // A megabyte in the place of a name fills no screen.
+    // A name of one megabyte does not flood the screen.
     let seal = kd_core::seal::Seal::new(&"x".repeat(1 << 20), "", []).expect("sealed");
     let file = home.work().join("long.json");
     std::fs::write(&file, seal.to_bytes().expect("bytes")).expect("written");
@@ -243,7 +243,7 @@ fn a_default_name_is_not_replaced_and_a_stranger_file_prints_no_escapes() {
         "{}",
         said.err
     );
-    // A newer version is told as such.
+    // A newer version is reported as such.
     let text = String::from_utf8(seal.to_bytes().expect("bytes")).expect("text");
     std::fs::write(
         home.work().join("new.json"),
@@ -277,7 +277,7 @@ fn an_import_that_is_killed_shows_no_part_of_a_thread() {
     for _ in 0..12 {
         let known: BTreeSet<PathBuf> = home.threads().into_iter().collect();
         let mut child = home.kd(&["import", "t.json"]).spawn().expect("it starts");
-        // From the moment at which something is written.
+        // From the moment something is written.
         support::until("a folder", || {
             let ended = child.try_wait().expect("asked").is_some();
             let names: BTreeSet<PathBuf> = home.threads().into_iter().collect();
@@ -296,7 +296,7 @@ fn an_import_that_is_killed_shows_no_part_of_a_thread() {
             assert_eq!(messages.count(), MESSAGES, "{}", thread.display());
         }
     }
-    // What the killed ones left is gone after the next.
+    // Leftovers of the killed imports are removed by the next one.
     assert_eq!(home.run(&["import", "t.json"]).code, Some(0));
     let threads = home.threads();
     assert!(!threads.iter().any(|t| is_hidden(t)), "{threads:?}");

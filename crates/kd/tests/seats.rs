@@ -1,4 +1,4 @@
-//! Members that the user names take part, under their own program, and a council goes on while it converges: through the
+//! Members named by the user take part under their own program, and a council continues while it converges, through the
 //! real program.
 
 mod support;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use support::{Home, Said};
 
-/// A reply that fits every stage, for this answer.
+/// A reply that fits every stage, with this answer.
 fn reply(answer: &str) -> String {
     json!({
         "reason": format!("it is {answer}"), "answer": answer, "confidence": 0.8, "choice": answer,
@@ -34,7 +34,7 @@ async fn server(answer: impl Fn(&str, &str) -> String + Send + Sync + 'static) -
         .expect("loopback")
 }
 
-/// A home with members `m1` to `m{count}`, each a model of one server.
+/// Creates a home with members `m1` to `m{count}`, each a model of one server.
 fn members(fake: &Fake, count: usize) -> Home {
     let agent = |n: usize| {
         let name = format!("m{n}");

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use support::{Home, Said, git};
 
-/// Put together here, so that no file of the repository holds what looks like a key.
+/// Assembled here, so that no file of the repository contains what looks like a key.
 fn token() -> String {
     format!("gh{}_{}", "p", "a7Kq2ZmR9xLw4VtB8nYc3HdP6sGf5JjTe1Uy")
 }
@@ -21,7 +21,7 @@ fn home() -> Home {
     Home::scripted(&[("ann", echoes()), ("bob", echoes())])
 }
 
-/// Whether a file below a folder holds a text.
+/// Returns whether a file below a folder contains a text.
 fn holds(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder)
         .expect("a folder")
@@ -61,7 +61,7 @@ fn a_secret_in_a_question_is_sent_to_nobody_and_written_nowhere() {
         assert!(!shown.contains(&token), "{args:?}: {shown}");
         let line = "masked 1 secret (GitHub token); --allow-secrets sends it";
         assert_eq!(shown.matches(line).count(), 1, "{args:?}: {shown}");
-        // A deliberation does not show its question; its thread holds it.
+        // A deliberation does not show its question, but its thread contains it.
         assert!(holds(&home.work(), "[secret: github-token]"), "{args:?}");
         assert!(!holds(home.path(), &token), "{args:?}");
     }
@@ -136,7 +136,7 @@ fn the_value_of_a_configured_variable_is_masked() {
 #[test]
 fn a_secret_in_a_reviewed_change_is_masked() {
     let token = token();
-    // A finding counts only if the line that it quotes is in the change as members see it.
+    // A finding counts only if its quoted line is in the change as members see it.
     let quote = "const T: &str = \"ghp_[secret: github-token]\";";
     let finding = json!({
         "file": "a.rs", "lines": {"first": 1, "last": 1}, "quote": quote, "claim": "A token is in the code.",

@@ -1,6 +1,5 @@
-//! The configurations, the planner's schema and the command lines of the design documents, as they stand there, through
-//! the real program: `tests/data/seeds` holds them verbatim. Services are a server on loopback, agent programs are found
-//! on PATH.
+//! The configurations, the planner's schema and the command lines of the design documents, verbatim from
+//! `tests/data/seeds`, through the real program. Services are a server on loopback; agent programs are found on PATH.
 
 mod support;
 
@@ -17,7 +16,7 @@ const PLANNER: &str = include_str!("data/seeds/planner-schema.json");
 
 const QUESTION: &str = "Is it safe?";
 
-/// A reply that fits every stage: each reads of it what it asked for.
+/// A reply that fits every stage: each stage reads the part it asked for.
 fn reply() -> String {
     json!({
         "reason": "it is tested", "answer": "yes", "confidence": 0.9, "choice": "A",
@@ -28,7 +27,7 @@ fn reply() -> String {
     .to_string()
 }
 
-/// A server for every model that plans as told and answers everything else.
+/// Starts a server for every model, which returns the given plans and answers everything else.
 async fn server(plans: Vec<Value>) -> Fake {
     let planned = std::sync::atomic::AtomicUsize::new(0);
     let choose = move |seen: &Seen, _| {
@@ -46,7 +45,7 @@ async fn server(plans: Vec<Value>) -> Fake {
         .expect("loopback")
 }
 
-/// How often each model was asked.
+/// Returns how often each model was asked.
 fn models(fake: &Fake) -> BTreeMap<String, usize> {
     let mut asked = BTreeMap::new();
     for seen in fake.seen() {
@@ -56,7 +55,7 @@ fn models(fake: &Fake) -> BTreeMap<String, usize> {
     asked
 }
 
-/// The models that a configuration names.
+/// Returns the models that a configuration names.
 fn named(document: &Value) -> BTreeSet<String> {
     let members = document["council"]["members"].as_array().expect("members");
     let model = |m: &Value| m["model"].as_str().expect("a model").to_owned();
@@ -70,7 +69,7 @@ fn deliberate(home: &Home, more: &[&str], env: &[(&str, &str)]) -> Said {
     Said::of(kd.output().expect("it runs"))
 }
 
-/// That everybody sits as the document says.
+/// Asserts that all members take part as the document says.
 fn assert_as_written(said: &Said, document: &Value) {
     assert_eq!(said.code, Some(0), "{}\n{}", said.err, said.out);
     let shown = said.json();
@@ -188,7 +187,7 @@ fn a_project_cannot_seat_a_model_that_the_user_pays_for() {
     }
 }
 
-/// Everybody whom the schema of the planner names.
+/// All members that the planner's schema names.
 fn six() -> Value {
     let schema: Value = serde_json::from_str(PLANNER).expect("JSON");
     schema["properties"]["roles"]["items"]["properties"]["model"]["enum"].clone()
@@ -218,21 +217,21 @@ async fn a_reply_by_the_planners_schema_is_the_plan() {
     }
     const FIVE: &[&str] = &["o3", "gpt-4.1", "gpt-5", "o4-mini", "gpt-5"];
     let cases = [
-        // Only what the schema requires; no domain, no maxIterations, no reasoning, personas here and there.
+        // Only what the schema requires; no domain, no maxIterations, no reasoning, personas in some entries.
         Case {
             plans: vec![plan(5, five_roles())],
             calls: 1,
             seats: FIVE,
             notice: "",
         },
-        // The size contradicts the list: asked again with the reason, and then the plan is used.
+        // The size contradicts the list: the planner is asked again with the reason, and then the plan is used.
         Case {
             plans: vec![plan(7, five_roles()), plan(5, five_roles())],
             calls: 2,
             seats: FIVE,
             notice: "is 7, but 5 members",
         },
-        // It still does: the list counts, and the user is told.
+        // It still does: the list counts, and the user is informed.
         Case {
             plans: vec![plan(7, five_roles())],
             calls: 2,
@@ -303,12 +302,12 @@ fn the_first_configuration_of_the_chat_differs_only_by_what_a_later_document_ren
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
 }
 
-/// A command line of a document, and ours for it.
+/// A command line of a document, and kd's equivalent.
 struct Line {
     written: &'static str,
     ours: &'static [&'static str],
     env: &'static [(&'static str, &'static str)],
-    /// What differs, by which decision; empty where nothing does.
+    /// What differs, and by which decision; empty if nothing does.
     differs: &'static str,
 }
 
@@ -361,7 +360,7 @@ const LINES: &[Line] = &[
         env: &[("MIN_DELAY", "0"), ("MAX_DELAY", "0")],
         differs: "`kd forum` for `uv run cli.py`",
     },
-    // The delays of the document, between an agent and nobody; `--cycles` so that the test ends.
+    // The document's delays, with a single agent; `--cycles` so that the test ends.
     Line {
         written: "CYCLE_INTERVAL=600 SKIP_PROBABILITY=0.1 MIN_DELAY=15 MAX_DELAY=60 uv run cli.py run-cycle",
         ours: &["forum", "run-cycle", "--agent", "haiku", "--cycles", "1"],
@@ -414,7 +413,7 @@ fn every_command_line_of_the_documents_runs_as_it_stands_or_differs_by_a_named_d
         let persona = format!("name: {name}\n{backend}system_prompt: You are {name}.\n");
         std::fs::write(folder.join(format!("{name}.yaml")), persona).expect("written");
     }
-    // The persona of the document, as it stands there; what answers and its prompt are left open there.
+    // The persona of the document, verbatim; it leaves the backend and the prompt open.
     let persona = "name: \"thoughtful-agent\"\npreferences:\n  skip_probability: 0.3  # More likely to sit out\n  verbosity: \"detailed\"\n";
     let persona = format!("{persona}{backend}system_prompt: You think first.\n");
     std::fs::write(folder.join("thoughtful-agent.yaml"), persona).expect("written");

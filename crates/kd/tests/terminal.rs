@@ -1,5 +1,5 @@
-//! The live face in a real pseudo-terminal: three members stream, the window is resized, Ctrl+C is typed, and the
-//! terminal is as it was.
+//! Live output in a real pseudo-terminal: three members stream, the window is resized, Ctrl+C is typed, and the
+//! terminal is restored.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::sync::mpsc::Receiver;
 use support::PATIENCE;
 use support::pty::{listen, size};
 
-/// What the terminal shows, fed by a thread that reads the other end.
+/// The terminal's content, updated by a thread that reads the other end.
 struct Screen {
     parser: vt100::Parser,
     bytes: Receiver<Vec<u8>>,
@@ -114,7 +114,7 @@ fn three_stream_a_resize_and_ctrl_c_leave_the_terminal_as_it_was() {
     );
 }
 
-/// A folder to work in, in a home of its own, with this configuration.
+/// Creates a working folder in a new home with this configuration.
 fn home(config: &serde_json::Value) -> (tempfile::TempDir, std::path::PathBuf) {
     let home = tempfile::tempdir().expect("a folder");
     let work = home.path().join("work");
@@ -162,7 +162,7 @@ fn a_second_ctrl_c_leaves_at_once_and_a_stubborn_agent_does_not_outlive_it() {
     let mut screen = Screen::new(pty.master.as_ref(), 80, 24);
     screen.wait_for(&["● ada", "Ctrl+C"]);
     let pid = loop {
-        // The shell writes its number when it runs: only then is there something to be left behind.
+        // The shell writes its process ID when it runs: only then can anything be left behind.
         match std::fs::read_to_string(&shell).map(|text| text.parse::<u32>()) {
             Ok(Ok(pid)) => break pid,
             _ => std::thread::yield_now(),

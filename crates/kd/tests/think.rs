@@ -1,11 +1,11 @@
-//! `kd think` from outside: scripted seats, real files, real exit codes.
+//! Tests `kd think` from outside: scripted members, real files, real exit codes.
 
 mod support;
 
 use serde_json::{Value, json};
 use support::{Home, whole};
 
-/// Replies in pieces that cut the tags everywhere.
+/// Replies in pieces that split the tags at every position.
 fn script(replies: &[&str]) -> Value {
     let runs: Vec<Value> = replies
         .iter()
@@ -55,7 +55,7 @@ fn they_exchange_messages_and_end_with_an_answer() {
     }
     assert!(!said.err.contains("SECRET"), "{}", said.err);
 
-    // The conversation holds no word of the exchange; the log of the thread does.
+    // The conversation contains nothing of the exchange; the thread's log does.
     let threads = home.threads();
     let messages = whole(&threads[0]);
     let bodies: Vec<&str> = messages.values().map(|m| m.body.as_str()).collect();
@@ -200,7 +200,7 @@ fn the_settings_seat_and_bound_them() {
     let value = said.json();
     assert_eq!(value["think"]["ended"], "cap", "{value}");
     assert_eq!(value["think"]["by"], "lite");
-    // A thread goes on, and an ordinary question after it does not see the exchange.
+    // The thread continues, and an ordinary question after it does not see the exchange.
     let said = home.run(&["think", "--continue", "--json", "And now?"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(home.threads().len(), 1);

@@ -1,5 +1,5 @@
-//! The trust step from outside: a hostile folder runs nothing, an own one asks once, and every front end says what is held
-//! back.
+//! Tests the trust prompt from outside: a hostile folder runs nothing, the user's own folder asks once, and every front
+//! end reports what is withheld.
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
 mod support;
@@ -10,7 +10,7 @@ use std::io::Write;
 use support::pty::{listen, size};
 use support::{Home, Said};
 
-/// A home without settings of its own, in a folder that wants a program to run.
+/// Creates a home without settings, in a folder that asks to run a program.
 fn hostile() -> Home {
     let home = Home::new(&json!({}));
     std::fs::write(
@@ -31,7 +31,8 @@ fn ran(home: &Home) -> bool {
     home.path().join("ran").exists()
 }
 
-/// Runs the program in a terminal and types an answer, a line each, when it asks; Enter where there is none. Returns what stood on the screen, and the code.
+/// Runs the program in a terminal and answers its prompts with these lines; Enter where there is none. Returns the
+/// screen and the exit code.
 fn on_terminal(home: &Home, args: &[&str], answer: Option<&str>) -> (String, u32) {
     let pty = native_pty_system().openpty(size(80, 24)).unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_kd"));
@@ -176,7 +177,7 @@ fn lines_of_json_tell_what_is_held_back_and_whom_a_thread_is_without() {
         assert_eq!(told["members"], members, "{args:?}");
         assert!(!ran(&home));
     }
-    // A forum tells it in its own lines.
+    // A forum reports it in its own lines.
     let home = Home::scripted(&[("ann", runs)]);
     let agents = home.work().join(".kd/forum/agents");
     std::fs::create_dir_all(&agents).unwrap();
@@ -298,7 +299,7 @@ fn what_is_dangerous_stands_next_to_the_question_whatever_else_the_folder_holds(
     let kd = home.work().join(".kd");
     std::fs::create_dir_all(kd.join("roles")).unwrap();
     for n in 0..40 {
-        // A name that a terminal of 80 columns would wrap, so that the rest begins a line.
+        // A name that an 80-column terminal would wrap, so that its rest starts a line.
         let forged = format!("z{n:02}{:66}total: 1 setting to allow (1 limit)", "");
         let marks = format!("y{n:02}{}total: nothing", "\u{9be}".repeat(60));
         for name in [forged, marks] {
@@ -326,7 +327,7 @@ fn what_is_dangerous_stands_next_to_the_question_whatever_else_the_folder_holds(
         let total = screen.last().unwrap();
         assert!(total.contains("3 runs)"), "{total}");
     }
-    // Elsewhere the list is whole.
+    // Elsewhere the list is complete.
     assert!(home.run(&["trust"]).out.contains("z39"));
 }
 
@@ -348,7 +349,7 @@ fn a_script_allows_by_a_flag_and_without_one_is_only_shown_the_list() {
         &std::fs::metadata(home.path().join(".local/state/kd/trust.json")).unwrap(),
     );
     assert_eq!(mode & 0o777, 0o600);
-    // Where all is allowed there is nothing to ask.
+    // If everything is allowed, it does not prompt.
     std::fs::write(home.work().join(".kd/config.json"), "{}").unwrap();
     let said = home.run(&["trust"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
@@ -391,7 +392,7 @@ fn agent_programs_trust_a_folder_with_or_without_kd_until_their_files_change() {
     }
 }
 
-/// A user that is nobody's, and another one.
+/// An unused user ID, and another one.
 const STRANGERS: [u32; 2] = [64_999, 64_998];
 
 #[test]
@@ -423,7 +424,7 @@ fn a_kd_of_another_user_is_used_once_its_owner_is_accepted() {
         let said = run(&["council", "list"]);
         let line = format!("{whose}; `kd trust` accepts the owner, KD_BASE=");
         assert!(said.err.contains(&line), "{user}: {}{}", said.out, said.err);
-        // Without a terminal it is only shown, with what would follow.
+        // Without a terminal, it only shows the settings and their effect.
         let said = run(&["trust"]);
         assert_eq!(said.code, Some(2), "{}", said.err);
         let at = |what: &str| {
@@ -438,11 +439,11 @@ fn a_kd_of_another_user_is_used_once_its_owner_is_accepted() {
         assert!(!passed_over() && !run(&["config", "check"]).err.contains("held back"));
         let listed = run(&["trust", "--list"]).out;
         assert!(listed.contains("owner accepted: user id 64999"), "{listed}");
-        // It is left as it is: others of its owner's work there too.
+        // The folder is left unchanged: other users work there too.
         run(&["ask", "--members", "nobody-of-that-name", "hi"]);
         let mode = std::fs::metadata(&kd).unwrap().mode() & 0o777;
         assert_eq!((mode, kd.join(".gitignore").exists()), (0o755, false));
-        // Neither another owner nor another who can write there was accepted.
+        // Neither another owner nor another user with write access was accepted.
         for (owner, mode) in [(STRANGERS[0] + 7, 0o755), (STRANGERS[0], 0o757)] {
             chown(&kd, Some(owner), None).unwrap();
             std::fs::set_permissions(&kd, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -513,7 +514,7 @@ fn on_a_terminal_an_owner_is_a_question_of_its_own() {
         "{seen}"
     );
     assert!(home.run(&["council", "list"]).err.contains("is not used: "));
-    // A yes to the first question is none to the second.
+    // A yes to the first question does not answer the second.
     let (seen, code) = on_terminal(&home, &["trust"], Some("y\n"));
     assert_eq!(code, 0, "{seen}");
     assert!(
@@ -522,7 +523,7 @@ fn on_a_terminal_an_owner_is_a_question_of_its_own() {
     );
     assert!(!home.run(&["council", "list"]).err.contains("is not used: "));
     assert!(home.run(&["config", "check"]).err.contains("held back"));
-    // A command that asks about settings says whose they are.
+    // A prompt about settings says whose they are.
     let (seen, _) = on_terminal(&home, &["ask", "hi"], Some("\n"));
     let whose = seen.find("belongs to user id 64999").unwrap_or(usize::MAX);
     let asks = seen.find("Allow these settings").unwrap_or(0);
@@ -575,7 +576,7 @@ fn what_the_user_sets_here_needs_no_question() {
     set("council.timeout", "900");
     let said = home.run(&["config", "check"]);
     assert!(!said.err.contains("held back"), "{}", said.err);
-    // A committed file that comes later is a stranger's, and voids nothing silently.
+    // A committed file added later is not the user's, and overrides nothing silently.
     std::fs::write(
         home.work().join(".kd/config.json"),
         wants(&home).to_string(),
@@ -607,14 +608,14 @@ fn values_cannot_steer_the_terminal_or_hide() {
         .lines()
         .find(|line| line.contains("agents.e.command"))
         .unwrap();
-    // Whole: what is cut out could be what counts.
+    // Complete: what is cut could be what matters.
     assert!(
         row.contains(&format!("true{padding}; rm -rf ~ #end")),
         "{row}"
     );
 }
 
-/// Puts a thread into the folder as a clone would bring it, as the current one.
+/// Adds a thread to the folder as a clone would, as the current one.
 fn plant(home: &Home, id: &str, members: &[&str]) {
     let branch = home.work().join(".kd/branches/main");
     let thread = branch.join("threads").join(id);
@@ -626,7 +627,7 @@ fn plant(home: &Home, id: &str, members: &[&str]) {
     std::fs::write(branch.join("state.json"), state.to_string()).unwrap();
 }
 
-/// A program that leaves a mark, under the name of a known agent, first on the path.
+/// Puts a program that leaves a mark first on the path, under the name of a known agent.
 fn with_codex(home: &Home, args: &[&str]) -> Said {
     use std::os::unix::fs::PermissionsExt;
     let bin = home.path().join("bin");
@@ -686,7 +687,7 @@ fn a_thread_that_the_user_began_goes_on_with_its_members_and_no_others() {
     std::fs::remove_file(home.path().join("ran")).unwrap();
     with_codex(&home, &["ask", "--continue", "hi"]);
     assert!(ran(&home), "a thread of the user's own");
-    // A thread.json that changed since adds nobody.
+    // A thread.json changed since then adds no members.
     let home = Home::scripted(&[(
         "ann",
         json!({"runs": [[{"text": "Ann."}], [{"text": "Yes."}]]}),

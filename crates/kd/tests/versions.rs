@@ -1,4 +1,4 @@
-//! Files of newer versions, through the real program with scripted members: refused with what to do, and left alone.
+//! Files of newer versions, through the real program with scripted members: refused with advice, and left unchanged.
 
 mod support;
 
@@ -18,7 +18,7 @@ fn change(file: &Path, from: &str, to: &str) {
     fs::write(file, text.replacen(from, to, 1)).expect("written");
 }
 
-/// That a command refused a version and says what to do.
+/// Asserts that a command refused a version and says what to do.
 fn is_refused(said: &Said, newer: &str) {
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     assert!(said.err.contains(newer), "{}", said.err);
@@ -109,7 +109,7 @@ fn rules_of_a_newer_version_decide_nothing_again() {
         for command in ["replay", "why"] {
             is_refused(&home.run(&[command, "2e98"]), newer);
         }
-        // What was said is shown all the same.
+        // The messages are shown all the same.
         assert_eq!(home.run(&["show", "2e98"]).code, Some(0));
     }
 }

@@ -1,4 +1,4 @@
-//! `kd vote` from outside: rules on files, comparison with recorded counts, errors that teach.
+//! Tests `kd vote` from outside: rules on files, comparison with recorded counts, helpful errors.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! `kd ask`: put a question to the council.
+//! `kd ask`: ask the council a question.
 
 use super::values;
 use clap::Args;

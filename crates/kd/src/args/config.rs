@@ -1,9 +1,9 @@
-//! `kd config …`: see, check and change the settings.
+//! `kd config …`: show, check and change settings.
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-// The commands below `kd config`.
+// The subcommands of `kd config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
     Show(Show),

@@ -1,4 +1,4 @@
-//! `kd cost`: what was spent.
+//! `kd cost`: show spending.
 
 use clap::{Args, ValueEnum};
 

@@ -1,4 +1,4 @@
-//! `kd council …`: look at what was said.
+//! `kd council …`: look at conversations.
 
 use super::ask::{Ask, Output, Privacy};
 use super::chat::Chat;
@@ -6,7 +6,7 @@ use super::values;
 use clap::{Args, Subcommand};
 use std::time::Duration;
 
-// The commands below `kd council`.
+// The subcommands of `kd council`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Council {
     Ask(Box<Ask>),

@@ -1,11 +1,11 @@
-//! `kd debug …`: look into what agent programs say.
+//! `kd debug …`: inspect the output of agent programs.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use kd_backends::dialects::DIALECTS;
 use std::path::PathBuf;
 
-// The commands below `kd debug`.
+// The subcommands of `kd debug`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Debug {
     Decode(Decode),

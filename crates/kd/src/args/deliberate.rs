@@ -1,5 +1,5 @@
-//! `kd deliberate`: a council that plans itself, reviews, votes and concludes; `kd replay`, `kd why` and `kd memory`
-//! look at what it left.
+//! `kd deliberate`: a council that plans its procedure, reviews, votes and concludes; `kd replay`, `kd why` and `kd
+//! memory` inspect its records.
 
 use super::ask::{Output, Privacy};
 use super::values;
@@ -199,7 +199,7 @@ pub(crate) enum Format {
     Json,
 }
 
-// The commands below `kd memory`.
+// The subcommands of `kd memory`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Memory {
     /// Show what is remembered across deliberations

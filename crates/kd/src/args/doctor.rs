@@ -1,4 +1,4 @@
-//! `kd doctor`: one real, tiny call to each member.
+//! `kd doctor`: make one tiny real call to each member.
 
 use super::values;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! `kd eval`: what a council is worth.
+//! `kd eval`: measure what a council gains.
 
 use super::values;
 use clap::Args;

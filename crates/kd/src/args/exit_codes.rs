@@ -1,4 +1,4 @@
-//! `kd help exit-codes`: a help page that is not a command.
+//! `kd help exit-codes`: a help page without a command.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `kd export`: a thread as one document.
+//! `kd export`: export a thread as one document.
 
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `kd forget`: removes threads and messages from every place that holds them.
+//! `kd forget`: remove threads and messages everywhere they are stored.
 
 use clap::Args;
 use std::time::Duration;

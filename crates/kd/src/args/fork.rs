@@ -1,4 +1,4 @@
-//! `kd fork`: a new thread that shares the beginning of another.
+//! `kd fork`: create a thread that shares the beginning of another.
 
 use clap::Args;
 

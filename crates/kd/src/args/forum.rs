@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-// The commands below `kd forum`.
+// The subcommands of `kd forum`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Forum {
     Agents(Agents),

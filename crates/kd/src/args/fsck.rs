@@ -1,4 +1,4 @@
-//! `kd fsck`: find and mend what is wrong in thread folders.
+//! `kd fsck`: check and repair thread folders.
 
 use clap::Args;
 

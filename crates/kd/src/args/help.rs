@@ -1,5 +1,5 @@
-//! The text of `--help`. Input: what clap writes without a limit of width. Output: the same, made to fit the terminal:
-//! prose is wrapped, a comment beside an example goes below it, and a command goes on behind a `\`.
+//! Formats `--help`. Input: clap's output without a width limit. Output: the same, fitted to the terminal: prose is
+//! wrapped, a comment beside an example moves below it, and a long command continues after a `\`.
 
 use clap::error::ErrorKind;
 use kd_tui::text::style::{Color, Styles};
@@ -85,7 +85,7 @@ pub(crate) fn print(error: &clap::Error, columns: Option<usize>) -> bool {
         false => error.render().to_string(),
     };
     let text = fit(&text, columns.unwrap_or(COLUMNS_PIPE).min(COLUMNS_MAX));
-    // When this cannot be written there is nobody to tell.
+    // If this cannot be written, there is nowhere to report it.
     let _ = match missing {
         true => io::stderr().write_all(text.as_bytes()),
         false => io::stdout().write_all(text.as_bytes()),
@@ -106,7 +106,7 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
             examples = shown(line) == "Examples:";
         }
         let mut line = line.to_owned();
-        // Prose that was broken for a wider screen flows again.
+        // Reflow prose that was broken for a wider screen.
         while is_prose(&line) && (shown_width(&line) > columns || line.len() > 60) {
             let Some(next) = lines.next_if(|next| is_prose(next) && flows(&line, next)) else {
                 break;
@@ -123,7 +123,7 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
 
 /// The lines, with the global options behind all others.
 fn global_last(text: &str) -> Vec<&str> {
-    // A section is a heading and what is indented below it.
+    // A section is a heading and the indented lines below it.
     let mut sections: Vec<Vec<&str>> = vec![Vec::new()];
     for line in text.lines() {
         if !line.is_empty() && !line.starts_with(' ') {
@@ -143,7 +143,7 @@ fn global_last(text: &str) -> Vec<&str> {
     let from = sections.iter().position(global);
     let to = sections.iter().rposition(is_options);
     if let (Some(from), Some(to)) = (from, to) {
-        // A blank line between two sections, wherever they come from.
+        // One blank line between two sections, wherever they come from.
         let mut moved = sections.remove(from);
         moved.retain(|line| !line.trim().is_empty());
         if let Some(before) = sections.get_mut(to.saturating_sub(1)) {
@@ -347,7 +347,7 @@ mod tests {
                 for line in fitted.lines() {
                     assert!(width(line) <= columns, "{name} at {columns}: {line:?}");
                 }
-                // What is broken goes on behind a backslash, as a shell reads it.
+                // A broken line continues after a backslash, as in a shell.
                 let mut read = String::new();
                 for line in fitted.lines() {
                     match line.strip_suffix(" \\") {

@@ -1,4 +1,4 @@
-//! `kd mark` and `kd marks`: which verdicts were right.
+//! `kd mark` and `kd marks`: record which verdicts were right.
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;

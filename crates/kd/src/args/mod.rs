@@ -1,5 +1,5 @@
-//! The command line as typed: one file for each group of commands. Comes in: `argv`. Goes out: a [`Cli`], checked for
-//! form only. Help, completions and man pages are all made from these definitions.
+//! The command line: one file per group of commands. Parses `argv` into a [`Cli`], checking only its form. Help,
+//! completions and man pages are all generated from these definitions.
 
 pub(crate) mod ask;
 pub(crate) mod chat;
@@ -53,7 +53,7 @@ Help for a command: kd help ask. Exit codes: kd help exit-codes";
 #[derive(Debug, Parser)]
 #[command(name = "kd", version, about = ABOUT, after_help = EXAMPLES, arg_required_else_help = true,
           disable_help_subcommand = false, disable_help_flag = true, disable_version_flag = true,
-          // Lines are broken by `help::fit`.
+          // `help::fit` breaks the lines.
           term_width = 0, help_template = help::OVERVIEW, subcommand_required = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -191,8 +191,8 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-// A command that is a group of commands. Like the options of any other these are made only when it is called. (As a doc
-// this would be the help of every group.)
+// A command with subcommands. They are built only when the command is used, like the options of other commands. (A doc
+// comment here would become the help of every group.)
 #[derive(Debug, Args)]
 pub(crate) struct Group<C: Subcommand> {
     #[command(subcommand)]
@@ -215,15 +215,14 @@ pub(crate) fn whole() -> clap::Command {
     let listed = <Cli as clap::CommandFactory>::command();
     let names = listed.get_subcommands().map(|c| c.get_name().to_owned());
     let names: Vec<String> = names.collect();
-    // What is changed goes to the end: so all are, in their order.
-    // Commands with options of their own and commands below them.
+    // Commands with both options and subcommands.
     let both: [(&'static str, Augment); 4] = [
         ("review", review::Review::augment_args),
         ("marks", mark::Marks::augment_args),
         ("seal", seal::Seal::augment_args),
         ("prices", prices::Prices::augment_args),
     ];
-    // What is changed goes to the end: so all are, in their order.
+    // A changed entry moves to the end, so change all of them, in order.
     let whole = both.into_iter().fold(listed, |whole, (name, augment)| {
         whole.mut_subcommand(name, |listed| {
             let about = listed.get_about().cloned().unwrap_or_default();

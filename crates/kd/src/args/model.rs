@@ -1,8 +1,8 @@
-//! `kd model …`: files for the built-in engine.
+//! `kd model …`: manage model files of the built-in engine.
 
 use clap::{Args, Subcommand};
 
-// The commands below `kd model`.
+// The subcommands of `kd model`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Model {
     List(List),

@@ -1,4 +1,4 @@
-//! `kd prices`: what models cost.
+//! `kd prices`: show what models cost.
 
 use clap::{Args, Subcommand};
 

@@ -1,4 +1,4 @@
-//! `kd review`: findings about a change, with how likely each is real.
+//! `kd review`: report findings about a change, with the likelihood that each is real.
 
 use super::ask::{Privacy, Spending};
 use super::values;

@@ -1,4 +1,4 @@
-//! `kd seal`, `kd verify` and `kd import`: threads as files that can be checked anywhere.
+//! `kd seal`, `kd verify` and `kd import`: threads as files that can be verified anywhere.
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;

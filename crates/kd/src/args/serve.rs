@@ -1,4 +1,4 @@
-//! `kd serve`: the council for other programs on this machine.
+//! `kd serve`: serve the council to other programs on this machine.
 
 use clap::Args;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What to type in place of a word that is no command.
+//! Suggests a command for a mistyped word.
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -40,7 +40,7 @@ pub(crate) fn unknown(error: &clap::Error, first: Option<&str>) -> Option<Error>
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    // Below a group the group's own words are suggested.
+    // Within a group, suggest the group's own subcommands.
     if first != Some(word) {
         return None;
     }

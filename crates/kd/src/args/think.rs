@@ -1,4 +1,4 @@
-//! `kd think`: a fast and a rigorous seat answer together.
+//! `kd think`: a fast and a rigorous member answer together.
 
 use super::ask::{Going, Model, Output, Privacy, Spending};
 use super::values;

@@ -1,4 +1,4 @@
-//! `kd trust`: what this folder wants, and whether it may have it.
+//! `kd trust`: show the settings this folder asks for, and allow them.
 
 use clap::Args;
 use std::path::PathBuf;

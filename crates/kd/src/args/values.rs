@@ -1,4 +1,4 @@
-//! Reads the values of flags whose form is our own.
+//! Parses flag values with a custom format.
 
 use std::time::Duration;
 

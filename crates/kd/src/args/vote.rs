@@ -1,9 +1,9 @@
-//! `kd vote …`: count ballots by any rule.
+//! `kd vote …`: count ballots by any voting rule.
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-// The commands below `kd vote`.
+// The subcommands of `kd vote`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Vote {
     Tally(Tally),

@@ -1,10 +1,10 @@
-//! What an agent keeps between visits reaches its next one, as data.
+//! What an agent keeps between visits reaches its next visit, as data.
 
 use super::visits::service;
 use super::{forum, house};
 use serde_json::{Value, json};
 
-/// All text of a request, as the model reads it.
+/// Returns all text of a request, as the model reads it.
 fn read(request: &Value) -> String {
     let mut text = String::new();
     for message in request["messages"].as_array().expect("messages") {
@@ -40,7 +40,7 @@ fn notes_mentions_and_the_charter_reach_the_next_visit_between_fences() {
     forum(&home, &["run-agent", "ada"]);
     let seen = fake.seen();
     let prompt = read(&seen.last().expect("asked").json());
-    // Each of them stands between two lines that nobody could write beforehand.
+    // Each is between two delimiter lines that no one could predict.
     let fence = prompt
         .lines()
         .find_map(|line| line.strip_suffix(" your notes"))
@@ -63,7 +63,7 @@ fn notes_mentions_and_the_charter_reach_the_next_visit_between_fences() {
         let outside = part.split(&format!("{fence} ")).next().unwrap_or_default();
         assert!(!outside.contains("The rules have changed"), "{outside}");
     }
-    // The owner can take notes away; a mention that was shown does not come again.
+    // The owner can remove notes; a mention already shown does not come again.
     assert_eq!(forum(&home, &["notes", "ada", "--clear"]).code, Some(0));
     forum(&home, &["run-agent", "ada"]);
     let seen = fake.seen();
@@ -156,7 +156,7 @@ fn hidden_words_are_in_no_prompt_and_no_answer_of_a_visit() {
             "--reason",
             "publish zebras",
         ],
-        // A post, a thread by its opening, a motion by its thread.
+        // A post, a thread by its first post, a motion by its thread.
         &["hide", "2", "poison"],
         &["hide", "4", "poison"],
         &["hide", "6", "poison"],
@@ -178,7 +178,7 @@ fn hidden_words_are_in_no_prompt_and_no_answer_of_a_visit() {
         last.contains("Why do they dance?") && last.contains("Is that so?"),
         "{last}"
     );
-    // The record has all of it.
+    // The record contains everything.
     let lines = forum(&home, &["export", "-"]).out.to_lowercase();
     assert!(lines.matches("zebra").count() >= 5, "{lines}");
 }

@@ -1,5 +1,5 @@
-//! Cycles in which agents join, leave and are banned while the process is killed. `tests/forum-cycles/run --full` is the
-//! large run: 10,000 cycles on each database.
+//! Cycles in which agents join, leave and are banned while the process is killed. `tests/forum-cycles/run --full` is
+//! the large run: 10,000 cycles on each database.
 
 use super::{forum, house, persona, quick, scripted, store};
 use kd_core::forum::MAIN;
@@ -100,7 +100,7 @@ fn a_rule_about_the_time_between_cycles_holds_for_every_command() {
         again.code,
         again.err
     );
-    // Many cycles wait for it, and say until when.
+    // With several cycles, it waits for the rule and says until when.
     let words = ["run-cycle", "--cycles", "2", "--interval", "0"];
     let mut child = quick(&home, &words)
         .stdout(Stdio::piped())

@@ -1,11 +1,11 @@
-//! Every command that the forum names in its errors, its help and its documentation is one that exists.
+//! Every command named in the forum's errors, help and documentation exists.
 
 use super::house;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Files that name commands to people.
+/// Files that name commands to users.
 const SOURCES: &[&str] = &[
     "crates/kd/src/run/forum.rs",
     "crates/kd/src/run/forum",
@@ -57,7 +57,7 @@ fn collect(path: &Path, commands: &mut BTreeSet<Vec<String>>) {
     }
 }
 
-/// The commands of a line: between backticks, behind a prompt, as a line of examples, or as a whole string.
+/// Returns the commands in a line: in backticks, after a prompt, as an example line, or as a whole string.
 fn named(line: &str) -> Vec<Vec<String>> {
     let line = line.replace("\\\"", "\"");
     let mut found: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
@@ -72,7 +72,7 @@ fn named(line: &str) -> Vec<Vec<String>> {
     found.iter().filter_map(|text| words(text)).collect()
 }
 
-/// The words behind `kd`, up to what belongs to the shell, to a comment or to a sentence. A number stands for `N`.
+/// Returns the words after `kd`, up to shell syntax, a comment or the rest of a sentence. A number replaces `N`.
 fn words(text: &str) -> Option<Vec<String>> {
     let (_, rest) = text
         .split_once("kd ")
@@ -103,7 +103,7 @@ fn words(text: &str) -> Option<Vec<String>> {
     some(words)
 }
 
-/// A command begins with the name of one.
+/// Requires that a command begins with a command name.
 fn some(words: Vec<String>) -> Option<Vec<String>> {
     let is_name = |word: &String| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
     words.first().is_some_and(is_name).then_some(words)

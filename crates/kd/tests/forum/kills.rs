@@ -1,5 +1,5 @@
-//! The program is killed, again and again, at any point of `run-cycle`: no post is lost, none is doubled, and no agent
-//! has two turns in a cycle. `cargo test -p kd --test forum kills -- --nocapture` prints what it saw.
+//! Kills the program repeatedly at any point of `run-cycle`: no post is lost or duplicated, and no agent has two turns
+//! in a cycle. `cargo test -p kd --test forum kills -- --nocapture` prints the results.
 
 use super::support::{Dice, Home};
 use super::{house, quick, script, store};
@@ -15,13 +15,13 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 const KILLS: usize = 200;
-/// Stores that are written at the same time.
+/// Stores written concurrently.
 const LANES: usize = 4;
 const AGENTS: [&str; 4] = ["ada", "bob", "cyd", "dan"];
-/// More answers than one process lives to hear.
+/// More answers than one process ever needs.
 const ANSWERS: usize = 400;
 
-/// Opens a thread at its first visit, replies in the first thread at the others; says so at the end of each.
+/// Writes an agent that opens a thread on its first visit and replies in the first thread on later ones, then finishes.
 fn agent(home: &Home, name: &str) {
     let say = |call: Value| json!([{"sleep_ms": 1}, {"text": call.to_string()}]);
     let reply =
@@ -41,9 +41,9 @@ fn agent(home: &Home, name: &str) {
 #[derive(Default)]
 struct Tally {
     kills: usize,
-    /// Posts that were told before their process died.
+    /// Posts reported before their process was killed.
     told: BTreeSet<i64>,
-    /// Processes that died while an agent had its turn.
+    /// Processes killed during an agent's turn.
     inside: usize,
 }
 
@@ -67,11 +67,11 @@ fn lane(seed: u64, kills: usize) -> (Home, Tally) {
         let (sender, lines) = mpsc::channel();
         let reader = std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // The other end is gone once the process is killed; what was told is read to its end all the same.
+                // The receiver is gone once the process is killed; its output is read to the end all the same.
                 let _ = sender.send(line);
             }
         });
-        // Some die before their first word, most some lines and a moment later.
+        // Some are killed before their first line, most some lines and a moment later.
         let mut heard = Vec::new();
         for _ in 0..dice.below(24) {
             match lines.recv_timeout(Duration::from_secs(60)) {
@@ -85,7 +85,7 @@ fn lane(seed: u64, kills: usize) -> (Home, Tally) {
         reader.join().expect("read");
         heard.extend(lines.try_iter());
         tally.kills += 1;
-        // The last line may have been cut.
+        // The last line may be incomplete.
         let events: Vec<LogEvent> = heard
             .iter()
             .filter_map(|line| serde_json::from_str::<LogLine>(line).ok())
@@ -111,7 +111,7 @@ fn nothing_is_lost_and_nobody_has_two_turns() {
     let (mut kills, mut inside, mut cycles, mut cut, mut posts) = (0, 0, 0, 0, 0);
     for lane in lanes {
         let (home, tally) = lane.join().expect("a lane");
-        // The last one that was cut off is brought to its end.
+        // The last interrupted one is brought to its end.
         let last = super::forum(&home, &["run-once"]);
         assert_eq!(last.code, Some(0), "{}{}", last.out, last.err);
         let seen = check(&home, &tally);
@@ -130,7 +130,7 @@ fn nothing_is_lost_and_nobody_has_two_turns() {
     );
 }
 
-/// Cycles, turns that were cut off, and posts of agents.
+/// Returns cycles, interrupted turns, and posts of agents.
 fn check(home: &Home, tally: &Tally) -> (usize, usize, usize) {
     let mut store = store(home);
     let audited = store.audit(MAIN, &mut |_| {}).expect("audited");

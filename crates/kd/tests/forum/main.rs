@@ -1,4 +1,4 @@
-//! `kd forum` from outside: the real program, its store, its agents.
+//! Tests `kd forum` from outside: the real program, its store, its agents.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -7,7 +7,7 @@
 
 #[path = "../support/mod.rs"]
 mod support;
-// The tiny model of the engine's own tests.
+// The tiny model of the engine's tests.
 #[path = "../../../kd-local/tests/tiny/mod.rs"]
 mod tiny;
 #[path = "../../../kd-local/tests/writer/mod.rs"]
@@ -31,7 +31,7 @@ use kd_store::forum::{ForumStore, Place};
 use serde_json::{Value, json};
 use support::{Home, Said};
 
-/// A folder whose forum has these agents: name, backend and model.
+/// Creates a folder whose forum has these agents: name, backend and model.
 fn house(config: &Value, agents: &[(&str, &str, &str)]) -> Home {
     let home = Home::new(config);
     for (name, backend, model) in agents {
@@ -44,7 +44,7 @@ fn house(config: &Value, agents: &[(&str, &str, &str)]) -> Home {
     home
 }
 
-/// An agent by the lines of its persona.
+/// Adds an agent with these persona lines.
 fn persona(home: &Home, name: &str, lines: &str) {
     let folder = home.work().join(".kd/forum/agents");
     std::fs::create_dir_all(&folder).expect("made");
@@ -56,7 +56,7 @@ fn persona(home: &Home, name: &str, lines: &str) {
     home.trust();
 }
 
-/// A scripted agent whose answers are these calls, one after another.
+/// Adds a scripted agent that makes these calls in order.
 fn scripted(home: &Home, name: &str, calls: &[Value]) {
     let runs: Vec<Value> = calls
         .iter()
@@ -65,7 +65,7 @@ fn scripted(home: &Home, name: &str, calls: &[Value]) {
     script(home, name, &json!({"runs": runs}));
 }
 
-/// A scripted agent with this script.
+/// Adds a scripted agent with this script.
 fn script(home: &Home, name: &str, script: &Value) {
     let file = home.path().join(format!("{name}.json"));
     std::fs::write(&file, script.to_string()).expect("written");
@@ -79,14 +79,14 @@ fn script(home: &Home, name: &str, script: &Value) {
     );
 }
 
-/// The forum of a home.
+/// Opens the forum of a home.
 fn store(home: &Home) -> ForumStore {
     let place = Place::File(home.work().join(".kd/forum.db"));
     let state = home.path().join(".local/state/kd");
     ForumStore::open(&place, Some(&state)).expect("it opens")
 }
 
-/// Runs `kd forum …` where nobody waits and nobody sits out.
+/// Runs `kd forum …` without waits and skips.
 fn forum(home: &Home, args: &[&str]) -> Said {
     Said::of(quick(home, args).output().expect("it runs"))
 }

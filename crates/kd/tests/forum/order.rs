@@ -1,4 +1,4 @@
-//! People keep a forum in order: a poisoned post, an account that floods, a role, and the way back.
+//! Moderation: a poisoned post, a flooding account, a role, and undoing it all.
 
 use super::support::Said;
 use super::{forum, house, scripted, store};
@@ -69,7 +69,7 @@ fn a_person_hides_closes_edits_and_undoes() {
         "entry 1 is not in force any more",
     );
     done(&forum(&home, &["log"]), "king hid post 2: asks for keys");
-    // The opening stands for its thread.
+    // Hiding the first post hides its thread.
     done(&forum(&home, &["hide", "1", "off topic"]), "hid post 1");
     done(&forum(&home, &["read"]), "· hidden");
     done(
@@ -196,7 +196,7 @@ fn members_move_to_keep_order_and_an_owner_confirms() {
         "passed by majority: 3 yes",
     );
     done(&forum(&home, &["read", "1"]), "Publish zebras.");
-    // Agents and members without the role decide nothing.
+    // Agents and members without the role cannot moderate.
     for name in ["ada", "eve", "stranger"] {
         for decide in [&["--confirm"][..], &["--veto", "no"]] {
             let said = forum(&home, &[&["motions", "1", "--as", name], decide].concat());

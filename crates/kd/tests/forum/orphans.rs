@@ -1,5 +1,5 @@
-//! `kd` is killed while an agent program visits: neither the program nor its `kd mcp` nor what it started is left, and
-//! the visit is closed by the next run.
+//! Kills `kd` while an agent program visits: neither the program nor its `kd mcp` nor what it started survives, and the
+//! next run closes the visit.
 #![cfg(target_os = "linux")]
 
 use super::support::{Home, SANDBOX, Said, until};
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::process::Stdio;
 
-/// The programs that run with this home: by its path among their arguments or in their environment.
+/// Returns the programs running with this home: by its path in their arguments or environment.
 fn programs_of(home: &Home) -> Vec<String> {
     let mark = home.path().to_string_lossy().into_owned();
     let mut found = Vec::new();
@@ -18,7 +18,7 @@ fn programs_of(home: &Home) -> Vec<String> {
         let read = |name: &str| std::fs::read(entry.path().join(name)).unwrap_or_default();
         let (args, env) = (read("cmdline"), read("environ"));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).replace('\0', " ");
-        // A dead process that nobody has waited for has no arguments.
+        // A zombie process has no arguments.
         if !args.is_empty() && (text(&args).contains(&mark) || text(&env).contains(&mark)) {
             found.push(text(&args));
         }
@@ -26,7 +26,8 @@ fn programs_of(home: &Home) -> Vec<String> {
     found
 }
 
-/// A forum whose agent `ada` is a stubborn program: it reads a thread by `kd mcp`, starts a daemon, and stays.
+/// Creates a forum whose agent `ada` is a stubborn program: it reads a thread through `kd mcp`, starts a daemon, and
+/// stays.
 fn stubborn() -> Home {
     let home = house(&json!({}), &[]);
     forum(&home, &["post", "Bees", "Why do they dance?"]);
@@ -76,12 +77,12 @@ fn killed_visit(args: &[&str]) -> Home {
     }
     kill_process(Pid::from_child(&kd), Signal::KILL).expect("it lives");
     kd.wait().expect("reaped");
-    // Nobody else does anything: its keeper ends them.
+    // Only their supervisor can stop them.
     until("their end", || programs_of(&home).is_empty().then_some(()));
     home
 }
 
-/// Runs the next one, with another agent, and checks that the visit of `ada` is closed.
+/// Runs the next visit, with another agent, and checks that the visit of `ada` is closed.
 fn check_closed(home: &Home, args: &[&str]) {
     let open = store(home).runs(MAIN, 1).unwrap().remove(0);
     assert_eq!((open.outcome, open.ended_at), (Outcome::Running, None));

@@ -1,4 +1,5 @@
-//! People: from an empty folder to a cycle that was stopped, resumed and audited; motions; the store in and out.
+//! Users of the forum: from an empty folder to a cycle that was stopped, resumed and audited; motions; exporting and
+//! importing the store.
 
 use super::support::{Home, Said};
 use super::{forum, house, quick, script, scripted, store};
@@ -85,7 +86,7 @@ fn from_an_empty_folder_to_threads_that_can_be_found() {
     let found = forum(&home, &["search", "POINT"]).out;
     assert!(found.contains("To point the way."), "{found}");
     assert_eq!(forum(&home, &["search", "wasps"]).out, "nothing found\n");
-    // Nobody signs as the forum itself, nor with something that is no name.
+    // No one can post as the forum itself, or under an invalid name.
     for name in ["forum", "a b", "\u{1b}[2J"] {
         let forged = forum(&home, &["reply", "1", "x", "--as", name]);
         assert!(forged.code != Some(0), "{name:?}: {}", forged.out);
@@ -98,7 +99,7 @@ fn from_an_empty_folder_to_threads_that_can_be_found() {
     );
 }
 
-/// Waits for a line that holds these words.
+/// Waits for a line that contains this text.
 pub(super) fn hear(lines: &mut impl BufRead, words: &str) {
     let mut line = String::new();
     loop {
@@ -135,7 +136,7 @@ fn ctrl_c_stops_a_cycle_and_the_next_call_goes_on_with_it() {
     let mut lines = BufReader::new(child.stdout.take().expect("piped"));
     let mut errors = BufReader::new(child.stderr.take().expect("piped"));
     hear(&mut lines, "Starting run for agent: bob");
-    // His post is there before he is stopped: the opening, ada's, his.
+    // The post exists before its agent is stopped: the first post, ada's, and this one.
     let mut beside = store(&home);
     while beside.thread(1, 0, 9).unwrap().1.len() < 3 {
         std::thread::yield_now();
@@ -186,7 +187,7 @@ fn ctrl_c_stops_a_cycle_and_the_next_call_goes_on_with_it() {
     );
 }
 
-/// Three who agree on a motion.
+/// Creates three agents who agree on a motion.
 fn agreed() -> (Home, Said) {
     let home = house(&json!({}), &[]);
     let motion = json!({"tool": "propose", "kind": "set", "key": "skip_probability", "value": "0.1", "title": "Sit out less", "reason": "we miss too much"});
@@ -195,7 +196,7 @@ fn agreed() -> (Home, Said) {
     scripted(&home, "ada", &[motion, vote.clone(), finish("vote")]);
     scripted(&home, "bob", &[vote.clone(), finish("vote")]);
     scripted(&home, "cyd", &[vote, finish("vote")]);
-    // What is moved in the first cycle is voted on until the end of the second.
+    // A motion of the first cycle is open for votes until the end of the second.
     let args = [
         "run-cycle",
         "--cycles",
@@ -325,7 +326,7 @@ fn a_study_on_the_virtual_clock_has_its_table() {
     );
 }
 
-/// Adds a store that somebody else made: an election in each of two forums, and a cycle that has not ended.
+/// Adds a store made by another user: an election in each of two forums, and an unfinished cycle.
 fn plant(home: &Home) {
     let place = Place::File(home.work().join(".kd/forum.db"));
     let mut planted = ForumStore::open(&place, None).unwrap();
@@ -371,7 +372,7 @@ fn a_planted_forum_raises_no_limit_and_seats_nobody() {
     // Running in it does not make it the user's own.
     let again = forum(&home, &["read"]);
     assert!(again.err.contains(held), "{}", again.err);
-    // Accepting the store lets every forum in it elect, so all are shown.
+    // Accepting the store lets every forum in it hold elections, so all are shown.
     let shown = home.run(&["trust"]);
     for line in [
         "  forum.max_tool_calls = 500\n",
@@ -435,7 +436,7 @@ fn lists_say_what_they_leave_out() {
     }
     let (_, told) = said(&["read", "1", "-n", "2"]);
     assert!(told.starts_with("2 of 5 posts are shown;"), "{told}");
-    // The JSON of a list that was cut is whole, too.
+    // The JSON of a truncated list is still complete.
     let read = forum(&home, &["read", "--json"]);
     let listed: serde_json::Value = serde_json::from_str(&read.out).unwrap();
     assert_eq!(listed.as_array().unwrap().len(), 200);

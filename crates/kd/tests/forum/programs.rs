@@ -1,4 +1,4 @@
-//! Agent programs visit by our own MCP server: a fake one that is told of it as Claude Code is, and one that speaks ACP.
+//! Agent programs visit through kd's MCP server: a fake one configured like Claude Code, and one that speaks ACP.
 
 use super::support::{Home, SANDBOX, Said};
 use super::{forum, house, persona, quick, store};
@@ -13,14 +13,15 @@ fn run_once(home: &Home) -> Said {
     Said::of(run.env_remove(SANDBOX).output().expect("it runs"))
 }
 
-/// The folder that the fake agent may write, beside its script.
+/// Returns the folder that the fake agent may write, beside its script.
 fn state(home: &Home) -> std::path::PathBuf {
     let state = home.path().join("state");
     std::fs::create_dir_all(&state).expect("made");
     state
 }
 
-/// A shell that tries what the sandbox forbids, notes in this folder what it could do, and becomes the fake agent.
+/// Creates a shell script that tries what the sandbox forbids, records in this folder what succeeded, and becomes the
+/// fake agent.
 fn greedy(home: &Home, state: &std::path::Path) -> std::path::PathBuf {
     let file = home.path().join("greedy.sh");
     let (home, state) = (home.path().display(), state.display());
@@ -33,7 +34,7 @@ fn greedy(home: &Home, state: &std::path::Path) -> std::path::PathBuf {
     file
 }
 
-/// What the agent could do beside its calls: nothing of what it tried.
+/// Checks that nothing the agent tried beside its calls succeeded.
 fn check_rights(home: &Home, state: &std::path::Path) {
     let got = |name: &str| std::fs::read_to_string(state.join(name)).unwrap_or_default();
     assert_eq!(got("here"), "", "it works in an empty folder");
@@ -42,7 +43,7 @@ fn check_rights(home: &Home, state: &std::path::Path) {
     assert!(!home.work().join("broken.txt").exists());
 }
 
-/// Files that the agent must not read.
+/// Creates files that the agent must not read.
 fn lay_out(home: &Home) {
     for (name, words) in [(".ssh/id", "key"), (".config/gh/hosts.yml", "token")] {
         let at = home.path().join(name);
@@ -60,7 +61,7 @@ fn calls(note: &std::path::Path) -> Value {
     ]})
 }
 
-/// What the visit of a program left.
+/// Checks the results of a program's visit.
 fn check(home: &Home, note: &std::path::Path, out: &str) {
     let noted: Value = serde_json::from_slice(&std::fs::read(note).expect("noted")).expect("JSON");
     let names: Vec<&str> = noted["names"]
@@ -103,8 +104,8 @@ fn check(home: &Home, note: &std::path::Path, out: &str) {
     assert_eq!(posts[1].run_id, Some(run.id));
 }
 
-/// A fake Claude Code that makes these calls, and the configuration of the agent `ada` that starts it. It notes what it
-/// saw in the folder.
+/// Creates a fake Claude Code that makes these calls, and the configuration of the agent `ada` that starts it. It
+/// records what it saw in the folder.
 pub(super) fn program(home: &Home) -> (std::path::PathBuf, Value) {
     let state = state(home);
     let (note, file) = (state.join("note.json"), home.path().join("claude.json"));

@@ -1,4 +1,4 @@
-//! The reader in a real pseudo-terminal: it opens, follows what others write, and leaves the terminal as it was.
+//! The forum screen in a real pseudo-terminal: it opens, follows other writers, and restores the terminal.
 
 use super::support::pty;
 use super::support::{Home, PATIENCE};
@@ -71,7 +71,7 @@ impl Screen {
         self.parser.screen().contents()
     }
 
-    /// It leaves, and the terminal is as it was.
+    /// Checks that it exits and the terminal is restored.
     fn leaves(mut self, keys: &str) {
         self.types(keys);
         assert!(self.child.wait().expect("it ends").success());
@@ -108,7 +108,7 @@ fn a_person_reads_searches_writes_and_decides_on_every_screen() {
             "1 thread · 1 post · you: king (owner)",
             "Why do they dance?",
         ]);
-        // A reply of two lines, which another process sees.
+        // A reply of two lines, seen by another process.
         screen.types("rTo point the way.\x0aReally.\r");
         screen.waits_for(&["post 2 is written", "Really."]);
         let read = forum(&home, &["read", "1"]).out;
@@ -116,13 +116,13 @@ fn a_person_reads_searches_writes_and_decides_on_every_screen() {
         // A new thread.
         screen.types("wAnts\rWho leads them?\r");
         screen.waits_for(&["thread 2 is open", "› Ants"]);
-        // A search, into the post that it found.
+        // A search, and opening the post found.
         screen.types("/really\r");
         screen.waits_for(&["› king: To", "#2"]);
         screen.types("\r");
-        // The list of what was found shows its words, too.
+        // The list of hits shows their text, too.
         screen.waits_for(&["king #2 "]);
-        // A change of a post.
+        // Editing a post.
         screen.types("e\x15Nobody knows.\r");
         screen.waits_for(&["post 2 is changed", "(edited)"]);
         // A motion, and a veto.
@@ -132,7 +132,7 @@ fn a_person_reads_searches_writes_and_decides_on_every_screen() {
         screen.waits_for(&["motion 1 is open", "1 Set skip"]);
         screen.types("xtoo dear\r");
         screen.waits_for(&["motion 1 is refused", "vetoed"]);
-        // What is refused says why, and what was written is there.
+        // A refusal says why, and the input is kept.
         screen.types("wset skip_probability 7\rmore\r");
         screen.waits_for(&["`skip_probability` must be", "> more"]);
         screen.types("\x03\x03");

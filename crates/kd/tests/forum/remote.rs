@@ -13,7 +13,7 @@ use std::process::{Child, Stdio};
 
 const TOKEN: &str = "0123456789abcdef-alice";
 
-/// `kd serve --mcp` of another home, ended with the test.
+/// `kd serve --mcp` of another home, stopped with the test.
 struct Lab {
     home: Home,
     child: Child,
@@ -52,7 +52,7 @@ impl Lab {
         }
     }
 
-    /// The configuration of somebody who visits.
+    /// Returns the configuration of a visitor.
     fn visited(&self, rest: Value) -> Value {
         let mut config = rest;
         config["forum"] = json!({"remotes": {"lab": {"url": self.url, "key_env": "LAB_TOKEN"}}});
@@ -119,7 +119,7 @@ fn an_agent_visits_the_forum_of_another_machine_under_its_tokens_name() {
         (2, "alice"),
         "{posts:?}"
     );
-    // The record, the count and the notes are here, not there.
+    // The record, the count and the notes are local, not remote.
     let run = store(&home).runs("@lab", 9).unwrap().remove(0);
     assert_eq!(
         (run.outcome, run.calls, run.deeds.len()),
@@ -140,7 +140,7 @@ fn an_agent_visits_the_forum_of_another_machine_under_its_tokens_name() {
         1,
         "nothing came from there"
     );
-    // What the other side says stands between the lines that nobody could foresee.
+    // Remote text is between delimiter lines that no one could predict.
     let seen = fake.seen();
     let all: String = seen
         .iter()
@@ -170,7 +170,7 @@ fn an_agent_visits_the_forum_of_another_machine_under_its_tokens_name() {
         .nth(1)
         .unwrap();
     assert!(fence.len() > 16 && inside.contains("Bees"), "{text}");
-    // Agents that name no forum are not sent to strangers; a limit of calls is the visitor's own.
+    // Agents that name no forum are not sent to remote ones; a call limit is the visitor's own.
     let none = visit(&home, &["lab"]);
     assert!(
         none.code != Some(0) && none.err.contains("no agent takes part"),
@@ -221,7 +221,7 @@ fn an_agent_program_reaches_the_other_forum_without_seeing_the_token() {
         "{note}"
     );
     assert!(!seen.contains(TOKEN) && !note.contains(TOKEN), "{seen}");
-    // No file holds it: a socket gave it to our own server.
+    // No file contains it: it was passed to kd's server through a socket.
     let left = walk(home.path()).into_iter().filter(|at| {
         std::fs::read(at).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(TOKEN))
     });
@@ -292,7 +292,7 @@ fn a_repository_names_no_forum_elsewhere() {
     assert!(fake.seen().is_empty());
 }
 
-/// A forum that answers as its owner likes: a name with orders in it, and nearly 1 MiB of words to everything else.
+/// A hostile forum: a name containing instructions, and almost 1 MiB of text in every other answer.
 fn hostile() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
     let url = format!("http://{}/mcp", listener.local_addr().expect("bound"));

@@ -1,4 +1,4 @@
-//! The order of a running cycle is a secret until the cycle has ended.
+//! The order of a running cycle is secret until the cycle has ended.
 
 use super::people::hear;
 use super::support::Home;
@@ -12,7 +12,7 @@ use std::process::Stdio;
 
 const AGENTS: [&str; 5] = ["ada7", "bob7", "cyd7", "dan7", "eve7"];
 
-/// What anybody who is not the leader can read of the forum, by its source.
+/// Returns everything that anyone but the leader can read of the forum, by source.
 fn readable(home: &Home) -> Vec<(&'static str, String)> {
     let file = home.path().join("export.jsonl");
     let _ = std::fs::remove_file(&file);
@@ -71,7 +71,7 @@ fn the_order_of_a_running_cycle_is_nowhere_until_it_has_ended() {
             let allowed = *source == "export" && told == "sitting_out";
             assert!(allowed || !text.contains(told), "{source}: {told}: {text}");
         }
-        // Where those who wait are named on one line, they are named in alphabetical order.
+        // Where waiting agents are listed on one line, they are in alphabetical order.
         for line in text.lines() {
             let mut places: Vec<_> = waiting.iter().filter_map(|name| line.find(name)).collect();
             let told = places.clone();

@@ -1,4 +1,4 @@
-//! What several tests of the program from outside share: a hermetic home, the real binary, and what it left on disk.
+//! Helpers shared by tests of the program from outside: a hermetic home, the real binary, and its files.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub(crate) mod pty;
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The variable that switches the sandbox of agents. A test of the sandbox removes it.
+/// The variable that controls the sandbox of agents. A test of the sandbox removes it.
 pub(crate) const SANDBOX: &str = "KD_COUNCIL_SANDBOX";
 
-/// How long a test waits for something that must come, on a busy machine.
+/// How long a test waits for something that must happen, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Looks until something is there.
+/// Polls until something is available.
 pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -31,13 +31,13 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A home with a folder to work in; nothing of the person's reaches the program.
+/// A home with a working folder, isolated from the developer's environment.
 pub(crate) struct Home {
     dir: tempfile::TempDir,
 }
 
 impl Home {
-    /// A home with this configuration in the user's own file, and a folder to work in.
+    /// Creates a home with this user configuration and a working folder.
     pub(crate) fn new(config: &Value) -> Self {
         let home = Self {
             dir: tempfile::tempdir().expect("a folder"),
@@ -47,7 +47,7 @@ impl Home {
         home
     }
 
-    /// A home whose members play scripts.
+    /// Creates a home whose members play scripts.
     pub(crate) fn scripted(members: &[(&str, Value)]) -> Self {
         let home = Self::new(&json!({}));
         let mut agents = serde_json::Map::new();
@@ -65,7 +65,7 @@ impl Home {
         home
     }
 
-    /// Allows what the folder wants, as `kd trust --yes` does.
+    /// Allows what the folder asks for, like `kd trust --yes`.
     pub(crate) fn trust(&self) {
         let kd = self.work().join(".kd");
         let paths = ConfigPaths {
@@ -81,24 +81,24 @@ impl Home {
         }
     }
 
-    /// The user's own configuration file; its folder is made.
+    /// Returns the user's configuration file; creates its folder.
     pub(crate) fn config_file(&self) -> PathBuf {
         let folder = self.path().join(".config/kd");
         std::fs::create_dir_all(&folder).expect("made");
         folder.join("config.json")
     }
 
-    /// The home itself.
+    /// Returns the home's path.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// The folder that the program runs in.
+    /// Returns the working folder.
     pub(crate) fn work(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
-    /// The program with these arguments, not started.
+    /// Prepares the program with these arguments.
     pub(crate) fn kd(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kd"));
         command
@@ -119,7 +119,7 @@ impl Home {
         Said::of(self.kd(args).output().expect("it runs"))
     }
 
-    /// The folders of all threads.
+    /// Returns the folders of all threads.
     pub(crate) fn threads(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let Ok(branches) = std::fs::read_dir(self.work().join(".kd/branches")) else {
@@ -137,8 +137,8 @@ impl Home {
     }
 }
 
-/// Makes a folder the top of a repository of its own: whatever lies above it, in the temporary folder of the machine, is
-/// none of its business.
+/// Makes a folder the top of a new repository, so that folders above it, in the machine's temporary folder, do not
+/// matter.
 pub(crate) fn checkout(folder: &Path) {
     let made = Command::new("git")
         .arg("init")
@@ -148,7 +148,7 @@ pub(crate) fn checkout(folder: &Path) {
     assert!(made.expect("git can be run").success());
 }
 
-/// Runs git in the folder of a home, as somebody whose own settings do not count.
+/// Runs git in a home's folder, without the developer's settings.
 pub(crate) fn git(home: &Home, args: &[&str]) {
     let done = Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
@@ -162,7 +162,7 @@ pub(crate) fn git(home: &Home, args: &[&str]) {
     assert!(done.status.success(), "{args:?}: {done:?}");
 }
 
-/// What a run said and how it ended.
+/// The output and exit code of a run.
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -176,7 +176,7 @@ impl Said {
             out: String::from_utf8(output.stdout).expect("text"),
             err: String::from_utf8(output.stderr).expect("text"),
         };
-        // A test that types what is no command would see nothing of what it looks for.
+        // A test that mistypes a command would otherwise miss what it looks for.
         for what in ["unexpected argument", "unrecognized subcommand"] {
             let line = format!("error: {what}");
             assert!(!said.err.starts_with(&line), "no command: {}", said.err);
@@ -184,8 +184,7 @@ impl Said {
         said
     }
 
-    /// What a command says that gets this on its input, then the end of it. One that ends without having read it is no failure
-    /// of the writing.
+    /// Runs a command with this input. It may exit without reading all of it.
     pub(crate) fn fed(mut command: Command, input: &str) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -203,14 +202,14 @@ impl Said {
         said
     }
 
-    /// The one object of `--json`.
+    /// Parses the single object of `--json`.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out)
             .unwrap_or_else(|e| panic!("{e}: {}\n{}", self.out, self.err))
     }
 }
 
-/// The messages that lines of `--jsonl` announced. A last line without its end was not said; every other must be whole.
+/// Returns the messages announced by `--jsonl` lines. Ignores an incomplete last line; every other must be complete.
 pub(crate) fn announced(lines: &[u8]) -> Vec<Message> {
     let whole = lines
         .iter()
@@ -226,7 +225,7 @@ pub(crate) fn announced(lines: &[u8]) -> Vec<Message> {
         .collect()
 }
 
-/// The numbers of a thread's messages, in order.
+/// Returns the numbers of a thread's messages, in order.
 fn numbers(thread: &Path) -> Vec<u32> {
     let mut numbers: Vec<u32> = std::fs::read_dir(thread)
         .expect("a thread")
@@ -244,8 +243,8 @@ fn numbers(thread: &Path) -> Vec<u32> {
     numbers
 }
 
-/// All messages of a thread by number, with what every thread must be: each file is whole, no number is given twice,
-/// and none is left out. A thread that grows while it is read is read again.
+/// Returns all messages of a thread by number, and checks its invariants: each file is complete, and numbers are unique
+/// and without gaps. If the thread grows while it is read, it is read again.
 pub(crate) fn whole(thread: &Path) -> BTreeMap<u32, Message> {
     let (numbers, read) = loop {
         let before = numbers(thread);
@@ -268,7 +267,7 @@ pub(crate) fn whole(thread: &Path) -> BTreeMap<u32, Message> {
     messages
 }
 
-/// A generator of numbers that spread well (SplitMix64); the same seed gives the same numbers.
+/// A random number generator (SplitMix64); the same seed gives the same numbers.
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -276,7 +275,7 @@ impl Dice {
         Self(seed)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -1,4 +1,4 @@
-//! A real pseudo-terminal: its size, and what comes out of it.
+//! A real pseudo-terminal: its size and its output.
 
 use portable_pty::{MasterPty, PtySize};
 use std::io::Read;
@@ -13,7 +13,7 @@ pub(crate) fn size(columns: u16, rows: u16) -> PtySize {
     }
 }
 
-/// What the program writes, read by a thread so that a test can wait for it.
+/// Reads the program's output on a thread, so that a test can wait for it.
 pub(crate) fn listen(master: &dyn MasterPty) -> Receiver<Vec<u8>> {
     let mut reader = master.try_clone_reader().expect("a reader");
     let (sender, bytes) = channel();
