@@ -1,7 +1,7 @@
-//! Who may ask a member of a thread now: one process at a time.
+//! Leases: only one process at a time may ask a member of a thread.
 //!
-//! A lease is a lock of the system on `.turn-<member>.lock` in the thread's folder, so that a killed holder holds nothing.
-//! What the file says is for display. Programs of others do not know it: what they stream is told by their stream files.
+//! A lease is a system lock on `.turn-<member>.lock` in the thread's folder, so a killed holder releases it. The file's
+//! content is for display only. Other programs do not use leases: their activity shows in their stream files.
 
 use crate::beneath::Folder;
 use crate::error::Error;
@@ -11,19 +11,19 @@ use crate::thread::{Thread, beside_within};
 use std::ffi::OsStr;
 use std::time::Duration;
 
-/// How long a thread's lock is waited for, far above the time of a write: who waits longer is told that another process
-/// asks the member, which is not so.
+/// How long to wait for a thread's lock, far above the time of a write. A longer wait would be reported as another
+/// process asking the member, which would be false.
 const MOMENT: Duration = Duration::from_millis(200);
 
-/// The right to ask a member of a thread. Dropping it gives it back.
+/// The right to ask a member of a thread. Released on drop.
 #[derive(Debug)]
 pub struct Lease {
     _lock: Lock,
 }
 
 impl Lease {
-    /// Takes the lease if it is free. The first lease of a member makes its lock file, under the lock of the thread: only if
-    /// another process writes there for longer than [`MOMENT`], it is not free.
+    /// Takes the lease if it is free. A member's first lease creates its lock file, under the lock of the thread: if
+    /// another process holds that for longer than [`MOMENT`], the lease counts as taken.
     pub fn try_take(thread: &Thread, member: &str) -> Result<Option<Lease>, Error> {
         let Some((folder, name)) = place(thread, member, MOMENT)? else {
             return Ok(None);
@@ -32,8 +32,8 @@ impl Lease {
         Ok(lock.map(|lock| Lease { _lock: lock }))
     }
 
-    /// Takes the lease, waiting for as long as another process has it. The system wakes it; only a thread's lock that is
-    /// held while the lock file is made is polled.
+    /// Takes the lease, waiting as long as another process holds it. The system wakes the waiter; only the thread's
+    /// lock, needed to create the lock file, is polled.
     pub fn wait(thread: &Thread, member: &str) -> Result<Lease, Error> {
         let (folder, name) = loop {
             if let Some(place) = place(thread, member, lock::WAIT)? {
@@ -44,7 +44,7 @@ impl Lease {
         Ok(Lease { _lock: lock })
     }
 
-    /// Whether a process holds the lease now. Creates no file.
+    /// Returns whether a process holds the lease now. Creates no file.
     pub fn is_held(thread: &Thread, member: &str) -> Result<bool, Error> {
         let name = layout::turn_lock(member);
         if thread.folder().look(&name)?.is_none() {
@@ -53,15 +53,15 @@ impl Lease {
         Ok(Lock::try_take_in(thread.folder(), name.as_ref())?.is_none())
     }
 
-    /// The process that said last that it holds the lease, for display only.
+    /// Returns the last process that took the lease, for display only.
     pub fn holder(thread: &Thread, member: &str) -> Option<u32> {
         let name = layout::turn_lock(member);
         lock::holder(thread.folder(), OsStr::new(&name))
     }
 }
 
-/// The lock file of a member's lease, made if it is missing. `None` when another process held the lock of the thread for
-/// longer than `wait`.
+/// Returns the lock file of a member's lease, creating it if it is missing. `None` if another process held the lock of
+/// the thread for longer than `wait`.
 fn place<'t>(
     thread: &'t Thread,
     member: &str,
@@ -69,7 +69,7 @@ fn place<'t>(
 ) -> Result<Option<(&'t Folder, String)>, Error> {
     let (folder, name) = (thread.folder(), layout::turn_lock(member));
     if folder.look(&name)?.is_none() {
-        // A new name in the folder: the index is to know of it.
+        // A new name in the folder: the index must stay valid.
         let make = || folder.lock_file(OsStr::new(&name)).map(drop);
         match beside_within(folder, wait, make) {
             Err(Error::LockBusy { .. }) => return Ok(None),

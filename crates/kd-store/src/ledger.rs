@@ -1,7 +1,7 @@
-//! What all runs of the user have spent: one line for each request, in a file for each month, in the user's own data
-//! folder. No words of questions or answers are in it.
+//! The ledger of everything the user's runs have spent: one line per request, one file per month, in the user's own
+//! data folder. It contains no text of questions or answers.
 //!
-//! Input: entries as requests are booked. Output: the entries since a time, and the money paid today.
+//! Input: entries as requests are charged. Output: the entries since a time, and the money paid today.
 
 use crate::error::Error;
 use crate::private;
@@ -18,12 +18,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Maximum bytes of a line; longer ones are none of ours.
+/// Maximum bytes of a line; longer ones are not kd's.
 const LINE_MAX: u64 = 16 << 10;
-/// Bytes by which a file is known again.
+/// How many bytes at the end identify a file.
 const LAST_BYTES: u64 = 1 << 10;
 
-/// The entries of a time.
+/// The entries of a period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lines {
     /// Oldest first.
@@ -32,37 +32,36 @@ pub struct Lines {
     pub unread: u64,
 }
 
-/// The ledger of the user.
+/// The user's ledger.
 #[derive(Debug)]
 pub struct LedgerFile {
     folder: PathBuf,
-    /// The folder of the project of this run.
+    /// This run's project folder.
     project: String,
     zone: TimeZone,
     today: Mutex<Today>,
 }
 
-/// The sum of a day, as far as the file was read.
+/// The sum of a day, as far as the files were read.
 #[derive(Debug, Default)]
 struct Today {
     since: Option<Timestamp>,
     paid: u64,
     /// How far each month's file was read.
     read: Vec<Bookmark>,
-    /// What could not be written is missing in every sum.
+    /// A failed write is missing from every sum.
     lost: bool,
     /// Whether there are lines of a newer version.
     newer: bool,
 }
 
-/// How far a file was read. Its number in the file system does not tell whether it is still that file: the next one
-/// may get the same number.
+/// How far a file was read. The inode does not identify the file: after a removal, a new file may get the same one.
 #[derive(Debug)]
 struct Bookmark {
     path: PathBuf,
     /// Bytes read.
     to: u64,
-    /// The end of what was read: at most [`LAST_BYTES`].
+    /// The end of the part that was read: at most [`LAST_BYTES`].
     last: Vec<u8>,
 }
 
@@ -72,13 +71,13 @@ impl Bookmark {
         Ok(Self { path, to, last })
     }
 
-    /// Whether the file still has what was read.
+    /// Returns whether the file still contains what was read.
     fn holds(&self) -> bool {
         before(&self.path, self.to, self.last.len() as u64).is_ok_and(|last| last == self.last)
     }
 }
 
-/// The bytes of a file before a place; none where it is shorter or missing.
+/// Reads the bytes before an offset; empty if the file is shorter or missing.
 fn before(path: &Path, to: u64, len: u64) -> Result<Vec<u8>, Error> {
     let file = private::open(path, OFlags::RDONLY)?;
     let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
@@ -87,10 +86,10 @@ fn before(path: &Path, to: u64, len: u64) -> Result<Vec<u8>, Error> {
 }
 
 impl LedgerFile {
-    /// The ledger in the data folder. Nothing is opened yet. `zone` decides when a day begins.
+    /// Creates the ledger in the data folder. Opens nothing yet. `zone` decides when a day begins.
     ///
     /// # Errors
-    /// [`Error::NoHome`] where no data folder is known.
+    /// [`Error::NoHome`] if no data folder is known.
     pub fn new(dirs: &UserDirs, project: String, zone: TimeZone) -> Result<Self, Error> {
         Ok(Self {
             folder: dirs.data()?.join("spending"),
@@ -100,15 +99,15 @@ impl LedgerFile {
         })
     }
 
-    /// Where it is.
+    /// Returns its folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The entries since a time.
+    /// Returns the entries since a time.
     ///
     /// # Errors
-    /// When a file is there and cannot be read.
+    /// A file exists and cannot be read.
     pub fn since(&self, since: Timestamp) -> Result<Lines, Error> {
         let mut read = Lines::default();
         for path in self.months(since, Timestamp::now()) {
@@ -122,7 +121,7 @@ impl LedgerFile {
         Ok(read)
     }
 
-    /// When the user's day began, and when the next one will.
+    /// Returns when the user's day began and when it ends.
     fn day(&self) -> (Timestamp, Timestamp) {
         let now = Zoned::new(Timestamp::now(), self.zone.clone());
         let begin = |day: Result<Zoned, jiff::Error>| {
@@ -132,7 +131,7 @@ impl LedgerFile {
         (begin(Ok(now.clone())), begin(now.tomorrow()))
     }
 
-    /// The files of the months from one time to another. Months are those of UTC.
+    /// Returns the files of the months in a period. Months are in UTC.
     fn months(&self, from: Timestamp, to: Timestamp) -> Vec<PathBuf> {
         let first = |at: Timestamp| at.to_zoned(TimeZone::UTC).date().first_of_month();
         let (mut month, last) = (first(from), first(to));
@@ -155,22 +154,22 @@ impl LedgerFile {
             source,
         })?;
         line.push(b'\n');
-        // A line that broke off, when a disk was full, must not swallow this one.
+        // A line cut off by a full disk must not swallow this one.
         if private::read_end(&path, 1)?
             .first()
             .is_some_and(|last| *last != b'\n')
         {
             line.insert(0, b'\n');
         }
-        // One write of a short line in append mode: runs at the same time do not mix.
+        // A single write of a short line in append mode: concurrent runs do not interleave.
         private::append(&path, &line)
     }
 
-    /// Adds what was written since the last time. `None` where a line is of a newer version: what it says is not known.
+    /// Adds what was written since the last call. `None` if a line has a newer version, because its meaning is unknown.
     fn sum_up(&self, today: &mut Today) -> Result<Option<u64>, Error> {
         let (midnight, next) = self.day();
         let months = self.months(midnight, Timestamp::now());
-        // Another day, or a file that was removed, replaced or shortened: all is counted again.
+        // Another day, or a file was removed, replaced or truncated: count everything again.
         let same = |read: &Bookmark| months.contains(&read.path) && read.holds();
         if today.since != Some(midnight) || !today.read.iter().all(same) {
             *today = Today {
@@ -223,7 +222,7 @@ enum Line {
     Entry(Box<Entry>),
     /// Of a newer version.
     Newer,
-    /// None of ours.
+    /// Not a line of kd.
     Other,
 }
 
@@ -238,7 +237,7 @@ impl Line {
     }
 }
 
-/// Calls `each` with every whole line from a place on. Returns where the last whole line ends.
+/// Calls `each` with every complete line from an offset on. Returns where the last complete line ends.
 fn each_line(path: &Path, from: u64, mut each: impl FnMut(Line)) -> Result<u64, Error> {
     let Some(mut file) = private::open(path, OFlags::RDONLY)? else {
         return Ok(0);
@@ -252,7 +251,7 @@ fn each_line(path: &Path, from: u64, mut each: impl FnMut(Line)) -> Result<u64, 
         line.clear();
         let mut short = (&mut lines).take(LINE_MAX);
         let read = short.read_until(b'\n', &mut line).map_err(failed)?;
-        // A line without an end is being written.
+        // A line without a line break is still being written.
         let whole = line.last() == Some(&b'\n');
         if read == 0 || (!whole && (read as u64) < LINE_MAX) {
             return Ok(at);
@@ -268,7 +267,7 @@ fn each_line(path: &Path, from: u64, mut each: impl FnMut(Line)) -> Result<u64, 
     }
 }
 
-/// Passes over the rest of a line. Returns its bytes.
+/// Skips the rest of a line. Returns its length in bytes.
 fn skip_line(lines: &mut impl BufRead) -> std::io::Result<u64> {
     let mut passed = 0;
     loop {
@@ -363,9 +362,9 @@ mod tests {
         write!(open, "junk\n\n{newer}\n{long}\n{huge}\n{good}\n{{\"v\":1,").unwrap();
         let read = ledger.since(Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!((read.entries.len(), read.unread), (2, 5));
-        // What a newer kd paid is not known.
+        // Payments by a newer kd are unknown.
         assert_eq!(ledger.today(), None);
-        // Without that line all the others count; the one that broke off swallows nothing.
+        // Without that line all the others count; the truncated one swallows nothing.
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, text.replace("\"v\":2", "\"v\":\"x\"")).unwrap();
         let ledger = self::ledger(home.path());
@@ -390,17 +389,17 @@ mod tests {
         assert_eq!(ledger.today(), Some(0));
         ledger.book(entry(0.25));
         assert_eq!(ledger.today(), Some(pico(0.25)));
-        // The next file may get the number of the one that was removed, and be as long or longer.
+        // A new file may get the inode of the removed one, and be as long or longer.
         for usd in [2.0, 3.0] {
             fs::remove_file(&file).unwrap();
             ledger.book(entry(usd));
             assert_eq!(ledger.today(), Some(pico(usd)));
         }
-        // Another file under the same number, of the same length.
+        // Another file with the same inode and length.
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, text.replace("3.0", "2.0")).unwrap();
         assert_eq!(ledger.today(), Some(pico(2.0)));
-        // A clock that was wrong.
+        // A wrong clock.
         ledger
             .append(&Entry {
                 at: Timestamp::now() + jiff::SignedDuration::from_hours(30),

@@ -1,8 +1,8 @@
-//! Keeps threads and configuration on disk, and forums in SQL.
+//! Stores threads and configuration on disk, and forums in SQL.
 //!
-//! In: drafts, records, sessions. Out: the same, read back. The thread folder is the truth; everything else here can be
-//! rebuilt from it. All calls block; none takes longer than the disk does. Other programs may write the same folders:
-//! the file formats are theirs too, to the byte (`docs/adr/0003-thread-files.md`).
+//! The thread folder is the source of truth; everything else here can be rebuilt from it. All calls block, only for
+//! disk access. Other programs may write the same folders: the file formats are shared with them, to the byte
+//! (`docs/adr/0003-thread-files.md`).
 
 pub mod beneath;
 pub mod bounds;

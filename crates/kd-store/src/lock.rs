@@ -1,8 +1,8 @@
-//! Locks between processes: `flock` on a file of its own, named `.<name>.lock` as other programs of the house name it.
+//! Locks between processes: `flock` on a separate file, named `.<name>.lock` as in kingdom-cli.
 //!
-//! In: the path of a lock file. Out: a guard; dropping it releases the lock. The lock file stays: removing it would
-//! let two holders lock two different files of one name. Should somebody remove it all the same, the check of the
-//! inode after locking notices.
+//! Input: the path of a lock file. Output: a guard; dropping it releases the lock. The lock file is never removed:
+//! otherwise two holders could lock two different files of one name. If another program removes it, comparing inodes
+//! after locking detects that.
 
 use crate::beneath::Folder;
 use crate::bounds;
@@ -14,8 +14,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a writer waits by default. The lock is held for well under a millisecond at a time, so that this is only
-/// reached when a holder hangs (a stopped process, a dead network disk).
+/// How long a writer waits by default. The lock is held for well under a millisecond at a time, so this is only reached
+/// if a holder hangs (a stopped process, a dead network disk).
 pub const WAIT: Duration = Duration::from_secs(20);
 
 /// A held lock.
@@ -36,7 +36,7 @@ impl Lock {
         Lock::take_in(folder, format!(".{file}.lock").as_ref(), wait)
     }
 
-    /// The same for a lock file in an open folder.
+    /// Takes a lock file in an open folder, waiting at most `wait`.
     pub(crate) fn take_in(folder: &Folder, name: &OsStr, wait: Duration) -> Result<Lock, Error> {
         let began = Instant::now();
         let mut pause = Duration::from_micros(50);
@@ -52,7 +52,7 @@ impl Lock {
                     waited,
                 });
             }
-            // A waiter that sleeps longer and longer starves beside fresh ones, so the pause stays short.
+            // A waiter with growing pauses would starve beside new ones, so the pause stays short.
             std::thread::sleep(pause.min(wait - waited));
             pause = (pause * 2).min(Duration::from_millis(2));
         }
@@ -64,7 +64,7 @@ impl Lock {
         Lock::try_take_in(&folder, name)
     }
 
-    /// The same for a lock file in an open folder.
+    /// Takes a lock file in an open folder if it is free.
     pub(crate) fn try_take_in(folder: &Folder, name: &OsStr) -> Result<Option<Lock>, Error> {
         Lock::lock_in(folder, name, |file| match file.try_lock() {
             Ok(()) => Ok(true),
@@ -73,7 +73,7 @@ impl Lock {
         })
     }
 
-    /// The same, waiting for as long as it takes: for locks that are held longer than a moment.
+    /// Takes a lock file in an open folder, waiting as long as needed: for locks that are held for long.
     pub(crate) fn wait_in(folder: &Folder, name: &OsStr) -> Result<Lock, Error> {
         let locked = Lock::lock_in(folder, name, |file| file.lock().map(|()| true))?;
         locked.ok_or_else(|| {
@@ -81,7 +81,7 @@ impl Lock {
         })
     }
 
-    /// Locks a file in an open folder by `take`, which tells whether it could.
+    /// Locks a file in an open folder with `take`, which returns whether it succeeded.
     fn lock_in(
         folder: &Folder,
         name: &OsStr,
@@ -92,10 +92,10 @@ impl Lock {
             if !take(&file).map_err(|e| Error::io("lock", &folder.path().join(name))(e))? {
                 return Ok(None);
             }
-            // Somebody may have removed the file between opening and locking.
+            // The file may have been removed between opening and locking.
             if folder.look(name)?.is_some_and(|named| named.is_same(&ours)) {
-                // Only for the message of a waiter in vain; a failure to write it changes nothing. A file with a second
-                // name may be somebody else's: it is locked and not written.
+                // Only for the message of a waiter that times out; a failed write does not matter. A file with a second
+                // hard link may be another user's: it is locked but not written.
                 if !ours.has_second_name() {
                     let pid = format!("{:>10}\n", std::process::id());
                     let _ = file.write_all_at(pid.as_bytes(), 0);
@@ -108,12 +108,12 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing releases it as well; a child that inherited the descriptor would keep it, so release it outright.
+        // Closing releases it too, but a child that inherited the descriptor would keep it: release it explicitly.
         let _ = self.file.unlock();
     }
 }
 
-/// Where the lock of a file stands: `.<name>.lock` beside it.
+/// Returns the lock file of a file: `.<name>.lock` beside it.
 pub fn lock_path(file: &Path) -> PathBuf {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     file.with_file_name(format!(".{name}.lock"))
@@ -125,7 +125,7 @@ fn held_by(folder: &Folder, name: &OsStr) -> String {
         .unwrap_or_default()
 }
 
-/// The process that took a lock last, as its file says: for display only.
+/// Returns the last process that took a lock, according to its file: for display only.
 pub(crate) fn holder(folder: &Folder, name: &OsStr) -> Option<u32> {
     let bytes = folder.read(name, bounds::LOCK).ok().flatten()?;
     String::from_utf8(bytes).ok()?.trim().parse().ok()

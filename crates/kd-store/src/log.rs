@@ -1,7 +1,7 @@
-//! The log of a thread's events: `.kd-events.jsonl`, one record a line, deltas left out (the message has their text).
+//! The event log of a thread: `.kd-events.jsonl`, one record per line, without deltas (the message has their text).
 //!
-//! A writer that dies in the middle of a line leaves it torn; the next one ends that line before it begins its own,
-//! and readers pass over it.
+//! A writer that dies in the middle of a line leaves it incomplete; the next one ends that line before it starts its
+//! own, and readers skip it.
 
 use crate::beneath::{Folder, Kind, wrong_kind};
 use crate::bounds;
@@ -23,17 +23,17 @@ pub struct EventLog {
     file: File,
 }
 
-/// What a log holds.
+/// The content of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Logged {
-    /// Records in the order in which they were written.
+    /// Records in the order of writing.
     pub records: Vec<Record>,
-    /// Lines that are torn or say nothing that is known.
+    /// Lines that are incomplete or unknown.
     pub skipped: usize,
 }
 
 impl EventLog {
-    /// Opens the log of a thread for writing, and makes it if it is not there.
+    /// Opens the log of a thread for writing, creating it if it does not exist.
     pub fn open(thread: &Thread) -> Result<EventLog, Error> {
         let path = thread.path().join(layout::EVENTS_FILE);
         let open = |create| thread.folder().append(layout::EVENTS_FILE, create);
@@ -46,7 +46,7 @@ impl EventLog {
         Ok(EventLog { path, file })
     }
 
-    /// Adds records, deltas left out, in one write.
+    /// Appends records in one write, leaving out deltas.
     pub fn append<'a>(
         &mut self,
         records: impl IntoIterator<Item = &'a Record>,
@@ -72,7 +72,7 @@ impl EventLog {
             .map_err(Error::io("write", &self.path))
     }
 
-    /// Whether the last line lacks its end.
+    /// Returns whether the last line is incomplete.
     fn is_torn(&self) -> io::Result<bool> {
         let len = self.file.metadata()?.len();
         if len == 0 {
@@ -84,7 +84,7 @@ impl EventLog {
     }
 }
 
-/// Why the log of a thread cannot be written, if something else is in its place. What members say is kept all the same.
+/// Returns why a thread's log cannot be written, if something else is in its place. Messages are saved all the same.
 pub fn fault(thread: &Thread) -> Option<String> {
     let folder = thread.folder();
     let look = folder.look(layout::EVENTS_FILE).ok()??;
@@ -99,27 +99,27 @@ pub fn fault(thread: &Thread) -> Option<String> {
     Some(format!("events are not logged: {error}; {}", error.hint()))
 }
 
-/// How many bytes a thread's log has: it grows with each record.
+/// Returns the size of a thread's log in bytes: it grows with each record.
 pub fn size(thread: &Thread) -> u64 {
     let file = thread.folder().file(layout::EVENTS_FILE).ok().flatten();
     let meta = file.and_then(|file| file.metadata().ok());
     meta.map_or(0, |meta| meta.len())
 }
 
-/// Reads a thread's log; a thread without one has an empty one. Of one that is larger than any it reads the end.
+/// Reads a thread's log; empty if there is none. Of a log over the size limit, reads the end.
 pub fn read(thread: &Thread) -> Result<Logged, Error> {
     read_last(thread, bounds::EVENTS.bytes)
 }
 
-/// Reads the last bytes of a thread's log. A log that grows all the while is read no further.
+/// Reads the last bytes of a thread's log. Records that are added meanwhile are not read.
 pub fn read_last(thread: &Thread, bytes: u64) -> Result<Logged, Error> {
     let mut logged = Logged::default();
     logged.skipped = each_record(thread, bytes, |record, _| logged.records.push(record))?;
     Ok(logged)
 }
 
-/// Gives each record of the last bytes of a thread's log, with its line as it is on disk, without the line break.
-/// Returns how many lines are none.
+/// Calls back for each record in the last bytes of a thread's log, with its line without the line break. Returns the
+/// number of invalid lines.
 pub(crate) fn each_record(
     thread: &Thread,
     bytes: u64,
@@ -145,7 +145,7 @@ pub(crate) fn each_record(
             (Some(whole), line) => match serde_json::from_slice::<Record>(line) {
                 Ok(record) if whole => {
                     check(folder, record.v.into())?;
-                    // A fork and an import have the lines of another thread: the folder says which thread this is.
+                    // Forks and imports have the lines of another thread: the folder determines the thread.
                     let thread = thread.id().clone();
                     take(Record { thread, ..record }, line);
                 }
@@ -173,7 +173,7 @@ fn check(folder: &Folder, version: u64) -> Result<(), Error> {
     })
 }
 
-/// Reads a line; of one that is longer than any event the rest is passed over, and false is given. `None` at the end.
+/// Reads a line; skips the rest of one over the limit and returns false. `None` at the end.
 fn read_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     let most = bounds::EVENT.bytes;
     let read = from.take(most).read_until(b'\n', line)?;

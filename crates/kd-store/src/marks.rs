@@ -1,6 +1,6 @@
 //! The user's marks of verdicts: one SQLite file in the user's own data folder, never in a repository.
 //!
-//! Input: marks. Output: the newest mark of each verdict; earlier ones are kept until they are forgotten.
+//! Returns the newest mark of each verdict; earlier ones are kept until they are forgotten.
 
 use crate::error::Error;
 use crate::private;
@@ -30,21 +30,21 @@ const SCHEMA: &str = "CREATE TABLE marks (
 );
 CREATE INDEX marks_of ON marks (project, thread, message);";
 
-/// The marks.
+/// The user's marks.
 pub struct Marks {
     path: PathBuf,
     db: Connection,
 }
 
-/// The file; it need not exist.
+/// Returns the path of the file, which need not exist.
 ///
 /// # Errors
-/// [`Error::NoHome`] where no data folder is known.
+/// [`Error::NoHome`] if no data folder is known.
 pub fn path(dirs: &UserDirs) -> Result<PathBuf, Error> {
     Ok(dirs.data()?.join("marks.db"))
 }
 
-/// The newest mark of each verdict, in the order in which they were given. None where nothing was ever marked.
+/// Reads the newest mark of each verdict, in the order of marking; empty if nothing was ever marked.
 ///
 /// # Errors
 /// As [`Marks::open`].
@@ -56,16 +56,16 @@ pub fn read(dirs: &UserDirs) -> Result<Vec<Mark>, Error> {
 }
 
 impl Marks {
-    /// Opens the file; it is made if it is not there.
+    /// Opens the file, creating it if it does not exist.
     ///
     /// # Errors
-    /// When it is not the user's own, is no database of marks, or a newer `kd` wrote it.
+    /// It is not the user's own, is not a database of marks, or was written by a newer `kd`.
     pub fn open(dirs: &UserDirs) -> Result<Self, Error> {
         make_private(dirs.data()?)?;
         Self::at(&path(dirs)?)
     }
 
-    /// The same, by the path of the file in a folder that is there.
+    /// Opens the file at this path, in an existing folder.
     pub(crate) fn at(path: &Path) -> Result<Self, Error> {
         let path = path.to_owned();
         private::open(&path, OFlags::RDWR | OFlags::CREATE)?;
@@ -81,7 +81,7 @@ impl Marks {
             db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
             db.set_limit(Limit::SQLITE_LIMIT_LENGTH, MARK_BYTES_MAX)?;
             db.busy_timeout(BUSY)?;
-            // Nothing that was forgotten stays in free pages.
+            // Forgotten marks must not remain in free pages.
             db.execute_batch("PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;")?;
             let tx = rusqlite::Transaction::new_unchecked(
                 &db,
@@ -108,10 +108,10 @@ impl Marks {
         }
     }
 
-    /// The newest mark of each verdict, in the order in which they were given.
+    /// Returns the newest mark of each verdict, in the order of marking.
     ///
     /// # Errors
-    /// When the file cannot be read, or a mark in it is of another version.
+    /// The file cannot be read, or a mark in it has another version.
     pub fn all(&self) -> Result<Vec<Mark>, Error> {
         let texts = || -> Result<Vec<String>, rusqlite::Error> {
             let mut found = self
@@ -124,16 +124,16 @@ impl Marks {
         texts.iter().map(|text| self.parse(text)).collect()
     }
 
-    /// Adds a mark. Returns the one of the same verdict that it takes the place of.
+    /// Adds a mark. Returns the previous mark of the same verdict.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn add(&mut self, mark: &Mark) -> Result<Option<Mark>, Error> {
         let old = self.add_all(std::slice::from_ref(mark))?;
         Ok(old.into_iter().next().flatten())
     }
 
-    /// Adds all of these marks or none. Returns for each the one that it takes the place of.
+    /// Adds all of these marks or none. Returns the previous mark of each verdict.
     ///
     /// # Errors
     /// As [`Marks::add`].
@@ -174,8 +174,8 @@ impl Marks {
             .collect()
     }
 
-    /// Forgets the marks of a thread, or of these messages of it, with all earlier ones. Returns how many verdicts had one;
-    /// changes nothing if it runs dry.
+    /// Forgets the marks of a thread, or of these messages of it, including all earlier ones. Returns how many verdicts
+    /// had one; changes nothing in a dry run.
     ///
     /// # Errors
     /// As [`Marks::add`].
@@ -231,7 +231,7 @@ impl Marks {
         forget().map_err(|source| refused(&path, source))
     }
 
-    /// Where they are.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,4 +1,4 @@
-//! What is remembered across deliberations, and the king's own words for roles: plain files below `.kd`.
+//! Memory across deliberations, and the user's own role texts: plain files below `.kd`.
 
 use crate::beneath::{self, Folder};
 use crate::bounds;
@@ -15,7 +15,7 @@ use std::path::Path;
 /// The key of the version.
 const VERSION: &str = "version";
 
-/// What is remembered; nothing where there is no file.
+/// Reads the memory; empty if there is no file.
 pub fn read(layout: &Layout) -> Result<LongTerm, Error> {
     let path = layout.memory_file();
     let Some(bytes) = beneath::read(&path, bounds::MEMORY)? else {
@@ -25,7 +25,7 @@ pub fn read(layout: &Layout) -> Result<LongTerm, Error> {
     serde_json::from_slice(&bytes).map_err(|source| Error::Json { path, source })
 }
 
-/// Writes what is remembered in place of what was.
+/// Replaces the memory.
 pub fn write(layout: &Layout, memory: &LongTerm) -> Result<(), Error> {
     let path = layout.memory_file();
     let mut value = serde_json::to_value(memory).map_err(|source| Error::Json {
@@ -38,8 +38,8 @@ pub fn write(layout: &Layout, memory: &LongTerm) -> Result<(), Error> {
     json::write(&path, &value)
 }
 
-/// The files of a project whose text reaches models, below `.kd`, with their sizes: roles, memory, personas of the forum.
-/// What cannot be read is not listed: it reaches nobody.
+/// Lists a project's files below `.kd` whose text reaches models, with their sizes: roles, memory, personas of the
+/// forum. Omits unreadable files, which reach no model.
 pub fn text_files(layout: &Layout) -> Vec<(String, u64)> {
     let mut found = Vec::new();
     let mut add = |prefix: &str, folder: &Path, is_text: &dyn Fn(&str) -> bool, bound| {
@@ -71,7 +71,7 @@ pub fn text_files(layout: &Layout) -> Vec<(String, u64)> {
     found
 }
 
-/// The king's own words for roles, by role: `.kd/roles/<role>.md`.
+/// Reads the user's own role texts, by role: `.kd/roles/<role>.md`.
 pub fn roles(layout: &Layout) -> Result<BTreeMap<String, String>, Error> {
     let Some(folder) = Folder::find(&layout.roles_folder())? else {
         return Ok(BTreeMap::new());
@@ -81,7 +81,7 @@ pub fn roles(layout: &Layout) -> Result<BTreeMap<String, String>, Error> {
         let Some(name) = item.name.to_str().and_then(|n| n.strip_suffix(".md")) else {
             continue;
         };
-        // A role of another kind or size is no role; the seat keeps its usual one.
+        // A file of another type or size is not a role; the member keeps its default.
         match folder.read(&item.name, bounds::ROLE) {
             Ok(Some(bytes)) => {
                 let path = || folder.path().join(&item.name);

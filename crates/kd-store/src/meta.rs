@@ -1,4 +1,4 @@
-//! `thread.json`: what is known of a thread besides its messages.
+//! `thread.json`: the metadata of a thread.
 
 use crate::beneath::Folder;
 use crate::bounds;
@@ -11,16 +11,16 @@ use kd_core::ids::{KING, ThreadId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The key of the version, which a file of version 1 does not have.
+/// The key of the version, which files of version 1 lack.
 pub(crate) const VERSION: &str = "kd_version";
 
-/// The pattern of threads in which a council talks; others belong to other programs.
+/// The pattern of council threads; others belong to other programs.
 pub const COUNCIL: &str = "council";
 
 /// The key that marks a thread as private.
 pub(crate) const PRIVATE: &str = "private";
 
-/// The content of `thread.json`. Keys that we do not know stay in `extra`.
+/// The content of `thread.json`. Unknown keys are kept in `extra`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
     /// The folder's name.
@@ -51,7 +51,7 @@ fn council() -> String {
 }
 
 impl Meta {
-    /// The meta of a new council thread.
+    /// Creates the metadata of a new council thread.
     pub(crate) fn new(
         id: ThreadId,
         members: impl IntoIterator<Item = String>,
@@ -81,7 +81,7 @@ impl Meta {
         })
     }
 
-    /// What can be told from the senders alone, in the order in which they first spoke.
+    /// Reconstructs the metadata from the senders alone, in the order of their first messages.
     pub(crate) fn rebuilt(id: ThreadId, senders: impl IntoIterator<Item = String>) -> Self {
         let mut members = vec![KING.to_owned()];
         for sender in senders {
@@ -99,17 +99,17 @@ impl Meta {
         }
     }
 
-    /// When the thread was opened, if that can be read; without a zone it is UTC.
+    /// Returns when the thread was opened, if that can be parsed; without a zone it is UTC.
     pub fn created(&self) -> Option<Timestamp> {
         crate::frontmatter::timestamp(self.created_at.as_deref()?)
     }
 
-    /// Whether only members that answer on this machine may be asked here.
+    /// Returns whether only members that run on this machine may be asked.
     pub fn is_private(&self) -> bool {
         self.extra.get(PRIVATE) == Some(&Value::Bool(true))
     }
 
-    /// Whether a council talks here.
+    /// Returns whether this is a council thread.
     pub fn is_council(&self) -> bool {
         self.pattern == COUNCIL
     }

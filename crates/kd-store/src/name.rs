@@ -1,11 +1,12 @@
-//! Names in file names: branches, threads and senders are written in a narrow alphabet.
+//! Names in file names: branches, threads and senders use a restricted alphabet.
 
 use crate::error::Error;
 use std::fmt::Write as _;
 use unicode_normalization::UnicodeNormalization;
 
-/// A text in the alphabet of file names: decomposed (NFKD), ASCII only, lower case, every other character a `-`, runs
-/// of `-` made one, none at the ends. `feature/kd-chat` becomes `feature-kd-chat`, `Ünïcode_x` becomes `unicode-x`.
+/// Converts a text to the alphabet of file names: decomposed (NFKD), ASCII only, lower case, every other character a
+/// `-`, runs of `-` merged, none at the ends. `feature/kd-chat` becomes `feature-kd-chat`, `Ünïcode_x` becomes
+/// `unicode-x`.
 pub fn normalise(text: &str, what: &'static str) -> Result<String, Error> {
     let name = squeeze(text);
     if name.is_empty() {
@@ -17,8 +18,8 @@ pub fn normalise(text: &str, what: &'static str) -> Result<String, Error> {
     Ok(name)
 }
 
-/// The sender's part of a file name. A name that has nothing in the alphabet (`模型`) is spelt by its code points
-/// (`u6a21-u578b`): a member must be able to speak whatever it is called.
+/// Returns the sender's part of a file name. A name without any character of the alphabet (`模型`) is spelled by its code
+/// points (`u6a21-u578b`): a member must be able to speak under any name.
 pub fn sender(from: &str) -> String {
     let name = squeeze(from);
     if !name.is_empty() {
@@ -45,7 +46,7 @@ fn squeeze(text: &str) -> String {
         } else if !name.is_empty() && !name.ends_with('-') {
             name.push('-');
         }
-        // A file name holds at most 255 bytes; the number, the dash and the ending need some of them.
+        // A file name has at most 255 bytes, including the number, the dash and the extension.
         if name.len() >= 200 {
             break;
         }

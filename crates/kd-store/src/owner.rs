@@ -1,7 +1,7 @@
-//! Who owns a folder and who else can write to it: whether its content is the user's own word.
+//! Who owns a folder and who else can write to it: decides whether its content is the user's own.
 //!
-//! Input: a folder, and the accounts of this machine. Output: nothing, or a [`Distrust`] that says whose the folder is.
-//! The rules are those of git (`safe.directory`) and of ssh (`StrictModes`): see `docs/threads.md`.
+//! Input: a folder, and the accounts of this machine. Output: nothing, or a [`Distrust`] that names the owner. The
+//! rules are those of git (`safe.directory`) and ssh (`StrictModes`): see `docs/threads.md`.
 
 use crate::private::read_small;
 use std::cell::OnceCell;
@@ -9,34 +9,34 @@ use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Account files larger than this are not read: names are then numbers, and no group is private.
+/// Larger account files are not read: then names are shown as numbers, and no group is private.
 const ACCOUNTS_BYTES_MAX: u64 = 8 << 20;
 const GROUP_WRITE: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// Why a folder is not the user's own word.
+/// Why a folder is not trusted as the user's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distrust {
     /// It is a link; `KD_BASE` would follow it.
     Link,
-    /// It, or a folder on the way to it, belongs to another user.
+    /// The folder, or one on the way to it, belongs to another user.
     Owner(Owner),
-    /// It, or a folder on the way to it, can be written to by others.
+    /// Other users can write to the folder, or to one on the way to it.
     Writable {
         /// The folder.
         folder: PathBuf,
-        /// The group that can, or everyone.
+        /// The group with write access; `None` is everyone.
         group: Option<String>,
     },
 }
 
-/// The owner of a folder, who is neither the user nor root.
+/// The owner of a folder, neither the user nor root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The folder.
     pub folder: PathBuf,
-    /// Its owner.
+    /// Its owner's user id.
     pub uid: u32,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// A user by name and number, as far as the machine has a name for it.
+/// Describes a user by name, if known, and id.
 pub fn user_name(uid: u32) -> String {
     match account_name("/etc/passwd", uid) {
         Some(name) => format!("{name} (user id {uid})"),
@@ -74,13 +74,13 @@ impl fmt::Display for Distrust {
 /// The user that this process acts for.
 pub(crate) struct User {
     uid: u32,
-    /// The group that nobody else is in, looked up when it is needed.
+    /// The group with no other member, looked up on demand.
     private_group: OnceCell<Option<u32>>,
 }
 
 impl User {
-    /// The effective user. Of what `sudo` runs that is root and not the user behind it: files that root makes in
-    /// another's folder would be lost to them.
+    /// Returns the effective user. Under `sudo` that is root, not the user behind it: they could not use files that
+    /// root creates in their folder.
     pub(crate) fn current() -> Self {
         Self {
             uid: rustix::process::geteuid().as_raw(),
@@ -88,13 +88,13 @@ impl User {
         }
     }
 
-    /// Whether the user owns a file.
+    /// Returns whether the user owns a file.
     pub(crate) fn owns(&self, meta: &std::fs::Metadata) -> bool {
         meta.uid() == self.uid
     }
 
-    /// Whether only the user, root and the owners that are `allowed` can replace what is in a folder, and, unless it is
-    /// a mere `way` to another, add to it. To allow an owner is not to allow a group, or everyone.
+    /// Checks that only the user, root and `allowed` owners can replace the content of a folder and, unless it is only
+    /// on the `way` to another, add to it. Allowing an owner allows no group, nor everyone.
     pub(crate) fn relies_on(
         &self,
         folder: &Path,
@@ -107,7 +107,7 @@ impl User {
             let folder = folder.to_path_buf();
             return Err(Distrust::Owner(Owner { folder, uid }));
         }
-        // In a folder such as the shared temporary one, others can add files but not replace those of the user.
+        // In a sticky folder such as `/tmp`, others can add files but not replace the user's.
         if way && mode & STICKY != 0 {
             return Ok(());
         }
@@ -123,7 +123,7 @@ impl User {
         Err(Distrust::Writable { folder, group })
     }
 
-    /// Whether a group that may write to a folder is the user's private one, as with a umask of 002.
+    /// Returns whether a group with write access to a folder is the user's private one, as with a umask of 002.
     fn is_alone_in(&self, group: u32, folder: &Path) -> bool {
         let private = self.private_group.get_or_init(|| {
             private_group(
@@ -132,7 +132,7 @@ impl User {
                 self.uid,
             )
         });
-        // The bits of the group are a mask where there is an access control list, which may name anybody.
+        // With an access control list, the group bits are a mask, and the list may name anyone.
         *private == Some(group) && !has_acl(folder)
     }
 }
@@ -149,7 +149,7 @@ fn has_acl(_: &Path) -> bool {
     false
 }
 
-/// The user's primary group, if it bears their name and nobody else is in it.
+/// Returns the user's primary group, if it has their name and no other member.
 fn private_group(passwd: &str, group: &str, uid: u32) -> Option<u32> {
     let fields = |line: &str| -> Vec<String> { line.split(':').map(str::to_owned).collect() };
     let users: Vec<Vec<String>> = passwd.lines().map(fields).collect();
@@ -169,7 +169,7 @@ fn private_group(passwd: &str, group: &str, uid: u32) -> Option<u32> {
     (known && alone && !others).then_some(gid)
 }
 
-/// The name of a number in `passwd` or `group`.
+/// Returns the name of an id in `passwd` or `group`.
 fn account_name(file: &str, id: u32) -> Option<String> {
     let text = accounts(file)?;
     let mut lines = text.lines();
@@ -250,7 +250,7 @@ mod tests {
             uid: user.uid.wrapping_add(77),
             private_group: OnceCell::from(None),
         };
-        // Root's folders are relied on by everybody.
+        // Root's folders are trusted by everyone.
         if user.uid != 0 {
             let why = stranger.relies_on(&folder, &meta, true, none).unwrap_err();
             assert!(matches!(why, Distrust::Owner(owner) if owner.uid == user.uid));

@@ -1,6 +1,4 @@
-//! The user's own table of prices, in place of the one in the program.
-//!
-//! Input: the data folder. Output: the newer of the two tables.
+//! The user's own price table, which overrides the built-in one if it is newer.
 
 use crate::error::Error;
 use crate::private;
@@ -11,18 +9,18 @@ use std::path::{Path, PathBuf};
 /// Maximum bytes of a table: ten thousand models.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Where the table is.
+/// Returns the path of the table.
 ///
 /// # Errors
-/// [`Error::NoHome`] where no data folder is known.
+/// [`Error::NoHome`] if no data folder is known.
 pub fn path(dirs: &UserDirs) -> Result<PathBuf, Error> {
     Ok(dirs.data()?.join("prices.tsv"))
 }
 
-/// The table in force: the user's, unless the program has a newer one.
+/// Returns the effective table: the user's, unless the built-in one is newer.
 ///
 /// # Errors
-/// When the user's table cannot be read, or is wrong.
+/// The user's table cannot be read, or is invalid.
 pub fn load(dirs: &UserDirs) -> Result<Prices, Error> {
     let Ok(path) = path(dirs) else {
         return Ok(Prices::default());
@@ -32,17 +30,17 @@ pub fn load(dirs: &UserDirs) -> Result<Prices, Error> {
     };
     let table = parse(&path, &bytes)?;
     let own = Prices::default();
-    // Dates of this form compare as text.
+    // Dates in this format compare as text.
     match table.date >= own.table().date {
         true => Ok(Prices::of(table)),
         false => Ok(own),
     }
 }
 
-/// Keeps a table. Returns where.
+/// Saves a table. Returns its path.
 ///
 /// # Errors
-/// When it cannot be written.
+/// It cannot be written.
 pub fn save(dirs: &UserDirs, table: &Table) -> Result<PathBuf, Error> {
     let path = path(dirs)?;
     private::replace(&path, table.to_text().as_bytes())?;
@@ -52,7 +50,7 @@ pub fn save(dirs: &UserDirs, table: &Table) -> Result<PathBuf, Error> {
 /// Removes the user's table. Returns whether there was one.
 ///
 /// # Errors
-/// When it cannot be removed.
+/// It cannot be removed.
 pub fn reset(dirs: &UserDirs) -> Result<bool, Error> {
     let path = path(dirs)?;
     let was = path.exists();

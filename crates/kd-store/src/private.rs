@@ -1,7 +1,7 @@
-//! Files in the user's own folders: regular, not reached through a link, readable by the user alone. The only place that
-//! opens and replaces such files.
+//! Files in the user's own folders: regular, not reached through a link, accessible only to the user. The only module
+//! that opens and replaces such files.
 //!
-//! Input: a path in a folder that [`make_private`] made. Output: its content, up to a bound.
+//! Input: a path in a folder that [`make_private`] created. Output: its content, up to a limit.
 
 use crate::error::Error;
 use crate::user_dirs::make_private;
@@ -12,7 +12,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Opens a file; `None` if it is not there. Does not wait for a pipe.
+/// Opens a file; `None` if it does not exist. Does not block on a pipe.
 pub(crate) fn open(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
     let Some((file, meta)) = open_regular(path, flags)? else {
         return Ok(None);
@@ -23,7 +23,7 @@ pub(crate) fn open(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
     }
 }
 
-/// Opens a regular file of anybody's that is not a link itself.
+/// Opens a regular file of any owner that is not itself a link.
 fn open_regular(path: &Path, flags: OFlags) -> Result<Option<(File, Metadata)>, Error> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
@@ -39,8 +39,8 @@ fn open_regular(path: &Path, flags: OFlags) -> Result<Option<(File, Metadata)>, 
     }
 }
 
-/// The text of a file of anybody's that is not larger than this: what it says is data. The last part of the path may not
-/// be a link.
+/// Reads a text file of any owner up to this size: its content is untrusted. The last path component must not be a
+/// link.
 pub(crate) fn read_small(path: &Path, bytes_max: u64) -> Option<String> {
     let (file, meta) = open_regular(path, OFlags::RDONLY).ok()??;
     let mut text = String::new();
@@ -50,7 +50,7 @@ pub(crate) fn read_small(path: &Path, bytes_max: u64) -> Option<String> {
     Some(text)
 }
 
-/// All of a file that is believed: nobody else can have written it. `None` if it is not there.
+/// Reads a trusted file: no other user can have written it. `None` if it does not exist.
 pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Error> {
     let Some(file) = open(path, OFlags::RDONLY)? else {
         return Ok(None);
@@ -69,7 +69,7 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Error
     Ok(Some(bytes))
 }
 
-/// Refuses a folder that another user could have filled. Returns whether it is there.
+/// Rejects a folder that another user could have filled. Returns whether it exists.
 pub(crate) fn check_folder(folder: &Path) -> Result<bool, Error> {
     let meta = match fs::metadata(folder) {
         Ok(meta) => meta,
@@ -88,7 +88,7 @@ pub(crate) fn check_folder(folder: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The end of a file, at most this many bytes; nothing if it is not there.
+/// Reads the end of a file, at most this many bytes; empty if it does not exist.
 pub(crate) fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     if let Some(mut file) = open(path, OFlags::RDONLY)? {
@@ -103,7 +103,7 @@ pub(crate) fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Appends to a file; it and its folder are made where they are missing.
+/// Appends to a file, creating it and its folder if they are missing.
 pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     make_private(folder_of(path))?;
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
@@ -113,12 +113,12 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     file.write_all(bytes).map_err(Error::io("write", path))
 }
 
-/// Replaces a file in one step; its folder is made where it is missing.
+/// Replaces a file atomically, creating its folder if it is missing.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace_with(path, bytes, |_| Ok(()))
 }
 
-/// The same, on disk before the old content goes.
+/// Like [`replace`]; the new content is synced to disk before it replaces the old.
 pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace_with(path, bytes, File::sync_all)
 }
@@ -132,7 +132,7 @@ fn replace_with(
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.new", std::process::id()));
     let temp = path.with_file_name(name);
-    // One of that name is left from a killed process.
+    // Left by a killed process with the same id.
     let _ = fs::remove_file(&temp);
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
     let Some(mut file) = open(&temp, flags)? else {
@@ -149,7 +149,7 @@ fn replace_with(
     done
 }
 
-/// Removes a file or a link; does nothing if it is not there.
+/// Removes a file or a link; does nothing if it does not exist.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path)(e)),
@@ -157,7 +157,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The regular files of a folder; none if it is not there.
+/// Lists the regular files of a folder; empty if it does not exist.
 pub(crate) fn files(folder: &Path) -> Result<Vec<std::path::PathBuf>, Error> {
     if !check_folder(folder)? {
         return Ok(Vec::new());
@@ -214,7 +214,7 @@ mod tests {
             assert!(refused == "absent" || read(&path(refused), 10).is_err());
         }
         assert_eq!(read_small(Path::new("/dev/zero"), 10), None);
-        // Text of anybody's is data; a file that is believed is the user's own.
+        // Files of any owner are untrusted data; trusted files are the user's own.
         fs::set_permissions(path("open"), fs::Permissions::from_mode(0o622)).unwrap();
         assert!(read_small(&path("open"), 10).is_some() && read(&path("open"), 10).is_err());
         if chown(path("theirs"), Some(64_999), None).is_ok() {
@@ -235,7 +235,7 @@ mod tests {
             assert_eq!((mode(&path), mode(folder_of(&path))), (0o600, 0o700));
             assert_eq!(fs::read_dir(folder_of(&path)).unwrap().count(), 1);
         }
-        // A link in its place goes; what it leads to stays.
+        // A link is replaced; its target is unchanged.
         let target = top.path().join("target");
         fs::write(&target, "theirs").unwrap();
         fs::remove_file(&path).unwrap();

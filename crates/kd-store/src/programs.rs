@@ -1,8 +1,8 @@
-//! The files by which a project folder steers agent programs: their settings, hooks, servers and plugins.
+//! The files by which a project folder configures agent programs: their settings, hooks, servers and plugins.
 //!
-//! Input: a working folder. Output: which of these files are in it and above it, up to the top of the checkout, and a
-//! fingerprint of them. Links are not followed; a tree too large or too deep to be looked at is an error, and then nothing
-//! vouches for it. What the files name elsewhere, and packages below `node_modules`, are not part of it.
+//! Input: a working folder. Output: which of these files exist there and in the folders above, up to the top of the
+//! checkout, and a fingerprint of them. Links are not followed; a tree that is too large or too deep is an error, and
+//! then nothing is trusted. Files named by these files, and packages in `node_modules`, are not included.
 
 use crate::beneath::{Folder, Kind};
 use crate::bounds;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// What Codex, Gemini CLI, Cursor and opencode run or take settings from in a folder that they trust.
+/// Files and folders that Codex, Gemini CLI, Cursor and opencode run or read settings from in a trusted folder.
 pub const NAMES: [&str; 8] = [
     ".codex",
     ".cursor",
@@ -24,17 +24,17 @@ pub const NAMES: [&str; 8] = [
     "opencode.json",
     "opencode.jsonc",
 ];
-/// Files and folders of one level, and folders in folders.
+/// Maximum number of files and folders of one level, including nested ones.
 const NAMES_MAX: usize = 2000;
 const DEPTH_MAX: usize = 16;
-/// Packages that opencode installs for its plugins, anew with each version.
+/// Packages that opencode installs for its plugins, again with each version.
 const PACKAGES: &str = "node_modules";
 
 /// What agent programs run or obey in a working folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs {
-    /// The working folder and those above it where a program may find settings: up to the first that holds `.git`,
-    /// whatever that is; without one the working folder alone.
+    /// The working folder and those above it where a program may find settings: up to the first that contains any
+    /// `.git`; the working folder alone if none does.
     pub levels: Vec<Level>,
     /// The top of the checkout, or the working folder.
     top: PathBuf,
@@ -47,17 +47,17 @@ pub struct Programs {
 pub struct Level {
     /// The folder.
     pub folder: PathBuf,
-    /// Those of [`NAMES`] that are there, as paths below it; of a folder, what is in it.
+    /// The entries of [`NAMES`] that exist, as relative paths; for a folder, its content.
     pub files: Vec<String>,
-    /// Their names and contents.
+    /// Fingerprint of their names and contents.
     pub fingerprint: Fingerprint,
 }
 
 impl Programs {
-    /// Looks at a working folder.
+    /// Examines a working folder.
     ///
     /// # Errors
-    /// Where a file cannot be read, or there are too many.
+    /// A file cannot be read, or there are too many.
     pub fn look(folder: &Path) -> Result<Programs, Error> {
         let folder = folder.canonicalize().map_err(Error::io("open", folder))?;
         let top = git::top(&folder).unwrap_or(&folder);
@@ -69,14 +69,14 @@ impl Programs {
             }
         }
         let checkout = Checkout::at(top).filter(Checkout::is_linked);
-        // A folder that merely says so is no worktree of the owner: the owner has to name it too.
+        // A folder cannot claim to be a worktree of the owner: the owner has to list it too.
         let owner = checkout.and_then(|checkout| {
             let owner = checkout.owner()?;
             let back = Checkout::at(&owner)?.sisters();
             let is_top = |sister: &PathBuf| sister.canonicalize().is_ok_and(|s| s == top);
             back.iter().any(is_top).then_some(owner)
         });
-        // One that is empty makes no checkout of all that is below it.
+        // An empty `.git` does not make a checkout.
         let place = git::top_of_git(&folder).filter(|place| place.starts_with(top));
         Ok(Programs {
             levels,
@@ -85,12 +85,12 @@ impl Programs {
         })
     }
 
-    /// The top of the checkout, or the working folder.
+    /// Returns the top of the checkout, or the working folder.
     pub fn top(&self) -> &Path {
         &self.top
     }
 
-    /// The levels that a decision is about: the top, and those that hold files.
+    /// Returns the levels that a decision covers: the top, and those with files.
     pub fn decided(&self) -> impl Iterator<Item = &Level> {
         self.levels
             .iter()
@@ -117,7 +117,7 @@ impl Level {
     }
 }
 
-/// Takes down a name and what is below it.
+/// Records a name and everything below it.
 fn collect(
     folder: &Folder,
     name: &std::ffi::OsStr,
@@ -141,10 +141,10 @@ fn collect(
             let Some(inner) = folder.folder(name)? else {
                 return Ok(());
             };
-            // It counts by itself too: a tree of empty folders has an end.
+            // Folders count too: a tree of empty folders must reach the limit.
             seen.push((format!("{shown}/"), json!("folder")));
             for item in inner.items()? {
-                // Names that are no text would be one name in the fingerprint.
+                // Names that are not UTF-8 would be indistinguishable in the fingerprint.
                 let Some(text) = item.name.to_str() else {
                     return Err(Error::Unsafe {
                         path: inner.path().join(&item.name),

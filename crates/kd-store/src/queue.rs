@@ -1,9 +1,9 @@
-//! The user's messages that are not answered yet: `queue-<session>.jsonl`, one file for each session that has any, in the
-//! user's state folder. What is in it is sent in the user's name, so nothing of it comes from the project.
+//! The user's unanswered messages: `queue-<session>.jsonl`, one file per session that has any, in the user's state
+//! folder. They are sent in the user's name, so nothing of them comes from the project.
 //!
-//! A line either keeps a delivery (a later one with the same id takes its place) or forgets it. The session holds a lock
-//! on its file while it lives, so that the next one can tell what a killed one has left and take it over. A torn last
-//! line is a delivery that was never promised.
+//! A line either keeps a delivery (replacing an earlier one with the same id) or forgets it. A running session holds a
+//! lock on its file, so that the next one can detect and take over what a killed session left. An incomplete last line
+//! is a delivery that was never confirmed.
 
 use crate::error::Error;
 use crate::layout;
@@ -20,9 +20,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A file larger than this is no queue: its bounds are far below.
+/// A larger file is not a queue: its own limits are far lower.
 const FILE_BYTES_MAX: u64 = 64 << 20;
-/// Sessions that are taken over at once.
+/// Maximum number of sessions taken over at once.
 const FILES_MAX: usize = 1000;
 
 #[derive(Serialize, Deserialize)]
@@ -32,22 +32,22 @@ enum Line {
     Forget(String),
 }
 
-/// What one session keeps.
+/// The queue of one session.
 #[derive(Debug)]
 pub struct Queue {
     folder: PathBuf,
-    /// Made when there is something to keep, locked while it is open.
+    /// Created on first use, locked while it is open.
     file: Option<(PathBuf, File)>,
-    /// What is kept and not forgotten.
+    /// Deliveries that are kept and not forgotten.
     ids: BTreeSet<String>,
 }
 
 impl Queue {
-    /// A queue for a new session in a thread's folder ([`crate::Layout::queue_folder`]), and what sessions that are dead
-    /// have left, oldest first. What they left is this session's from now on.
+    /// Opens a queue for a new session in a thread's folder ([`crate::Layout::queue_folder`]); returns the deliveries
+    /// of dead sessions too, oldest first, which this session takes over.
     ///
     /// # Errors
-    /// Where the folder is there and cannot be read or written, or a newer kd left messages; then all stay as they are.
+    /// The folder exists and cannot be read or written, or a newer kd left messages; then nothing is changed.
     pub fn open(folder: &Path) -> Result<(Queue, Vec<Delivery>), Error> {
         let mut queue = Queue {
             folder: folder.to_path_buf(),
@@ -64,7 +64,7 @@ impl Queue {
             let Some(file) = private::open(&path, OFlags::RDONLY)? else {
                 continue;
             };
-            // A session that lives holds the lock.
+            // The lock is held by a running session.
             if file.try_lock().is_err() {
                 continue;
             }
@@ -88,10 +88,10 @@ impl Queue {
         Ok((queue, left))
     }
 
-    /// Keeps a delivery. When this returns, a killed process cannot lose it.
+    /// Keeps a delivery. Once this returns, a killed process cannot lose it.
     ///
     /// # Errors
-    /// Where the folder cannot be written.
+    /// The folder cannot be written.
     pub fn keep(&mut self, delivery: &Delivery) -> Result<(), Error> {
         if self.file.is_none() {
             let _lock = self.lock()?;
@@ -102,7 +102,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Forgets a delivery. The file goes with the last one.
+    /// Forgets a delivery. The file is removed with the last one.
     ///
     /// # Errors
     /// As [`Queue::keep`].
@@ -120,26 +120,26 @@ impl Queue {
         Ok(())
     }
 
-    /// The lock of all sessions of the thread. Makes the folder.
+    /// Takes the lock shared by all sessions of the thread. Creates the folder.
     fn lock(&self) -> Result<Lock, Error> {
         make_private(&self.folder)?;
         Lock::take(&layout::queue_lock(&self.folder), lock::WAIT)
     }
 
-    /// Makes this session's file. The caller holds the lock.
+    /// Creates this session's file. The caller holds the lock.
     fn create(&mut self) -> Result<(), Error> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let session = format!("{}-{count}", std::process::id());
             let path = layout::queue_file(&self.folder, &session);
-            // A session of a dead process with our number, that lives on by another name.
+            // Left by a dead process with the same id, and taken over under another name.
             if path.symlink_metadata().is_ok() {
                 continue;
             }
             let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
             if let Some(file) = private::open(&path, flags)? {
-                // Nobody else sweeps while we hold the lock of all.
+                // No other session sweeps while we hold the shared lock.
                 let _ = file.try_lock();
                 self.file = Some((path, file));
                 return Ok(());
@@ -162,7 +162,7 @@ impl Queue {
     }
 }
 
-/// The queue files of a folder, by age; none if it is not there.
+/// Lists the queue files of a folder, by age; empty if it does not exist.
 fn found(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let items = match fs::read_dir(folder) {
         Ok(items) => items,
@@ -183,7 +183,7 @@ fn found(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files.into_iter().map(|(_, path)| path).collect())
 }
 
-/// What a file keeps, in the order in which it was said.
+/// Reads the deliveries of a file, in order.
 fn read(file: &File, path: &Path) -> Result<Vec<Delivery>, Error> {
     let mut bytes = Vec::new();
     let read = file.take(FILE_BYTES_MAX).read_to_end(&mut bytes);

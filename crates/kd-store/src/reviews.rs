@@ -1,5 +1,5 @@
-//! What is kept of reviews: the reports, and the user's marks of findings as accepted or dismissed. In the user's own data
-//! folder of the repository, never in it: no reviewed tree can bring marks or reports along.
+//! Reports of reviews, and the user's marks of findings as accepted or dismissed. Stored in the user's own data folder,
+//! per repository but never in it: a reviewed tree cannot contain marks or reports.
 //!
 //! Input: the shared git folder of a repository, or any folder. Output: marks, newest last, and reports by thread.
 
@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 const VERSION: u32 = REVIEWS.version;
 /// Maximum bytes of a file: marks of a hundred thousand findings, or the largest report.
 const BYTES_MAX: u64 = 32 << 20;
-/// Reports that are kept; the oldest goes first.
+/// Maximum number of reports; the oldest is removed first.
 const REPORTS_MAX: usize = 50;
 
 /// The user's verdict about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It is a fault.
+    /// It is a real fault.
     Accepted,
-    /// It is none.
+    /// It is not a fault.
     Dismissed,
 }
 
@@ -39,7 +39,7 @@ pub struct Mark {
     pub id: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Members that found it.
+    /// Members that reported it.
     pub agreeing: u32,
     /// Members that were asked.
     pub of: u32,
@@ -70,28 +70,28 @@ pub struct Reviews {
 }
 
 impl Reviews {
-    /// Those of a repository, by the git folder that its worktrees share. Nothing is written yet.
+    /// Opens the reviews of a repository, by the git folder that its worktrees share. Writes nothing yet.
     ///
     /// # Errors
-    /// [`Error::NoHome`] where no data folder is known.
+    /// [`Error::NoHome`] if no data folder is known.
     pub fn of(dirs: &UserDirs, repository: &Path) -> Result<Self, Error> {
         let folder = dirs.data()?.join("reviews").join(project_key(repository));
         Ok(Self { folder })
     }
 
-    /// The marks, oldest first; one for each finding.
+    /// Returns the marks, oldest first; one per finding.
     ///
     /// # Errors
-    /// When the file cannot be read, is of another version, or is not the user's own.
+    /// The file cannot be read, has another version, or is not the user's own.
     pub fn marks(&self) -> Result<Vec<Mark>, Error> {
         let file: Option<Marks> = self.read(&self.marks_file())?;
         Ok(file.map_or_else(Vec::new, |file| file.marks))
     }
 
-    /// Marks a finding. Returns the mark that this one takes the place of.
+    /// Marks a finding. Returns the previous mark.
     ///
     /// # Errors
-    /// As [`Reviews::marks`], and when it cannot be written.
+    /// As [`Reviews::marks`], or the file cannot be written.
     pub fn mark(&self, mark: Mark) -> Result<Option<Mark>, Error> {
         let _lock = self.lock()?;
         let mut marks = self.marks()?;
@@ -109,7 +109,7 @@ impl Reviews {
     /// Forgets all marks. Returns how many there were.
     ///
     /// # Errors
-    /// When the file cannot be read or removed. One that cannot be understood is removed.
+    /// The file cannot be read or removed. A malformed file is removed.
     pub fn forget(&self) -> Result<usize, Error> {
         let _lock = self.lock()?;
         let count = self.marks().map_or(0, |marks| marks.len());
@@ -117,10 +117,10 @@ impl Reviews {
         Ok(count)
     }
 
-    /// Keeps the report of a thread's review, and the newest 50 in all.
+    /// Saves the report of a thread's review; keeps the newest 50 of all.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// It cannot be written.
     pub fn keep(&self, thread: &ThreadId, report: &Value) -> Result<(), Error> {
         let _lock = self.lock()?;
         let mut threads = self.threads()?;
@@ -138,11 +138,11 @@ impl Reviews {
         self.write(&self.index_file(), &index)
     }
 
-    /// The report of a thread, by its id or by a beginning of it that no other has; else the newest. With the thread's id.
-    /// `None` if there is none.
+    /// Returns the report of a thread, by its id or a unique prefix, or else the newest; with the thread's id. `None`
+    /// if there is none.
     ///
     /// # Errors
-    /// When it cannot be read, or several threads begin so.
+    /// It cannot be read, or the prefix is ambiguous.
     pub fn report(&self, thread: Option<&str>) -> Result<Option<(String, Value)>, Error> {
         let mut threads = self.threads()?;
         if let Some(wanted) = thread {
@@ -167,17 +167,17 @@ impl Reviews {
         Ok(report.map(|report| (id, report)))
     }
 
-    /// Where they are kept.
+    /// Returns the folder of the reviews.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The report of a thread as it is on disk.
+    /// Reads the bytes of a thread's report.
     pub(crate) fn report_bytes(&self, thread: &str) -> Result<Option<Vec<u8>>, Error> {
         private::read(&self.report_file(thread), BYTES_MAX)
     }
 
-    /// Forgets the report of a thread. Returns its file if there is one; removes nothing if it runs dry.
+    /// Forgets the report of a thread. Returns its file if there is one; removes nothing in a dry run.
     pub(crate) fn forget_report(&self, thread: &str, dry: bool) -> Result<Option<PathBuf>, Error> {
         let path = self.report_file(thread);
         let mut threads = self.threads()?;
@@ -199,7 +199,7 @@ impl Reviews {
         Ok(Some(path))
     }
 
-    /// Forgets the marks of a thread's findings. Returns the file and how many went; changes nothing if it runs dry.
+    /// Forgets the marks of a thread's findings. Returns the file and their number; changes nothing in a dry run.
     pub(crate) fn forget_marks(&self, thread: &str, dry: bool) -> Result<(PathBuf, usize), Error> {
         let count = |marks: &[Mark]| marks.iter().filter(|mark| mark.thread == thread).count();
         let path = self.marks_file();
@@ -243,7 +243,7 @@ impl Reviews {
         private::replace_synced(path, &bytes)
     }
 
-    /// A file of this version; `None` if it is not there.
+    /// Reads a file of this version; `None` if it does not exist.
     fn read<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, Error> {
         let Some(bytes) = private::read(path, BYTES_MAX)? else {
             return Ok(None);

@@ -1,8 +1,8 @@
-//! Which agent processes a run of `kd` has started, kept in the user's runtime folder so that a later run can stop what
-//! a killed one left.
+//! Records which agent processes a run of `kd` has started, in the user's runtime folder, so that a later run can stop
+//! those left by a killed one.
 //!
-//! Input: what runs now. Output: one file for each run, `agents/<pid>-<started>.json`, which only the user can read or
-//! write. Nothing below `.kd` is ever read for this: a project must not name processes to be killed.
+//! Output: one file per run, `agents/<pid>-<started>.json`, accessible only to the user. Nothing below `.kd` is ever
+//! read for this: a project must not name processes to be killed.
 
 use crate::error::Error;
 use crate::json;
@@ -14,44 +14,44 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files of this folder that are looked at.
+/// Maximum number of files examined.
 pub const FILES_MAX: usize = 1_000;
-/// Processes of one run that are recorded and read.
+/// Maximum number of processes recorded per run.
 pub const AGENTS_MAX: usize = 256;
-/// Bytes of one file that are read.
+/// Maximum bytes read from one file.
 const BYTES_MAX: u64 = 512 * 1024;
 
 /// An agent process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
-    /// The process.
+    /// Its process id.
     pub pid: i32,
-    /// When it started, in clock ticks since the machine did.
+    /// When it started, in clock ticks since boot.
     pub started: u64,
-    /// The mark in its environment, inherited by what it starts.
+    /// The mark in its environment, inherited by its children.
     pub mark: String,
     /// The member it answers for.
     pub seat: String,
 }
 
-/// What one run of `kd` has started and not yet seen ending.
+/// The running processes that one run of `kd` has started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// The run itself.
+    /// The process id of the run.
     pub pid: i32,
-    /// When it started, in clock ticks since the machine did.
+    /// When it started, in clock ticks since boot.
     pub started: u64,
     /// The folder it was started in.
     pub folder: PathBuf,
-    /// The boot of the machine: numbers of another boot mean other processes.
+    /// The boot id: after a reboot, the ids mean other processes.
     pub boot: String,
-    /// The namespace that the numbers belong to.
+    /// The namespace of the process ids.
     pub namespace: String,
     /// Its agents.
     pub agents: Vec<Agent>,
 }
 
-/// The boot of this machine and the namespace of this process, empty where the system does not tell.
+/// Returns the boot id of this machine and the namespace of this process; empty if the system does not report them.
 pub fn machine() -> (String, String) {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -61,10 +61,10 @@ pub fn machine() -> (String, String) {
     )
 }
 
-/// Writes what a run has started; a run without agents has no file.
+/// Writes the record of a run; a run without agents has no file.
 ///
 /// # Errors
-/// [`Error::NoHome`] or [`Error::Unsafe`] where there is no folder that is the user's alone, else [`Error::Io`].
+/// [`Error::NoHome`] or [`Error::Unsafe`] if there is no folder of the user alone, else [`Error::Io`].
 pub fn write(dirs: &UserDirs, run: &RunRecord) -> Result<(), Error> {
     let folder = folder(dirs)?;
     let path = folder.join(format!("{}-{}.json", run.pid, run.started));
@@ -79,14 +79,14 @@ pub fn write(dirs: &UserDirs, run: &RunRecord) -> Result<(), Error> {
     private::replace(&path, json::to_text(&text).as_bytes())
 }
 
-/// The runs that have a record, up to [`FILES_MAX`], each with its file. What is no such record is passed over: a file
-/// of another user, a link, a device, one that is too large or says something else.
+/// Reads the records of all runs, up to [`FILES_MAX`], each with its file. Skips invalid records: a file of another
+/// user, a link, a device, one that is too large or malformed.
 ///
 /// # Errors
-/// [`Error::Unsafe`] where the folder is not the user's alone, [`Error::Io`] where it cannot be read.
+/// [`Error::Unsafe`] if the folder is not the user's alone, [`Error::Io`] if it cannot be read.
 pub fn read_all(dirs: &UserDirs) -> Result<Vec<(PathBuf, RunRecord)>, Error> {
     let folder = folder(dirs)?;
-    // A link would be to a folder that is the user's too, and not this one.
+    // A link could lead to another folder of the user.
     let is_link = fs::symlink_metadata(&folder).is_ok_and(|meta| meta.is_symlink());
     if is_link {
         let why = "it is a link";
@@ -106,10 +106,10 @@ pub fn read_all(dirs: &UserDirs) -> Result<Vec<(PathBuf, RunRecord)>, Error> {
         .collect())
 }
 
-/// Removes the record of a run; one that is gone already is well.
+/// Removes the record of a run, if it exists.
 ///
 /// # Errors
-/// [`Error::Io`] where it cannot be removed.
+/// [`Error::Io`] if it cannot be removed.
 pub fn remove(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path)(e)),

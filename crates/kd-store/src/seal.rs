@@ -1,7 +1,7 @@
-//! Seals of threads: their contents from disk, the user's signing key, and threads made from sealed files.
+//! Seals of threads: reading their contents, the user's signing key, and threads created from sealed files.
 //!
-//! Input: a thread, or a checked seal. Output: the pieces to be sealed, or a new thread with the same message files and
-//! events, byte for byte, and its origin in `thread.json`. The format is in `kd_core::seal`.
+//! Input: a thread, or a verified seal. Output: the pieces to be sealed, or a new thread with the same message files
+//! and events, byte for byte, and its origin in `thread.json`. The format is in `kd_core::seal`.
 
 use crate::beneath::Folder;
 use crate::bounds;
@@ -30,30 +30,30 @@ use std::path::PathBuf;
 
 /// The key of `thread.json`.
 pub(crate) const KEY: &str = "imported";
-/// Maximum bytes of a name in a folder.
+/// Maximum bytes of a file name.
 const NAME_BYTES_MAX: usize = 255;
-/// Digits and a line break, with room for editors.
+/// Digits and a line break, with some tolerance for editors.
 const KEY_FILE_BYTES: u64 = 256;
 
-/// Where an imported thread came from.
+/// Where an imported thread comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The id that it had.
+    /// Its original id.
     pub of: ThreadId,
     /// The head of its seal.
     pub head: String,
-    /// When it was sealed, as the file says.
+    /// When it was sealed, according to the file.
     pub sealed_at: String,
     /// The public key that signed the seal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What it was a fork of, where it was sealed. A thread of that id here is another one.
+    /// What it was a fork of, where it was sealed. A local thread with that id is a different one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Lineage>,
 }
 
 impl Meta {
-    /// Where the thread was imported from, if it was.
+    /// Returns where the thread was imported from, if it was.
     pub fn origin(&self) -> Option<Origin> {
         serde_json::from_value(self.extra.get(KEY)?.clone()).ok()
     }
@@ -62,28 +62,28 @@ impl Meta {
 /// Why a thread cannot be sealed or imported.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
-    /// The disk, or a file in the thread.
+    /// An I/O error, or an invalid file in the thread.
     #[error(transparent)]
     Store(#[from] Error),
-    /// A file of the thread is no text.
+    /// A file of the thread is not text.
     #[error("{0} is not UTF-8 text, so it cannot be sealed")]
     NotText(PathBuf),
-    /// The system has no random numbers.
+    /// The system provides no random numbers.
     #[error("the system has no random numbers: {0}")]
     Random(String),
-    /// The key file holds something else.
+    /// The key file contains no key.
     #[error("{0} holds no signing key")]
     Key(PathBuf),
     /// Contents of the sealed file were erased.
     #[error("{0} of the contents were erased, so the thread cannot be made from them")]
     Erased(usize),
-    /// The seal holds, and its header is not that of a thread.
+    /// The seal is valid, but its header is not that of a thread.
     #[error("the header names {0}")]
     Header(&'static str),
-    /// The seal holds, and what it holds is no thread.
+    /// The seal is valid, but its content is not a thread.
     #[error("entry {index} cannot be part of a thread: {what}")]
     Foreign {
-        /// Its place.
+        /// The index of the piece.
         index: usize,
         /// What is wrong.
         what: &'static str,
@@ -99,7 +99,7 @@ fn random<const N: usize>() -> Result<[u8; N], SealError> {
 /// Returns the contents of a thread in the order in which they are sealed: `thread.json`, messages, events.
 ///
 /// # Errors
-/// If a file cannot be read, or is no text.
+/// A file cannot be read, or is not text.
 pub fn pieces(thread: &Thread) -> Result<Vec<Piece>, SealError> {
     let folder = thread.folder();
     let text = |name: &str, bytes: Vec<u8>| {
@@ -115,7 +115,7 @@ pub fn pieces(thread: &Thread) -> Result<Vec<Piece>, SealError> {
             salt,
         })
     };
-    // The events before the messages: a message that is recorded has its file.
+    // The events before the messages, so that every recorded message has its file.
     let events = folder.read(layout::EVENTS_FILE, bounds::EVENTS)?;
     let events = text(layout::EVENTS_FILE, events.unwrap_or_default())?;
     let mut pieces = Vec::new();
@@ -138,10 +138,10 @@ pub fn pieces(thread: &Thread) -> Result<Vec<Piece>, SealError> {
     Ok(pieces)
 }
 
-/// The file of the user's signing key.
+/// Returns the file of the user's signing key.
 ///
 /// # Errors
-/// If the user's folders are not known.
+/// The user's folders are not known.
 pub fn key_file(dirs: &UserDirs) -> Result<PathBuf, Error> {
     Ok(dirs.data()?.join("keys").join("seal.key"))
 }
@@ -149,7 +149,7 @@ pub fn key_file(dirs: &UserDirs) -> Result<PathBuf, Error> {
 /// Reads the user's signing key; `None` if there is none.
 ///
 /// # Errors
-/// If the file is a link, or somebody else can read it or could have written it, or it holds no key.
+/// The file is a link, another user can read it or could have written it, or it contains no key.
 pub fn key(dirs: &UserDirs) -> Result<Option<SecretKey>, SealError> {
     let path = key_file(dirs)?;
     let Some(file) = private::open(&path, OFlags::RDONLY)? else {
@@ -168,16 +168,17 @@ pub fn key(dirs: &UserDirs) -> Result<Option<SecretKey>, SealError> {
     Ok(Some(key))
 }
 
-/// Reads the user's signing key, and makes one if there is none. Returns whether it is new.
+/// Reads the user's signing key, creating one if there is none. Returns whether it is new.
 ///
 /// # Errors
-/// As [`key`], or if it cannot be written.
+/// As [`key`], or it cannot be written.
 pub fn key_or_new(dirs: &UserDirs) -> Result<(SecretKey, bool), SealError> {
     if let Some(key) = key(dirs)? {
         return Ok((key, false));
     }
     let path = key_file(dirs)?;
-    // Of processes that need one at the same time, one makes it: a key that another replaces is lost, with what it signed.
+    // Of concurrent processes only one creates a key: a key replaced by another would be lost, with everything it
+    // signed.
     make_private(path.parent().unwrap_or(&path))?;
     let _lock = Lock::take(&lock::lock_path(&path), lock::WAIT)?;
     if let Some(key) = key(dirs)? {
@@ -188,10 +189,10 @@ pub fn key_or_new(dirs: &UserDirs) -> Result<(SecretKey, bool), SealError> {
     Ok((new, true))
 }
 
-/// Makes a thread from a checked seal. It has a new id and is not the current thread.
+/// Creates a thread from a verified seal. It has a new id and does not become the current thread.
 ///
 /// # Errors
-/// If contents are missing or are no files of a thread, or the disk refuses; nothing is left of the thread then.
+/// Pieces are missing or are not files of a thread, or writing fails; nothing of the thread remains then.
 pub fn import(layout: &Layout, seal: &Seal) -> Result<Thread, SealError> {
     let parts = parts(seal)?;
     let staged = Staged::new(layout)?;
@@ -273,13 +274,13 @@ fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
     Ok(parts)
 }
 
-/// Refuses a sealed file of a version that cannot be read once it is imported.
+/// Rejects a sealed file of a version that could not be read after the import.
 fn known(text: &str, format: &'static Format, field: &str, name: &str) -> Result<(), SealError> {
     let path = || PathBuf::from(name);
     Ok(json::check_version(text.as_bytes(), format, field, path)?)
 }
 
-/// Whether a name is one file in every file system, and no hidden one.
+/// Returns whether a name is a plain, non-hidden file name on every file system.
 fn is_plain(name: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     name.len() <= NAME_BYTES_MAX && name.chars().all(is_plain)

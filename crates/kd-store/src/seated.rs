@@ -1,7 +1,5 @@
-//! Whom the user seated in which thread: `threads.jsonl` in the user's own state of the project, never below `.kd`, so
-//! that no thread that comes with a folder can name its members for the user.
-//!
-//! Input: a thread and its members. Output: the members that the user seated in it here.
+//! Which members the user chose for which thread: `threads.jsonl` in the user's own state of the project, never below
+//! `.kd`, so that a thread that comes with a folder cannot choose its members in the user's name.
 
 use crate::error::Error;
 use crate::layout::Layout;
@@ -11,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// The newest notes that are read: those of tens of thousands of threads.
+/// Only the newest notes are read: enough for tens of thousands of threads.
 const BYTES_MAX: u64 = 8 << 20;
 
 /// One line of the file.
@@ -22,7 +20,7 @@ struct Note {
 }
 
 impl Layout {
-    /// The members that the user seated in a thread here. None where that is not known.
+    /// Returns the members that the user chose for a thread; empty if unknown.
     pub fn seated(&self, thread: &ThreadId) -> BTreeSet<String> {
         let bytes = self
             .seated_file()
@@ -36,10 +34,10 @@ impl Layout {
             .collect()
     }
 
-    /// Notes that the user seated these members in a thread. Does nothing where the user has no state folder.
+    /// Records that the user chose these members for a thread. Does nothing if the user has no state folder.
     ///
     /// # Errors
-    /// Where the note cannot be written.
+    /// The note cannot be written.
     pub fn note_seated(&self, thread: &ThreadId, members: &[SeatName]) -> Result<(), Error> {
         let Some(file) = self.seated_file() else {
             return Ok(());
@@ -56,8 +54,7 @@ impl Layout {
         private::append(&file, &line)
     }
 
-    /// Forgets whom the user seated in a thread. Returns the file and how many notes of it went; changes nothing if it runs
-    /// dry.
+    /// Forgets a thread's members. Returns the file and how many notes were removed; changes nothing in a dry run.
     pub(crate) fn forget_seated(
         &self,
         thread: &ThreadId,

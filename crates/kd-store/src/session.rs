@@ -1,4 +1,4 @@
-//! What is kept of a member between runs: `sessions/<agent>.json`, one for each branch and member.
+//! The state of a member between runs: `sessions/<agent>.json`, one per branch and member.
 
 use crate::beneath::Folder;
 use crate::bounds;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// A member's state. Times are RFC 3339 texts, kept as they are; keys that we do not know stay in `extra`.
+/// A member's state. Times are RFC 3339 strings, kept as they are; unknown keys are kept in `extra`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentState {
@@ -19,7 +19,7 @@ pub struct AgentState {
     pub name: String,
     /// `idle`, `working`, `blocked`, `done`, `failed`, `stopped`, `stopping`, `awaiting_council`, `needs_king_review`.
     pub status: String,
-    /// The backend's id of the conversation that can be taken up again.
+    /// The backend's id of a conversation that can be resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_id: Option<String>,
     /// The agent's process while it runs.
@@ -31,13 +31,13 @@ pub struct AgentState {
     /// The thread it speaks in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
-    /// The backend that answers for it.
+    /// Its backend.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_backend: Option<String>,
     /// When its process was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
-    /// When it last gave a sign.
+    /// When it was last active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_activity: Option<String>,
     /// The commit it started from.
@@ -48,7 +48,7 @@ pub struct AgentState {
     pub failure_kind: Option<String>,
     /// How often a review sent its work back.
     pub review_bounce_count: u32,
-    /// Whether a person drives it.
+    /// Whether a person controls it.
     pub hand_mode: bool,
     /// Everything else.
     #[serde(flatten)]
@@ -76,25 +76,25 @@ impl Default for AgentState {
     }
 }
 
-/// The key of the agent processes of a member; `pid` names only the newest.
+/// The key of a member's agent processes; `pid` names only the newest.
 const AGENTS: &str = "kd_agents";
-/// The key that earlier versions used. It is removed and never read.
+/// The key of earlier versions. It is removed and never read.
 const AGENTS_BEFORE: &str = "kd_processes";
-/// Processes of a member that are listed.
+/// Maximum number of processes listed per member.
 const AGENTS_MAX: usize = 64;
 
-/// A process of a member, for display. This file belongs to the project, so it may say anything: nothing is ever
-/// signalled because of it. See [`crate::run_record`] for what a later run acts on.
+/// A process of a member, for display. This file belongs to the project, so it may say anything: no process is ever
+/// signaled because of it. [`crate::run_record`] has the records that a later run acts on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// Its process id.
     pub pid: i32,
     /// The run of `kd` that started it.
     pub run: String,
 }
 
 impl AgentState {
-    /// The processes that answer for the member, as they were written down.
+    /// Returns the member's recorded processes.
     pub fn processes(&self) -> Vec<Process> {
         let listed = self.extra.get(AGENTS).cloned().unwrap_or_default();
         let mut listed: Vec<Process> = serde_json::from_value(listed).unwrap_or_default();
@@ -102,7 +102,7 @@ impl AgentState {
         listed
     }
 
-    /// Writes down the processes that answer for the member; without any it is idle again.
+    /// Records the member's processes; without any it becomes idle.
     pub fn set_processes(&mut self, processes: &[Process]) {
         let processes = &processes[processes.len().saturating_sub(AGENTS_MAX)..];
         self.extra.remove(AGENTS_BEFORE);
@@ -123,10 +123,10 @@ impl AgentState {
     }
 }
 
-/// The word for a member at work.
+/// The status of a member at work.
 const WORKING: &str = "working";
 
-/// The members of whom something is kept on a branch.
+/// Lists the members with a stored state on a branch.
 pub fn kept(sessions: &Path) -> Result<Vec<SeatName>, Error> {
     let Some(folder) = Folder::find(sessions)? else {
         return Ok(Vec::new());
@@ -143,12 +143,12 @@ pub fn kept(sessions: &Path) -> Result<Vec<SeatName>, Error> {
     Ok(seats)
 }
 
-/// Reads a member's state; a member that was never kept is idle.
+/// Reads a member's state; without a file it is idle.
 pub fn read(layout: &Layout, seat: &SeatName) -> Result<AgentState, Error> {
     read_in(&layout.sessions_folder(), seat)
 }
 
-/// The same, where only the folder of the sessions is known.
+/// Like [`read`], in the given sessions folder.
 pub fn read_in(sessions: &Path, seat: &SeatName) -> Result<AgentState, Error> {
     let state: Option<AgentState> =
         json::read_bounded(&layout::session_file_in(sessions, seat), bounds::SESSION)?;
@@ -158,7 +158,7 @@ pub fn read_in(sessions: &Path, seat: &SeatName) -> Result<AgentState, Error> {
     }))
 }
 
-/// Changes a member's state under its lock: no change of another process is lost.
+/// Changes a member's state under its lock, so that no change of another process is lost.
 pub fn update(
     layout: &Layout,
     seat: &SeatName,
@@ -167,7 +167,7 @@ pub fn update(
     update_in(&layout.sessions_folder(), seat, change)
 }
 
-/// The same, where only the folder of the sessions is known.
+/// Like [`update`], in the given sessions folder.
 pub fn update_in(
     sessions: &Path,
     seat: &SeatName,

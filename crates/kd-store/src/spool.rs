@@ -1,8 +1,8 @@
-//! Where a message is written before it has a number: files in `.kd-new/`, one for each writer.
+//! Where a message is written before it has a number: files in `.kd-new/`, one per writer.
 //!
-//! A writer holds a lock on its file for as long as it lives, so that the file of a killed writer can be told and
-//! removed. The files stand in a folder of their own because creating them there does not touch the thread folder's
-//! time, by which the index is known to be true; their names end in `.jsonl` so that git ignores them.
+//! A running writer holds a lock on its file, so that the file of a killed writer can be recognized and removed. The
+//! files are in a separate folder because creating them there does not change the thread folder's time, which validates
+//! the index; their names end in `.jsonl` so that git ignores them.
 
 use crate::beneath::{Folder, Kind};
 use crate::error::Error;
@@ -12,40 +12,40 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How often a name may be taken or a fresh file be swept away before that is an error.
+/// Maximum attempts when a name is taken or a fresh file is swept away.
 const TRIES_MAX: u32 = 1000;
 
 /// The spool folder of a thread.
 #[derive(Debug)]
 pub(crate) struct Spool {
     thread: Folder,
-    /// The folder itself, from its first use on.
+    /// The open folder, once it was used.
     open: Mutex<Option<Folder>>,
 }
 
-/// A whole text without a number. Its file goes when this is dropped.
+/// A complete text without a number. Its file is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Spooled {
     folder: Folder,
     name: String,
-    /// Holds the lock that says that we live.
+    /// Holds the lock that marks the writer as running.
     file: File,
 }
 
 impl Spooled {
-    /// Gives the text a name in another folder, and fails if that is taken.
+    /// Links the text to a name in another folder; fails if that is taken.
     pub(crate) fn publish(&self, to: &Folder, name: &str) -> io::Result<()> {
         self.folder.publish(self.name.as_ref(), to, name.as_ref())
     }
 
-    /// Gives the text a name outside the spool; it stays locked for as long as what is given back lives.
+    /// Links the text to a name outside the spool; it stays locked as long as the returned file is open.
     pub(crate) fn link(&self, to: &Folder, name: &str) -> Result<File, Error> {
         let path = to.path().join(name);
         self.publish(to, name).map_err(Error::io("create", &path))?;
         self.file.try_clone().map_err(Error::io("open", &path))
     }
 
-    /// Presses the text onto the disk.
+    /// Syncs the text to disk.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let path = self.folder.path().join(&self.name);
         self.file.sync_data().map_err(Error::io("write", &path))
@@ -54,7 +54,7 @@ impl Spooled {
 
 impl Drop for Spooled {
     fn drop(&mut self) {
-        // One that stays is swept by the next writer who lists the folder.
+        // If this fails, the next writer that lists the folder removes it.
         let _ = self.folder.remove(&self.name);
     }
 }
@@ -67,7 +67,7 @@ impl Spool {
         }
     }
 
-    /// The folder, open; it is made if it is missing.
+    /// Opens the folder, creating it if it is missing.
     pub(crate) fn folder(&self) -> Result<Folder, Error> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(folder) = &*open {
@@ -87,7 +87,7 @@ impl Spool {
             let name = format!("{}-{count}.jsonl", std::process::id());
             let mut file = match folder.create(&name) {
                 Ok(Some(file)) => file,
-                // A dead process had our number.
+                // A dead process had the same id.
                 Ok(None) => continue,
                 // The folder was removed since we opened it.
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
@@ -96,8 +96,8 @@ impl Spool {
                 }
                 Err(e) => return Err(e),
             };
-            // Between its birth and this lock a sweeper may take it for a dead writer's: then it holds the lock, or
-            // the name is gone.
+            // Before this lock, a sweeper may take the file for a dead writer's: then it holds the lock, or the name is
+            // gone.
             if file.try_lock().is_err() || !folder.has(&name) {
                 continue;
             }
@@ -115,8 +115,8 @@ impl Spool {
         })
     }
 
-    /// Makes the folder if it is missing, and removes the files of writers who are dead. What is not named as ours, or
-    /// is no regular file, stays.
+    /// Creates the folder if it is missing, and removes the files of dead writers. Keeps other names, and anything that
+    /// is not a regular file.
     pub(crate) fn clean(&self) -> Result<(), Error> {
         let folder = self.folder()?;
         for item in folder.items()? {
@@ -132,7 +132,7 @@ impl Spool {
     }
 }
 
-/// Whether a name is `<process>-<count>.jsonl`, or that of an index being written.
+/// Returns whether a name is `<process>-<count>.jsonl`, or that of an index being written.
 fn is_ours(name: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let Some(stem) = name.strip_suffix(".jsonl") else {

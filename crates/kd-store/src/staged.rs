@@ -1,7 +1,8 @@
-//! Threads that are made whole: a fork or an import has messages from its first moment.
+//! Threads that appear complete: a fork or an import has its messages from the start.
 //!
-//! The folder is filled under a hidden name and then renamed, so that nobody sees a part of a thread, not even after a kill.
-//! Folders that killed processes left are removed by the next one, and by `kd forget`. A living process locks its folder.
+//! The folder is filled under a hidden name and then renamed, so that a partial thread is never visible, not even after
+//! a kill. Folders left by killed processes are removed by the next one, and by `kd forget`. A running process locks
+//! its folder.
 
 use crate::beneath::{Folder, Kind};
 use crate::error::Error;
@@ -12,12 +13,12 @@ use kd_core::ids::ThreadId;
 use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 
-/// Hidden, and named so that the `.gitignore` of `.kd` covers it.
+/// Hidden, and covered by the `.gitignore` of `.kd`.
 const PREFIX: &str = ".kd-new-";
 const SUFFIX: &str = ".jsonl";
 const TRIES_MAX: u32 = 24;
 
-/// A thread that is being made. Dropping it removes it.
+/// A thread under construction. Removed on drop.
 #[derive(Debug)]
 pub(crate) struct Staged {
     threads: Folder,
@@ -27,11 +28,11 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
-    /// Makes the hidden folder, and removes those that killed processes left.
+    /// Creates the hidden folder, and removes those left by killed processes.
     pub(crate) fn new(layout: &Layout) -> Result<Self, Error> {
         let threads = Folder::make(&layout.threads_folder())?;
         for left in left_in(&threads)? {
-            // One that cannot be removed is in nobody's way.
+            // A folder that cannot be removed does no harm.
             let _ = left.remove();
         }
         for _ in 0..TRIES_MAX {
@@ -42,7 +43,7 @@ impl Staged {
             let Some(folder) = threads.folder(&name)? else {
                 continue;
             };
-            // On a disk without locks nobody removes what others left.
+            // On a file system without locks, folders of other processes are never removed.
             let swept = matches!(folder.as_file().try_lock(), Err(TryLockError::WouldBlock));
             if !swept && is_at(&threads, &name, &folder)? {
                 return Ok(Self {
@@ -61,7 +62,7 @@ impl Staged {
         &self.folder
     }
 
-    /// Gives the thread its id and shows it.
+    /// Gives the thread its id and makes it visible.
     pub(crate) fn finish(mut self, meta: impl Fn(&ThreadId) -> Meta) -> Result<Thread, Error> {
         for attempt in 0..TRIES_MAX {
             let id = crate::layout::new_id(attempt)?;
@@ -87,7 +88,7 @@ impl Drop for Staged {
     }
 }
 
-/// A folder that a killed process left. It is locked: nobody takes it for their own meanwhile.
+/// A folder left by a killed process. It is locked, so no other process uses it meanwhile.
 #[derive(Debug)]
 pub(crate) struct Left {
     threads: Folder,
@@ -105,7 +106,7 @@ impl Left {
     }
 }
 
-/// The folders that killed processes left in a branch.
+/// Lists the folders left by killed processes in a branch.
 pub(crate) fn left(threads: &Path) -> Result<Vec<Left>, Error> {
     match Folder::find(threads)? {
         Some(threads) => left_in(&threads),
@@ -143,7 +144,7 @@ fn is_name(name: &str) -> bool {
     digits.is_some_and(|d| d.len() == 16 && d.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Whether a name still stands for an open folder.
+/// Returns whether a name still refers to an open folder.
 fn is_at(threads: &Folder, name: &str, folder: &Folder) -> Result<bool, Error> {
     let own = crate::beneath::Look::of_file(folder.as_file());
     let own = own.map_err(Error::io("look at", &threads.path().join(name)))?;
@@ -177,7 +178,7 @@ mod tests {
         let staged = Staged::new(&layout).unwrap();
         message(&staged);
         assert_eq!(layout.threads().unwrap(), []);
-        // Another process at the same time leaves it alone, and so does `kd forget`.
+        // A concurrent process does not touch it, nor does `kd forget`.
         let other = Staged::new(&layout).unwrap();
         assert_eq!(hidden(), 2);
         assert!(left(&layout.threads_folder()).unwrap().is_empty());
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(made.path(), threads[0].path);
         assert_eq!(made.count().unwrap(), 1);
         assert_eq!(hidden(), 1);
-        // One of a killed process has no lock, and is swept.
+        // The folder of a killed process has no lock, and is swept.
         let mut killed = Staged::new(&layout).unwrap();
         message(&killed);
         killed.is_done = true;

@@ -1,7 +1,7 @@
-//! Answers while they arrive: `.stream-<member>.jsonl`, whole lines, there only as long as somebody writes.
+//! Answers in progress: `.stream-<member>.jsonl`, complete lines, present only while being written.
 //!
-//! The writer holds a lock on its file while it lives, so that a reader can tell a stream from what a killed process
-//! left behind. It removes the file when it is finished or dropped; the message file must exist before that.
+//! The writer holds a lock on its file while it runs, so that a reader can tell a live stream from one left by a killed
+//! process. It removes the file when it is finished or dropped; the message file must exist before that.
 
 use crate::beneath::{Folder, Kind, Look};
 use crate::error::Error;
@@ -14,18 +14,18 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// What waits in memory at most before it is written without being asked: some frames of a fast stream.
+/// Buffered bytes that force a write: some frames of a fast stream.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
-/// What one call of [`StreamReader::read`] takes at most, so that a flood cannot fill the memory.
+/// Maximum bytes per call of [`StreamReader::read`], so that a flood cannot fill the memory.
 const READ_BYTES_MAX: u64 = 4 << 20;
-/// A line longer than this is no event of any model; it is cut.
+/// A longer line is not an event of any model; it is truncated.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// How long programs of others may be silent and still count as alive, where nobody says otherwise: the default of
-/// `council.timeout`, after which they end the turn themselves.
+/// How long other programs may be silent and still count as alive by default: the default of `council.timeout`, after
+/// which they end the turn themselves.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
-/// How each line of ours begins.
+/// The beginning of each line that kd writes.
 const OUR_WORDS: &[u8; 8] = b"{\"kind\":";
 
 /// Writes a member's stream.
@@ -35,21 +35,20 @@ pub struct StreamWriter {
     name: String,
     path: PathBuf,
     file: File,
-    /// Holds the lock that says that we live.
+    /// Holds the lock that marks the writer as running.
     _alive: File,
     buffer: Vec<u8>,
     removed: bool,
 }
 
 impl StreamWriter {
-    /// Begins a member's stream in a thread. What a dead writer left is removed; a living one is an error.
+    /// Starts a member's stream in a thread. Removes what a dead writer left; a live one is an error.
     pub fn create(thread: &Thread, member: &str) -> Result<StreamWriter, Error> {
         StreamWriter::place(thread, member, b"", PATIENCE)
     }
 
-    /// Begins a stream whose first line is there from its first moment: whoever finds it after a kill knows whose it was,
-    /// which of an empty file nobody does. A stream of another program, which holds no lock, counts as living until it
-    /// was silent for `patience`.
+    /// Starts a stream with a first line, so that a stream found after a kill shows its owner; an empty file would not.
+    /// A stream of another program, which holds no lock, counts as live until it was silent for `patience`.
     pub fn begin(
         thread: &Thread,
         member: &str,
@@ -79,10 +78,10 @@ impl StreamWriter {
             if sign(&folder, member)?.is_some_and(|sign| sign.is_live(patience)) {
                 return Err(Error::StreamBusy { path: path.clone() });
             }
-            // A new file and not an emptied one: a reader that holds the old one sees the difference.
+            // A new file instead of a truncated one, so that a reader of the old file notices.
             folder.remove(&name)?;
             let alive = spooled.link(&folder, &name)?;
-            // Written by its new name: who watches the folder is told of nothing that is written by another.
+            // Written under its new name: watchers of the folder see no writes under another one.
             let file = folder.append_linked(&name)?;
             let gone = || Error::io("open", &path)(io::ErrorKind::NotFound.into());
             Ok((alive, file.ok_or_else(gone)?))
@@ -98,12 +97,12 @@ impl StreamWriter {
         })
     }
 
-    /// Its file.
+    /// Returns its file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Takes a line; it is written at the next [`StreamWriter::flush`], or when much has gathered. A line break inside
+    /// Adds a line; it is written at the next [`StreamWriter::flush`], or when the buffer is full. A line break inside
     /// it becomes a space.
     pub fn line(&mut self, line: &str) -> Result<(), Error> {
         self.buffer.extend(
@@ -113,7 +112,7 @@ impl StreamWriter {
         self.end_line()
     }
 
-    /// Takes a value as one line of JSON.
+    /// Adds a value as one line of JSON.
     pub fn json(&mut self, value: &impl Serialize) -> Result<(), Error> {
         serde_json::to_writer(&mut self.buffer, value).map_err(|source| Error::Json {
             path: self.path.clone(),
@@ -122,24 +121,24 @@ impl StreamWriter {
         self.end_line()
     }
 
-    /// Writes what has gathered, in one write. Call it once a frame, not for each token.
+    /// Writes the buffer in one write. Call it once per frame, not per token.
     pub fn flush(&mut self) -> Result<(), Error> {
         if self.buffer.is_empty() {
             return Ok(());
         }
         let written = self.file.write_all(&self.buffer);
-        // What could not be written is given up: the message will hold the whole text.
+        // A failed write is dropped: the message will contain the whole text.
         self.buffer.clear();
         written.map_err(Error::io("write", &self.path))
     }
 
-    /// Ends the stream and removes its file. Call it when the message file exists.
+    /// Ends the stream and removes its file. Call it once the message file exists.
     pub fn finish(mut self) -> Result<(), Error> {
         self.flush()?;
         self.remove()
     }
 
-    /// Ends several streams of one thread, as [`StreamWriter::finish`] ends one, at the price of one.
+    /// Ends several streams of one thread like [`StreamWriter::finish`], at the cost of one.
     pub fn finish_all(mut writers: Vec<StreamWriter>) -> Result<(), Error> {
         let Some(folder) = writers.first().map(|w| w.folder.clone()) else {
             return Ok(());
@@ -177,14 +176,14 @@ impl Drop for StreamWriter {
     }
 }
 
-/// What came since the last look.
+/// What arrived since the last call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// Whole lines, in order.
+    /// Complete lines, in order.
     pub lines: Vec<String>,
-    /// A new stream began: what was heard before belongs to an earlier attempt.
+    /// A new stream began: earlier lines belong to an earlier attempt.
     pub restarted: bool,
-    /// The file is gone, and everything in it was read.
+    /// The file is gone, and was read completely.
     pub gone: bool,
 }
 
@@ -192,23 +191,23 @@ pub struct Heard {
 #[derive(Debug)]
 pub struct StreamReader {
     path: PathBuf,
-    /// Its folder, from the first look on.
+    /// Its folder, once opened.
     folder: Option<Folder>,
     open: Option<File>,
     offset: u64,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an incomplete line.
     partial: Vec<u8>,
     /// Whether a stream was read before this file.
     heard_any: bool,
 }
 
 impl StreamReader {
-    /// A reader from the beginning of a member's stream, which need not exist yet.
+    /// Creates a reader from the beginning of a member's stream, which need not exist yet.
     pub fn new(thread: &Thread, member: &str) -> StreamReader {
         StreamReader::of_file(layout::stream_file(thread.path(), member))
     }
 
-    /// A reader of a stream file.
+    /// Creates a reader of a stream file.
     pub fn of_file(path: PathBuf) -> StreamReader {
         StreamReader {
             path,
@@ -220,7 +219,7 @@ impl StreamReader {
         }
     }
 
-    /// Reads what came since the last call; at most some megabytes, so call again while lines come.
+    /// Reads what arrived since the last call, at most a few MiB, so call it again while it returns lines.
     pub fn read(&mut self) -> Result<Heard, Error> {
         let failed = |e| Error::io("read", &self.path)(e);
         let mut heard = Heard::default();
@@ -292,29 +291,30 @@ impl StreamReader {
     }
 }
 
-/// A stream file that is there.
+/// A stream file that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamSign {
-    /// Whose.
+    /// The member.
     pub member: String,
     /// The file.
     pub path: PathBuf,
-    /// Whether a process of ours holds it right now. Programs of others hold none: judge those by `quiet`.
+    /// Whether a process of kd holds it now. Other programs hold no lock: judge those by `quiet`.
     pub held: bool,
-    /// How long nothing was written; of a file from the future, how far ahead it is.
+    /// How long nothing was written; for a file time in the future, how far ahead it is.
     pub quiet: Duration,
-    /// Whether a program like this one wrote it, which holds it for as long as it lives. Ours are never empty.
+    /// Whether kd wrote it, which holds it as long as it runs. Such files are never empty.
     pub ours: bool,
 }
 
 impl StreamSign {
-    /// Whether somebody writes it now. Ours hold it; those of other programs count until they were silent for `patience`.
+    /// Returns whether it is being written: kd's streams are locked; those of other programs count until they were
+    /// silent for `patience`.
     pub fn is_live(&self, patience: Duration) -> bool {
         self.held || (!self.ours && self.quiet < patience)
     }
 }
 
-/// All stream files of a thread, by member. Lists the folder.
+/// Lists all stream files of a thread, by member.
 pub fn streams(thread: &Thread) -> Result<Vec<StreamSign>, Error> {
     let mut found = Vec::new();
     for item in thread.folder().items()? {
@@ -326,7 +326,7 @@ pub fn streams(thread: &Thread) -> Result<Vec<StreamSign>, Error> {
     Ok(found)
 }
 
-/// What a stream file looks like now; nothing when it is not there, or no regular file.
+/// Describes a stream file; `None` if it does not exist, or is not a regular file.
 fn sign(folder: &Folder, member: &str) -> Result<Option<StreamSign>, Error> {
     let name = layout::stream_name(member);
     let Some(look) = folder.look(&name)?.filter(|look| look.kind == Kind::File) else {
@@ -337,19 +337,20 @@ fn sign(folder: &Folder, member: &str) -> Result<Option<StreamSign>, Error> {
         member: member.to_owned(),
         held: is_locked(folder, &name),
         ours: is_ours(folder, &name),
-        // A clock may be ahead a little. An archive can hold any time, and its stream would look alive until then.
+        // A clock may be slightly ahead. But an archive can contain any time, and its stream would look alive until
+        // then.
         quiet: quiet.unwrap_or_else(|ahead| ahead.duration()),
         path: folder.path().join(name),
     }))
 }
 
-/// Removes what killed processes of ours left. Streams that somebody holds stay, and so do those of other programs. Lists
+/// Removes streams left by killed processes of kd. Keeps streams that are locked, and those of other programs. Lists
 /// the folder.
 pub fn sweep(thread: &Thread) -> Result<(), Error> {
     sweep_where(thread, || streams(thread))
 }
 
-/// The same for these members, without a look at the folder.
+/// Like [`sweep`], for these members only, without listing the folder.
 pub fn sweep_of(thread: &Thread, members: &[&str]) -> Result<(), Error> {
     sweep_where(thread, || {
         let signs = members.iter().map(|member| sign(thread.folder(), member));
@@ -371,7 +372,7 @@ fn sweep_where(
     if !look()?.iter().any(dead) {
         return Ok(());
     }
-    // Whoever begins a stream holds the thread meanwhile: what is not held now has no writer.
+    // Starting a stream needs the thread's lock: a stream that is not held now has no writer.
     beside(folder, || {
         for sign in look()?.iter().filter(|sign| dead(sign)) {
             folder.remove(name(sign))?;
@@ -380,12 +381,12 @@ fn sweep_where(
     })
 }
 
-/// Whether some process of ours writes a stream file right now.
+/// Returns whether a process of kd is writing a stream file.
 pub fn is_held(path: &Path) -> bool {
     Folder::of_file(path).is_ok_and(|(folder, name)| is_locked(&folder, name))
 }
 
-/// Whether a stream holds our own words for what a member does, and not those of an agent program.
+/// Returns whether a stream is in kd's format, not that of an agent program.
 fn is_ours(folder: &Folder, name: &str) -> bool {
     let Ok(Some(file)) = folder.file(name) else {
         return false;
@@ -395,7 +396,7 @@ fn is_ours(folder: &Folder, name: &str) -> bool {
     read.is_ok() && !start.is_empty() && OUR_WORDS.starts_with(&start)
 }
 
-/// Whether some process holds the lock on a file.
+/// Returns whether a process holds the lock on a file.
 fn is_locked(folder: &Folder, name: impl AsRef<OsStr>) -> bool {
     match folder.file(name) {
         Ok(Some(file)) => matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)),
