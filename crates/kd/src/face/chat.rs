@@ -1,9 +1,9 @@
-//! The plain face of a chat: append-only lines, each with its speaker's name in front. For screen readers, pipes, slow
-//! lines and dumb terminals. Nothing is repainted and nothing is said twice.
+//! Plain chat output: append-only lines, each prefixed with its speaker's name. For screen readers, pipes, slow
+//! connections and dumb terminals. Nothing is repainted or repeated.
 //!
-//! `name | text` is something that was said: every line of a body carries the name, so no body can forge another speaker.
-//! `name ! text` is something that happened to a member. `kd: text` is the program. Paragraphs are written whole, so that
-//! members who write at the same time stay readable.
+//! `name | text` is message text: every line of a body carries the name, so no body can forge another speaker. `name !
+//! text` is something that happened to a member. `kd: text` is the program. Paragraphs are written as a whole, so that
+//! members writing at the same time stay readable.
 
 use super::plain::{ready, same_words};
 use super::words;
@@ -20,26 +20,26 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Of a long thread so many messages are written at the beginning; the rest is a command away.
+/// Maximum messages of a long thread written at the start; a command shows the rest.
 const HISTORY_MAX: usize = 200;
 
-/// The plain face of a chat.
+/// Plain chat output.
 pub(crate) struct ChatLines {
     styles: Styles,
-    /// The thread as it stands.
+    /// The current thread.
     pub(crate) view: View,
-    /// Whether the king's own words are written too: not where he sees what he types.
+    /// Whether the user's messages are written too; not where they see their own typing.
     echo: bool,
     turns: BTreeMap<TurnId, Turn>,
-    /// Members who speak for other programs, and were announced.
+    /// Members speaking for other programs, already announced.
     elsewhere: Vec<SeatName>,
-    /// What the king sent and has not been seen in the thread.
+    /// Messages the user sent that are not yet in the thread.
     sent: VecDeque<String>,
-    /// The last of them was neither taken nor refused yet.
+    /// Whether the last of them was neither accepted nor refused yet.
     open: bool,
-    /// He wished for something that is told when it is done.
+    /// Whether the user requested something that is reported when done.
     wished: bool,
-    /// Whether the answers to something that he sent are still to end.
+    /// Whether answers to a sent message are still expected.
     awaited: bool,
     answered: u32,
     failed: u32,
@@ -48,21 +48,21 @@ pub(crate) struct ChatLines {
 /// Why a message waits.
 const WAITS: &str = "your message waits until the members have spoken";
 
-/// A turn under way.
+/// A turn in progress.
 struct Turn {
     seat: SeatName,
     text: String,
-    /// How much of it is written, in bytes.
+    /// Bytes already written.
     written: usize,
     model: Option<String>,
     since: Timestamp,
 }
 
-/// The most lines of a pipe that wait to be said: fewer than a thread lets wait.
+/// Maximum piped lines queued: fewer than a thread allows.
 const PIPED_MAX: usize = 32;
 
 impl ChatLines {
-    /// A face on a thread as it stands.
+    /// Creates the output for an existing thread.
     pub(crate) fn new(styles: Styles, view: View, echo: bool) -> Self {
         Self {
             styles,
@@ -79,29 +79,29 @@ impl ChatLines {
         }
     }
 
-    /// Remembers that the king sent something.
+    /// Notes that the user sent a message.
     pub(crate) fn send(&mut self, body: &str) {
         self.sent
             .push_back(kd_core::clean::clean_text(body).trim().to_owned());
         self.open = true;
     }
 
-    /// Remembers that the king wished for something that is told when it is done, or refused.
+    /// Notes that the user requested something that is reported when done or refused.
     pub(crate) fn wish(&mut self) {
         self.wished = true;
     }
 
-    /// Whether what the king sent last was taken or refused: only then is it known what the next line means.
+    /// Returns whether the last message was accepted or refused: only then is the meaning of the next line known.
     pub(crate) fn is_ready(&self) -> bool {
         !self.open && !self.wished
     }
 
-    /// Whether a line that cannot be typed again may be read: what is sent now is not refused because too much waits.
+    /// Returns whether to read a line that cannot be typed again: it would not be refused because the queue is full.
     pub(crate) fn has_room(&self) -> bool {
         self.sent.len() < PIPED_MAX
     }
 
-    /// Whether everything that the king sent is answered, as far as it will be.
+    /// Returns whether everything the user sent is answered as far as possible.
     pub(crate) fn is_idle(&self) -> bool {
         self.sent.is_empty()
             && !self.awaited
@@ -109,7 +109,7 @@ impl ChatLines {
             && self.view.waiting.is_empty()
     }
 
-    /// The beginning: what the thread is, and what was said in it.
+    /// Writes the introduction: the thread and its messages.
     pub(crate) fn begin(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let messages: Vec<Message> = self
             .view
@@ -134,7 +134,7 @@ impl ChatLines {
         out.flush()
     }
 
-    /// A line of the program.
+    /// Writes a line of the program.
     pub(crate) fn kd(&self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         for line in clean::text(text).lines() {
             writeln!(out, "kd: {line}")?;
@@ -142,7 +142,7 @@ impl ChatLines {
         out.flush()
     }
 
-    /// Something happened.
+    /// Handles an update.
     pub(crate) fn hear(&mut self, update: &Update, out: &mut dyn Write) -> io::Result<()> {
         match update {
             Update::Record(record) => self.record(record, out)?,
@@ -310,7 +310,7 @@ impl ChatLines {
                     out,
                 )?;
             }
-            // What is to be seen of the rest is told in notices.
+            // Notices report what is visible of the rest.
             _ => {}
         }
         Ok(())
@@ -357,7 +357,7 @@ impl ChatLines {
         Ok(())
     }
 
-    /// The message of a turn is on disk: what is not written yet is written.
+    /// Writes the rest of a turn's message once it is on disk.
     fn said(&mut self, id: TurnId, message: &Message, out: &mut dyn Write) -> io::Result<()> {
         let Some(turn) = self.turns.get_mut(&id) else {
             return Ok(());
@@ -384,7 +384,7 @@ impl ChatLines {
         self.body(name, &message.body, out)
     }
 
-    /// A message that no turn of ours brought: the king's, or another program's.
+    /// Writes a message that belongs to none of our turns: the user's, or another program's.
     fn added(&mut self, message: &Message, found: bool, out: &mut dyn Write) -> io::Result<()> {
         self.elsewhere.retain(|s| s.as_str() != message.from);
         let ours = message.is_king()
@@ -444,7 +444,7 @@ impl ChatLines {
     }
 }
 
-/// What the rule for who speaks next is, in one line.
+/// Describes the rule for who speaks next, in one line.
 pub(crate) fn mode_line(mode: &str, auto_messages: Option<u32>) -> String {
     let auto = match auto_messages {
         Some(0) => "no turns follow the answers".to_owned(),

@@ -1,4 +1,4 @@
-//! A round as one Markdown document: what `-o FILE` and a pipe get.
+//! A round as one Markdown document, for `-o FILE` and pipes.
 
 use super::round::{Phase, Round, Turn};
 use super::words;
@@ -6,10 +6,10 @@ use crate::render::clean;
 use kd_core::markdown::{embed, escape_line};
 use std::fmt::Write;
 
-/// The document: the question, the answers in the order in which they were asked for, and how the round ended.
+/// Renders the document: the question, the answers in the order in which they were requested, and how the round ended.
 ///
-/// Headings of ours are of the first two levels; those of the answers are lowered below them, so that an answer cannot
-/// look like another member's.
+/// Only the document's own headings use the first two levels; those of answers are lowered below them, so that an
+/// answer cannot imitate another member's.
 pub(crate) fn markdown(round: &Round) -> String {
     let mut doc = head(round);
     for turn in &round.turns {
@@ -18,7 +18,7 @@ pub(crate) fn markdown(round: &Round) -> String {
     doc + &foot(round)
 }
 
-/// The title, and the question if it is longer than a title.
+/// Renders the title, and the question if it is longer than a title.
 pub(crate) fn head(round: &Round) -> String {
     let mut doc = String::new();
     if let Some(question) = &round.question {
@@ -30,7 +30,7 @@ pub(crate) fn head(round: &Round) -> String {
     doc
 }
 
-/// One answer; nothing if the member had nothing to say.
+/// Renders one answer; empty if the member had nothing to say.
 pub(crate) fn section(turn: &Turn) -> String {
     let mut doc = String::new();
     if turn.passed() {
@@ -52,7 +52,7 @@ pub(crate) fn section(turn: &Turn) -> String {
     doc
 }
 
-/// How the round ended, and its thread.
+/// Renders how the round ended, and its thread.
 pub(crate) fn foot(round: &Round) -> String {
     let mut foot = Vec::new();
     foot.extend(words::outcome(round));
@@ -65,7 +65,7 @@ pub(crate) fn foot(round: &Round) -> String {
     }
 }
 
-/// The first line of a text, short enough for a heading.
+/// Returns the first line of a text, short enough for a heading.
 pub(crate) fn title(text: &str) -> String {
     let first = text
         .lines()

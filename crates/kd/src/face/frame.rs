@@ -1,4 +1,4 @@
-//! The live region as lines: one panel for each open turn, within the terminal's size. Pure; [`super::live`] paints it.
+//! The live region as lines: one panel per open turn, within the terminal's size. Pure; [`super::live`] paints it.
 
 use super::round::{Phase, Round, Turn};
 use super::words;
@@ -7,12 +7,12 @@ use crate::render::style::{Styles, speaker};
 use crate::render::wrap::{clip, width, wrap};
 use jiff::Timestamp;
 
-/// A panel shows at most this many of its newest lines: more moves the eye, not the reader.
+/// Maximum lines shown per panel, the newest: more would only distract.
 const TAIL_MAX: usize = 8;
-/// The hint about Ctrl+C needs a terminal of at least this many rows.
+/// Minimum rows for the hint about Ctrl+C.
 const HINT_ROWS_MIN: usize = 12;
 
-/// The lines of the region: each narrower than `columns`, fewer than `rows`.
+/// Returns the lines of the region: each narrower than `columns`, fewer than `rows`.
 pub(crate) fn lines(
     round: &Round,
     now: Timestamp,
@@ -51,7 +51,7 @@ pub(crate) fn lines(
     lines
 }
 
-/// Whether a panel has text to show.
+/// Returns whether a panel has text to show.
 fn tells(turn: &Turn) -> bool {
     turn.phase == Phase::Writing || matches!(turn.phase, Phase::Using(_)) && !turn.text.is_empty()
 }
@@ -77,13 +77,13 @@ fn head(turn: &Turn, now: Timestamp, columns: usize, styles: Styles) -> String {
     format!("{said}  {}", styles.dim(&clip(&state, room)))
 }
 
-/// The newest lines of a text. Only its end is looked at: a long answer costs no more than a short one.
+/// Returns the last lines of a text. Looks only at its end, so a long answer costs no more than a short one.
 fn tail(turn: &Turn, columns: usize, count: usize, styles: Styles) -> Vec<String> {
     if count == 0 {
         return Vec::new();
     }
     let room = columns.saturating_sub(2).max(1);
-    // A character takes at most four bytes, and more than that many never fit.
+    // A character takes at most four bytes, and more than that never fit.
     let from = turn.text.len().saturating_sub(count * room * 4);
     let from = (from..=turn.text.len())
         .find(|i| turn.text.is_char_boundary(*i))

@@ -8,14 +8,14 @@ use kd_core::{FailureKind, Record, Usage};
 use serde::Serialize;
 use std::io;
 
-/// The face of `--json`.
+/// The output of `--json`.
 pub(crate) struct Json {
     quiet: bool,
     council: bool,
 }
 
 impl Json {
-    /// A face; `quiet` leaves out notices on stderr.
+    /// Creates the output; `quiet` omits notices on stderr.
     pub(crate) fn new(quiet: bool) -> Self {
         Self {
             quiet,
@@ -23,7 +23,7 @@ impl Json {
         }
     }
 
-    /// The same that also tells what seats write to each other.
+    /// Includes messages between members.
     pub(crate) fn with_council(mut self, council: bool) -> Self {
         self.council = council;
         self
@@ -34,32 +34,32 @@ impl Json {
 #[derive(Serialize)]
 pub(crate) struct Answered<'a> {
     v: u32,
-    /// The id of the thread, under the name that kingdom-cli gives it too.
+    /// The thread's ID, under the same name as in kingdom-cli.
     thread_id: Option<&'a str>,
     question: Option<&'a str>,
     answers: Vec<Answer<'a>>,
     conclusion: Option<Answer<'a>>,
-    /// Of `kd think` only.
+    /// Only for `kd think`.
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<Think<'a>>,
     outcome: Option<Outcome>,
     usage: Usage,
-    /// Settings of the folder that are held back.
+    /// Withheld settings of the folder.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     held_back: &'a [String],
-    /// The command that goes on from here.
+    /// The command to continue from here.
     resume: Option<String>,
 }
 
 #[derive(Serialize)]
 struct Think<'a> {
-    /// The answer; none if nobody could give one.
+    /// The answer; `None` if no member could give one.
     answer: Option<&'a str>,
     by: Option<&'a str>,
     message: Option<u32>,
     ended: DuetEnd,
     exchanged: u32,
-    /// What the seats wrote to each other, where that is wanted.
+    /// Messages between members, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     council: Option<Vec<Whispered<'a>>>,
 }
@@ -92,7 +92,7 @@ struct Failed<'a> {
     hint: &'a str,
 }
 
-/// What is told of a duet; `council` also tells what the seats wrote to each other.
+/// Describes a duet; `council` includes the messages between members.
 fn think(round: &Round, council: bool) -> Option<Think<'_>> {
     let end = round.duet?;
     let turn = round.answer();
@@ -111,7 +111,7 @@ fn think(round: &Round, council: bool) -> Option<Think<'_>> {
     })
 }
 
-/// The object of a round; `council` also tells what seats wrote to each other.
+/// Builds the object of a round; `council` includes messages between members.
 pub(crate) fn object(round: &Round, council: bool) -> Answered<'_> {
     let thread = round.thread.as_ref().map(|t| t.0.as_str());
     let of = |purpose| {
@@ -175,7 +175,7 @@ fn answer(turn: &Turn) -> Answer<'_> {
     }
 }
 
-/// JSON text that is safe on a terminal too: controls, direction marks and characters that nobody sees are escaped.
+/// Serializes JSON so that it is safe on a terminal: escapes control, bidi and invisible characters.
 pub(crate) fn text(value: &impl Serialize, pretty: bool) -> io::Result<String> {
     let json = if pretty {
         serde_json::to_string_pretty(value)
@@ -321,7 +321,7 @@ mod tests {
             .iter()
             .filter_map(|name| name.as_str())
             .collect();
-        // The error for an unknown fact lists those there are.
+        // The error for an unknown fact lists the known ones.
         let unknown = serde_json::json!({"fact": "?"});
         let unknown = serde_json::from_value::<kd_core::deliberation::Fact>(unknown);
         let listed = unknown.expect_err("no such fact").to_string();

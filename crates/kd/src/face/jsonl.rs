@@ -5,7 +5,7 @@ use super::{Face, Io, json};
 use kd_core::{Event, Record};
 use std::io;
 
-/// The face of `--jsonl`.
+/// The output of `--jsonl`.
 pub(crate) struct JsonLines {
     quiet: bool,
     council: bool,
@@ -13,7 +13,7 @@ pub(crate) struct JsonLines {
 }
 
 impl JsonLines {
-    /// A face; `quiet` leaves out notices on stderr.
+    /// Creates the output; `quiet` omits notices on stderr.
     pub(crate) fn new(quiet: bool) -> Self {
         Self {
             quiet,
@@ -22,7 +22,7 @@ impl JsonLines {
         }
     }
 
-    /// The same that also tells what seats write to each other.
+    /// Includes messages between members.
     pub(crate) fn with_council(mut self, council: bool) -> Self {
         self.council = council;
         self

@@ -1,9 +1,9 @@
-//! The live face, on a terminal: a region of growing panels at the bottom, repainted in place; each finished answer is
-//! printed once above it, as Markdown, and belongs to the scrollback from then on.
+//! Live output on a terminal: a region of growing panels at the bottom, repainted in place; each finished answer is
+//! printed once above it as Markdown, and then belongs to the scrollback.
 //!
-//! Between two frames the cursor rests at the first column of the region's first line. A resize may rewrap what stands
-//! below it, but never moves that place, so the next frame begins there and clears what is below: no counting of rows,
-//! nothing of the scrollback is ever touched. Each frame is one synchronized update and writes only changed lines.
+//! Between two frames the cursor stays at the first column of the region's first line. A resize may rewrap what is
+//! below, but never moves that position, so the next frame starts there and clears everything below: no rows are
+//! counted, and the scrollback is never touched. Each frame is one synchronized update and writes only changed lines.
 
 use super::round::{Phase, Round, Turn, Whisper};
 use super::{Face, Io, frame, words};
@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
-/// Thirty frames a second are smooth; more only cost.
+/// Time between frames. Thirty per second are smooth; more would only cost time.
 const FRAME: Duration = Duration::from_millis(33);
 /// Clocks in the region show seconds.
 const CLOCK: Duration = Duration::from_secs(1);
@@ -27,26 +27,26 @@ const PROSE_MAX: usize = 100;
 const BEGIN: &str = "\u{1b}[?2026h";
 const END: &str = "\u{1b}[?2026l";
 const CLEAR_LINE_END: &str = "\u{1b}[K";
-/// From behind the text of a line: the rest of it and all below.
+/// After the text of a line: clears its rest and everything below.
 const CLEAR_REST: &str = "\u{1b}[J";
-/// From the first column: this line and all below. The blank is for tmux, which moves the screen into its history when
-/// it is cleared from the very first cell.
+/// From the first column: clears this line and everything below. The blank is for tmux, which moves the screen into its
+/// history when it is cleared from the very first cell.
 const CLEAR_BELOW: &str = " \u{1b}[J\r\u{1b}[K";
 
-/// The live face.
+/// Live output.
 pub(crate) struct Live {
     styles: Styles,
     columns: usize,
     rows: usize,
-    /// Draw the region at all?
+    /// Whether to draw the region.
     region: bool,
-    /// Print what seats write to each other?
+    /// Whether to print messages between members.
     council: bool,
-    /// Notices go to the same terminal as answers: make room for them.
+    /// Whether notices go to the same terminal as answers and need space.
     shared: bool,
-    /// What stands on the screen.
+    /// The lines on the screen.
     painted: Vec<String>,
-    /// The screen may no longer show `painted`.
+    /// Whether the screen may differ from `painted`.
     stale: bool,
     drawn_at: Option<Timestamp>,
     dirty: bool,
@@ -54,7 +54,8 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// A live face for a terminal of this size. `quiet` draws no region; `shared` says that stderr is a terminal too.
+    /// Creates live output for a terminal of this size. `quiet` draws no region; `shared` says that stderr is a
+    /// terminal too.
     pub(crate) fn new(styles: Styles, columns: u16, rows: u16, quiet: bool, shared: bool) -> Self {
         Self {
             styles,
@@ -71,13 +72,13 @@ impl Live {
         }
     }
 
-    /// The same that also shows what seats write to each other.
+    /// Shows messages between members.
     pub(crate) fn with_council(mut self, council: bool) -> Self {
         self.council = council;
         self
     }
 
-    /// What a seat wrote to another, as it goes into the scrollback.
+    /// Formats a message between members for the scrollback.
     fn whisper(&self, whisper: &Whisper) -> String {
         let styles = self.styles;
         let arrow = styles.glyph("→", ">");
@@ -92,8 +93,8 @@ impl Live {
         card
     }
 
-    /// A finished answer as it goes into the scrollback. Its label alone begins at the first column, so that no body
-    /// can forge one.
+    /// Formats a finished answer for the scrollback. Only its label starts at the first column, so that no body can
+    /// forge one.
     fn card(&self, turn: &Turn) -> String {
         let styles = self.styles;
         let dot = styles.glyph("·", "-");
@@ -136,7 +137,7 @@ impl Live {
         card
     }
 
-    /// Puts text above the region.
+    /// Prints text above the region.
     fn print(&mut self, text: &str, io: &mut Io<'_>) -> io::Result<()> {
         let mut out = String::with_capacity(text.len() + 64);
         if self.region {
@@ -150,7 +151,7 @@ impl Live {
             out.push_str("\r\n");
         }
         if self.region {
-            // The region comes back in the same update.
+            // Repaint the region in the same update.
             paint(&mut out, &[], &self.painted, true);
             out.push_str(END);
         }
@@ -199,8 +200,8 @@ impl Live {
     }
 }
 
-/// Paints `new` over `old` from the first line of the region, and goes back there. `all` paints every line, and clears
-/// whatever else stands below.
+/// Paints `new` over `old` from the first line of the region, and returns there. `all` paints every line, and clears
+/// everything below.
 fn paint(out: &mut String, old: &[String], new: &[String], all: bool) {
     for (i, line) in new.iter().enumerate() {
         if i > 0 {
@@ -360,7 +361,7 @@ mod tests {
         }
     }
 
-    /// Every row that ever stood on a screen of this size, without trailing blanks.
+    /// Returns every row that a screen of this size ever showed, without trailing blanks.
     fn screen(bytes: &str, columns: u16, rows: u16) -> String {
         let mut parser = vt100::Parser::new(rows, columns, 1000);
         parser.process(bytes.as_bytes());

@@ -1,5 +1,5 @@
-//! Faces: what a person or a script sees of a round. Comes in: records of the engine, folded into one [`Round`]. Goes
-//! out: bytes for stdout (results) and stderr (all else). A face knows no clock, no terminal and no engine.
+//! CLI output: what a user or a script sees of a round. Takes engine records, folded into one [`Round`]; writes results
+//! to stdout and everything else to stderr. A `Face` knows no clock, terminal or engine.
 
 pub(crate) mod chat;
 pub(crate) mod deliberation;
@@ -23,7 +23,7 @@ use round::Round;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Where a face writes.
+/// The output streams.
 pub(crate) struct Io<'a> {
     /// Results.
     pub(crate) out: &'a mut dyn Write,
@@ -31,40 +31,40 @@ pub(crate) struct Io<'a> {
     pub(crate) err: &'a mut dyn Write,
 }
 
-/// Shows a round while it happens.
+/// Shows a round as it happens.
 pub(crate) trait Face {
-    /// A fact happened; `round` holds it already.
+    /// Handles an event that `round` already includes.
     fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()>;
 
-    /// Records were missed because we were too slow; `round` is whole again.
+    /// Handles a gap: records were missed because output was too slow; `round` is complete again.
     fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()>;
 
-    /// Time passed, or the terminal has another size.
+    /// Handles passed time or a new terminal size.
     fn tick(&mut self, _now: Timestamp, _round: &Round, _io: &mut Io<'_>) -> io::Result<()> {
         Ok(())
     }
 
-    /// How long until the next [`Face::tick`] is wanted; none means never.
+    /// Returns the time until the next [`Face::tick`]; `None` means never.
     fn tick_in(&self, _now: Timestamp) -> Option<Duration> {
         None
     }
 
-    /// The terminal has another size, in columns and rows.
+    /// Handles a new terminal size, in columns and rows.
     fn resize(&mut self, _columns: u16, _rows: u16) {}
 
-    /// Takes back what is not final, before others write to the terminal.
+    /// Removes what is not final, before other programs write to the terminal.
     fn hide(&mut self, _io: &mut Io<'_>) -> io::Result<()> {
         Ok(())
     }
 
-    /// Others may have written to the terminal: what stands there is not known any more.
+    /// Marks the terminal's content as unknown, after other programs may have written to it.
     fn repaint(&mut self) {}
 
-    /// A line for the person that is no part of the answers.
+    /// Writes a line for the user that is not part of the answers.
     fn notice(&mut self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
         writeln!(io.err, "{}", crate::render::clean::line(line))
     }
 
-    /// The round is over.
+    /// Handles the end of the round.
     fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()>;
 }

@@ -1,5 +1,5 @@
-//! The face of a pipe or a file: a Markdown document, whole answers one after another. Input: records. Output: the text of
-//! [`document::markdown`], written as far as it is final; progress on stderr as in the plain face.
+//! Output to a pipe or file: a Markdown document of complete answers. Input: records. Output: the text of
+//! [`document::markdown`], written as far as it is final; progress on stderr as in plain output.
 
 use super::plain::Plain;
 use super::round::Round;
@@ -8,18 +8,18 @@ use crate::render::style::Styles;
 use kd_core::Record;
 use std::io;
 
-/// The face.
+/// Output to a pipe or file.
 pub(crate) struct Page {
-    /// Writes what goes to stderr.
+    /// Writes to stderr.
     lines: Plain,
     /// Whether the title is written.
     begun: bool,
-    /// How many turns are written.
+    /// Number of turns written.
     written: usize,
 }
 
 impl Page {
-    /// A document; `quiet` leaves out all that goes to stderr.
+    /// Creates the output; `quiet` omits everything on stderr.
     pub(crate) fn new(quiet: bool) -> Self {
         Self {
             lines: Plain::new(Styles::NONE, quiet),
@@ -28,7 +28,7 @@ impl Page {
         }
     }
 
-    /// Writes the answers that are whole, up to the first that is not.
+    /// Writes complete answers, up to the first incomplete one.
     fn write(&mut self, round: &Round, all: bool, io: &mut Io<'_>) -> io::Result<()> {
         while let Some(turn) = round.turns.get(self.written) {
             if !turn.is_over() && !all {
@@ -44,7 +44,7 @@ impl Page {
     }
 }
 
-/// The same, with nothing on stdout.
+/// Returns the streams with stdout discarded.
 fn aside<'a>(io: &'a mut Io<'_>, none: &'a mut io::Sink) -> Io<'a> {
     Io {
         out: none,
@@ -107,7 +107,7 @@ mod tests {
         script.text(1, "one\n\n");
         script.text(2, "two\n\nthree");
         script.finish(2, "b", "two\n\nthree");
-        // Nothing yet: the first is not whole.
+        // Nothing yet: the first answer is incomplete.
         let mut face = Page::new(true);
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut round = Round::default();

@@ -1,9 +1,9 @@
-//! The plain face: append-only lines, each with its speaker's name in front. For pipes, files, screen readers and dumb
+//! Plain output: append-only lines, each prefixed with its speaker's name. For pipes, files, screen readers and dumb
 //! terminals.
 //!
-//! `name | text` is something the member said: every line of a body carries it, so no body can forge another speaker.
-//! `name ! text` is something that happened to the member. A member who answers alone is written word by word as the
-//! answer arrives. Where several answer at the same time paragraphs are written whole, so that they stay readable.
+//! `name | text` is message text: every line of a body carries the name, so no body can forge another speaker. `name !
+//! text` is something that happened to the member. A member answering alone is written word by word as the answer
+//! arrives. If several answer at the same time, paragraphs are written as a whole, so that they stay readable.
 
 use super::round::{Phase, Round, Turn, Whisper};
 use super::{Face, Io, words};
@@ -14,31 +14,31 @@ use kd_core::{Delta, Event, FailureKind, Record, TurnId};
 use std::collections::BTreeMap;
 use std::io;
 
-/// A paragraph that grows past this many bytes is written up to its last line end.
+/// A paragraph longer than this many bytes is written up to its last line end.
 const PARAGRAPH_MAX: usize = 2048;
 
-/// The plain face.
+/// Plain output.
 pub(crate) struct Plain {
     styles: Styles,
     quiet: bool,
     council: bool,
-    /// What is written of each turn's text.
+    /// What is written of each turn.
     written: BTreeMap<TurnId, Written>,
-    /// The turn whose line has no end yet.
+    /// The turn whose current line is unfinished.
     open: Option<TurnId>,
 }
 
 /// How much of a turn is written.
 #[derive(Debug)]
 enum Written {
-    /// This beginning of its text. The text itself may be replaced by another, so a length would not do.
+    /// This prefix of its text. The text may be replaced by another, so a length would not be enough.
     Text(String),
-    /// All of it, and how it ended.
+    /// Everything, including how it ended.
     All,
 }
 
 impl Plain {
-    /// A plain face; `quiet` leaves out all that goes to stderr.
+    /// Creates plain output; `quiet` omits everything on stderr.
     pub(crate) fn new(styles: Styles, quiet: bool) -> Self {
         Self {
             styles,
@@ -49,13 +49,13 @@ impl Plain {
         }
     }
 
-    /// The same that also shows what seats write to each other.
+    /// Shows messages between members.
     pub(crate) fn with_council(mut self, council: bool) -> Self {
         self.council = council;
         self
     }
 
-    /// `from > to | text`: what a seat wrote to another. Every line carries both names.
+    /// Writes a message between members as `from > to | text`. Every line carries both names.
     fn whisper(&mut self, whisper: &Whisper, io: &mut Io<'_>) -> io::Result<()> {
         self.end_line(io)?;
         for line in clean::text(&whisper.text).lines() {
@@ -80,7 +80,7 @@ impl Plain {
         )
     }
 
-    /// Ends a line that a member's words left open.
+    /// Ends an unfinished line of a member.
     fn end_line(&mut self, io: &mut Io<'_>) -> io::Result<()> {
         match self.open.take() {
             Some(_) => writeln!(io.out),
@@ -88,7 +88,7 @@ impl Plain {
         }
     }
 
-    /// Writes a piece of a member's text, which goes on in its open line. Blanks at line ends are left out.
+    /// Writes a piece of a member's text, continuing its unfinished line. Omits trailing blanks of lines.
     fn write(&mut self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
         if self.open.is_some_and(|open| open != turn.id) {
             self.end_line(io)?;
@@ -134,7 +134,7 @@ impl Plain {
         )
     }
 
-    /// What is written of a turn that is not over.
+    /// Returns the written text of an unfinished turn.
     fn said(&self, turn: &Turn) -> &str {
         match self.written.get(&turn.id) {
             Some(Written::Text(said)) => said,
@@ -142,9 +142,9 @@ impl Plain {
         }
     }
 
-    /// Writes what is ready of a turn that grows.
+    /// Writes what is ready of a growing turn.
     fn progress(&mut self, turn: &Turn, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        // A text that was replaced is written at the end, as a whole.
+        // A replaced text is written as a whole at the end.
         let Some(rest) = turn.text.strip_prefix(self.said(turn)) else {
             return Ok(());
         };
@@ -164,7 +164,7 @@ impl Plain {
         Ok(())
     }
 
-    /// Writes the rest of a text; all of it where what is written is not its beginning.
+    /// Writes the rest of a text, or all of it if the written part is not its prefix.
     fn rest(&mut self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
         if let Some(rest) = text.strip_prefix(self.said(turn)) {
             return self.body(turn, round, rest, io);
@@ -183,7 +183,7 @@ impl Plain {
             Phase::Done => {
                 let text = match same_words(&turn.text, turn.body()) {
                     true => &turn.text,
-                    // The backend stated its whole answer, and it is not what it streamed.
+                    // The backend sent a final answer that differs from the streamed one.
                     false => turn.body(),
                 };
                 self.rest(turn, round, text, io)?;
@@ -302,8 +302,8 @@ impl Face for Plain {
     }
 }
 
-/// How much of a growing text is whole words, and the end of the line behind the last one: who reads line by line waits for
-/// it. Other blanks may end the text, and wait.
+/// Returns the length of a growing text in complete words, including the line end after the last one, for readers that
+/// wait for lines. Other trailing blanks may turn out to end the text, and wait.
 fn whole_words(text: &str) -> usize {
     let begun = text.rfind(char::is_whitespace).map_or(0, |at| {
         at + text[at..].chars().next().map_or(0, char::len_utf8)
@@ -315,7 +315,8 @@ fn whole_words(text: &str) -> usize {
     }
 }
 
-/// How much of a growing text may be written: whole paragraphs outside code fences, or whole lines when it grows long.
+/// Returns the length that may be written: complete paragraphs outside code fences, or complete lines when it grows
+/// long.
 pub(super) fn ready(text: &str) -> usize {
     let mut fenced = false;
     let mut end = 0;
@@ -335,7 +336,7 @@ pub(super) fn ready(text: &str) -> usize {
     end
 }
 
-/// Whether two texts differ only in blanks at line ends: files lose those.
+/// Returns whether two texts differ only in trailing blanks of lines, which files lose.
 pub(super) fn same_words(a: &str, b: &str) -> bool {
     let a = a.trim().lines().map(str::trim_end);
     let b = b.trim().lines().map(str::trim_end);
@@ -428,11 +429,11 @@ mod tests {
     fn an_answer_whose_final_text_is_another_is_written_whole() {
         let whole = "The answer is: take PostgreSQL, since two programs write.";
         for (streamed, wanted) in [
-            // Nothing of it was written yet: the final text alone.
+            // Nothing was written yet: only the final text.
             ("Take", "a | WHOLE\n"),
-            // Its beginning was: the rest of it.
+            // Its beginning was written: the rest.
             ("The answer is: take Post", "a | WHOLE\n"),
-            // Other words were.
+            // Other text was written.
             (
                 "Take SQLite.\n\nNo, take",
                 "a | Take SQLite.\na |\na | No,\na ! the answer was restated; this is the whole of it:\na | WHOLE\n",
@@ -455,7 +456,7 @@ mod tests {
         script.text(1, "I ask the other one. Wait");
         let (out, _) = script.play(&mut Plain::new(Styles::NONE, true));
         assert!(out.starts_with("a | I ask the other one."), "{out:?}");
-        // Two at the same time: whole paragraphs.
+        // Two at the same time: complete paragraphs.
         let mut script = Script::open(&["a", "b"]);
         script.queue(1, "a");
         script.queue(2, "b");

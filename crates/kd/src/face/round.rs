@@ -1,4 +1,4 @@
-//! The fold of events that all faces share: one round from the king's words to the yielded floor.
+//! The fold of events shared by all outputs: one round, from the user's message to its end.
 
 use crate::exit::Failures;
 use jiff::Timestamp;
@@ -9,33 +9,33 @@ use kd_core::{
 };
 use std::time::Duration;
 
-/// What is known of the round so far.
+/// The known state of the round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Round {
-    /// Settings of the folder that are held back.
+    /// Withheld settings of the folder.
     pub(crate) held_back: Vec<String>,
     /// The thread, once a record named it.
     pub(crate) thread: Option<ThreadId>,
-    /// Members in order: their place gives colour and glyph.
+    /// Members in order; their index determines color and glyph.
     pub(crate) members: Vec<SeatName>,
-    /// The king's message that opened it.
+    /// The user's message that started it.
     pub(crate) question: Option<Message>,
     /// Turns in the order they were queued.
     pub(crate) turns: Vec<Turn>,
-    /// What the seats of a duet wrote to each other.
+    /// Messages between the members of a duet.
     pub(crate) whispers: Vec<Whisper>,
     /// How the exchange of a duet ended.
     pub(crate) duet: Option<Exchanged>,
-    /// How it ended, once it has, and what it used.
+    /// How it ended and its usage, once it has.
     pub(crate) yielded: Option<(Outcome, Usage)>,
 }
 
-/// A message from seat to seat.
+/// A message between members.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Whisper {
-    /// Who wrote.
+    /// The sender.
     pub(crate) from: SeatName,
-    /// To whom.
+    /// The recipient.
     pub(crate) to: SeatName,
     /// The words.
     pub(crate) text: String,
@@ -46,30 +46,30 @@ pub(crate) struct Whisper {
 pub(crate) struct Exchanged {
     /// Why it ended.
     pub(crate) why: DuetEnd,
-    /// How many messages there were.
+    /// The number of messages.
     pub(crate) messages: u32,
     /// The number of the message that is the answer.
     pub(crate) answer: Option<u32>,
 }
 
-/// One seat at work.
+/// One turn of a member.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Turn {
     /// Its number.
     pub(crate) id: TurnId,
-    /// Who.
+    /// The member.
     pub(crate) seat: SeatName,
-    /// Its place at the table, from 0; services sit behind the members.
+    /// The member's index, from 0; services follow the members.
     pub(crate) place: usize,
     /// To answer or to conclude.
     pub(crate) purpose: Purpose,
-    /// What it is for, in a duet.
+    /// Its part in a duet.
     pub(crate) part: Option<DuetPhase>,
     /// What it is doing.
     pub(crate) phase: Phase,
     /// The model's own name.
     pub(crate) model: Option<String>,
-    /// What came of the answer so far.
+    /// The answer so far.
     pub(crate) text: String,
     /// Characters of `text`.
     pub(crate) chars: usize,
@@ -79,24 +79,24 @@ pub(crate) struct Turn {
     pub(crate) since: Timestamp,
     /// When it ended.
     pub(crate) ended: Option<Timestamp>,
-    /// Its message, once that is on disk.
+    /// Its message, once on disk.
     pub(crate) message: Option<Message>,
-    /// What it used.
+    /// Its usage.
     pub(crate) usage: Option<Usage>,
 }
 
-/// What a seat is doing.
+/// What a member is doing.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Phase {
-    /// Nothing came yet.
+    /// No output yet.
     Waiting,
-    /// Thinking arrives.
+    /// Thinking is arriving.
     Thinking,
     /// The agent uses a tool.
     Using(String),
-    /// The answer arrives.
+    /// The answer is arriving.
     Writing,
-    /// The call failed and is made again.
+    /// The call failed and will be retried.
     Retrying {
         /// When.
         at: Timestamp,
@@ -105,41 +105,41 @@ pub(crate) enum Phase {
         /// Why.
         failure: Failure,
     },
-    /// The whole answer is on disk.
+    /// The complete answer is on disk.
     Done,
-    /// It ended without a whole answer.
+    /// It ended without a complete answer.
     Failed(Failure),
 }
 
 impl Turn {
-    /// Whether it is over.
+    /// Returns whether it is over.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Done | Phase::Failed(_))
     }
 
-    /// How long it has taken.
+    /// Returns the elapsed time.
     pub(crate) fn elapsed(&self, now: Timestamp) -> Duration {
         let until = self.ended.unwrap_or(now);
         Duration::try_from(until.duration_since(self.since)).unwrap_or_default()
     }
 
-    /// Whether it is over and left nothing for the king: all of it was for another seat.
+    /// Returns whether it is over without text for the user: all of it was for another member.
     pub(crate) fn passed(&self) -> bool {
         self.phase == Phase::Done && self.message.is_none() && self.text.trim().is_empty()
     }
 
-    /// The final text: of the message where there is one, else what came.
+    /// Returns the final text: of the message if there is one, else what was received.
     pub(crate) fn body(&self) -> &str {
         match (&self.message, &self.phase) {
             (Some(message), Phase::Done) => &message.body,
-            // The body of a failed turn's file may be the error; what came is here.
+            // The file of a failed turn may contain the error as body; the received text is here.
             _ => &self.text,
         }
     }
 }
 
 impl Round {
-    /// Takes a fact in.
+    /// Folds in a record.
     pub(crate) fn apply(&mut self, record: &Record) {
         self.thread = Some(record.thread.clone());
         match &record.event {
@@ -194,7 +194,7 @@ impl Round {
                 });
             }
             Event::FloorYielded { outcome, usage } => self.yielded = Some((*outcome, *usage)),
-            // Said by others, or of no weight for the answers.
+            // Messages of other processes, or without effect on the answers.
             Event::SayQueued { .. }
             | Event::SayTakenBack { .. }
             | Event::StreamFound { .. }
@@ -210,7 +210,7 @@ impl Round {
         }
     }
 
-    /// Takes in the whole thread, after records were missed: open turns get what came, ended ones their end.
+    /// Takes over the whole thread, after records were missed: open turns get their text, ended ones their end.
     pub(crate) fn catch_up(&mut self, view: &View) {
         let since = self.question.as_ref().map_or(0, |q| q.seq);
         for panel in &view.panels {
@@ -256,19 +256,19 @@ impl Round {
         self.yielded = view.outcome.map(|outcome| (outcome, view.usage));
     }
 
-    /// The turn of a number.
+    /// Returns a turn by number.
     pub(crate) fn turn(&self, id: TurnId) -> Option<&Turn> {
         self.turns.iter().find(|t| t.id == id)
     }
 
-    /// The turn whose message is the answer of a duet.
+    /// Returns the turn whose message is the answer of a duet.
     pub(crate) fn answer(&self) -> Option<&Turn> {
         let answer = self.duet?.answer?;
         let is_it = |t: &&Turn| t.message.as_ref().is_some_and(|m| m.seq == answer);
         self.turns.iter().find(is_it)
     }
 
-    /// What the failures have in common.
+    /// Returns what the failures have in common.
     pub(crate) fn failures(&self) -> Failures {
         let mut kinds = self.turns.iter().filter_map(|t| match &t.phase {
             Phase::Failed(failure) => Some(failure.kind),
@@ -306,7 +306,7 @@ impl Round {
         });
     }
 
-    /// Ends the turn of a seat whose end was missed, or the whole of it.
+    /// Ends a member's turn whose end was missed, or adds the whole turn.
     fn ended(
         &mut self,
         seat: &SeatName,
@@ -329,7 +329,7 @@ impl Round {
             } else {
                 Purpose::Conclude
             };
-            // The number of this turn is not told any more: count down from the end, where no real one is.
+            // The turn's number is no longer known: count down from the maximum, which real turns never reach.
             let id = TurnId(u64::MAX - self.turns.len() as u64);
             self.queue(id, seat, purpose, message.map(|m| m.at).unwrap_or_default());
         }

@@ -1,4 +1,4 @@
-//! For tests: writes the records of a round as a play.
+//! For tests: scripts the records of a round.
 
 use super::round::Round;
 use super::{Face, Io};
@@ -13,7 +13,7 @@ use kd_core::{
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Records in the making; a second passes before each.
+/// Records under construction, one second apart.
 pub(crate) struct Script {
     pub(crate) records: Vec<Record>,
     messages: u32,
@@ -23,7 +23,7 @@ pub(crate) fn seat(name: &str) -> SeatName {
     SeatName::new(name).expect("a good name")
 }
 
-/// 10:00:00 and some seconds.
+/// Returns 10:00:00 plus some seconds.
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_795_255_200 + second).expect("in range")
 }
@@ -97,7 +97,7 @@ impl Script {
         );
     }
 
-    /// The backend states its whole answer, which replaces what it streamed.
+    /// Adds the backend's final answer, which replaces the streamed one.
     pub(crate) fn restate(&mut self, turn: u64, text: &str) {
         let finished = Delta::Finished {
             finish: Finish::Stop,
@@ -178,7 +178,7 @@ impl Script {
         });
     }
 
-    /// Plays everything to a face; gives stdout and stderr.
+    /// Plays everything; returns stdout and stderr.
     pub(crate) fn play(&self, face: &mut dyn Face) -> (String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut round = Round::default();
@@ -205,7 +205,7 @@ impl Script {
     }
 }
 
-/// A round with everything in it: streaming, thinking, a retry, a failure, a conclusion.
+/// A round with everything: streaming, thinking, a retry, a failure, a conclusion.
 pub(crate) fn full_round() -> Script {
     let mut s = Script::open(&["claude", "codex", "gpt-5"]);
     s.say("Should a small team start with SQLite or PostgreSQL?");
@@ -253,7 +253,7 @@ pub(crate) fn full_round() -> Script {
     s
 }
 
-/// A duet: an update with a message for the other seat, a reply for that seat alone, a forced answer.
+/// A duet: an update with a message for the other member, a reply for that member only, a forced answer.
 pub(crate) fn duet_round() -> Script {
     use kd_core::event::{DuetEnd, DuetPhase};
     let mut s = Script::open(&["fast", "rigorous"]);

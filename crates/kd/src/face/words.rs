@@ -1,4 +1,4 @@
-//! The few sentences that several faces say in the same way.
+//! Phrases shared by several outputs.
 
 use super::round::{Exchanged, Phase, Round, Turn};
 use crate::render::clean;
@@ -27,7 +27,8 @@ pub(crate) fn count(n: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", grouped(n))
 }
 
-/// Rows in columns as wide as their widest cell; the first `left` columns begin at the left, the others end at the right.
+/// Aligns rows into columns as wide as their widest cell; the first `left` columns are left-aligned, the others
+/// right-aligned.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]], left: usize) -> String {
     let widths: [usize; N] =
         std::array::from_fn(|at| rows.iter().map(|row| width(&row[at])).max().unwrap_or(0));
@@ -64,7 +65,7 @@ pub(crate) fn grouped(n: u64) -> String {
     out
 }
 
-/// What a seat is doing now, in a few words.
+/// Describes what a member is doing now.
 pub(crate) fn doing(turn: &Turn, now: Timestamp) -> String {
     match &turn.phase {
         Phase::Waiting => "waiting for the first word".into(),
@@ -89,7 +90,7 @@ pub(crate) fn doing(turn: &Turn, now: Timestamp) -> String {
 /// Marks an answer that the token limit cut off.
 pub(crate) const CUT: &str = "cut at the token limit";
 
-/// What a finished turn took: `model-1 · 3.0 s · 42 tokens`, joined by the given text.
+/// Formats what a finished turn took, joined by `between`: `model-1 · 3.0 s · 42 tokens`.
 pub(crate) fn took(turn: &Turn, between: &str) -> String {
     let mut parts = Vec::new();
     if let Some(phase) = turn.part {
@@ -108,7 +109,7 @@ pub(crate) fn took(turn: &Turn, between: &str) -> String {
     parts.join(between)
 }
 
-/// The tokens of one answer: `42 tokens`, with the price where it is known. A bound is marked `≤`.
+/// Formats the tokens of one answer: `42 tokens`, with the price if known. An upper bound is marked `≤`.
 pub(crate) fn usage(usage: &Usage) -> String {
     let tokens = match usage.counts_tokens() {
         true => format!(
@@ -121,7 +122,7 @@ pub(crate) fn usage(usage: &Usage) -> String {
     priced(tokens, usage)
 }
 
-/// The tokens of everything: `1,200 tokens in, 42 out`, with the price where it is known.
+/// Formats total tokens: `1,200 tokens in, 42 out`, with the price if known.
 pub(crate) fn total(usage: &Usage) -> String {
     let tokens = match usage.counts_tokens() {
         true => format!(
@@ -142,7 +143,7 @@ fn priced(tokens: String, usage: &Usage) -> String {
     }
 }
 
-/// What a turn of a duet is for.
+/// Names the purpose of a duet's turn.
 pub(crate) fn part(phase: DuetPhase) -> &'static str {
     match phase {
         DuetPhase::FirstLook => "first look",
@@ -151,7 +152,7 @@ pub(crate) fn part(phase: DuetPhase) -> &'static str {
     }
 }
 
-/// How a duet ended.
+/// Describes how a duet ended.
 fn duet(end: &Exchanged, outcome: Outcome) -> String {
     let missing = if outcome == Outcome::Partial {
         "; a seat failed"
@@ -161,7 +162,7 @@ fn duet(end: &Exchanged, outcome: Outcome) -> String {
     debate(end.why, end.messages, missing)
 }
 
-/// How a debate ended after so many messages; `missing` says who failed.
+/// Describes how a debate ended after this many messages; `missing` names failed members.
 pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
     let after = format!("after {}", count(messages.into(), "message"));
     match why {
@@ -179,7 +180,7 @@ pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
     }
 }
 
-/// How the round ended, in one line that names who is missing.
+/// Describes how the round ended, in one line that names missing members.
 pub(crate) fn outcome(round: &Round) -> Option<String> {
     let (outcome, _) = round.yielded.as_ref()?;
     if let Some(end) = &round.duet {

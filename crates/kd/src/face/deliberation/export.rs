@@ -1,4 +1,4 @@
-//! The whole record of a deliberation as a document: Markdown or JSON. As a page it is drawn by `kd_page`.
+//! The complete record of a deliberation as Markdown or JSON. `kd_page` renders it as a page.
 
 use super::{map, tables};
 use crate::face::{document, json};
@@ -11,17 +11,17 @@ use serde_json::json as object;
 use std::fmt::Write as _;
 use std::io;
 
-/// Sections and messages stand under headings of up to the third level.
+/// Sections and messages are below headings of up to the third level.
 const LEVEL: usize = 3;
 
-/// Which document.
+/// The document's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Markdown,
     Json,
 }
 
-/// The document. `messages` are those of the thread that it may quote.
+/// Renders the document. `messages` are the thread's messages that it may quote.
 pub(crate) fn text(form: Form, report: &Report, messages: &[Message]) -> io::Result<String> {
     Ok(match form {
         Form::Markdown => markdown(report, messages),
@@ -29,7 +29,7 @@ pub(crate) fn text(form: Form, report: &Report, messages: &[Message]) -> io::Res
     })
 }
 
-/// The report as one JSON object.
+/// Returns the report as one JSON object.
 pub(crate) fn value(report: &Report, messages: &[Message]) -> serde_json::Value {
     object!({
         "v": kd_core::formats::DELIBERATE.version,

@@ -1,4 +1,4 @@
-//! The map as lines of text: claims by how the members stand on them, or answers where nobody compared them.
+//! The map as text: claims by members' positions, or answers where no comparison was made.
 
 use crate::render::clean;
 use crate::render::style::Styles;
@@ -6,10 +6,10 @@ use crate::render::wrap::{clip, width, wrap};
 use kd_core::deliberation::map::{Map, Rows, Stance, Standing};
 use kd_core::deliberation::report::Report;
 
-/// The widest name of an answer.
+/// Maximum columns of an answer's name.
 const NAME_COLUMNS_MAX: usize = 40;
 
-/// What the map is a map of.
+/// Returns the title of the map.
 pub(crate) fn title(map: &Map) -> &'static str {
     match map.of {
         Rows::Claims => "Claims",
@@ -17,7 +17,7 @@ pub(crate) fn title(map: &Map) -> &'static str {
     }
 }
 
-/// The map; nothing where there is nothing to compare.
+/// Formats the map; empty if there is nothing to compare.
 pub(crate) fn lines(report: &Report, columns_max: usize, styles: Styles) -> Vec<String> {
     let map = report.map();
     if map.is_empty() {
@@ -47,7 +47,7 @@ pub(crate) fn lines(report: &Report, columns_max: usize, styles: Styles) -> Vec<
     out
 }
 
-/// A text behind its head, its further lines below its beginning.
+/// Formats a text after its head, with a hanging indent.
 fn hanging(head: &str, text: &str, columns_max: usize) -> Vec<String> {
     let indent = width(head);
     let lines = wrap(text, columns_max.saturating_sub(indent).max(1));
@@ -137,7 +137,7 @@ mod tests {
             .collect()
     }
 
-    /// A report of three members: a claim of each class, one of them long, and a hostile one.
+    /// Creates a report of three members: a claim of each class, one of them long, and a hostile one.
     fn report() -> Report {
         let row = |claim: &str, says: &[&str], denies: &[&str]| Claimed {
             claim: claim.into(),

@@ -1,5 +1,5 @@
-//! The face of a deliberation. Comes in: records, folded into a [`Report`]. Goes out: the plan, progress while it runs,
-//! and at the end the answer, the vote, the map and the trend.
+//! The output of a deliberation. Takes records, folded into a [`Report`]; shows the plan, progress while it runs, and
+//! at the end the answer, the vote, the map and the trend.
 
 pub(crate) mod export;
 mod map;
@@ -20,30 +20,30 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Frames of the live region.
+/// Time between frames of the live region.
 const FRAME: Duration = Duration::from_millis(100);
 /// Prose wider than this is hard to read.
 const PROSE_MAX: usize = 100;
 
-/// How it is shown.
+/// The output style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// A region that is repainted, then the result.
+    /// A repainted region, then the result.
     Live,
     /// Lines on stderr, then the result.
     Plain,
-    /// The result alone.
+    /// Only the result.
     Quiet,
 }
 
-/// The face.
+/// Output of a deliberation.
 pub(crate) struct Deliberating {
     report: Rc<RefCell<Report>>,
     manner: Manner,
     styles: Styles,
     columns: usize,
     rows: usize,
-    /// Lines of the region on the screen.
+    /// Painted lines of the region.
     painted: usize,
     told: usize,
     drawn_at: Option<Timestamp>,
@@ -51,7 +51,7 @@ pub(crate) struct Deliberating {
 }
 
 impl Deliberating {
-    /// A face that leaves its fold behind in `report`.
+    /// Creates the output, which stores its state in `report`.
     pub(crate) fn new(
         report: Rc<RefCell<Report>>,
         manner: Manner,
@@ -71,7 +71,7 @@ impl Deliberating {
         }
     }
 
-    /// What is told of a fact on stderr.
+    /// Reports an event on stderr.
     fn tell(&mut self, record: &Record, io: &mut Io<'_>) -> io::Result<()> {
         let report = self.report.borrow();
         let dot = self.styles.glyph("·", "-");
@@ -81,7 +81,7 @@ impl Deliberating {
                 writeln!(io.err, "{}", clean::line(&line))?;
             }
         }
-        // Those of a plan stand below the plan, which was shown.
+        // The plan's own notes appear below the plan, which was shown.
         let planned = matches!(&record.event, Event::Deliberated { fact } if matches!(**fact, Fact::PlanMade { .. } | Fact::Opened { .. }));
         if planned {
             self.told = report.notices.len();
@@ -143,7 +143,7 @@ impl Deliberating {
         lines
     }
 
-    /// Paints the region where it stood.
+    /// Repaints the region in place.
     fn paint(&mut self, lines: &[String], io: &mut Io<'_>) -> io::Result<()> {
         let mut out = String::from("\u{1b}[?2026h");
         if self.painted > 0 {
@@ -236,7 +236,7 @@ impl Face for Deliberating {
             return Ok(());
         }
         if self.manner == Manner::Live {
-            // What happened stays in the scrollback.
+            // Events stay in the scrollback.
             let mut lines = self.region(round);
             lines.pop();
             self.paint(&lines, io)?;

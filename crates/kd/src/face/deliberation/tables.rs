@@ -1,4 +1,4 @@
-//! The plan, the vote and the trend as lines of text.
+//! The plan, the vote and the trend as text.
 
 use super::map;
 use crate::render::clean;
@@ -9,10 +9,10 @@ use kd_core::deliberation::{Plan, compared_by, forecast};
 use kd_core::seating::LOCAL;
 use kd_core::spending::{Certainty, money};
 
-/// The heights of a small chart.
+/// The bars of a sparkline.
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// How answers compare, as far as the plan knows.
+/// Returns how answers are compared, as far as the plan knows.
 fn kind(plan: &Plan) -> String {
     match &plan.guess {
         Some(guess) if *guess != plan.answers => {
@@ -26,7 +26,7 @@ fn kind(plan: &Plan) -> String {
     }
 }
 
-/// The plan as people read it before it runs.
+/// Formats the plan for reading before it runs.
 pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
     let dot = styles.glyph("·", "-");
     let mut out = vec![styles.bold(&format!(
@@ -121,7 +121,7 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
     out
 }
 
-/// Everything that stands below the answer.
+/// Formats everything below the answer.
 pub(crate) fn all(report: &Report, columns: usize, styles: Styles) -> Vec<String> {
     let mut out = Vec::new();
     for part in [
@@ -144,7 +144,7 @@ pub(crate) fn all(report: &Report, columns: usize, styles: Styles) -> Vec<String
     out
 }
 
-/// Who voted for what.
+/// Formats who voted for what.
 pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<String> {
     let Some(counted) = report.count() else {
         return Vec::new();
@@ -188,7 +188,7 @@ pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<S
             ));
         }
     }
-    // The whole path is in `kd why`.
+    // `kd why` shows the whole path.
     if let Some((last, before)) = counted.tie_path.split_last() {
         let vain: Vec<&str> = before.iter().filter_map(|s| s.split(':').next()).collect();
         let vain = match vain.is_empty() {
@@ -206,7 +206,7 @@ pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<S
     out
 }
 
-/// The agreement of each pass.
+/// Formats the agreement after each pass.
 pub(crate) fn trend(report: &Report, styles: Styles) -> Vec<String> {
     let trend = report.trend();
     if trend.is_empty() {
@@ -236,7 +236,7 @@ pub(crate) fn trend(report: &Report, styles: Styles) -> Vec<String> {
     out
 }
 
-/// Rows in columns as wide as their widest cell.
+/// Aligns rows into columns as wide as their widest cell.
 fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let widths: Vec<usize> = (0..N)
         .map(|c| rows.iter().map(|r| width(&r[c])).max().unwrap_or(0))

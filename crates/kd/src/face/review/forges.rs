@@ -1,4 +1,4 @@
-//! A report in the forms that the comment APIs of the two big code hosts take. `kd` posts nothing: the user's own tool does.
+//! A report in the formats of two large code hosts' comment APIs. `kd` does not post; the user's own tool does.
 
 use super::kept::{Kept, Place};
 use super::markdown;
@@ -6,8 +6,8 @@ use crate::face::words::count;
 use kd_core::review::{Finding, Reported};
 use serde_json::{Value, json};
 
-/// The body of `POST /repos/OWNER/REPO/pulls/N/reviews`: a comment at each finding whose lines the diff shows, the others
-/// in the text above. It approves nothing and requests nothing.
+/// Builds the body of `POST /repos/OWNER/REPO/pulls/N/reviews`: a comment at each finding whose lines the diff shows,
+/// the others in the text above. It neither approves nor requests changes.
 pub(super) fn github(kept: &Kept, all: bool) -> Value {
     let mut comments = Vec::new();
     let mut others = Vec::new();
@@ -39,8 +39,8 @@ pub(super) fn github(kept: &Kept, all: bool) -> Value {
     review
 }
 
-/// Bodies of `POST /projects/ID/merge_requests/N/discussions`, one for each finding, the summary first. A finding has a
-/// position where the diff shows its last line and both commits are known.
+/// Builds the bodies of `POST /projects/ID/merge_requests/N/discussions`: the summary, then one per finding. A finding
+/// has a position if the diff shows its last line and both commits are known.
 pub(super) fn gitlab(kept: &Kept, all: bool) -> Value {
     let mut discussions = Vec::new();
     let mut others = Vec::new();
@@ -76,7 +76,7 @@ fn findings(kept: &Kept, all: bool) -> impl Iterator<Item = (&Reported, &Finding
     all.filter_map(|finding| Some((finding, finding.finding()?)))
 }
 
-/// The lines of a finding that the diff shows: the last, and the first that is in one run with it.
+/// Returns the lines of a finding that the diff shows: the last one, and the first in the same hunk.
 fn shown<'k>(kept: &'k Kept, about: &Finding) -> Option<(&'k Place, u32, u32)> {
     let place = kept.places.iter().find(|place| place.file == about.file)?;
     let lines = about.lines.first..=about.lines.last;

@@ -1,4 +1,4 @@
-//! A report as it is kept, with what its formats need and no model said: commits, and the lines of the diff.
+//! A stored report, with what its formats need beyond the members' text: commits, and the lines of the diff.
 
 use crate::face::words::count;
 use kd_core::review::{Report, Reported, Vote};
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 /// The version of [`Kept`].
 pub(crate) const VERSION: u32 = kd_core::formats::REVIEWS.version;
 
-/// A report on disk, and of `--format json`.
+/// A report as stored and as printed by `--format json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Kept {
     pub(crate) version: u32,
     /// The thread of the review.
     pub(crate) thread: String,
-    /// The commits, where they are known.
+    /// The commits, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) base_commit: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) head_commit: Option<String>,
-    /// Files, lines added and lines removed.
+    /// Files, added lines and removed lines.
     pub(crate) size: (usize, usize, usize),
     /// The lines of the diff.
     pub(crate) places: Vec<Place>,
@@ -32,12 +32,12 @@ pub(crate) struct Place {
     pub(crate) file: String,
     /// The path before.
     pub(crate) old: String,
-    /// Runs of lines: the first, the last, and the first one's number before if the lines stay.
+    /// Runs of lines: first, last, and the old number of the first if the lines are unchanged.
     pub(crate) rows: Vec<(u32, u32, Option<u32>)>,
 }
 
 impl Place {
-    /// Whether the diff shows a line, and its number before if it stays.
+    /// Returns whether the diff shows a line, and its old number if unchanged.
     pub(crate) fn find(&self, line: u32) -> Option<Option<u32>> {
         let within = |(first, last, _): &&(u32, u32, Option<u32>)| (*first..=*last).contains(&line);
         let (first, _, old) = self.rows.iter().find(within)?;
@@ -46,7 +46,7 @@ impl Place {
 }
 
 impl Kept {
-    /// How many reviews came: `3 members reviewed`, or `1 of 3 members reviewed`.
+    /// Formats how many reviews arrived: `3 members reviewed`, or `1 of 3 members reviewed`.
     pub(crate) fn reviewers(&self) -> String {
         let all = count(self.report.members.len() as u64, "member");
         match self.reviewed() == self.report.members.len() {
@@ -55,13 +55,13 @@ impl Kept {
         }
     }
 
-    /// Members whose reviews came.
+    /// Returns how many members delivered a review.
     pub(crate) fn reviewed(&self) -> usize {
         let members = self.report.members.iter();
         members.filter(|member| member.failed.is_none()).count()
     }
 
-    /// The findings that are shown, and those that only one of several reviewers saw: no other found them or voted for them.
+    /// Splits the findings into those shown and those that only one of several reviewers found or voted for.
     pub(crate) fn folded(&self) -> (Vec<&Reported>, Vec<&Reported>) {
         let alone = |finding: &&Reported| {
             self.reviewed() > 1 && finding.agreeing() < 2 && finding.votes_for(Vote::Real) == 0

@@ -1,7 +1,7 @@
 //! A report as Markdown, for files and for comments on code hosts.
 //!
-//! What members wrote becomes text or code: every mark of Markdown is escaped, and what code hosts turn into links,
-//! mentions or commands without any mark is broken by a character that nobody sees.
+//! Members' text becomes plain text or code: all Markdown syntax is escaped, and what code hosts turn into links,
+//! mentions or commands without any syntax is broken up by an invisible character.
 
 use super::kept::Kept;
 use super::{chance, place, source, votes};
@@ -10,12 +10,12 @@ use kd_core::clean::{clean_line, clean_text};
 use kd_core::review::{Finding, Reported};
 use std::fmt::Write as _;
 
-/// Maximum characters of one text of a member.
+/// Maximum characters of a member's text.
 const CHARS_MAX: usize = 4000;
-/// Between two characters that a code host would read together.
+/// Inserted between two characters that a code host would combine.
 const BREAK: char = '\u{200b}';
 
-/// The whole report; `all` also has what only one member saw.
+/// Renders the whole report; `all` includes what only one member found.
 pub(super) fn document(kept: &Kept, all: bool) -> String {
     let (shown, alone) = kept.folded();
     let report = &kept.report;
@@ -43,7 +43,7 @@ pub(super) fn document(kept: &Kept, all: bool) -> String {
     out + &notes(kept)
 }
 
-/// What failed, was dropped or is to be known.
+/// Renders failures, dropped findings and notices.
 pub(super) fn notes(kept: &Kept) -> String {
     let mut out = String::new();
     let report = &kept.report;
@@ -89,7 +89,7 @@ fn section(out: &mut String, finding: &Reported) {
     change(out, about);
 }
 
-/// A finding without its place and code, as a comment beside the code says it.
+/// Renders a finding without its place and code, for a comment next to the code.
 pub(super) fn comment(finding: &Reported, about: &Finding) -> String {
     let mut out = format!("**{}** · {}", about.severity.word(), body(finding, about));
     change(&mut out, about);
@@ -114,14 +114,14 @@ fn body(finding: &Reported, about: &Finding) -> String {
     out
 }
 
-/// The suggested change as plain code: a block that a host would apply with a click is never made.
+/// Renders the suggested change as plain code, never as a block that a host would apply with a click.
 fn change(out: &mut String, about: &Finding) {
     if let Some(change) = &about.change {
         let _ = write!(out, "\nSuggested:\n\n{}", block(change));
     }
 }
 
-/// A text as one line of prose.
+/// Escapes a text as one line of prose.
 pub(super) fn text(foreign: &str) -> String {
     let line = clean_line(foreign, CHARS_MAX);
     let mut out = String::with_capacity(line.len() + line.len() / 8);
@@ -147,7 +147,7 @@ pub(super) fn text(foreign: &str) -> String {
     out
 }
 
-/// A text as code in a line.
+/// Formats a text as inline code.
 pub(super) fn code(foreign: &str) -> String {
     let line = clean_line(foreign, CHARS_MAX);
     let ticks = "`".repeat(longest_run(&line) + 1);
@@ -162,7 +162,7 @@ pub(super) fn code(foreign: &str) -> String {
     }
 }
 
-/// A text as a block of code that nothing in it can end.
+/// Formats a text as a code block that nothing in it can end.
 fn block(foreign: &str) -> String {
     let code = clean_text(foreign);
     let fence = "`".repeat(longest_run(&code).max(2) + 1);

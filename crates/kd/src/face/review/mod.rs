@@ -1,5 +1,5 @@
-//! Reports of reviews in every format. Input: a [`Kept`] report. Output: text. What members wrote is data in each of them:
-//! it becomes no escape, link, mention, image or markup.
+//! Review reports in every format. Input: a [`Kept`] report. Output: text. Members' text is data in each of them: it
+//! never becomes an escape sequence, link, mention, image or markup.
 
 mod forges;
 pub(crate) mod kept;
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::face::json;
 use kd_core::review::{Chance, Reported, Source, Vote};
 
-/// A report as a file or a program gets it; `all` also has what only one member saw.
+/// Renders a report for a file or a program; `all` includes what only one member found.
 pub(crate) fn document(kept: &Kept, format: Format, all: bool) -> Result<String, Error> {
     let value = match format {
         Format::Terminal | Format::Markdown => return Ok(markdown::document(kept, all)),
@@ -28,12 +28,12 @@ pub(crate) fn document(kept: &Kept, format: Format, all: bool) -> Result<String,
     Ok(json::text(&value, true)? + "\n")
 }
 
-/// A share in percent.
+/// Formats a share in percent.
 fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// How likely a finding is real, with its interval: `54 % (40–67 %)`.
+/// Formats the probability that a finding is real, with its interval: `54 % (40–67 %)`.
 pub(crate) fn chance(chance: &Chance) -> String {
     format!(
         "{} ({:.0}–{:.0} %)",
@@ -43,7 +43,7 @@ pub(crate) fn chance(chance: &Chance) -> String {
     )
 }
 
-/// Where the figure comes from.
+/// Describes where the figure comes from.
 pub(crate) fn source(chance: &Chance) -> String {
     match chance.source {
         Source::Published { agreeing, of } => {
@@ -56,7 +56,7 @@ pub(crate) fn source(chance: &Chance) -> String {
     }
 }
 
-/// What the other members voted, by word: `bob real, cyd cannot tell`.
+/// Formats the other members' votes: `bob real, cyd cannot tell`.
 fn votes(finding: &Reported) -> String {
     let votes = finding.votes.iter();
     let words: Vec<String> = votes
@@ -65,7 +65,7 @@ fn votes(finding: &Reported) -> String {
     words.join(", ")
 }
 
-/// The place of a finding: `src/a.rs:3-5`.
+/// Formats the place of a finding: `src/a.rs:3-5`.
 fn place(finding: &kd_core::review::Finding) -> String {
     let lines = finding.lines;
     match lines.first == lines.last {

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 /// Maximum characters of a message.
 const CHARS_MAX: usize = 4000;
-/// The name of the fingerprint: results of the same id are the same to a code host.
+/// The fingerprint's name: code hosts treat results with the same fingerprint as the same finding.
 const FINGERPRINT: &str = "kdFinding/v1";
 
-/// The log; `all` also has what only one member saw.
+/// Builds the log; `all` includes what only one member found.
 pub(super) fn log(kept: &Kept, all: bool) -> Value {
     let (shown, alone) = kept.folded();
     let alone = alone.into_iter().filter(|_| all);
@@ -109,7 +109,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// A text without links and placeholders, which SARIF has in plain text too.
+/// Removes links and placeholders, which SARIF supports even in plain text.
 fn message(foreign: &str) -> String {
     let line = clean_line(foreign, CHARS_MAX);
     let mut out = String::with_capacity(line.len());
@@ -123,7 +123,7 @@ fn message(foreign: &str) -> String {
     out
 }
 
-/// A path as a relative reference: nothing in it is a scheme, a query or a step out of the tree.
+/// Converts a path to a relative reference without a scheme, a query or a step out of the tree.
 fn uri(path: &str) -> String {
     let parts = path
         .split('/')

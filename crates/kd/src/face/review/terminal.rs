@@ -8,14 +8,14 @@ use crate::render::style::Styles;
 use crate::render::wrap::{clip, wrap};
 use kd_core::review::{Reported, Severity};
 
-/// Lines of code that are shown of one finding.
+/// Maximum code lines shown per finding.
 const CODE_LINES_MAX: usize = 12;
-/// Columns of the text beside its margin.
+/// Left margin of text.
 const MARGIN: &str = "    ";
 /// Text wider than this is hard to read.
 const COLUMNS_MAX: usize = 110;
 
-/// The lines of a report; `all` opens the fold.
+/// Formats the lines of a report; `all` includes the folded part.
 pub(crate) fn terminal(kept: &Kept, all: bool, styles: Styles, columns: usize) -> Vec<String> {
     let columns = columns.clamp(40, COLUMNS_MAX);
     let (shown, alone) = kept.folded();
@@ -166,7 +166,7 @@ fn foot(kept: &Kept, styles: Styles, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A line of code that fits, with its indentation.
+/// Cuts a line of code to fit, keeping its indentation.
 fn fit(line: &str, columns: usize) -> String {
     clip(&clean::text(line).replace('\n', " "), columns)
 }

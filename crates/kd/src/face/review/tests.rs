@@ -5,7 +5,7 @@ use crate::render::style::Styles;
 use kd_core::review::{Cluster, Dropped, Finding, Lines, MemberSum, Raw, Report, Severity};
 use kept::Place;
 
-/// What a hostile member or diff would like to be obeyed, shown or linked.
+/// What a hostile member or diff would like to have obeyed, shown or linked.
 pub(crate) const HOSTILE: &[&str] = &[
     "<script>alert(1)</script><img src=x onerror=alert(1)>",
     "![x](https://evil.example/x.png) [click](https://evil.example)",
@@ -126,7 +126,7 @@ fn what_a_single_reviewer_found_is_shown_and_the_heading_counts_reviewers() {
     }
 }
 
-/// Every body of Markdown that a code host or a reader renders.
+/// Returns every Markdown body that a code host or a reader renders.
 fn rendered(kept: &Kept) -> Vec<String> {
     let mut bodies = vec![document(kept, Format::Markdown, true).expect("text")];
     let value = |format| -> serde_json::Value {
@@ -167,7 +167,7 @@ fn nothing_that_members_write_is_markup_link_mention_or_command() {
                     }
                     Event::End(pulldown_cmark::TagEnd::CodeBlock) => in_code = false,
                     Event::Text(text) if !in_code => {
-                        // Code hosts find these in text without any mark.
+                        // Code hosts recognize these in text without any syntax.
                         for sign in ["@o", "@e", "#1", "!2", "~l", "://", "www.", "&4"] {
                             assert!(!text.contains(sign), "{sign} in {text:?} of {body}");
                         }
@@ -198,7 +198,7 @@ fn the_terminal_obeys_nothing() {
 #[test]
 fn sarif_is_valid_and_its_paths_stay_in_the_tree() {
     let schema = include_str!("../../../tests/data/sarif-2.1.0.schema.json");
-    // The official file has a pattern with a bare `]`, which strict readers of patterns refuse.
+    // The official file has a pattern with a bare `]`, which strict regex parsers reject.
     let schema = schema.replace("{2}]?$", r"{2}\\]?$");
     let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
@@ -231,7 +231,7 @@ fn sarif_is_valid_and_its_paths_stay_in_the_tree() {
             assert!(!text.contains(['\u{1b}', '\u{202e}']));
         }
     }
-    // A schema that takes everything would show nothing.
+    // A schema that accepts everything would prove nothing.
     assert!(
         !validator.is_valid(&serde_json::json!({"version": "2.1.0", "runs": [{"results": [{}]}]}))
     );
