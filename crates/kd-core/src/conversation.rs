@@ -1,8 +1,8 @@
-//! A conversation: a council, and now and then an aside, in which one question is answered otherwise than by turns.
+//! A conversation: a council that can be interrupted by an aside, which answers one question in another way.
 //!
-//! In: [`Input`]s, and asides. Out: [`Effects`], the council's and the aside's in one. An aside begins when nobody
-//! speaks, runs to its own end, and has the floor until then: what the king says meanwhile waits. Its messages are part
-//! of the thread like any other. It is not kept: killed with the program, it is not taken up again.
+//! Input: [`Input`]s, and asides. Output: [`Effects`] of the council and the aside combined. An aside begins when no
+//! member is speaking and runs to its end; messages of the user wait meanwhile. Its messages are part of the thread. It
+//! is not resumed if the program is killed.
 
 use crate::council::{Council, OpenCouncil};
 use crate::deliberation::report::Report;
@@ -20,36 +20,36 @@ use crate::spending::{Ceiling, Keep};
 use crate::text::Text;
 use jiff::Timestamp;
 
-/// The most bytes of the conversation that a deliberation is told.
+/// Maximum bytes of the conversation included in a deliberation.
 const BACKGROUND_BYTES_MAX: usize = 8 << 10;
 
-/// One question to be answered in a way of its own.
+/// A question to answer outside the council's turns.
 #[derive(Clone, Debug)]
 pub struct Aside {
-    /// The question, in the king's words.
+    /// The user's question.
     pub question: String,
     /// How it is answered.
     pub how: How,
-    /// What the king should know before it begins.
+    /// Notices for the user before it begins.
     pub notices: Vec<String>,
 }
 
 /// How an aside answers.
 #[derive(Clone, Debug)]
 pub enum How {
-    /// By two seats that debate in tags. The history is the conversation's.
+    /// By a debate of two members in tags, with the history of the conversation.
     Think(Box<OpenDuet>),
-    /// By a council of its own, which opines, reviews, votes and concludes.
+    /// By a deliberation: opinions, review, vote and conclusion.
     Deliberate {
         /// Its plan.
         plan: Box<Plan>,
-        /// What stands before every prompt.
+        /// The beginning of every prompt.
         preamble: String,
     },
 }
 
 impl Aside {
-    /// Everybody whom it may ask.
+    /// Returns the members that it may ask.
     pub fn seats(&self) -> Vec<Member> {
         match &self.how {
             How::Think(open) => {
@@ -65,7 +65,7 @@ impl Aside {
         }
     }
 
-    /// What its requests may spend in all.
+    /// Returns the spending limit of its requests.
     pub fn ceiling(&self) -> Ceiling {
         match &self.how {
             How::Think(open) => open.limits.ceiling(),
@@ -73,7 +73,7 @@ impl Aside {
         }
     }
 
-    /// Whose words it uses: a seat may bear the name of a member, or one of its own.
+    /// Returns the names that it uses: those of its members and of their agents.
     fn asks(&self) -> Vec<SeatName> {
         let mut asked: Vec<SeatName> = self.seats().into_iter().map(|m| m.name).collect();
         if let How::Deliberate { plan, .. } = &self.how {
@@ -87,22 +87,22 @@ impl Aside {
     }
 }
 
-/// The machine.
+/// The state machine.
 pub struct Conversation {
     council: Council,
     aside: Option<Running>,
-    /// How many asides there were.
+    /// Number of asides so far.
     sittings: u64,
 }
 
-/// The aside that has the floor.
+/// The running aside.
 struct Running {
     machine: Box<dyn Machine + Send>,
     sitting: u64,
     seats: Vec<SeatName>,
-    /// What is told of a deliberation.
+    /// The progress report of a deliberation.
     report: Report,
-    /// Its seats fill in forms: what they mean is told, and not how they are written.
+    /// Whether its members fill in forms: their meaning is reported, not their text.
     reads_forms: bool,
 }
 
@@ -118,7 +118,7 @@ impl Conversation {
         (conversation, opened)
     }
 
-    /// The council.
+    /// Returns the council.
     pub fn council(&self) -> &Council {
         &self.council
     }
@@ -145,17 +145,17 @@ impl Conversation {
         }
     }
 
-    /// Whether a turn, or the king's words that were saved, are the aside's.
+    /// Returns whether a turn, or a saved message of the user, belongs to the aside.
     fn is_asides(&self, turn: Option<TurnId>) -> bool {
         match (&self.aside, turn) {
-            // The council is held: it writes nothing of the king's meanwhile.
+            // The council is paused and writes no message of the user meanwhile.
             (Some(_), None) => true,
             (Some(running), Some(turn)) => turn.sitting() == running.sitting,
             (None, _) => false,
         }
     }
 
-    /// Lets the aside hear something of its own, in its own numbers.
+    /// Passes an input to the aside, with its own numbering.
     fn hear(&mut self, now: Timestamp, input: Input) -> Effects {
         let mut fx = Effects::default();
         if let Some(running) = &mut self.aside {
@@ -165,7 +165,7 @@ impl Conversation {
         fx
     }
 
-    /// Takes what the aside asks for and tells into our own effects, and the floor back when it has ended.
+    /// Merges the aside's effects into ours, and resumes the council when the aside has ended.
     fn take(&mut self, aside: Effects, fx: &mut Effects) {
         let Some(running) = &mut self.aside else {
             return;
@@ -178,13 +178,13 @@ impl Conversation {
         for mut event in aside.events {
             let mut told = None;
             match &mut event {
-                // The members of the conversation stay who they are.
+                // The members of the conversation do not change.
                 Event::ThreadOpened { .. } => continue,
                 Event::MessageAdded { message, .. } => self.council.learn(message.clone()),
                 Event::FloorYielded { .. } => over = true,
                 Event::Deliberated { fact } => {
                     running.report.fact(fact);
-                    // That a turn failed is an event of its own.
+                    // A failed turn has its own event.
                     if !matches!(**fact, Fact::SeatFailed { .. }) {
                         told = running.report.told(fact, "·");
                     }
@@ -204,7 +204,7 @@ impl Conversation {
         }
     }
 
-    /// Why an aside cannot begin now.
+    /// Returns why an aside cannot begin now.
     fn refusal(&self, aside: &Aside) -> Option<String> {
         if self.aside.is_some() || !self.council.is_idle() {
             return Some("members are speaking: wait for them, or stop them first".into());
@@ -227,7 +227,7 @@ impl Conversation {
         ))
     }
 
-    /// The end of the conversation so far, for those who were not in it.
+    /// Returns the end of the conversation, for members that were not part of it.
     fn background(&self) -> Text {
         let names = self.council.roster().members().iter().map(|m| &m.name);
         let messages: Vec<&Message> = settled(self.council.history());
@@ -269,7 +269,7 @@ impl Machine for Conversation {
             input => self.council.step(now, input),
         };
         if held && self.aside.is_none() {
-            // The aside has ended: what waited for it begins.
+            // The aside has ended: messages that waited for it are processed.
             let more = self.council.proceed(now);
             fx.commands.extend(more.commands);
             fx.events.extend(more.events);
@@ -338,7 +338,7 @@ impl Machine for Conversation {
     }
 }
 
-/// Takes the words out of a piece that belongs to a form.
+/// Removes the text from a piece that belongs to a form.
 fn blank(delta: &mut Delta) {
     match delta {
         Delta::Text { text } => text.clear(),
@@ -356,7 +356,7 @@ fn refused(why: &str) -> Effects {
     }
 }
 
-/// An input in the numbers of the aside.
+/// Converts an input to the numbering of the aside.
 fn inward(mut input: Input) -> Input {
     match &mut input {
         Input::Delta { turn, .. }
@@ -374,7 +374,7 @@ fn inward(mut input: Input) -> Input {
     input
 }
 
-/// A command in the numbers of the conversation.
+/// Converts a command to the numbering of the conversation.
 fn outward(mut command: Command, sitting: u64) -> Command {
     match &mut command {
         Command::Ask { turn, .. } | Command::Cancel { turn } => *turn = turn.in_sitting(sitting),
@@ -385,8 +385,8 @@ fn outward(mut command: Command, sitting: u64) -> Command {
     command
 }
 
-/// Puts the numbers of the conversation into an event. Facts of a deliberation keep their own: its record is complete
-/// in itself.
+/// Converts an event to the numbering of the conversation. Facts of a deliberation keep their own: its record is
+/// self-contained.
 fn number(event: &mut Event, sitting: u64) {
     if let Some(turn) = event.turn_mut() {
         *turn = turn.in_sitting(sitting);

@@ -1,11 +1,11 @@
-//! CSV as spreadsheets write it (RFC 4180). Input: text. Output: its cells by row, with line numbers.
+//! Parses CSV as spreadsheets write it (RFC 4180). Input: text. Output: its cells by row, with line numbers.
 
 use csv::{ReaderBuilder, StringRecord};
 
 /// A row: the line on which it begins, from 1, and its cells.
 pub(crate) type Row = (usize, Vec<String>);
 
-/// A last row of our own. A quote that is never closed swallows it.
+/// A sentinel row at the end. An unclosed quote swallows it.
 const END: &str = "\n\u{0}end\u{0}\n";
 
 /// Returns the cells by row. Quotes count only at the beginning of a cell, where they hold commas, line ends and doubled
@@ -22,7 +22,7 @@ pub(crate) fn rows(text: &str) -> Result<Vec<Row>, usize> {
         .from_reader(text.as_bytes());
     let mut rows = Vec::new();
     for record in reader.records() {
-        // The text is valid UTF-8 in memory, and rows may differ in length: no other error is left.
+        // The text is valid UTF-8 and rows may differ in length, so no other error is possible.
         let Ok(record) = record else { break };
         let line = line_of(&text, &record);
         if record.len() == 1 && record.get(0) == Some(END.trim()) {
@@ -38,7 +38,7 @@ pub(crate) fn rows(text: &str) -> Result<Vec<Row>, usize> {
     Ok(rows)
 }
 
-/// The line on which a record begins. The position that the reader gives may stand before blank lines.
+/// Returns the line on which a record begins. The reader's position may precede blank lines.
 fn line_of(text: &str, record: &StringRecord) -> usize {
     record.position().map_or(1, |position| {
         let from = usize::try_from(position.byte()).unwrap_or(0);
@@ -74,7 +74,7 @@ mod tests {
                 vec![(1, "two\nlines|x"), (3, "y|z")],
             ),
             ("\"say \"\"hi\"\"\"\n", vec![(1, "say \"hi\"")]),
-            // Inch marks are no quotes.
+            // Inch marks are not quotes.
             (
                 "voter,choice\nann,3.5\" disk\nbob,5.25\" disk\n",
                 vec![

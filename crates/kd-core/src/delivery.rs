@@ -1,33 +1,33 @@
-//! A message of the king on its way to his members: kept on disk from the moment he sent it until the floor is his
-//! again, so that a killed program neither loses it nor has it answered twice.
+//! A message of the user in transit to the members: kept on disk until it is answered, so that a killed program neither
+//! loses it nor has it answered twice.
 
 use crate::ids::SeatName;
 use crate::message::Address;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A message of the king that is not answered yet.
+/// A message of the user that is not answered yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// 32 hex digits. The king's message and all replies to it carry them as `delivery_id`.
+    /// 32 hex digits. The message and all replies to it carry them as `delivery_id`.
     pub id: String,
-    /// His words.
+    /// The text.
     pub body: String,
-    /// Whom they are for.
+    /// The recipients.
     pub to: Address,
-    /// Who is asked, once that is decided; the message itself is then on disk.
+    /// The members asked, once decided; the message itself is then on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Vec<SeatName>>,
 }
 
-/// The id of the `count`th delivery of a session: the same for the same session, and no two alike in practice.
+/// Returns the id of the `count`th delivery of a session: deterministic per session, and unique in practice.
 pub(crate) fn id(seed: u64, now: Timestamp, count: u64) -> String {
     let nanos = now.as_nanosecond() as u64;
     let high = mix(seed ^ mix(nanos));
     format!("{high:016x}{:016x}", mix(high ^ count))
 }
 
-/// One round of SplitMix64: spreads what little differs over all bits.
+/// One round of SplitMix64: spreads small differences over all bits.
 fn mix(n: u64) -> u64 {
     let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,4 @@
-//! What the king said, and what a turn that has ended leaves behind, as messages that are not on disk yet: the same for
-//! every machine.
+//! Builds draft messages from the user's input and from finished turns, for all state machines.
 
 use crate::clean::clean_line;
 use crate::failure::{Failure, FailureKind};
@@ -10,16 +9,16 @@ use crate::roster::Member;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
-/// Front matter of a failed turn: its kind, and its reason where the body holds the text that came.
+/// Front matter of a failed turn: its kind, and its reason if the body holds a partial answer.
 const FAILURE: &str = "failure";
 const REASON: &str = "reason";
-/// Front matter of an answer that the token limit cut: `finish: length`.
+/// Front matter of an answer cut by the token limit: `finish: length`.
 pub(crate) const FINISH: &str = "finish";
 pub(crate) const LENGTH: &str = "length";
-/// The most characters of a reason.
+/// Maximum characters of a reason.
 const REASON_CHARS_MAX: usize = 400;
 
-/// The king's own words.
+/// Returns the user's message.
 pub(crate) fn king(body: String, to: Address, delivery: Option<String>, at: Timestamp) -> Draft {
     Draft {
         turn: None,
@@ -37,22 +36,22 @@ pub(crate) fn king(body: String, to: Address, delivery: Option<String>, at: Time
     }
 }
 
-/// A turn that has ended.
+/// A finished turn.
 pub(crate) struct Ended<'a> {
     pub(crate) turn: TurnId,
     pub(crate) seat: &'a SeatName,
-    /// The text that came.
+    /// The text received.
     pub(crate) body: &'a str,
     pub(crate) result: &'a Result<(), Failure>,
     pub(crate) finish: Option<Finish>,
-    /// What the backend said about itself.
+    /// The model, as reported by the backend.
     pub(crate) model: Option<&'a str>,
     pub(crate) version: Option<&'a str>,
-    /// Who sits there.
+    /// The member.
     pub(crate) member: Option<&'a Member>,
 }
 
-/// A turn's message: the answer, or what came of it, or why nothing came.
+/// Returns the message of a turn: the answer, a partial answer, or the reason there is none.
 pub(crate) fn of_turn(ended: &Ended<'_>, at: Timestamp) -> Draft {
     let mut extra = BTreeMap::new();
     if ended.finish == Some(Finish::Length) {
@@ -98,7 +97,7 @@ fn status(result: &Result<(), Failure>) -> Status {
     }
 }
 
-/// Who answered: the model as the backend told it, else as it is configured.
+/// Returns the origin of an answer: the model as reported by the backend, otherwise as configured.
 pub(crate) fn provenance(
     member: Option<&Member>,
     told: Option<&str>,

@@ -1,4 +1,4 @@
-//! Facts, in the past tense. Every face folds the same events into the same view.
+//! Events, named in the past tense. Every front end folds the same events into the same view.
 
 use crate::deliberation::Fact;
 use crate::failure::Failure;
@@ -9,10 +9,10 @@ use crate::review::Report;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The version of the event format that `--jsonl` prints and the log keeps.
+/// The version of the event format printed by `--jsonl` and kept in the log.
 pub const FORMAT: u32 = crate::formats::EVENTS.version;
 
-/// An event with its place in time: one line of `--jsonl` and of the thread's log.
+/// An event with its number and time: one line of `--jsonl` and of the thread's log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Version of the format: [`FORMAT`].
@@ -28,27 +28,27 @@ pub struct Record {
     pub event: Event,
 }
 
-/// Why a seat is asked.
+/// The purpose of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// To answer the king.
+    /// Answer the user.
     Answer,
-    /// To conclude from the answers of the others.
+    /// Conclude from the answers of the others.
     Conclude,
-    /// To plan who sits and how they decide.
+    /// Plan the members and the procedure.
     Plan,
-    /// To judge the answers of the others, without knowing whose they are.
+    /// Judge the answers of the others, without knowing their authors.
     Review,
-    /// To fill in a ballot.
+    /// Fill in a ballot.
     Vote,
-    /// To answer once more, knowing what the others said.
+    /// Answer again, knowing the answers of the others.
     Revise,
-    /// To sum up what was said, for those who speak next.
+    /// Summarize for the members that speak next.
     Compress,
-    /// To break a tie.
+    /// Break a tie.
     Arbitrate,
-    /// To speak to another seat, out of the king's sight.
+    /// Write to another member in private.
     Exchange,
 }
 
@@ -56,59 +56,59 @@ pub enum Purpose {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Everybody who was asked answered.
+    /// All members answered.
     Complete,
-    /// Some did.
+    /// Some members answered.
     Partial,
-    /// Nobody did.
+    /// No member answered.
     Failed,
-    /// The king stopped it.
+    /// The user stopped it.
     Interrupted,
 }
 
-/// What a seat of a duet is at.
+/// The phase of a member in a debate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DuetPhase {
-    /// It looks at the question first.
+    /// Replies to the question first.
     FirstLook,
-    /// It answers what the other seat wrote to it.
+    /// Answers the other member's message.
     Debate,
-    /// It must answer the king: the exchange is over, or it is alone.
+    /// Must answer the user: the exchange is over, or the other member failed.
     Decision,
 }
 
-/// Why the exchange of a duet ended.
+/// Why the exchange of a debate ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DuetEnd {
-    /// A reply had nothing for the other seat.
+    /// A reply had no message for the other member.
     Agreed,
-    /// There were as many messages as allowed.
+    /// The maximum number of messages was reached.
     Cap,
-    /// A message said what one before it had said.
+    /// A message repeated an earlier one.
     Cycle,
-    /// The tokens would not have lasted for another message and the answer.
+    /// Too few tokens were left for another message and the answer.
     Budget,
     /// The time was up.
     Time,
-    /// One seat failed, and the other went on without it.
+    /// One member failed, and the other continued alone.
     Alone,
-    /// The king stopped it.
+    /// The user stopped it.
     Interrupted,
-    /// Nobody was left to answer.
+    /// No member was left to answer.
     Failed,
 }
 
-/// A fact.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// The thread is open; these members sit in it.
+    /// The thread is open, with these members.
     ThreadOpened {
         /// Members in order.
         members: Vec<SeatName>,
-        /// How many messages it already holds.
+        /// Number of existing messages.
         messages: u32,
     },
     /// A message file exists.
@@ -121,32 +121,32 @@ pub enum Event {
         /// The turn it came from.
         turn: Option<TurnId>,
     },
-    /// The king said something while others spoke: it waits until the floor is his again.
+    /// A message of the user waits for the current round to end.
     SayQueued {
-        /// The words.
+        /// The text.
         body: String,
-        /// Whom they are for.
+        /// The recipients.
         to: Address,
     },
-    /// What waited was taken back by the king: it was not said.
+    /// The user took back a waiting message: it was not sent.
     SayTakenBack {
-        /// The words.
+        /// The text.
         body: String,
-        /// Whom they were for.
+        /// The recipients.
         to: Address,
     },
-    /// A seat will be asked.
+    /// A member will be asked.
     TurnQueued {
         /// The turn.
         turn: TurnId,
-        /// The seat.
+        /// The member.
         seat: SeatName,
-        /// Why.
+        /// The purpose.
         purpose: Purpose,
-        /// The number of the failed message whose place the answer will take, where it is asked for again.
+        /// The number of the failed message that the answer will replace, on a retry.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaces: Option<u32>,
-        /// Who speaks after it, one by one, as far as that is known.
+        /// The members that follow one by one, as far as known.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ahead: Vec<SeatName>,
     },
@@ -157,134 +157,134 @@ pub enum Event {
         /// The piece.
         delta: Delta,
     },
-    /// A piece of an answer that another process streams into this thread. Its message follows as `MessageAdded`.
+    /// A piece of an answer streamed by another process. Its message follows as `MessageAdded`.
     StreamFound {
-        /// Who speaks.
+        /// The member.
         seat: SeatName,
         /// The piece.
         delta: Delta,
     },
-    /// The stream of another process ended, and no message came of it.
+    /// Another process's stream ended without a message.
     StreamLost {
-        /// Who spoke.
+        /// The member.
         seat: SeatName,
     },
-    /// A turn ended with a whole answer; its message, if the answer is part of the conversation, is on disk.
+    /// A turn ended with a complete answer; if it is part of the conversation, its message is on disk.
     TurnFinished {
         /// The turn.
         turn: TurnId,
-        /// The seat.
+        /// The member.
         seat: SeatName,
-        /// The number of its message; none where the answer is kept in the log alone: a ballot, a plan.
+        /// The number of its message; `None` if the answer is only in the log: a ballot, a plan.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<u32>,
-        /// What it used.
+        /// Its usage.
         usage: Option<Usage>,
-        /// How often a tool was used.
+        /// Number of tool uses.
         #[serde(default, skip_serializing_if = "is_zero")]
         tools: u32,
         /// Characters of thinking.
         #[serde(default, skip_serializing_if = "is_zero")]
         thought: u32,
     },
-    /// A turn ended without a whole answer; what came is on disk.
+    /// A turn ended without a complete answer; a partial answer is on disk.
     TurnFailed {
         /// The turn.
         turn: TurnId,
-        /// The seat.
+        /// The member.
         seat: SeatName,
-        /// Why.
+        /// The reason.
         failure: Failure,
-        /// The number of its message, if one could be written.
+        /// The number of its message, if it was written.
         message: Option<u32>,
     },
-    /// A seat was muted or unmuted.
+    /// A member was muted or unmuted.
     SeatMuted {
-        /// The seat.
+        /// The member.
         seat: SeatName,
-        /// Muted now?
+        /// Whether it is now muted.
         muted: bool,
     },
-    /// From the next message on, this rule says who speaks next.
+    /// This mode decides who speaks next, from the next message on.
     ModeSet {
         /// Its name.
         mode: String,
-        /// How many turns may follow the answers; none leaves it to the mode.
+        /// Maximum turns after the answers; `None` leaves it to the mode.
         auto_messages: Option<u32>,
     },
-    /// An op could not be done; nothing was changed by it.
+    /// An operation was refused and changed nothing.
     OpRefused {
-        /// Why, and what can be done instead.
+        /// The reason, and what can be done instead.
         why: String,
     },
     /// A message could not be written.
     SaveFailed {
         /// The turn whose message it was.
         turn: Option<TurnId>,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Nobody is asked any more until the king speaks.
+    /// The round is over: no member is asked until the user speaks.
     FloorYielded {
         /// How the round ended.
         outcome: Outcome,
-        /// What the whole round used.
+        /// The usage of the whole round.
         usage: Usage,
     },
-    /// A turn of a duet began: what it is for.
+    /// A turn of a debate began.
     PhaseBegan {
         /// The turn.
         turn: TurnId,
-        /// The seat.
+        /// The member.
         seat: SeatName,
-        /// What it is at.
+        /// Its phase.
         phase: DuetPhase,
-        /// How many messages the seats have exchanged.
+        /// Number of messages exchanged so far.
         exchanged: u32,
-        /// The most they may.
+        /// The maximum.
         exchanges_max: u32,
     },
-    /// A seat of a duet wrote to the other. The king is told that, not what.
+    /// A member of a debate wrote to the other. The user sees that it did, not the text.
     CouncilSaid {
         /// The turn.
         turn: TurnId,
-        /// Who wrote.
+        /// The author.
         from: SeatName,
-        /// To whom.
+        /// The recipient.
         to: SeatName,
-        /// How long it is, in characters.
+        /// Length in characters.
         chars: u64,
-        /// The words, where they may be told: in the log.
+        /// The text; only in the log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// The exchange of a duet ended.
+    /// The exchange of a debate ended.
     DuetEnded {
-        /// Why.
+        /// The reason.
         why: DuetEnd,
-        /// How many messages the seats exchanged.
+        /// Number of messages exchanged.
         exchanged: u32,
-        /// The number of the message that is the answer; none if there is no answer.
+        /// The number of the answer's message; `None` if there is no answer.
         answer: Option<u32>,
     },
-    /// A fact of a deliberation: what was planned, asked, said, counted and decided.
+    /// A fact of a deliberation: a plan, request, reply, count or decision.
     Deliberated {
         /// The fact.
         fact: Box<Fact>,
     },
-    /// A review ended: its findings, with who agreed.
+    /// A review ended: its findings, and who agreed.
     Reviewed {
         /// The report.
         report: Box<Report>,
     },
-    /// What the project folder asks for and the user did not allow: it takes no part in this run.
+    /// Settings of the project folder that the user has not allowed; they have no effect in this run.
     HeldBack {
-        /// Settings, by their keys.
+        /// The keys of the settings.
         settings: Vec<String>,
-        /// Members that are left out.
+        /// Members left out.
         members: Vec<String>,
     },
-    /// Something the king should know.
+    /// A notice for the user.
     Noticed {
         /// One line.
         text: String,
@@ -296,7 +296,7 @@ fn is_zero(n: &u32) -> bool {
 }
 
 impl Event {
-    /// The turn that the event is about, if it is about one.
+    /// Returns the turn that the event is about, if any.
     pub fn turn(&self) -> Option<TurnId> {
         match self {
             Event::TurnQueued { turn, .. }
@@ -310,7 +310,7 @@ impl Event {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns a mutable reference to that turn.
     pub fn turn_mut(&mut self) -> Option<&mut TurnId> {
         match self {
             Event::TurnQueued { turn, .. }

@@ -1,4 +1,4 @@
-//! Why a turn brought no whole answer.
+//! Why a turn gave no complete answer.
 
 use crate::request::Usage;
 use crate::spending::Certainty;
@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// The kinds of failure. Closed on purpose: every face and every rule can handle all of them.
+/// The kinds of failure. Exhaustive on purpose: every front end and rule can handle all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The program, model or endpoint is not there.
+    /// The program, model or endpoint does not exist.
     Missing,
-    /// The key or login is absent, wrong or may not do this.
+    /// The key or login is missing, wrong or lacks permission.
     Auth,
     /// Too many requests (HTTP 429).
     RateLimit,
-    /// The service is up but cannot take the work now (HTTP 500, 502, 503, 529).
+    /// The service is up but cannot accept work now (HTTP 500, 502, 503, 529).
     Overloaded,
-    /// Too long to the first sign of life, between two signs, or in all.
+    /// Timed out: until the first response, between two, or in total.
     Timeout,
-    /// The answer could not be understood, or ended before its end.
+    /// The answer could not be parsed, or was truncated.
     Decode,
     /// The prompt does not fit, or the request is malformed (HTTP 400, 404, 413, 422).
     Invalid,
     /// The model or the provider declined to answer.
     Refused,
-    /// Somebody stopped it.
+    /// The turn was stopped.
     Cancelled,
-    /// The connection or the process broke.
+    /// The connection or process broke.
     Crashed,
-    /// A limit of the run does not allow the request: it was not sent.
+    /// A limit of the run prevented the request: it was not sent.
     Limit,
 }
 
 impl FailureKind {
-    /// The kind as one word, for logs and JSON.
+    /// Returns the kind as one word, for logs and JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             FailureKind::Missing => "missing",
@@ -53,36 +53,36 @@ impl FailureKind {
     }
 }
 
-/// Why a turn brought no whole answer: the kind for rules, the message for people.
+/// Why a turn gave no complete answer: the kind for rules, the message for users.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// The kind.
     pub kind: FailureKind,
-    /// What happened, in one sentence, without keys or secrets.
+    /// A one-sentence description without keys or secrets.
     pub message: String,
-    /// What to do next, when the reporter knows better than [`Failure::hint`].
+    /// What to do next, if more specific than [`Failure::hint`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
-    /// How long the service asked us to wait.
+    /// How long the service asked to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
-    /// What the turn used all the same; `None` where nobody counted. Boxed: most have none.
+    /// The usage of the turn; `None` if not reported. Boxed: usually `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Box<Used>>,
 }
 
-/// What a turn used that brought no whole answer.
+/// The usage of a turn without a complete answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
-    /// Requests that were sent; 0 where none left.
+    /// Requests sent; 0 if none was.
     pub requests: u64,
-    /// Tokens, price and repeats of all of them.
+    /// Tokens, price and retries of all of them.
     #[serde(flatten)]
     pub usage: Usage,
 }
 
 impl Failure {
-    /// Whether the call may have used tokens that nobody told of: it was under way, and its end brought no figures.
+    /// Returns whether the call may have used tokens that were not reported: it had started, and ended without figures.
     pub fn is_uncounted(&self) -> bool {
         let under_way = matches!(
             self.kind,
@@ -94,7 +94,7 @@ impl Failure {
         under_way && self.used.is_none()
     }
 
-    /// A failure of a kind, with its sentence.
+    /// Creates a failure of a kind with a message.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -105,14 +105,14 @@ impl Failure {
         }
     }
 
-    /// The same failure with advice of its own.
+    /// Adds specific advice.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());
         self
     }
 
-    /// The same failure of an answer that used this much.
+    /// Adds the usage.
     #[must_use]
     pub fn after(mut self, usage: Option<&Usage>) -> Self {
         self.used = usage.map(|usage| {
@@ -124,7 +124,7 @@ impl Failure {
         self
     }
 
-    /// The same failure of an answer that was cut off before anybody counted it.
+    /// Marks the failure as cut off before its usage was reported.
     #[must_use]
     pub fn uncounted(self) -> Self {
         self.after(Some(&Usage {
@@ -133,7 +133,7 @@ impl Failure {
         }))
     }
 
-    /// Whether asking again, unchanged, may help.
+    /// Returns whether retrying unchanged may help.
     pub fn retryable(&self) -> bool {
         matches!(
             self.kind,
@@ -144,7 +144,7 @@ impl Failure {
         )
     }
 
-    /// The message, and the reporter's own advice behind it: for a reader that gets one text, such as an agent.
+    /// Returns the message followed by the advice, for readers of a single text such as an agent.
     pub fn with_advice(&self) -> String {
         match &self.advice {
             Some(advice) => format!("{}; {advice}", self.message),
@@ -152,7 +152,7 @@ impl Failure {
         }
     }
 
-    /// What to do next.
+    /// Returns what to do next.
     pub fn hint(&self) -> &str {
         if let Some(advice) = &self.advice {
             return advice;

@@ -1,8 +1,8 @@
-//! Which records of a thread a fork keeps: pure, and the same for every front end.
+//! Decides which records of a thread a fork keeps: pure, and the same for every front end.
 //!
-//! Input: the records of a log, and where to cut. Output: the numbers of the records that belong to the prefix, and the
-//! number of the first message left out. A turn that was answered after the cut is open again in the prefix, so the
-//! prefix tells the truth and a deliberation can go on from it.
+//! Input: the records of a log, and where to cut. Output: the indexes of the records in the prefix, and the number of
+//! the first message left out. A turn answered after the cut is open again in the prefix, so a deliberation can
+//! continue from it.
 
 use crate::deliberation::Fact;
 use crate::event::{Event, Record};
@@ -15,33 +15,33 @@ pub enum Cut {
     /// After the last message.
     #[default]
     End,
-    /// Before the message of this number.
+    /// Before the message with this number.
     Before(u32),
-    /// When this stage of the newest deliberation had been asked and nobody had answered.
+    /// When this stage of the newest deliberation had been asked and not answered.
     Stage(String),
 }
 
-/// What a fork shares with its source.
+/// The part that a fork shares with its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Prefix {
-    /// The number of the first message that is left out; `None` keeps all.
+    /// The number of the first message left out; `None` keeps all.
     pub before: Option<u32>,
-    /// The places of the records that are kept, in order.
+    /// The indexes of the kept records, in order.
     pub records: Vec<usize>,
 }
 
-/// A stage that cannot be forked at.
+/// A stage at which forking is not possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoStage {
-    /// The log holds no deliberation.
+    /// The log contains no deliberation.
     #[error("the thread holds no deliberation, so it has no stages")]
     NoDeliberation,
     /// The deliberation has no such stage.
     #[error("the deliberation has no stage `{wanted}`")]
     Unknown {
-        /// What was asked for.
+        /// The requested stage.
         wanted: String,
-        /// Its stages, in the order in which they began.
+        /// Its stages, in start order.
         stages: Vec<String>,
     },
 }
@@ -68,7 +68,7 @@ pub fn prefix(records: &[Record], cut: &Cut) -> Result<Prefix, NoStage> {
     })
 }
 
-/// The stages of the newest deliberation, each once, in the order in which they began.
+/// Returns the stages of the newest deliberation, each once, in start order.
 pub fn stages(records: &[Record]) -> Vec<String> {
     let from = newest_deliberation(records).unwrap_or(records.len());
     let mut stages: Vec<String> = Vec::new();
@@ -82,7 +82,7 @@ pub fn stages(records: &[Record]) -> Vec<String> {
     stages
 }
 
-/// The place of the first record that a fork before a message leaves out. What only prepares the message goes too.
+/// Returns the index of the first record left out by a fork before a message, including records that only prepare it.
 fn before_message(records: &[Record], number: u32) -> usize {
     let is_out = |record: &Record| matches!(&record.event, Event::MessageAdded { message, .. } if message.seq >= number);
     let mut end = records.iter().position(is_out).unwrap_or(records.len());
@@ -94,7 +94,7 @@ fn before_message(records: &[Record], number: u32) -> usize {
     end
 }
 
-/// Whether an event only opens what a question of the user begins.
+/// Returns whether an event only prepares a question of the user.
 fn prepares(event: &Event) -> bool {
     match event {
         Event::ThreadOpened { .. } | Event::SayQueued { .. } | Event::SayTakenBack { .. } => true,
@@ -103,7 +103,7 @@ fn prepares(event: &Event) -> bool {
     }
 }
 
-/// The place after the questions of a stage.
+/// Returns the index after the requests of a stage.
 fn after_asking(records: &[Record], wanted: &str) -> Result<usize, NoStage> {
     let from = newest_deliberation(records).ok_or(NoStage::NoDeliberation)?;
     let begins = |record: &Record| matches!(fact(&record.event), Some(Fact::StageBegan { stage, .. }) if stage == wanted);
@@ -121,7 +121,7 @@ fn after_asking(records: &[Record], wanted: &str) -> Result<usize, NoStage> {
     Ok(began + records[began..].iter().take_while(asks).count())
 }
 
-/// Where the newest deliberation of a log was opened.
+/// Returns where the newest deliberation of a log was opened.
 fn newest_deliberation(records: &[Record]) -> Option<usize> {
     let opens = |record: &Record| matches!(fact(&record.event), Some(Fact::Opened { .. }));
     records.iter().rposition(opens)
@@ -135,12 +135,12 @@ fn messages_until(records: &[Record]) -> u32 {
     added.max().unwrap_or(0)
 }
 
-/// Turns of which a reply is recorded, and its message or its end is not.
+/// Returns the turns with a recorded reply but no message or end.
 fn unfinished(records: &[Record]) -> BTreeSet<TurnId> {
     let mut open = BTreeSet::new();
     for record in records {
         match &record.event {
-            // Numbers begin again with each deliberation.
+            // Numbers restart with each deliberation.
             Event::ThreadOpened { .. } => {}
             Event::Deliberated { fact } => match &**fact {
                 Fact::SeatReplied { turn, .. } | Fact::SeatFailed { turn, .. } => {

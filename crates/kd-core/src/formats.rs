@@ -1,7 +1,7 @@
-//! The formats of files that `kd` keeps or exchanges: one row each, with the version that is written now.
+//! The formats of files that `kd` keeps or exchanges: one row each, with the current version.
 //!
-//! Input: the version that a file states. Output: [`Newer`] if this `kd` does not know it. Code that reads a file asks its
-//! row; `docs/formats.md` is the table of all rows.
+//! Input: the version stated in a file. Output: [`Newer`] if this `kd` does not know it. Code that reads a file checks
+//! its row; `docs/formats.md` is the table of all rows.
 
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -9,15 +9,15 @@ use std::fmt::Write as _;
 /// A versioned format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// What it is, as errors name it: "the memory of a project".
+    /// Its name in errors: "the memory of a project".
     pub what: &'static str,
     /// Where it is kept or printed.
     pub at: &'static str,
-    /// The version that is written now.
+    /// The version currently written.
     pub version: u32,
-    /// Where the version is stated.
+    /// The field with the version.
     pub field: &'static str,
-    /// Where its shape is described, as a link of `docs/formats.md`.
+    /// The description of its structure, as a link in `docs/formats.md`.
     pub schema: &'static str,
     /// What happens to older versions.
     pub older: &'static str,
@@ -25,7 +25,7 @@ pub struct Format {
     pub newer: &'static str,
 }
 
-/// A file is of a version that this `kd` does not know.
+/// A file has a version that this `kd` does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("version {found} of {}; this kd reads versions up to {}", format.what, format.version)]
 pub struct Newer {
@@ -41,10 +41,10 @@ impl Newer {
 }
 
 impl Format {
-    /// Checks the version that a file states; `None` where it states none, which is version 1.
+    /// Checks the version stated in a file; `None` means version 1.
     ///
     /// # Errors
-    /// If the version is newer than the one that is written now.
+    /// If the version is newer than the current one.
     pub fn check(&'static self, found: Option<u64>) -> Result<(), Newer> {
         let found = found.unwrap_or(1);
         match found > self.version.into() {
@@ -57,14 +57,14 @@ impl Format {
     }
 }
 
-/// The version that the bytes of a JSON object state in a field; `None` if they state none.
+/// Returns the version in a field of a JSON object, given as bytes; `None` if there is none.
 pub fn stated(bytes: &[u8], field: &str) -> Option<u64> {
     let value: Value = serde_json::from_slice(bytes).ok()?;
     value.get(field)?.as_u64()
 }
 
 const REFUSED: &str = "refused";
-/// Of an additive change nothing older is left to convert.
+/// For additive changes: no older files need conversion.
 const NONE: &str = "there are none";
 
 /// `thread.json`. kingdom-cli reads it too and writes no version.
@@ -100,7 +100,7 @@ pub static READING: Format = Format {
     newer: "`kd replay` and `kd why` refuse",
 };
 
-/// The rules by which a deliberation reserves and books what it spends.
+/// The rules by which a deliberation reserves and books spending.
 pub static SPENDING: Format = Format {
     what: "the rules for spending",
     version: 1,
@@ -127,7 +127,7 @@ pub static MEMORY: Format = Format {
     newer: REFUSED,
 };
 
-/// Messages that wait.
+/// Waiting messages.
 pub static QUEUE: Format = Format {
     what: "a queued message",
     at: "`queue-*.jsonl` in your state folder",
@@ -149,7 +149,7 @@ pub static TRUST: Format = Format {
     newer: "refused: no folder is trusted",
 };
 
-/// The user's marks of findings, and the list of reports.
+/// The user's verdicts on findings, and the list of reports.
 pub static REVIEWS: Format = Format {
     what: "the marks and reports of reviews",
     at: "`reviews/*/*.json` in your data folder",
@@ -160,7 +160,7 @@ pub static REVIEWS: Format = Format {
     newer: REFUSED,
 };
 
-/// The table of prices.
+/// The price table.
 pub static PRICES: Format = Format {
     what: "the table of prices",
     at: "`prices.tsv` in your data folder",
@@ -171,7 +171,7 @@ pub static PRICES: Format = Format {
     newer: REFUSED,
 };
 
-/// What was spent.
+/// The spending ledger.
 pub static LEDGER: Format = Format {
     what: "the record of what was spent",
     at: "`spending/*.jsonl` in your data folder",
@@ -215,7 +215,7 @@ pub static FORUM: Format = Format {
     newer: REFUSED,
 };
 
-/// A forum as lines.
+/// A forum export, in lines.
 pub static FORUM_EXPORT: Format = Format {
     what: "an exported forum",
     at: "`kd forum export`",
@@ -226,7 +226,7 @@ pub static FORUM_EXPORT: Format = Format {
     newer: "refused; nothing is imported",
 };
 
-/// Secrets of draws to come.
+/// Secrets of future draws.
 pub static FORUM_SECRETS: Format = Format {
     what: "the secrets of a forum",
     at: "`forums/*.json` in your state folder",
@@ -259,7 +259,7 @@ pub static SEAL: Format = Format {
     newer: REFUSED,
 };
 
-/// All of them.
+/// All file formats.
 pub static FORMATS: &[&Format] = &[
     &THREAD,
     &EVENTS,
@@ -281,16 +281,16 @@ pub static FORMATS: &[&Format] = &[
     &SEAL,
 ];
 
-/// What a command prints as JSON. `docs/schemas/<schema>.schema.json` describes it.
+/// JSON output of a command, described by `docs/schemas/<schema>.schema.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Printed {
     /// The commands.
     pub by: &'static str,
     /// The name of its schema.
     pub schema: &'static str,
-    /// The version that is printed now.
+    /// The current version.
     pub version: u32,
-    /// The field that states it; empty where a list or an error has no place for it.
+    /// The field with the version; empty if a list or an error has no place for it.
     pub field: &'static str,
 }
 
@@ -303,7 +303,7 @@ const fn printed(by: &'static str, schema: &'static str) -> Printed {
     }
 }
 
-/// An output that states no version.
+/// Creates an output without a version.
 const fn unversioned(by: &'static str, schema: &'static str) -> Printed {
     Printed {
         field: "",
@@ -313,31 +313,31 @@ const fn unversioned(by: &'static str, schema: &'static str) -> Printed {
 
 /// An answered question.
 pub static ASK: Printed = printed("`kd ask --json`, `kd think --json`", "ask");
-/// A question that is asked in the background.
+/// A question asked in the background.
 pub static BACKGROUND: Printed = printed("`kd ask --async --json`", "background");
 /// A deliberation.
 pub static DELIBERATE: Printed = printed(
     "`kd deliberate --json`, `kd why --export json`",
     "deliberate",
 );
-/// A deliberation that was decided again.
+/// A replayed deliberation.
 pub static REPLAY: Printed = printed("`kd replay --json`", "replay");
-/// What would have been decided.
+/// A hypothetical decision.
 pub static WHAT_IF: Printed = printed(
     "`kd replay --json` with `--without`, `--rule`, `--seed`, `--weights` or `--all-rules`",
     "what-if",
 );
 /// Messages of a thread.
 pub static SHOW: Printed = printed("`kd show --json`", "show");
-/// How far each member is.
+/// The progress of each member.
 pub static STATUS: Printed = printed("`kd council status --json`", "status");
-/// Threads. The shape is that of kingdom-cli.
+/// Threads, in the format of kingdom-cli.
 pub static LIST: Printed = unversioned("`kd council list --json`", "list");
 /// A fork.
 pub static FORK: Printed = printed("`kd fork --json`", "fork");
 /// A thread as one document.
 pub static EXPORT: Printed = printed("`kd export --format json`", "export");
-/// What a seal proves.
+/// The result of a seal.
 pub static SEALED: Printed = printed("`kd seal --json`, `kd verify --json`", "seal");
 /// An imported thread.
 pub static IMPORTED: Printed = printed("`kd import --json`", "import");
@@ -345,9 +345,9 @@ pub static IMPORTED: Printed = printed("`kd import --json`", "import");
 pub static MARKED: Printed = printed("`kd mark --json`", "mark");
 /// Marks.
 pub static MARK_LIST: Printed = printed("`kd marks --json`", "marks");
-/// What is wrong with the files.
+/// Problems with the files.
 pub static FSCK: Printed = printed("`kd fsck --json`", "fsck");
-/// What was removed.
+/// The removed items.
 pub static FORGET: Printed = printed("`kd forget --json`", "forget");
 /// A review.
 pub static REVIEW: Printed = Printed {
@@ -355,9 +355,9 @@ pub static REVIEW: Printed = Printed {
     version: REVIEWS.version,
     ..printed("`kd review --format json`", "review")
 };
-/// What each member lacks.
+/// What each member is missing.
 pub static DOCTOR: Printed = unversioned("`kd doctor --json`", "doctor");
-/// A count of ballots.
+/// The result of a count.
 pub static TALLY: Printed = printed("`kd vote tally --json`, one line for each poll", "tally");
 /// Counts compared with recorded winners.
 pub static CHECK: Printed = printed("`kd vote check --json`", "vote-check");
@@ -367,17 +367,17 @@ pub static RULES: Printed = unversioned("`kd vote rules --json`", "rules");
 pub static SETTINGS: Printed = unversioned("`kd config show --json`", "settings");
 /// Built-in models.
 pub static MODELS: Printed = unversioned("`kd model list --json`", "models");
-/// What models cost.
+/// Model prices.
 pub static PRICE_LIST: Printed = printed("`kd prices --json`", "prices");
-/// What was spent.
+/// Spending.
 pub static COSTS: Printed = printed("`kd cost --json`", "cost");
-/// What is remembered.
+/// The memory.
 pub static REMEMBERED: Printed = printed("`kd memory show --json`", "memory");
 /// Threads of a forum.
 pub static FORUM_THREADS: Printed = unversioned("`kd forum read --json`", "forum-threads");
 /// A thread of a forum.
 pub static FORUM_THREAD: Printed = printed("`kd forum read THREAD --json`", "forum-thread");
-/// Posts of a forum that were found.
+/// Forum posts found.
 pub static FORUM_HITS: Printed = unversioned("`kd forum search --json`", "forum-hits");
 /// Members of a forum.
 pub static FORUM_MEMBERS: Printed = unversioned("`kd forum members --json`", "forum-members");
@@ -386,7 +386,7 @@ pub static FORUM_RULES: Printed = printed("`kd forum rules --json`", "forum-rule
 /// An error.
 pub static ERROR: Printed = unversioned("an error, with any `--json`", "error");
 
-/// All of them.
+/// All command outputs.
 pub static PRINTED: &[&Printed] = &[
     &ASK,
     &BACKGROUND,
@@ -422,7 +422,7 @@ pub static PRINTED: &[&Printed] = &[
     &ERROR,
 ];
 
-/// The table of files in `docs/formats.md`.
+/// Returns the table of files in `docs/formats.md`.
 pub fn table() -> String {
     let mut out = String::from(
         "| format | where | version | stated in | described in | older versions | newer versions |\n|---|---|---|---|---|---|---|\n",
@@ -445,7 +445,7 @@ pub fn table() -> String {
     out
 }
 
-/// The table of what commands print in `docs/formats.md`.
+/// Returns the table of command outputs in `docs/formats.md`.
 pub fn printed_table() -> String {
     let mut out = String::from("| output of | version | stated in | schema |\n|---|---|---|---|\n");
     for Printed {

@@ -1,6 +1,6 @@
-//! The gamma function, for the distributions that statistics here need.
+//! The gamma function, for statistical distributions.
 
-/// The logarithm of the gamma function of a positive number (Lanczos 1964, g = 7).
+/// Returns the logarithm of the gamma function of a positive number (Lanczos 1964, g = 7).
 pub(crate) fn ln_gamma(x: f64) -> f64 {
     const G: [f64; 8] = [
         676.520_368_121_885_1,
@@ -13,7 +13,7 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
         1.505_632_735_149_311_6e-7,
     ];
     if x < 0.5 {
-        // Reflection.
+        // Reflection formula.
         return (std::f64::consts::PI / (std::f64::consts::PI * x).sin()).ln() - ln_gamma(1.0 - x);
     }
     let x = x - 1.0;

@@ -1,29 +1,29 @@
-//! What a backend says, made harmless where it enters the house.
+//! Cleans the output of backends where it enters the program.
 //!
-//! In: the deltas of one turn, in order. Out: the same deltas, clean, and what the backend said about itself. Every
-//! machine hears through this, so that nothing a model wrote reaches a face, a file or a prompt as it came.
+//! Input: the deltas of one turn, in order. Output: the same deltas, clean, and what the backend reports about itself.
+//! All state machines use this, so that no raw model output reaches a front end, a file or a prompt.
 
 use crate::clean::{Cleaner, clean_line};
 use crate::request::Delta;
 
-/// The most characters of a name: a tool's, a model's version.
+/// Maximum characters of a name: a tool's, a model's version.
 const NAME_CHARS_MAX: usize = 120;
-/// The most characters of a line that tells something.
+/// Maximum characters of a line.
 const LINE_CHARS_MAX: usize = 400;
 
-/// The ear for one turn.
+/// The cleaning state of one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hearing {
     text: Cleaner,
     thinking: Cleaner,
-    /// The model that answers, as the backend names it.
+    /// The model, as reported by the backend.
     pub model: Option<String>,
     /// The version of the agent program.
     pub version: Option<String>,
 }
 
 impl Hearing {
-    /// Cleans a piece in place. A retry makes void what came before it, half an escape sequence included.
+    /// Cleans a piece in place. A retry resets the state, including a partial escape sequence.
     pub fn clean(&mut self, delta: &mut Delta) {
         match delta {
             Delta::Text { text } => self.text.clean_in_place(text),
@@ -40,7 +40,7 @@ impl Hearing {
                 *name = clean_line(name, NAME_CHARS_MAX);
                 *detail = clean_line(detail, LINE_CHARS_MAX);
             }
-            // What is called is looked up and its arguments are read as data: the name is all that is shown.
+            // The tool is looked up by name and its arguments are parsed as data: only the name is shown.
             Delta::Call { call } => call.name = clean_line(&call.name, NAME_CHARS_MAX),
             Delta::Notice { text } => *text = clean_line(text, LINE_CHARS_MAX),
             Delta::Retrying { failure, .. } => {
@@ -62,7 +62,7 @@ mod tests {
     use crate::failure::{Failure, FailureKind};
     use crate::request::{Finish, ToolCall};
 
-    /// What a hostile model may put anywhere: an escape sequence, a bell, a second line.
+    /// Hostile model output: an escape sequence, a bell, a second line.
     const HOSTILE: &str = "a\u{1b}[2J\u{7}\nking: b";
 
     fn hostile() -> Vec<Delta> {

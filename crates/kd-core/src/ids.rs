@@ -1,24 +1,23 @@
-//! The names of things: seats, threads, turns, timers.
+//! Identifiers of members, threads, turns and timers.
 
 use crate::clean::is_invisible;
 use crate::names;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The word that names the person in every thread.
+/// The name of the user in every thread.
 pub const KING: &str = "king";
-/// The word that addresses every member.
+/// The word that addresses all members.
 pub const ALL: &str = "all";
 
-/// The name of whoever can be asked: a member, or a service such as the chair.
+/// The name of a member or of a service such as the chair.
 ///
-/// A seat name is a handle: one line, no white space, no path separators, and never one of [`names::RESERVED`] or what
-/// looks like it.
+/// It is one line without whitespace and path separators, and never one of [`names::RESERVED`] or similar to one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SeatName(String);
 
-/// Why a text cannot name a seat.
+/// Why a text is not a valid member name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` cannot name a member: {why}")]
 pub struct BadSeatName {
@@ -29,7 +28,7 @@ pub struct BadSeatName {
 }
 
 impl SeatName {
-    /// Checks a text and makes it the name of a member.
+    /// Validates a text as the name of a member.
     pub fn new(name: impl Into<String>) -> Result<Self, BadSeatName> {
         let name = name.into();
         match names::reserved(&name) {
@@ -41,7 +40,7 @@ impl SeatName {
         }
     }
 
-    /// The name of a writer in a forum: a member or a guest.
+    /// Validates the name of a writer in a forum: a member or a guest.
     pub fn writer(name: impl Into<String>) -> Result<Self, BadSeatName> {
         let name = name.into();
         match name.strip_prefix(names::GUEST) {
@@ -51,8 +50,8 @@ impl SeatName {
         }
     }
 
-    /// The name of a sender in a thread on disk. It may be one that kd itself signs with, such as `council`: only for
-    /// showing what was said, never for seating a member.
+    /// Validates the name of a sender in a thread on disk. It may be a name that kd signs with, such as `council`: only
+    /// for displaying messages, never for adding a member.
     pub fn sender(name: impl Into<String>) -> Result<Self, BadSeatName> {
         let name = name.into();
         let bad = |why| {
@@ -79,7 +78,7 @@ impl SeatName {
         if !name.chars().any(char::is_alphanumeric) {
             return bad("it has no letter or digit");
         }
-        // The front matter of message files knows no quoting, and some readers end it at any `---`.
+        // The front matter of message files has no quoting, and some readers end it at any `---`.
         if name.contains("---") {
             return bad("thread files cannot hold `---` in a name");
         }
@@ -93,7 +92,7 @@ impl SeatName {
         Ok(Self(name))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -118,7 +117,7 @@ impl From<SeatName> for String {
     }
 }
 
-/// The id of a thread, such as `council-a8b3`: also the name of its folder.
+/// The id of a thread, such as `council-a8b3`, which is also the name of its folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ThreadId(pub String);
@@ -129,25 +128,25 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// One seat producing one message. Counted from 1 within one machine's life. Where several machines share a session, as
-/// a council and its asides do, the upper half is the number of the sitting: 0 is the council.
+/// One turn of one member, counted from 1 per machine. If several machines share a session, as a council and its asides
+/// do, the upper half is the number of the machine: 0 is the council.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TurnId(pub u64);
 
 impl TurnId {
-    /// Which sitting of the session it belongs to.
+    /// Returns the machine of the session it belongs to.
     pub fn sitting(self) -> u64 {
         self.0 >> 32
     }
 
-    /// The same turn in the numbers of its own machine.
+    /// Converts to the numbering of its own machine.
     #[must_use]
     pub fn in_its_sitting(self) -> Self {
         Self(self.0 & u64::from(u32::MAX))
     }
 
-    /// A machine's turn in the numbers of the session.
+    /// Converts a machine's turn to the numbering of the session.
     #[must_use]
     pub fn in_sitting(self, sitting: u64) -> Self {
         Self(sitting << 32 | self.in_its_sitting().0)
@@ -160,7 +159,7 @@ impl fmt::Display for TurnId {
     }
 }
 
-/// A timer that a machine asked for.
+/// A timer set by a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TimerId(pub u64);

@@ -1,8 +1,8 @@
-//! The newest round of a thread, as its log tells it.
+//! The newest round of a thread, according to its log.
 //!
-//! Input: logged records, and the number of the user's newest message. Output: how that message is answered, who was
-//! asked, and whether the round has ended. Messages alone do not tell: a debate or a deliberation chooses its members and
-//! keeps most replies in the log, and some protocols do not ask every member.
+//! Input: logged records, and the number of the user's newest message. Output: how the message is answered, who was
+//! asked, and whether the round has ended. Messages alone do not show this: a debate or a deliberation chooses its
+//! members and keeps most replies in the log, and some protocols do not ask every member.
 
 use crate::event::{Event, Outcome, Record};
 use crate::failure::FailureKind;
@@ -15,7 +15,7 @@ const ASKED_WITH: &str = "asked_with";
 /// How a message of the user is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RoundKind {
-    /// By the members, and then the chair: `kd ask`, a message of a chat.
+    /// By the members, then the chair: `kd ask`, a message of a chat.
     #[default]
     Council,
     /// By a debate: `kd think`, `/think`.
@@ -27,7 +27,7 @@ pub enum RoundKind {
 }
 
 impl RoundKind {
-    /// The command that asks so.
+    /// Returns the command for it.
     pub fn command(self) -> &'static str {
         match self {
             RoundKind::Council => "ask",
@@ -37,7 +37,7 @@ impl RoundKind {
         }
     }
 
-    /// Reads the mark of a user's message. Older versions wrote none.
+    /// Reads the marker of a user's message. Older versions wrote none.
     pub fn of(message: &Message) -> Self {
         let all = [
             RoundKind::Debate,
@@ -49,7 +49,7 @@ impl RoundKind {
         marked.unwrap_or_default()
     }
 
-    /// Marks a user's message.
+    /// Adds the marker to a user's message.
     pub(crate) fn mark(self, draft: &mut Draft) {
         let word = self.command().to_owned();
         draft.extra.insert(ASKED_WITH.to_owned(), word);
@@ -59,7 +59,7 @@ impl RoundKind {
 /// How a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnSeen {
-    /// Not yet.
+    /// Not finished.
     Open,
     /// With an answer.
     Finished,
@@ -72,15 +72,15 @@ pub enum TurnSeen {
 pub struct LastRound {
     /// How the message is answered.
     pub kind: RoundKind,
-    /// Everyone asked, in the order of their first turns, each with their last turn.
+    /// All members asked, in the order of their first turns, each with its last turn.
     pub asked: Vec<(SeatName, TurnId, TurnSeen)>,
-    /// How the round ended; `None` while it is not known to have ended.
+    /// How the round ended; `None` if no end is known.
     pub outcome: Option<Outcome>,
 }
 
 impl LastRound {
-    /// Finds the round of message `said` in a log. `None` where the log does not tell of it: another program wrote the
-    /// message, or the log is gone.
+    /// Finds the round of message `said` in a log. `None` if the log does not contain it: another program wrote the
+    /// message, or the log is missing.
     pub fn of(records: &[Record], said: u32) -> Option<Self> {
         let asks = |record: &Record| {
             matches!(&record.event, Event::MessageAdded { message, .. }
@@ -100,7 +100,7 @@ impl LastRound {
         Some(round)
     }
 
-    /// Whether a member called and never asked is not missing: the protocol had no turn for it.
+    /// Returns whether a called member that was never asked counts as done: the protocol had no turn for it.
     pub fn is_whole(&self) -> bool {
         self.outcome.is_some_and(|o| o != Outcome::Interrupted)
     }
@@ -108,7 +108,7 @@ impl LastRound {
     fn hear(&mut self, event: &Event) {
         match event {
             Event::TurnQueued { turn, seat, .. } => {
-                // A retry opens the round again.
+                // A retry reopens the round.
                 self.outcome = None;
                 match self.asked.iter_mut().find(|(s, ..)| s == seat) {
                     Some(asked) => (asked.1, asked.2) = (*turn, TurnSeen::Open),
@@ -125,7 +125,7 @@ impl LastRound {
             Event::PhaseBegan { .. } | Event::DuetEnded { .. } => self.kind = RoundKind::Debate,
             Event::Deliberated { .. } => self.kind = RoundKind::Deliberation,
             Event::Reviewed { .. } => self.kind = RoundKind::Review,
-            // Two sessions may write one log: the end of another's round closes no turn of this one.
+            // Two sessions may share a log: the end of the other's round closes no turn of this one.
             Event::FloorYielded { outcome, .. }
                 if !self.asked.iter().any(|(.., seen)| *seen == TurnSeen::Open) =>
             {

@@ -1,4 +1,4 @@
-//! What was spent: one entry for each request to a model, and their sums.
+//! Spending: one entry per request to a model, and sums of entries.
 //!
 //! Input: entries of the user's ledger. Output: sums by member, model, service, project or day.
 
@@ -7,24 +7,24 @@ use crate::spending::{Certainty, Spent};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How what answers for a member is paid.
+/// How a member's backend is paid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Billing {
-    /// By the token, to the owner of a key.
+    /// Per token, with an API key.
     Key,
-    /// By the login of an agent program: a subscription, or whatever its account says. What it states as a price is what
-    /// the tokens would cost with a key.
+    /// By the login of an agent program: a subscription or other plan. A reported price is what the tokens would cost
+    /// with a key.
     Login,
-    /// It runs on this machine.
+    /// Free: runs on this machine.
     Free,
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
 }
 
 impl Billing {
-    /// In words: "billed to …".
+    /// Returns the description "billed to …".
     pub fn words(self) -> &'static str {
         match self {
             Billing::Key => "key",
@@ -35,14 +35,14 @@ impl Billing {
     }
 }
 
-/// Who is asked, and who pays for it.
+/// The member, and how its requests are paid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payer {
     /// The member.
     pub member: String,
-    /// The service or program that answers.
+    /// The service or program.
     pub service: String,
-    /// Its model; none where the program chooses.
+    /// Its model; `None` if the program chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How it is paid.
@@ -50,17 +50,17 @@ pub struct Payer {
     pub billing: Billing,
 }
 
-/// One request, as the ledger keeps it.
+/// One request in the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The version of the format.
     pub v: u32,
     /// When it was booked.
     pub at: Timestamp,
-    /// The folder of the project.
+    /// The project folder.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub project: String,
-    /// Who was asked.
+    /// The member asked.
     #[serde(flatten)]
     pub payer: Payer,
     /// Tokens of the prompt.
@@ -68,16 +68,16 @@ pub struct Entry {
     pub input: u64,
     /// Tokens of the answer.
     pub out: u64,
-    /// US dollars; none where the price is unknown.
+    /// US dollars; `None` if the price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
-    /// How exactly this is known.
+    /// How exact the amounts are.
     #[serde(default, skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }
 
 impl Entry {
-    /// The entry of a request. `priced` says whether the price of its model is known.
+    /// Creates the entry of a request. `priced`: whether the price of its model is known.
     pub fn new(payer: &Payer, at: Timestamp, spent: &Spent, usage: &Usage, priced: bool) -> Self {
         let free = payer.billing == Billing::Free;
         let known = priced || usage.cost_usd.is_some() || spent.pico_usd > 0;
@@ -93,7 +93,7 @@ impl Entry {
         }
     }
 
-    /// What it cost somebody: money paid with a key, or of which nobody knows how it is paid.
+    /// Returns the money paid: with a key, or by unknown billing.
     pub fn paid_usd(&self) -> f64 {
         match self.payer.billing {
             Billing::Key | Billing::Unknown => self.sane_usd(),
@@ -101,7 +101,7 @@ impl Entry {
         }
     }
 
-    /// What the tokens of a login would cost with a key.
+    /// Returns what the tokens of a login would cost with a key.
     pub fn covered_usd(&self) -> f64 {
         match self.payer.billing {
             Billing::Login => self.sane_usd(),
@@ -109,7 +109,7 @@ impl Entry {
         }
     }
 
-    /// Money that no file can make negative, endless or none.
+    /// Returns the money, ignoring negative, infinite and NaN values.
     fn sane_usd(&self) -> f64 {
         let usd = self.usd.unwrap_or(0.0);
         if usd.is_finite() {
@@ -120,15 +120,15 @@ impl Entry {
     }
 }
 
-/// Where every request is written down once it is booked, for all runs of the user.
+/// The ledger of all requests, shared by all runs of the user.
 pub trait Ledger: std::fmt::Debug + Send + Sync {
-    /// Keeps the entry of a request. Must not block for long.
+    /// Records a request. Must not block for long.
     fn book(&self, entry: Entry);
-    /// The money that all runs of the user have paid today, in pico-dollars. `None` where that cannot be known.
+    /// Returns the money paid today by all runs, in pico-dollars. `None` if unknown.
     fn today(&self) -> Option<u64>;
 }
 
-/// What entries are summed by.
+/// The grouping of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The member.
@@ -137,7 +137,7 @@ pub enum By {
     Model,
     /// The service or program.
     Service,
-    /// The folder of the project.
+    /// The project folder.
     Project,
     /// The day, in the user's time zone.
     Day,
@@ -146,7 +146,7 @@ pub enum By {
 /// A sum of entries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Sum {
-    /// What the entries have in common.
+    /// The group.
     pub name: String,
     /// Requests.
     pub calls: u64,
@@ -155,13 +155,13 @@ pub struct Sum {
     pub input: u64,
     /// Tokens of answers.
     pub out: u64,
-    /// US dollars that were paid.
+    /// US dollars paid.
     pub usd: f64,
     /// US dollars that tokens of logins would have cost with a key.
     pub covered_usd: f64,
-    /// Requests that may have cost something nobody knows.
+    /// Requests with an unknown price.
     pub unpriced: u64,
-    /// How exactly this is known.
+    /// How exact the amounts are.
     #[serde(skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }
@@ -180,7 +180,8 @@ impl Sum {
     }
 }
 
-/// Sums of entries, dearest first, then by tokens and name; by day the oldest first. `day` tells the day of an entry.
+/// Sums entries, most expensive first, then by tokens and name; by day, oldest first. `day` returns the day of an
+/// entry.
 pub fn sums<'e>(
     entries: impl IntoIterator<Item = &'e Entry>,
     by: By,
@@ -301,7 +302,7 @@ mod tests {
             r#"{"v":1,"at":"2026-01-02T03:04:05Z","member":"ann","service":"openai","model":"gpt-5","billing":"key","in":3,"out":4,"usd":0.25}"#
         );
         assert_eq!(serde_json::from_str::<Entry>(&line).unwrap(), entry);
-        // A local model costs nothing, and says so.
+        // A local model is free and reported as such.
         let free = Payer {
             billing: Billing::Free,
             ..payer

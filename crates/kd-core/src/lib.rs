@@ -1,8 +1,8 @@
-//! The mind of Kingdom: decides who speaks, what they are told, when to stop and what was decided.
+//! The logic of Kingdom: decides who speaks, which prompts they get, when to stop, and what was decided.
 //!
-//! Everything here is pure: no files, network, processes, clocks or global randomness. A [`Machine`] hears
-//! [`Input`]s and answers with [`Command`]s and [`Event`]s; it never waits and never fails. Whoever drives it (the
-//! engine, a simulator, a test) carries the commands out and brings the results back as new inputs.
+//! Everything here is pure: no files, network, processes, clocks or global randomness. A [`Machine`] receives
+//! [`Input`]s and returns [`Command`]s and [`Event`]s; it never waits and never fails. Its driver (the engine, a
+//! simulator, a test) executes the commands and returns the results as new inputs.
 
 pub mod clean;
 pub mod config;

@@ -1,4 +1,4 @@
-//! The shape of every machine: inputs in, effects out.
+//! The interface of state machines: inputs in, effects out.
 
 use crate::conversation::Aside;
 use crate::delivery::Delivery;
@@ -12,22 +12,22 @@ use crate::spending::{Ceiling, Keep};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A pure state machine. The council is one; the forum is another.
+/// A pure state machine, such as the council or the forum.
 pub trait Machine {
-    /// Hears one input and answers at once. Never fails, blocks or panics, whatever comes in.
+    /// Processes one input and returns immediately. Never fails, blocks or panics, whatever the input.
     fn step(&mut self, now: Timestamp, input: Input) -> Effects;
 
-    /// What its requests may spend in all. An aside has limits of its own ([`Aside::ceiling`]).
+    /// Returns the spending limit of its requests. An aside has its own limits ([`Aside::ceiling`]).
     fn ceiling(&self) -> Ceiling {
         Ceiling::default()
     }
 
-    /// What a request of this turn must leave for others: a final answer, for example.
+    /// Returns what a request of this turn must leave for others, for example a final answer.
     fn keeps(&self, _turn: TurnId) -> Keep {
         Keep::default()
     }
 
-    /// Answers a question otherwise than usual, where the machine can.
+    /// Starts an aside, if the machine supports it.
     fn aside(&mut self, _now: Timestamp, _aside: Aside) -> Effects {
         Effects {
             commands: Vec::new(),
@@ -38,11 +38,11 @@ pub trait Machine {
     }
 }
 
-/// Something that happened outside.
+/// An external event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
-    /// A wish.
+    /// An operation.
     Op(Op),
     /// A piece of a turn's answer, [`Delta::Finished`] included.
     Delta {
@@ -51,34 +51,35 @@ pub enum Input {
         /// The piece.
         delta: Delta,
     },
-    /// The turn's stream ended with a failure, or before its end.
+    /// The turn's stream failed or ended early.
     Failed {
         /// The turn.
         turn: TurnId,
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
-    /// A turn had to wait because another process asked the same member in this thread. The answer is a [`Command::Ask`] for the same turn with a new request, an
-    /// [`Event::TurnFailed`] that takes it back, or nothing: then it is asked as it was.
+    /// A turn had to wait because another process asked the same member in this thread. The machine responds with a
+    /// [`Command::Ask`] for the same turn with a new request, an [`Event::TurnFailed`] that withdraws it, or nothing,
+    /// which keeps the original request.
     Freed {
         /// The turn.
         turn: TurnId,
-        /// What was said meanwhile, where nobody follows what other processes say: it belongs into the request, and is
-        /// not announced.
+        /// Messages written meanwhile, if other processes are not followed: they are added to the request and not
+        /// announced.
         found: Vec<Message>,
     },
     /// A draft is on disk.
     Saved {
         /// The turn it came from.
         turn: Option<TurnId>,
-        /// As it is on disk.
+        /// The message on disk.
         message: Message,
     },
     /// A draft could not be written.
     SaveFailed {
         /// The turn it came from.
         turn: Option<TurnId>,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Another process wrote a message to the thread.
@@ -93,70 +94,70 @@ pub enum Input {
         /// The piece.
         delta: Delta,
     },
-    /// The stream of another process is over: its file is gone, or nobody writes it any more.
+    /// The stream of another process is over: its file is gone or no longer written.
     FoundEnd {
         /// The member.
         seat: SeatName,
     },
-    /// A delivery is safe until it is forgotten.
+    /// A delivery is on disk until it is forgotten.
     Kept {
         /// Its id.
         id: String,
     },
-    /// A delivery could not be kept: only this process knows of it.
+    /// A delivery could not be kept: only this process knows it.
     KeepFailed {
         /// Its id.
         id: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A timer rang.
+    /// A timer fired.
     Woke {
-        /// Which.
+        /// The timer.
         timer: TimerId,
     },
 }
 
-/// An order to the outside.
+/// A command to the driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
-    /// Ask a seat; its deltas come back under this turn.
+    /// Ask a member; its deltas are returned under this turn.
     Ask {
         /// The turn.
         turn: TurnId,
-        /// The question. Boxed: it holds the history.
+        /// The request. Boxed: it holds the history.
         request: Box<Request>,
     },
-    /// Stop a turn. A `Failed` with kind `Cancelled` must come back.
+    /// Stop a turn. A `Failed` of kind `Cancelled` must follow.
     Cancel {
         /// The turn.
         turn: TurnId,
     },
-    /// Write a message. A `Saved` or `SaveFailed` must come back.
+    /// Write a message. A `Saved` or `SaveFailed` must follow.
     Save(Box<Draft>),
-    /// Keep a delivery where a killed process cannot lose it; a later one with the same id takes its place. A `Kept` or
-    /// `KeepFailed` must come back.
+    /// Keep a delivery on disk so that it survives a killed process; a later one with the same id replaces it. A `Kept`
+    /// or `KeepFailed` must follow.
     Keep(Box<Delivery>),
-    /// A delivery is done with.
+    /// Delete a finished delivery.
     Forget {
         /// Its id.
         id: String,
     },
-    /// Ring a timer.
+    /// Set a timer.
     Wake {
-        /// Which.
+        /// The timer.
         timer: TimerId,
         /// When.
         at: Timestamp,
     },
 }
 
-/// What one step asks for and tells.
+/// The result of one step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effects {
-    /// Orders, to be carried out in this sequence.
+    /// Commands, to be executed in this order.
     pub commands: Vec<Command>,
-    /// Facts, to be published in this sequence.
+    /// Events, to be published in this order.
     pub events: Vec<Event>,
 }

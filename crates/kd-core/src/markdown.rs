@@ -1,7 +1,7 @@
-//! Foreign Markdown inside our documents: bounded so that parsing stays quick, and embedded so that it cannot pass for
-//! the document's own structure.
+//! Makes foreign Markdown safe inside our documents: limits nesting so that parsing stays fast, and embeds it so that
+//! it cannot imitate the document's structure.
 //!
-//! Both are held for CommonMark and GitHub's extensions, as `pulldown-cmark` reads them.
+//! Both hold for CommonMark and GitHub's extensions, as parsed by `pulldown-cmark`.
 
 use crate::clean::clean_text;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
@@ -12,11 +12,11 @@ use std::ops::Range;
 pub const DEPTH_MAX: usize = 32;
 /// Maximum columns of indentation: it nests lists too.
 pub const INDENT_MAX: usize = 200;
-/// Rounds of escaping before a text is shown as code: what one round escapes may uncover more.
+/// Rounds of escaping before a text is shown as code: one round may uncover further markup.
 const ROUNDS_MAX: usize = 6;
 /// The lowest level of a heading.
 const LOWEST: usize = 6;
-/// Everything that could be structure somewhere.
+/// Everything that may be structure in some dialect.
 const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS)
@@ -24,7 +24,7 @@ const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_YAML_STYLE_METADATA_BLOCKS)
     .union(Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS);
 
-/// The text with deeper nesting than [`DEPTH_MAX`] escaped and wider indentation than [`INDENT_MAX`] cut.
+/// Escapes nesting deeper than [`DEPTH_MAX`] and cuts indentation wider than [`INDENT_MAX`].
 pub fn bounded(text: &str) -> Cow<'_, str> {
     let fits = |line: &str| scan(line) == Scan::Fits;
     if text.lines().all(fits) {
@@ -49,7 +49,7 @@ pub fn bounded(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What is wrong with the beginning of a line.
+/// A problem at the beginning of a line.
 #[derive(Debug, PartialEq)]
 enum Scan {
     Fits,
@@ -92,9 +92,9 @@ fn scan(line: &str) -> Scan {
     }
 }
 
-/// Foreign Markdown as it may stand below headings of `level` levels: its own headings begin below them, HTML and
-/// images are text, definitions and rules that could reach beyond it are escaped, and what it left open is closed.
-/// A text that cannot be made so is shown as a block of code.
+/// Returns foreign Markdown for a place below headings of `level` levels: its headings start below them, HTML and
+/// images become text, definitions and rules that reach beyond it are escaped, and open blocks are closed. If that
+/// fails, the text is shown as a code block.
 pub fn embed(foreign: &str, level: usize) -> String {
     let clean = clean_text(foreign);
     let mut text = bounded(&clean).into_owned();
@@ -114,7 +114,7 @@ pub fn embed(foreign: &str, level: usize) -> String {
     fenced(&clean)
 }
 
-/// A header value or title on one line, with everything escaped that would begin markup.
+/// Returns a header value or title on one line, with markup escaped.
 pub fn escape_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
@@ -127,14 +127,14 @@ pub fn escape_line(text: &str) -> String {
     line
 }
 
-/// A piece to replace.
+/// A replacement.
 struct Edit {
     range: Range<usize>,
     with: String,
 }
 
 impl Edit {
-    /// Puts a backslash before a character.
+    /// Inserts a backslash before a character.
     fn escape(at: usize) -> Self {
         Self {
             range: at..at,
@@ -143,7 +143,7 @@ impl Edit {
     }
 }
 
-/// Makes the edits; of two at one place the first, the other is left for the next round.
+/// Applies the edits; of two at the same position the first, the other is left for the next round.
 fn apply(text: &mut String, mut edits: Vec<Edit>) {
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
     let mut out = String::with_capacity(text.len() + edits.len() * 2);
@@ -161,8 +161,8 @@ fn apply(text: &mut String, mut edits: Vec<Edit>) {
     *text = out;
 }
 
-/// What has to change in a text: nothing if nothing in it reaches beyond it. The first round lowers every heading, so
-/// that they keep their order.
+/// Returns the edits that a text needs, or none if nothing reaches beyond it. The first round lowers every heading,
+/// which keeps their order.
 fn edits(text: &str, level: usize, first: bool) -> Vec<Edit> {
     let parser = Parser::new_ext(text, OPTIONS).into_offset_iter();
     let definitions = parser.reference_definitions().iter();
@@ -220,7 +220,7 @@ fn tag_edit(
     }
 }
 
-/// A heading of a lower level. Underlined ones become `#` where that is easy, else lose their line.
+/// Lowers a heading. Underlined ones become `#` if that is simple, otherwise lose their line.
 fn lowered(text: &str, range: &Range<usize>, level: usize, top: bool) -> Edit {
     let shown = text[range.clone()].trim_end();
     let hashes = "#".repeat(level);
@@ -241,7 +241,7 @@ fn lowered(text: &str, range: &Range<usize>, level: usize, top: bool) -> Edit {
     Edit::escape(range.start + shown.trim_end_matches(['=', '-']).len())
 }
 
-/// Closes a block of code that the text left open.
+/// Closes a code block that the text left open.
 fn closed(text: &str, range: &Range<usize>) -> Option<Edit> {
     let block = text[range.clone()].trim_start_matches(' ');
     let mark = block.chars().next()?;
@@ -258,12 +258,12 @@ fn closed(text: &str, range: &Range<usize>) -> Option<Edit> {
     })
 }
 
-/// The first bracket of a definition.
+/// Returns the first bracket of a definition.
 fn bracket(text: &str, range: &Range<usize>) -> usize {
     range.start + text[range.clone()].find('[').unwrap_or(0)
 }
 
-/// Whether a link leads to the web, to a mail program or to a place nearby.
+/// Returns whether a link is a web, mail or relative link.
 fn is_safe(url: &str) -> bool {
     let scheme = url.split_once(':').map(|(scheme, _)| scheme);
     let scheme = scheme.filter(|s| {
@@ -277,7 +277,7 @@ fn is_safe(url: &str) -> bool {
     })
 }
 
-/// Whether whatever follows the text in a document is read as it stands, and nothing in it as the document's own.
+/// Returns whether text after this one is parsed unchanged, and nothing in it as the document's own.
 fn is_contained(text: &str, level: usize) -> bool {
     let document = format!("{text}\n# .\n");
     let parser = Parser::new_ext(&document, OPTIONS);
@@ -307,7 +307,7 @@ fn is_contained(text: &str, level: usize) -> bool {
     headings == [0]
 }
 
-/// The text as a block of code that it cannot end.
+/// Returns the text as a code block that it cannot end.
 fn fenced(text: &str) -> String {
     let runs = text.split(|c| c != '`').map(str::len).max();
     let fence = "`".repeat(runs.unwrap_or(0).max(2) + 1);
@@ -381,7 +381,7 @@ mod tests {
                 }
                 deepest = deepest.max(depth);
             }
-            // A list item is two levels: the list and the item.
+            // A list item has two levels: the list and the item.
             assert!(deepest <= 2 * DEPTH_MAX + 2, "{marker}: {deepest}");
             assert_eq!(bounded(&quick), quick);
         }
@@ -392,7 +392,7 @@ mod tests {
         }
     }
 
-    /// Texts rich in what Markdown is made of.
+    /// Generates texts with many Markdown characters.
     fn hostile() -> impl Strategy<Value = String> {
         let pieces = [
             "#",

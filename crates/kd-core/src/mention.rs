@@ -1,7 +1,7 @@
-//! Finds whom a text addresses: `@member`, several of them, or `@all`.
+//! Finds the recipients in a text: `@member`, several of them, or `@all`.
 //!
-//! Input: a text and the known names. Output: the names it mentions, in the order of first mention. An `@` is text in code,
-//! in quotes, in mail addresses, paths and URLs, and before any other word.
+//! Input: a text and the known names. Output: the mentioned names, in the order of first mention. An `@` is plain text
+//! in code, quotations, mail addresses, paths and URLs, and before any other word.
 
 use crate::ids::{ALL, KING, SeatName};
 use std::collections::BTreeMap;
@@ -20,19 +20,19 @@ const QUOTES: [(char, char); 9] = [
     ('『', '』'),
 ];
 
-/// What a text mentions.
+/// The mentions in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mentions {
-    /// Whether it says `@all`.
+    /// Whether it contains `@all`.
     pub all: bool,
     /// Known names, each once, in the order of first mention.
     pub seats: Vec<SeatName>,
-    /// The word after the `@` that begins the text, if it names nobody here.
+    /// The word after an `@` at the beginning of the text, if it is not a known name.
     pub stranger: Option<String>,
 }
 
 impl Mentions {
-    /// The notice for a text that begins with a misspelt name of a member.
+    /// Returns a notice for a text that begins with a misspelled member name.
     pub fn near_miss(&self, known: &[&SeatName]) -> Option<String> {
         let word = self.stranger.as_ref()?;
         let near = nearest(word, known)?;
@@ -42,7 +42,7 @@ impl Mentions {
     }
 }
 
-/// Reads the mentions of a text. Case does not matter where the exact name is not known.
+/// Parses the mentions in a text. Ignores case unless the exact name is known.
 pub fn mentions(text: &str, known: &[&SeatName]) -> Mentions {
     let mut found = Mentions::default();
     let mut fence: Option<(char, usize)> = None;
@@ -74,7 +74,7 @@ pub fn mentions(text: &str, known: &[&SeatName]) -> Mentions {
     found
 }
 
-/// The known name that a misspelt one most likely means.
+/// Returns the known name closest to a misspelled one.
 pub fn nearest<'a>(name: &str, known: &[&'a SeatName]) -> Option<&'a SeatName> {
     let far_max = 1 + name.chars().count() / 5;
     known
@@ -90,11 +90,11 @@ pub fn nearest<'a>(name: &str, known: &[&'a SeatName]) -> Option<&'a SeatName> {
         .map(|(_, seat)| seat)
 }
 
-/// The mark and the length of a line that opens or closes a block of code.
+/// Returns the mark and length of a line that opens or closes a code block.
 fn fence_mark(line: &str) -> Option<(char, usize)> {
     let c = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let count = line.chars().take_while(|other| *other == c).count();
-    // A line such as ```` ```x``` ```` is a span of code.
+    // A line such as ```` ```x``` ```` is a code span.
     let rest = &line[count..];
     (count >= 3 && !rest.contains('`')).then_some((c, count))
 }
@@ -136,7 +136,7 @@ fn read_paragraph(text: &str, range: Range<usize>, known: &[&SeatName], found: &
     }
 }
 
-/// Whether an `@` after this character can begin a mention.
+/// Returns whether an `@` after this character can begin a mention.
 fn may_precede(before: char, at: usize, mention_end: usize) -> bool {
     match before {
         // `@ann/@bob` are two mentions.
@@ -146,7 +146,7 @@ fn may_precede(before: char, at: usize, mention_end: usize) -> bool {
     }
 }
 
-/// Whether the text behind a name makes it the beginning of a path or of an address.
+/// Returns whether the text after a name makes it part of a path or an address.
 fn goes_on(after: &str) -> bool {
     let mut chars = after.chars();
     match chars.next() {
@@ -158,7 +158,7 @@ fn goes_on(after: &str) -> bool {
     }
 }
 
-/// Notes the name at the start of a run of letters; returns its length, or `None` if it names nobody.
+/// Records the name at the start of a run of letters; returns its length, or `None` if it is not a known name.
 fn read_name(run: &str, known: &[&SeatName], found: &mut Mentions) -> Option<usize> {
     let named = |name: &str| prefix_len(run, name).filter(|len| ends_here(&run[*len..]));
     let best = known
@@ -178,7 +178,7 @@ fn read_name(run: &str, known: &[&SeatName], found: &mut Mentions) -> Option<usi
     named(KING)
 }
 
-/// The length of the start of a text that equals a name, whatever the case.
+/// Returns the length of a name at the start of a text, ignoring case.
 fn prefix_len(text: &str, name: &str) -> Option<usize> {
     let mut rest = text.chars();
     for c in name.chars() {
@@ -190,8 +190,8 @@ fn prefix_len(text: &str, name: &str) -> Option<usize> {
     Some(text.len() - rest.as_str().len())
 }
 
-/// Whether a name ends before the rest of a run: at punctuation, at the next sentence, or at letters of a script that puts no
-/// spaces between words. `claude.md` and `claude-code` are other words than `claude`.
+/// Returns whether a name ends before the rest of a run: at punctuation, at the next sentence, or at letters of a
+/// script without spaces between words. `claude.md` and `claude-code` are not `claude`.
 fn ends_here(rest: &str) -> bool {
     if rest.trim_matches(['.', '-', '_']).is_empty() || rest.starts_with("--") {
         return true;
@@ -204,7 +204,7 @@ fn ends_here(rest: &str) -> bool {
     }
 }
 
-/// Spans of code between runs of backticks of one length.
+/// Returns the code spans between runs of backticks of equal length.
 fn code_spans(text: &str) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, _) in text.match_indices('`') {
@@ -231,7 +231,7 @@ fn code_spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// Spans of text in quotation marks outside code. A mark without its partner quotes nothing.
+/// Returns the quotations outside code. An unpaired mark quotes nothing.
 fn quoted(text: &str, code: &[Range<usize>]) -> Vec<Range<usize>> {
     let mut open: [Option<usize>; QUOTES.len()] = [None; QUOTES.len()];
     let (mut spans, mut span, mut before) = (Vec::new(), 0, ' ');
@@ -244,7 +244,7 @@ fn quoted(text: &str, code: &[Range<usize>]) -> Vec<Range<usize>> {
             continue;
         }
         for (kind, (opens, closes)) in QUOTES.into_iter().enumerate() {
-            // An apostrophe and the sign of inches stand behind a letter or a digit, or before one.
+            // An apostrophe or inch sign comes after a letter or digit, or before one.
             let twins = opens == closes;
             let after = || text[at + c.len_utf8()..].chars().next().unwrap_or(' ');
             if let Some(start) = open[kind].filter(|_| c == closes) {
@@ -272,7 +272,7 @@ fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// Letters and punctuation of Chinese, Japanese and Korean, which stand without spaces.
+/// Returns whether a character is a Chinese, Japanese or Korean letter or punctuation, written without spaces.
 fn is_east_asian(c: char) -> bool {
     matches!(
         u32::from(c),
@@ -289,7 +289,7 @@ mod tests {
         mentions(text, &names.iter().collect::<Vec<_>>())
     }
 
-    /// What a text addresses, in words.
+    /// Formats the recipients of a text.
     fn whom(text: &str) -> String {
         let found = read(text);
         let all = found.all.then_some("all");
@@ -329,7 +329,7 @@ mod tests {
             ("@小明你好", "小明"),
             ("A/B方案，@claude怎么看？", "claude"),
             ("、@codex。", "codex"),
-            // Marks without their partner quote nothing.
+            // Unpaired marks quote nothing.
             ("a 5\" pipe, @claude", "claude"),
             ("it's @claude's, isn't it", "claude"),
             ("`a, @claude", "claude"),

@@ -10,22 +10,22 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// How a member's turn ended, as the front matter of its message says it.
+/// How a member's turn ended, as stated in the front matter of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// The answer came whole.
+    /// The answer is complete.
     Complete,
-    /// The turn failed; the body holds what came, or the error.
+    /// The turn failed; the body holds the partial answer or the error.
     Error,
-    /// The turn outlasted its time; the body holds what came.
+    /// The turn timed out; the body holds the partial answer.
     Timeout,
-    /// The king stopped the turn; the body holds what came.
+    /// The user stopped the turn; the body holds the partial answer.
     Interrupted,
 }
 
 impl Status {
-    /// The word in the front matter.
+    /// Returns the word in the front matter.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Complete => "complete",
@@ -35,7 +35,7 @@ impl Status {
         }
     }
 
-    /// The status a word stands for.
+    /// Parses the word in the front matter.
     pub fn from_word(word: &str) -> Option<Self> {
         Some(match word {
             "complete" => Status::Complete,
@@ -47,26 +47,26 @@ impl Status {
     }
 }
 
-/// Front matter of an answer that was asked for again: the number of the failed message whose place it takes.
+/// Front matter of a retried answer: the number of the failed message that it replaces.
 pub const REPLACES: &str = "replaces";
-/// Front matter of an answer that says that there is nothing to say: `pass: yes`.
+/// Front matter of an answer with nothing to say: `pass: yes`.
 pub const PASS: &str = "pass";
 
-/// Whom a message is for.
+/// The recipients of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Address {
     /// Every member.
     #[default]
     All,
-    /// The person.
+    /// The user.
     King,
-    /// Exactly these seats.
+    /// Exactly these members.
     Seats(Vec<SeatName>),
 }
 
 impl fmt::Display for Address {
-    /// The form of the `to` field: `all`, `king`, `claude`, or `claude, codex`.
+    /// Formats the `to` field: `all`, `king`, `claude`, or `claude, codex`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::All => f.write_str(ALL),
@@ -85,7 +85,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Whether this seat is meant.
+    /// Returns whether this member is a recipient.
     pub fn is_for(&self, seat: &SeatName) -> bool {
         match self {
             Address::All => true,
@@ -94,7 +94,7 @@ impl Address {
         }
     }
 
-    /// Reads a `to` field. Names that cannot be seats are left out; an empty field is [`Address::All`].
+    /// Parses a `to` field. Invalid names are ignored; an empty field is [`Address::All`].
     pub fn parse(field: &str) -> Self {
         match field.trim() {
             "" | ALL => Address::All,
@@ -114,29 +114,29 @@ impl Address {
     }
 }
 
-/// What is known of how a body came to be.
+/// The origin of a body.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Provenance {
-    /// The backend that answered, for example `claude_code`, `openai`, `local`.
+    /// The backend, for example `claude_code`, `openai`, `local`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
     /// The model's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Who says so: `observed`, `configured` or `provider`.
+    /// Where this is known from: `observed`, `configured` or `provider`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_source: Option<String>,
     /// The reasoning effort.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Who says so: `configured` or `provider`.
+    /// Where this is known from: `configured` or `provider`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort_source: Option<String>,
     /// First line of `--version` of an agent program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cli_version: Option<String>,
-    /// 32 hex digits that tie a queued message of the king to its replies.
+    /// 32 hex digits that link a queued message of the user to its replies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery_id: Option<String>,
 }
@@ -144,19 +144,19 @@ pub struct Provenance {
 /// A message that is not on disk yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// The turn that produced it; none for the king's own words.
+    /// The turn that produced it; `None` for the user's messages.
     pub turn: Option<TurnId>,
     /// `king`, a member, or a service.
     pub from: String,
-    /// Whom it is for.
+    /// The recipients.
     pub to: Address,
     /// When it was finished.
     pub at: Timestamp,
-    /// None on the king's messages.
+    /// `None` for the user's messages.
     pub status: Option<Status>,
     /// Files it refers to.
     pub refs: Vec<String>,
-    /// How it came to be.
+    /// Its origin.
     pub provenance: Provenance,
     /// Further front matter, written after the known keys in this order.
     pub extra: BTreeMap<String, String>,
@@ -165,7 +165,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Returns the message that it is under this number.
+    /// Returns the message stored under this number.
     pub fn stored(self, seq: u32) -> Message {
         Message {
             seq,
@@ -188,61 +188,61 @@ pub struct Message {
     pub seq: u32,
     /// `king`, a member, or a service.
     pub from: String,
-    /// Whom it is for.
+    /// The recipients.
     pub to: Address,
     /// When it was finished, to the second.
     pub at: Timestamp,
-    /// None on the king's messages and in old files.
+    /// `None` for the user's messages and in old files.
     pub status: Option<Status>,
     /// Files it refers to.
     pub refs: Vec<String>,
-    /// How it came to be.
+    /// Its origin.
     pub provenance: Provenance,
-    /// Front matter that we do not know, kept as it was.
+    /// Unknown front matter, kept unchanged.
     pub extra: BTreeMap<String, String>,
     /// The text.
     pub body: Text,
 }
 
 impl Message {
-    /// Takes control characters out of the body: files may hold anything.
+    /// Removes control characters from the body: files may contain anything.
     pub(crate) fn clean(&mut self) {
         if let Cow::Owned(clean) = clean_text(&self.body) {
             self.body = clean.into();
         }
     }
 
-    /// Whether the person wrote it.
+    /// Returns whether the user wrote it.
     pub fn is_king(&self) -> bool {
         self.from == KING
     }
 
-    /// The number of the failed message whose place it takes, if it says so.
+    /// Returns the number of the failed message it replaces, if any.
     pub fn replaces(&self) -> Option<u32> {
         self.extra.get(REPLACES)?.parse().ok()
     }
 
-    /// Whether the member passed: it had nothing to add.
+    /// Returns whether the member passed: it had nothing to add.
     pub fn is_pass(&self) -> bool {
         self.extra.contains_key(PASS)
     }
 
-    /// Tells whether the token limit cut the answer off.
+    /// Returns whether the token limit cut the answer.
     pub fn is_cut(&self) -> bool {
         self.extra
             .get(FINISH)
             .is_some_and(|finish| finish == LENGTH)
     }
 
-    /// Whether its body stands in a prompt: what is sound, and what the king stopped, as far as it came.
+    /// Returns whether its body is included in prompts: complete messages, and partial answers that the user stopped.
     pub fn is_told(&self) -> bool {
         let stopped = self.status == Some(Status::Interrupted) && self.body.trim() != INTERRUPTED;
         self.is_sound() || stopped
     }
 
-    /// Whether it says all that was to be said: the king's words, and whole answers.
+    /// Returns whether it is complete: a message of the user, or a whole answer.
     ///
-    /// Old files carry no status; there the body tells (`*Error: …*`, `*Interrupted*`, `*Empty response…`).
+    /// Old files have no status; there the body decides (`*Error: …*`, `*Interrupted*`, `*Empty response…`).
     pub fn is_sound(&self) -> bool {
         match self.status {
             Some(Status::Complete) => true,
@@ -257,13 +257,13 @@ impl Message {
     }
 }
 
-/// The body of a message whose turn the king stopped before a word came, as kingdom-cli writes it.
+/// The body of a message whose turn the user stopped before any text, as kingdom-cli writes it.
 pub(crate) const INTERRUPTED: &str = "*Interrupted*";
-/// What stands behind the words of a turn that the king stopped, as kingdom-cli writes it.
+/// The text after the partial answer of a stopped turn, as kingdom-cli writes it.
 pub(crate) const BROKEN_OFF: &str = "*[Interrupted — response may be incomplete]*";
 
-/// The messages of a thread as they are to be read. `messages` are in the order of their numbers. An answer that was
-/// asked for again stands where the failed one stood, and the failed one is left out. No sound message is ever left out.
+/// Returns the messages of a thread in reading order. `messages` are sorted by number. A retried answer takes the
+/// position of the failed one, which is left out. No complete message is ever left out.
 pub fn settled(messages: &[Message]) -> Vec<&Message> {
     if !messages.iter().any(|m| m.extra.contains_key(REPLACES)) {
         return messages.iter().collect();
@@ -274,11 +274,11 @@ pub fn settled(messages: &[Message]) -> Vec<&Message> {
         .map(|m| (m.seq, m.from.as_str()))
         .collect();
     let place = |m: &Message| match m.replaces() {
-        // Anybody may write a file: only the own failure can be replaced, and only later.
+        // Files may be written by anyone: a message can only replace an earlier failure of the same sender.
         Some(seq) if seq < m.seq && failed.contains(&(seq, m.from.as_str())) => seq,
         _ => m.seq,
     };
-    // What stands last at a place, sound before failed.
+    // The last message at each position, complete before failed.
     let mut best: BTreeMap<(u32, &str), (bool, u32)> = BTreeMap::new();
     for message in messages {
         let rank = (message.is_sound(), message.seq);
@@ -321,7 +321,7 @@ mod tests {
             message(2, "codex", Status::Complete, None),
             message(3, "claude", Status::Timeout, Some("1")),
             message(4, "claude", Status::Complete, Some("1")),
-            // Not its own failure, no failure, not before it, no number.
+            // Another sender's failure, no failure, a later one, no number.
             message(5, "codex", Status::Complete, Some("1")),
             message(6, "codex", Status::Complete, Some("2")),
             message(7, "claude", Status::Error, Some("9")),

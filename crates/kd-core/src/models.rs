@@ -1,27 +1,27 @@
-//! Models that people name without configuring them: which family a name belongs to, who makes it, and which service and
-//! agent program answer for it.
+//! Models that users name without configuring them: the family of a name, its vendor, and the service and agent program
+//! that provide it.
 //!
-//! Input: the name of a model. Output: its [`Family`]. A plan that names `gpt-5` can so be run where only a key or a
-//! program is there.
+//! Input: the name of a model. Output: its [`Family`]. This way a plan that names `gpt-5` runs if only a key or a
+//! program is available.
 
 use crate::config::{AgentConfig, Config};
 
 /// Models of one vendor.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Family {
-    /// The vendor, as it calls itself.
+    /// The vendor's own name.
     pub vendor: &'static str,
-    /// How names of its models begin, in lower case. A digit or a separator follows.
+    /// Prefixes of its model names, in lower case. A digit or a separator follows.
     prefixes: &'static [&'static str],
-    /// Other names of the vendor and of its assistants, in lower case.
+    /// Other names of the vendor and its assistants, in lower case.
     pub also: &'static [&'static str],
-    /// The service that answers for them; none where no service is known by name.
+    /// The service that provides them, if known.
     pub service: Option<&'static str>,
-    /// The backend of the agent program that answers for them.
+    /// The backend of the agent program that provides them.
     pub program: Option<&'static str>,
 }
 
-/// Every vendor whose models are known by name.
+/// All vendors whose models are known by name.
 pub const FAMILIES: &[Family] = &[
     Family {
         vendor: "OpenAI",
@@ -123,7 +123,7 @@ pub const FAMILIES: &[Family] = &[
     },
 ];
 
-/// The family of a model. A vendor in front, as routers write it (`openai/gpt-5`), is passed over.
+/// Returns the family of a model. Ignores a vendor prefix as used by routers (`openai/gpt-5`).
 pub fn family(model: &str) -> Option<&'static Family> {
     let lower = model.to_ascii_lowercase();
     let name = lower.rsplit('/').next().unwrap_or(&lower);
@@ -137,12 +137,12 @@ pub fn family(model: &str) -> Option<&'static Family> {
 }
 
 impl Family {
-    /// Whether one of our models has a name with this prefix and this rest.
+    /// Returns whether a model of this family has a name with this prefix and rest.
     fn has(&self, prefix: &str, rest: &str) -> bool {
         let digit = |c: char| c.is_ascii_digit();
         let numbered = prefix.ends_with(digit);
         match rest.chars().next() {
-            // `o3` alone is a model, `gpt` alone is none; `o32` and `claudette` are neither.
+            // `o3` alone is a model, `gpt` alone is not; neither are `o32` and `claudette`.
             None => numbered,
             // A name without a number is more likely a mistyped agent, and would be sent to a service.
             Some('-' | '.' | ':' | '_') => {
@@ -154,8 +154,8 @@ impl Family {
 }
 
 impl Family {
-    /// A text with each model of this family replaced, as people write them: `GPT-5`, `gpt 4.1`, `Claude Sonnet 4.5`. A
-    /// model that `subject`, in lower case, names stays.
+    /// Replaces each model of this family in a text: `GPT-5`, `gpt 4.1`, `Claude Sonnet 4.5`. Keeps a model named in
+    /// `subject`, which is in lower case.
     pub fn without_models(&self, text: &str, subject: &str, by: &str) -> String {
         let mut out = text.to_owned();
         for prefix in self.prefixes {
@@ -170,7 +170,7 @@ impl Family {
                 let end = at + prefix.len() + name_tail(&lower[at + prefix.len()..]);
                 let numbered = prefix.ends_with(|c: char| c.is_ascii_digit());
                 let ends = !joins(out[end..].chars().next());
-                // `O3` is ozone too.
+                // `O3` is also ozone.
                 if numbered && !out[at..].starts_with(prefix) {
                     continue;
                 }
@@ -190,8 +190,8 @@ impl Family {
     }
 }
 
-/// How many bytes behind a prefix belong to the name of a model: up to the last part that holds a digit, and words of
-/// sizes behind it.
+/// Returns how many bytes after a prefix belong to the name of a model: up to the last part with a digit, and words for
+/// sizes after it.
 fn name_tail(rest: &str) -> usize {
     const SIZES: [&str; 14] = [
         "mini", "nano", "pro", "turbo", "flash", "lite", "large", "medium", "small", "preview",
@@ -199,7 +199,7 @@ fn name_tail(rest: &str) -> usize {
     ];
     let mut end = 0;
     let mut at = 0;
-    // Names are short: three words behind the first.
+    // Names are short: three words after the first.
     for _ in 0..4 {
         let Some(part) = rest.get(at..) else { break };
         let gap = part.len() - part.trim_start_matches(['-', ' ', '_']).len();
@@ -220,7 +220,7 @@ fn name_tail(rest: &str) -> usize {
     end
 }
 
-/// The vendor of what answers for a member: told by its model, else by its backend.
+/// Returns the vendor of a member, by its model, otherwise by its backend.
 pub fn vendor(backend: &str, model: Option<&str>) -> Option<&'static str> {
     let by_model = model.and_then(family);
     let by_backend = || {
@@ -231,7 +231,7 @@ pub fn vendor(backend: &str, model: Option<&str>) -> Option<&'static str> {
     by_model.or_else(by_backend).map(|f| f.vendor)
 }
 
-/// What errs together: the vendor of what answers for a member, else its model, else its agent.
+/// Returns the group of members that make the same mistakes: the vendor, otherwise the model, otherwise the agent.
 pub fn kin(backend: &str, model: Option<&str>, agent: &str) -> String {
     match (vendor(backend, model), model) {
         (Some(vendor), _) => vendor.to_owned(),
@@ -240,7 +240,7 @@ pub fn kin(backend: &str, model: Option<&str>, agent: &str) -> String {
     }
 }
 
-/// Whether a model is meant to be fast and cheap, by the words its makers use for that.
+/// Returns whether a model is meant to be fast and cheap, by the words that vendors use for that.
 pub fn is_fast(model: &str) -> bool {
     const WORDS: [&str; 8] = [
         "mini", "nano", "haiku", "flash", "lite", "small", "fast", "instant",
@@ -251,9 +251,8 @@ pub fn is_fast(model: &str) -> bool {
         .any(|word| WORDS.contains(&word))
 }
 
-/// The agent that a model's name means where no agent has that name: the first agent with that model, else the provider
-/// that lists it, else the service or the installed program that is known for it. Returns the agent's name where it has
-/// one.
+/// Returns the agent meant by a model's name if no agent has that name: the first agent with that model, otherwise the
+/// provider that lists it, otherwise the known service or installed program. Includes the agent's name if it has one.
 pub fn agent_for<'c>(config: &'c Config, model: &str) -> Option<(Option<&'c str>, AgentConfig)> {
     if model.is_empty() {
         return None;
@@ -280,7 +279,8 @@ pub fn agent_for<'c>(config: &'c Config, model: &str) -> Option<(Option<&'c str>
     program.or(family.service).map(|name| (None, of(name)))
 }
 
-/// Whether a name means a model that can be seated without an agent of that name. `value` is a configuration as JSON.
+/// Returns whether a name is a model that can be a member without an agent of that name. `value` is a configuration as
+/// JSON.
 pub fn is_known(value: &serde_json::Value, name: &str) -> bool {
     use serde_json::Value;
     let section = |name: &str| value.get(name).and_then(Value::as_object);

@@ -1,4 +1,4 @@
-//! Names that mean something to kd, and names that look like another one.
+//! Names with a meaning to kd, and detection of look-alikes.
 
 use crate::clean::is_invisible;
 use crate::ids::{ALL, KING};
@@ -16,7 +16,7 @@ pub const SYSTEM: &str = "system";
 pub struct Reserved {
     /// The name, in lower case.
     pub name: &'static str,
-    /// What it stands for.
+    /// Its meaning.
     pub why: &'static str,
 }
 
@@ -53,10 +53,10 @@ pub fn reserved(name: &str) -> Option<&'static Reserved> {
     RESERVED.iter().find(|row| look_alike(row.name, name))
 }
 
-/// Begins the names of callers over MCP who are known neither by `--as` nor by a token.
+/// Prefix of the names of MCP callers known neither by `--as` nor by a token.
 pub const GUEST: &str = "guest-";
 
-/// Reads in the forum where nobody says who it is.
+/// The name of a forum reader without a name.
 pub const READER: &str = "guest";
 
 const GUESTS: Reserved = Reserved {
@@ -64,20 +64,20 @@ const GUESTS: Reserved = Reserved {
     why: "`guest-…` signs posts of callers without a name of their own",
 };
 
-/// Whether a name is, or looks like, that of a guest.
+/// Returns whether a name is or looks like a guest name.
 fn is_guest(name: &str) -> bool {
     let guest = skeleton(&format!("{GUEST}x"));
     let mark = guest.trim_end_matches('x');
     skeleton(name).starts_with(mark) || look_alike(GUESTS.name, name)
 }
 
-/// Tells whether a reader could take one name for the other: case, marks at the ends, compatibility forms, letters
-/// of other alphabets and invisible characters do not count.
+/// Returns whether a reader could mistake one name for the other: ignores case, marks at the ends, compatibility forms,
+/// letters of other alphabets and invisible characters.
 pub fn look_alike(a: &str, b: &str) -> bool {
     skeleton(a) == skeleton(b)
 }
 
-/// The form of a name that its look-alikes share (Unicode TS #39).
+/// Returns the form that look-alike names share (Unicode TS #39).
 pub fn skeleton(name: &str) -> String {
     let folded: String = name
         .nfkc()
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::ids::SeatName;
 
-    /// Ways to write a name so that it looks the same, or nearly.
+    /// Returns spellings of a name that look the same, or nearly.
     fn disguises(name: &str) -> Vec<String> {
         let cyrillic: String = name
             .chars()

@@ -1,7 +1,7 @@
-//! What services charge for models: a dated table, taken from the public list of litellm.
+//! Model prices of services: a dated table, taken from the public list of litellm.
 //!
-//! Input: the name of a service and of a model. Output: a [`Tariff`]. What the configuration says comes first; the table
-//! counts only where the service is asked at its own address.
+//! Input: the name of a service and of a model. Output: a [`Tariff`]. The configuration takes precedence; the table
+//! counts only if the service is used at its default address.
 
 use crate::config::{Price, ProviderConfig};
 use crate::{formats, spending};
@@ -10,52 +10,52 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock};
 
-/// The services of the table: our name, and litellm's.
+/// The services of the table: our name and litellm's.
 pub const SERVICES: &[(&str, &str)] = &[
     ("anthropic", "anthropic"),
     ("gemini_api", "gemini"),
     ("openai", "openai"),
 ];
 
-/// The most models of a table, so that a foreign list cannot fill the memory.
+/// Maximum number of models in a table, so that a foreign list cannot fill the memory.
 const MODELS_MAX: usize = 10_000;
-/// The most bytes of a model's name.
+/// Maximum bytes of a model's name.
 const NAME_MAX: usize = 120;
-/// Prices above this many US dollars for a million tokens are taken for mistakes.
+/// Prices above this many US dollars per million tokens are treated as errors.
 const USD_MAX: f64 = 100_000.0;
 
 static BUILT_IN: LazyLock<Arc<Table>> = LazyLock::new(|| {
-    // A test reads the same text; without it no price is known, which is safe.
+    // A test parses the same text; without it no price is known, which is safe.
     Arc::new(Table::parse(include_str!("prices.tsv")).unwrap_or_default())
 });
 
-/// A table of prices.
+/// A price table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// The day it was taken, `2026-11-23`.
+    /// The day it was retrieved, `2026-11-23`.
     pub date: String,
-    /// Where from, in words.
+    /// Its source.
     pub source: String,
     /// By service, then model.
     rows: BTreeMap<String, BTreeMap<String, Tariff>>,
 }
 
-/// The table in force. The default is the one in the program.
+/// The active table. The default is the built-in one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices(Option<Arc<Table>>);
 
 impl Prices {
-    /// Another table in place of the one in the program.
+    /// Uses another table instead of the built-in one.
     pub fn of(table: Table) -> Self {
         Self(Some(Arc::new(table)))
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self) -> &Table {
         self.0.as_ref().unwrap_or(&BUILT_IN)
     }
 
-    /// What a service charges for a model: as configured, else as listed. `None` where neither is known.
+    /// Returns the price of a model: as configured, otherwise as listed. `None` if neither is known.
     pub fn tariff(
         &self,
         service: &str,
@@ -70,7 +70,7 @@ impl Prices {
                 listed: false,
             });
         }
-        // Another address may charge anything.
+        // Another address may charge any price.
         match provider.is_some_and(|provider| provider.base_url.is_some()) {
             true => None,
             false => self.table().find(service, model).copied(),
@@ -78,19 +78,19 @@ impl Prices {
     }
 }
 
-/// What a model costs.
+/// The price of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tariff {
-    /// US dollars for a million tokens.
+    /// US dollars per million tokens.
     pub price: Price,
     /// The price of a request whose prompt has more tokens than this.
     pub above: Option<(u64, Price)>,
-    /// Whether it comes from the table, not from the configuration.
+    /// Whether it comes from the table rather than the configuration.
     pub listed: bool,
 }
 
 impl Tariff {
-    /// The price of a request with so many prompt tokens.
+    /// Returns the price of a request with this many prompt tokens.
     pub fn at(&self, prompt_tokens: u64) -> &Price {
         match &self.above {
             Some((tokens, price)) if prompt_tokens > *tokens => price,
@@ -98,7 +98,7 @@ impl Tariff {
         }
     }
 
-    /// The most that a token can cost. `written` says whether the service charges for what it writes to its cache.
+    /// Returns the maximum price of a token. `written`: whether the service charges for cache writes.
     pub fn worst(&self, written: bool) -> spending::Price {
         let worst = |price: &Price| match written {
             true => price.worst_written(),
@@ -113,18 +113,18 @@ impl Tariff {
     }
 }
 
-/// Why a table cannot be used.
+/// Why a table is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// It is of a newer version.
+    /// It has a newer version.
     #[error(transparent)]
     Newer(#[from] formats::Newer),
-    /// A line is not as it should be.
+    /// A line is malformed.
     #[error("line {line}: {why}")]
     Line {
-        /// Counted from 1.
+        /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         why: &'static str,
     },
     /// It is not litellm's list.
@@ -133,7 +133,7 @@ pub enum TableError {
 }
 
 impl Table {
-    /// All rows, by service and model.
+    /// Returns all rows, by service and model.
     pub fn rows(&self) -> impl Iterator<Item = (&str, &str, &Tariff)> {
         self.rows.iter().flat_map(|(service, models)| {
             let named = move |(model, tariff)| (service.as_str(), String::as_str(model), tariff);
@@ -141,7 +141,7 @@ impl Table {
         })
     }
 
-    /// What a service charges for a model. A name that ends in a date means the model without it, if only that is listed.
+    /// Returns the price of a model. A name that ends in a date means the model without it, if only that is listed.
     pub fn find(&self, service: &str, model: &str) -> Option<&Tariff> {
         let models = self.rows.get(service)?;
         models
@@ -149,20 +149,20 @@ impl Table {
             .or_else(|| undated(model).and_then(|name| models.get(name)))
     }
 
-    /// How many models there are.
+    /// Returns the number of models.
     pub fn len(&self) -> usize {
         self.rows.values().map(BTreeMap::len).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Reads a table as [`Table::to_text`] writes it.
+    /// Parses a table written by [`Table::to_text`].
     ///
     /// # Errors
-    /// When it is of a newer version, or a line is wrong.
+    /// If it has a newer version or a malformed line.
     pub fn parse(text: &str) -> Result<Self, TableError> {
         let mut table = Self::default();
         for (at, line) in text.lines().enumerate() {
@@ -212,7 +212,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Adds the price of requests with more than `above` prompt tokens; the price above 0 comes first. Whether it could be.
+    /// Adds the price of requests with more than `above` prompt tokens, starting with 0. Returns whether it was added.
     fn add(&mut self, service: &str, model: &str, above: u64, price: Price) -> bool {
         let plain = |c: char| c.is_ascii_graphic();
         if model.is_empty()
@@ -234,7 +234,8 @@ impl Table {
                 true
             }
             (above, Some(tariff)) => {
-                // Of several steps the first counts, at the price of the last: never less than what is charged.
+                // Several steps are reduced to one: the first threshold with the last price, so that it is never too
+                // low.
                 let from = tariff.above.map_or(above, |(tokens, _)| tokens.min(above));
                 tariff.above = Some((from, price));
                 true
@@ -243,10 +244,10 @@ impl Table {
         }
     }
 
-    /// Takes the prices of our services from litellm's list.
+    /// Extracts the prices of our services from litellm's list.
     ///
     /// # Errors
-    /// When the text is no JSON object, or has no price of any of our services.
+    /// If the text is not a JSON object, or has no price of any of our services.
     pub fn from_litellm(json: &[u8], date: &str, source: &str) -> Result<Self, TableError> {
         let list: serde_json::Map<String, Value> =
             serde_json::from_slice(json).map_err(|error| TableError::List(error.to_string()))?;
@@ -261,7 +262,7 @@ impl Table {
             let Some((service, theirs)) = SERVICES.iter().find(of) else {
                 continue;
             };
-            // `ft:` models are the user's own, at an address with the name of an organisation.
+            // `ft:` models are the user's own, at an address with the name of an organization.
             if !["chat", "responses"].contains(&text("mode")) || name.starts_with("ft:") {
                 continue;
             }
@@ -287,7 +288,7 @@ impl Table {
         }
     }
 
-    /// As a text with tabs: one line for each model, and one more where long prompts cost more.
+    /// Returns the table as tab-separated text: one line per model, and another if long prompts cost more.
     pub fn to_text(&self) -> String {
         let mut out = format!(
             "# Prices of models, in US dollars for a million tokens. `-` is unknown.\n# version {}\n# date {}\n# source {}\n\
@@ -314,11 +315,11 @@ impl Table {
     }
 }
 
-/// A price in litellm's row, whose keys end so.
+/// Reads a price from litellm's row, from keys with this suffix.
 fn listed(row: &Value, suffix: &str) -> Option<Price> {
     let usd = |key: &str| {
         let each = row.get(format!("{key}{suffix}"))?.as_f64()?;
-        // A price for a million tokens has at most six digits behind the point.
+        // A price per million tokens has at most six decimals.
         let million = (each * 1e12).round() / 1e6;
         (0.0..=USD_MAX).contains(&million).then_some(million)
     };
@@ -331,7 +332,7 @@ fn listed(row: &Value, suffix: &str) -> Option<Price> {
     })
 }
 
-/// The steps of a row, smallest first: more tokens than this, and how the keys end. `…_above_200k_tokens`.
+/// Returns the price steps of a row, smallest first: the threshold, and the suffix of the keys, `…_above_200k_tokens`.
 fn steps(row: &Value) -> Vec<(u64, String)> {
     let keys = row.as_object().into_iter().flat_map(|row| row.keys());
     let mut steps: Vec<(u64, String)> = keys
@@ -345,7 +346,7 @@ fn steps(row: &Value) -> Vec<(u64, String)> {
     steps
 }
 
-/// The name of a model without the date at its end: `-2025-11-13`, `-20250929`, `-latest`.
+/// Strips the date from the name of a model: `-2025-11-13`, `-20250929`, `-latest`.
 fn undated(model: &str) -> Option<&str> {
     if let Some(name) = model.strip_suffix("-latest") {
         return Some(name);

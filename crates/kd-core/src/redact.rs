@@ -1,26 +1,26 @@
-//! Masks private things in a text before it is shared: keys and tokens, home folders, user names.
+//! Masks private data in a text before it is shared: keys and tokens, home folders, user names.
 //!
-//! In: a text, and what is known of the user. Out: the text with each of them replaced, and their number. Keys are the
-//! shapes of [`crate::secrets`] and the values of variables whose names end like that of a key, as in `DB_PASSWORD=…`. A key of
-//! an unknown shape, or a secret in plain words, is not recognised.
+//! Input: a text, and information about the user. Output: the masked text, and the number of replacements. Keys are
+//! recognized by the shapes of [`crate::secrets`] and by variable names, as in `DB_PASSWORD=…`. Keys of unknown shape
+//! and secrets in plain words are not recognized.
 
 use crate::secrets::Secrets;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What was masked.
+/// A kind of private data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Private {
     /// A key, token or password.
     Key,
     /// The path of a home folder.
     Home,
-    /// The name of the user.
+    /// The user's name.
     User,
 }
 
 impl Private {
-    /// Its name: `key`, `home folder`, `user name`.
+    /// Returns its name: `key`, `home folder`, `user name`.
     pub fn word(self) -> &'static str {
         match self {
             Private::Key => "key",
@@ -38,15 +38,15 @@ impl Private {
     }
 }
 
-/// How the names of variables end whose value is a secret.
+/// Suffixes of variables whose value is a secret.
 const NAMES: [&str; 6] = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD", "PASSWD", "APIKEY"];
-/// Folders whose folders are named after users.
+/// Folders whose subfolders are named after users.
 const HOMES: [&str; 3] = ["/home/", "/Users/", "\\Users\\"];
-/// A shorter password is rather a word.
+/// A shorter password is probably a word.
 const VALUE_MIN: usize = 8;
 /// A shorter name is part of too many words.
 const USER_MIN: usize = 3;
-/// Accounts that are no name of a person.
+/// Account names that do not identify a person.
 const NOBODY: [&str; 4] = ["root", "user", "admin", "king"];
 
 /// Masks texts and counts.
@@ -55,12 +55,13 @@ pub struct Redactor {
     secrets: Secrets,
     home: Option<String>,
     user: Option<String>,
-    /// What was masked so far, and how often.
+    /// The number of replacements so far, by kind.
     pub found: BTreeMap<Private, u64>,
 }
 
 impl Redactor {
-    /// Knows the keys, the home folder and the name of the user. A name that a member has stays.
+    /// Creates a redactor for the keys, the home folder and the name of the user. A name that is also a member's is
+    /// kept.
     pub fn new(
         secrets: Secrets,
         home: Option<&str>,
@@ -80,7 +81,7 @@ impl Redactor {
         }
     }
 
-    /// Masks every text of a JSON value. Names of fields stay.
+    /// Masks every text in a JSON value. Field names are kept.
     pub fn value(&mut self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
@@ -90,7 +91,7 @@ impl Redactor {
         }
     }
 
-    /// What was masked, for the user.
+    /// Returns a summary for the user.
     pub fn line(&self) -> String {
         if self.found.is_empty() {
             return "nothing to redact was found".to_owned();
@@ -103,7 +104,7 @@ impl Redactor {
         format!("redacted {}", each.join(", "))
     }
 
-    /// Returns a text without private things.
+    /// Returns a text without private data.
     pub fn text(&mut self, text: &str) -> String {
         let (text, masked) = self.secrets.mask(text);
         if !masked.is_empty() {
@@ -131,7 +132,7 @@ impl Redactor {
         out
     }
 
-    /// What begins here: its length, and how much of its start stays.
+    /// Returns the private data that begins here: its length, kind, and the length of the prefix to keep.
     fn at(&self, rest: &str, before: Option<char>) -> Option<(usize, Private, usize)> {
         if before.is_some_and(is_word) {
             return None;
@@ -161,12 +162,12 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
-/// Bytes of the characters at the start that satisfy a test.
+/// Returns the length of the longest prefix whose characters satisfy a test, in bytes.
 fn run(text: &str, test: impl Fn(char) -> bool) -> usize {
     text.find(|c| !test(c)).unwrap_or(text.len())
 }
 
-/// `NAME_KEY=value`: the bytes up to the value, and those of the value.
+/// Matches `NAME_KEY=value`: returns the bytes up to the value, and those of the value.
 fn assigned(rest: &str) -> Option<(usize, usize)> {
     let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     let name = run(rest, is_name);
@@ -179,7 +180,7 @@ fn assigned(rest: &str) -> Option<(usize, usize)> {
     let len = run(value, |c| {
         !c.is_whitespace() && !matches!(c, '"' | '\'' | '`' | '$' | ',')
     });
-    // One that is masked already, or a placeholder.
+    // Not already masked, and not a placeholder.
     let is_value =
         len >= VALUE_MIN && !value.starts_with(['<', '{']) && !value[..len].contains("[secret:");
     is_value.then_some((name + 1 + quotes, len))
@@ -273,7 +274,7 @@ mod tests {
             assert_eq!(redactor.text(text), text);
             assert!(redactor.found.is_empty());
         }
-        // A member of that name, an account that is a word, and nothing known.
+        // A member of that name, an account that is a word, and no information.
         for (user, members) in [
             (Some("ann"), vec!["ann".to_owned()]),
             (Some("root"), vec![]),

@@ -1,4 +1,4 @@
-//! What a seat is asked, and what comes back: the only words between the council and the backends.
+//! Requests to members and their responses: the interface between the council and the backends.
 
 use crate::failure::Failure;
 use crate::ids::SeatName;
@@ -7,29 +7,29 @@ use crate::text::Text;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The four parts of every prompt. Adapters join them in the order that suits their wire: agent programs get one text
-/// in the seed's order; HTTP models get the rules and the persona as system text; the built-in model gets the shared
-/// parts first and the persona last, so that members share the evaluated prefix.
+/// The four parts of every prompt. Adapters join them to suit their API: agent programs get one text; HTTP models get
+/// the rules and the persona as system text; the built-in model gets the shared parts first and the persona last, so
+/// that members share the evaluated prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompt {
     /// Preamble and phase prompt: the same for every member.
     pub rules: String,
-    /// The member's own prompt: who it is, what it is like.
+    /// The member's persona.
     pub persona: String,
     /// The history of the thread, the same for every member of a round.
     pub history: Text,
-    /// Byte offsets in `history` at which its second and later messages begin, with the empty line before them. Empty
-    /// where the next prompt does not begin with this history.
+    /// Byte offsets in `history` at which its second and later messages begin, including the empty line before them.
+    /// Empty if the next prompt does not begin with this history.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<usize>,
-    /// The last line: who is to speak, and how.
+    /// The last line: who speaks next, and how.
     pub turn: String,
 }
 
-/// A part of a prompt, sent as one content block where the wire has blocks.
+/// A part of a prompt, sent as one content block if the API has blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// The text. Blocks carry the empty line before them, so that one stays the same when others follow.
+    /// The text. It includes the empty line before it, so that it does not change when others follow.
     pub text: String,
     /// Whether the member's next prompt is expected to begin with everything up to here.
     pub repeats: bool,
@@ -45,19 +45,19 @@ impl From<&str> for Block {
 }
 
 impl Prompt {
-    /// The prompt in blocks whose texts, joined, are [`Prompt::as_text`]: what comes before the history, one block per
+    /// Splits the prompt into blocks that join to [`Prompt::as_text`]: the parts before the history, one block per
     /// message, and the turn. A prompt without a history of several messages is one block.
     pub fn blocks(&self) -> Vec<Block> {
         self.blocks_after(&[&self.rules, &self.persona])
             .unwrap_or_else(|| vec![self.as_text().as_str().into()])
     }
 
-    /// History and turn in blocks, one per message. `None` without a history of several messages.
+    /// Returns history and turn in blocks, one per message. `None` without a history of several messages.
     pub fn history_blocks(&self) -> Option<Vec<Block>> {
         self.blocks_after(&[])
     }
 
-    /// Blocks of these parts, of the history and of the turn.
+    /// Returns blocks of these parts, the history and the turn.
     fn blocks_after(&self, parts: &[&str]) -> Option<Vec<Block>> {
         let ends = self.starts.iter().skip(1).copied();
         let ends = ends.chain([self.history.len()]);
@@ -77,7 +77,7 @@ impl Prompt {
         Some(blocks)
     }
 
-    /// One text, in the order of the seed: rules, persona, history, turn. Empty parts are skipped.
+    /// Returns one text: rules, persona, history, turn. Empty parts are skipped.
     pub fn as_text(&self) -> String {
         let parts = [&*self.rules, &self.persona, &self.history, &self.turn];
         let mut text = String::with_capacity(parts.iter().map(|p| p.len() + 2).sum());
@@ -91,7 +91,7 @@ impl Prompt {
     }
 }
 
-/// Adds a part of a prompt as a block, after an empty line; an empty part is skipped.
+/// Appends a part of a prompt as a block, after an empty line; an empty part is skipped.
 fn push(blocks: &mut Vec<Block>, part: &str) {
     if !part.is_empty() {
         let gap = if blocks.is_empty() { "" } else { "\n\n" };
@@ -99,43 +99,43 @@ fn push(blocks: &mut Vec<Block>, part: &str) {
     }
 }
 
-/// How a model picks its words. `None` leaves the choice to the provider.
+/// Sampling parameters. `None` leaves the choice to the provider.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Sampling {
     /// 0 is greedy; 2 is the usual upper end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
-    /// Nucleus: the smallest set of tokens whose probabilities reach this, 0 to 1.
+    /// Nucleus sampling: the smallest set of tokens whose probabilities sum to this, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f32>,
-    /// Tokens less likely than this share of the likeliest are dropped, 0 to 1.
+    /// Drops tokens with a probability below this share of the most likely one, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_p: Option<f32>,
-    /// The most tokens to produce.
+    /// Maximum tokens to generate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Fixes the chance, where the backend can.
+    /// Random seed, if the backend supports one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Texts that end the answer; they are not part of it.
+    /// Texts that end the answer and are not part of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
 }
 
-/// How long we wait. Zero means without limit.
+/// Timeouts. Zero means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadlines {
-    /// To the first sign of life.
+    /// Until the first response.
     pub first: Duration,
-    /// Between two signs of life.
+    /// Between two responses.
     pub idle: Duration,
-    /// In all, retries included.
+    /// In total, including retries.
     pub total: Duration,
 }
 
 impl Default for Deadlines {
-    /// Two minutes to the first sign, two between signs, ten in all (the seed's `council.timeout`).
+    /// Two minutes until the first response, two between responses, ten in total.
     fn default() -> Self {
         Self {
             first: Duration::from_secs(120),
@@ -145,61 +145,60 @@ impl Default for Deadlines {
     }
 }
 
-/// One question to one seat.
+/// A request to one member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Who is asked.
+    /// The member.
     pub seat: SeatName,
-    /// What they are told.
+    /// The prompt.
     pub prompt: Prompt,
-    /// How they pick words.
+    /// The sampling parameters.
     pub sampling: Sampling,
-    /// A JSON schema that the answer must satisfy.
+    /// The required JSON schema of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<serde_json::Value>,
-    /// How long we wait.
+    /// The timeouts.
     pub deadlines: Deadlines,
     /// Whether an agent may change files.
     pub writable: bool,
-    /// Tools of ours that the model can call natively, and what was said of them so far. Only HTTP services have a place
-    /// for them.
+    /// Our tools that the model can call natively, and the conversation about them so far. Only for HTTP services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Box<ToolTalk>>,
 }
 
-/// Tools that a model can call, and the talk since the prompt.
+/// Tools that a model can call, and the conversation since the prompt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolTalk {
-    /// What can be called.
+    /// The available tools.
     pub tools: Vec<ToolSpec>,
-    /// What was said and called after the prompt, in order.
+    /// The steps after the prompt, in order.
     pub said: Vec<Said>,
-    /// A server that has these tools, for agent programs: they call them there, and we hear only how it ended.
+    /// A server that provides these tools to agent programs, which call it directly; we only see the final result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ToolServer>,
 }
 
-/// A program that serves tools of ours on its stdin and stdout, by the Model Context Protocol.
+/// A program that serves our tools on stdin and stdout with the Model Context Protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolServer {
-    /// What the agent calls it.
+    /// Its name for the agent.
     pub name: String,
     /// The program.
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// The tools that the agent may call without asking anybody.
+    /// The tools that the agent may call without confirmation.
     pub tools: Vec<String>,
 }
 
 impl Request {
-    /// The server over which an agent program calls tools of ours.
+    /// Returns the server through which an agent program calls our tools.
     pub fn server(&self) -> Option<&ToolServer> {
         self.tools.as_ref()?.server.as_ref()
     }
 }
 
-/// A tool, as a model is told of it.
+/// The description of a tool for a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Its name.
@@ -213,60 +212,60 @@ pub struct ToolSpec {
 /// A tool call of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The service's id of it; the result goes back under it.
+    /// The service's id of the call, which the result refers to.
     pub id: String,
-    /// Which tool.
+    /// The tool.
     pub name: String,
-    /// Its arguments; text that was no JSON stands here as a JSON string.
+    /// Its arguments; text that is not JSON becomes a JSON string.
     pub arguments: serde_json::Value,
 }
 
-/// One step of the talk after the prompt.
+/// A step of the conversation after the prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Said {
     /// The model answered.
     Agent {
-        /// Its words.
+        /// Its text.
         text: String,
-        /// What it called.
+        /// Its tool calls.
         calls: Vec<ToolCall>,
     },
-    /// A tool answered.
+    /// A tool returned a result.
     Tool {
         /// The id of the call.
         id: String,
         /// The tool.
         name: String,
-        /// What came of it.
+        /// The result.
         result: String,
     },
 }
 
-/// What a turn used, as the provider counted it.
+/// The usage of a turn, as reported by the provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
     /// Tokens of the prompt.
     pub input_tokens: u64,
-    /// Tokens of the answer, thinking included.
+    /// Tokens of the answer, including thinking.
     pub output_tokens: u64,
-    /// Of the prompt: tokens that the provider had cached.
+    /// Prompt tokens that the provider had cached.
     #[serde(skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
-    /// Of the prompt: tokens that the provider wrote to its cache, where it charges for that.
+    /// Prompt tokens that the provider wrote to its cache, if it charges for that.
     #[serde(skip_serializing_if = "is_zero")]
     pub written_tokens: u64,
-    /// Of the answer: tokens of thinking.
+    /// Answer tokens spent on thinking.
     #[serde(skip_serializing_if = "is_zero")]
     pub thinking_tokens: u64,
-    /// Price in US dollars, where it is known.
+    /// Price in US dollars, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Requests beyond the first of each turn: retries, and forms of the answer that the service refused.
+    /// Requests beyond the first of each turn: retries, and answer formats that the service rejected.
     #[serde(skip_serializing_if = "is_zero")]
     pub repeats: u64,
-    /// How exactly the tokens and the price are known.
+    /// How exact the tokens and the price are.
     #[serde(skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }
@@ -276,7 +275,7 @@ fn is_zero(n: &u64) -> bool {
 }
 
 impl Usage {
-    /// Adds another call's usage. A known price plus an unknown one is unknown only if both are.
+    /// Adds another call's usage. The sum of a known and an unknown price is the known one.
     pub fn add(&mut self, other: &Usage) {
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
@@ -291,8 +290,7 @@ impl Usage {
         self.certainty = self.certainty.and(other.certainty);
     }
 
-    /// This total where some call told nothing of what it used: then it is a lower bound. A total that counts nothing says
-    /// nothing, and stays as it is.
+    /// Marks the total as a lower bound if some call did not report its usage. A total without tokens stays unchanged.
     pub fn with_uncounted(mut self, uncounted: bool) -> Self {
         if uncounted && self.counts_tokens() {
             self.certainty = self.certainty.and(Certainty::AtLeast);
@@ -300,7 +298,7 @@ impl Usage {
         self
     }
 
-    /// Whether any token was counted: no request uses none.
+    /// Returns whether any token was counted: no request uses none.
     pub fn counts_tokens(&self) -> bool {
         self.input_tokens > 0 || self.output_tokens > 0
     }
@@ -310,17 +308,17 @@ impl Usage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
-    /// The model was done.
+    /// The model finished.
     Stop,
-    /// The token limit cut it.
+    /// The token limit cut the answer.
     Length,
 }
 
-/// One piece of an answer as it arrives.
+/// One piece of an arriving answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Delta {
-    /// The backend took the question; what it says about itself.
+    /// The backend accepted the request; its information about itself.
     Started {
         /// The model's own name.
         model: Option<String>,
@@ -346,34 +344,34 @@ pub enum Delta {
         /// What it was used on, in one line.
         detail: String,
     },
-    /// The model calls a tool of ours; the result is asked for by the next request.
+    /// The model calls one of our tools; the next request contains the result.
     Call {
         /// The call.
         call: ToolCall,
     },
-    /// The call failed and will be made again: everything that came so far is void.
+    /// The call failed and will be retried: all pieces so far are void.
     Retrying {
         /// The number of the attempt that failed, from 1.
         attempt: u32,
-        /// How long we wait before the next.
+        /// The delay before the next attempt.
         after: Duration,
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
-    /// Something the king should know that does not end the turn.
+    /// A notice for the user that does not end the turn.
     Notice {
         /// One line.
         text: String,
     },
-    /// The answer is whole. Always the last delta, and the only sign of success.
+    /// The answer is complete. Always the last delta, and the only sign of success.
     Finished {
         /// Why it ended.
         finish: Finish,
-        /// The whole text, when the backend states it and it differs from the joined pieces.
+        /// The whole text, if the backend sends it and it differs from the joined pieces.
         text: Option<String>,
-        /// What it used.
+        /// Its usage.
         usage: Option<Usage>,
-        /// How likely each label was where the answer chose among labels (built-in model).
+        /// The probability of each label if the answer chose among labels (built-in model).
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         choices: Vec<(String, f64)>,
     },

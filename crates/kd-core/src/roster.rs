@@ -1,4 +1,4 @@
-//! Who sits in the council: members in order, the chair, and who is muted.
+//! The members of the council in order, the chair, and the muted members.
 
 use crate::config::AgentConfig;
 use crate::ids::SeatName;
@@ -6,34 +6,34 @@ use crate::request::{Deadlines, Sampling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A named voice: backend, model, role, persona, temperature and weight.
+/// A member: backend, model, role, persona, temperature and weight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// The handle by which it is addressed.
+    /// The name by which it is addressed.
     pub name: SeatName,
     /// The backend's kind, for example `local`, `openai`, `claude_code`.
     pub backend: String,
-    /// The model, where the backend serves several.
+    /// The model, if the backend has several.
     pub model: Option<String>,
-    /// The part it plays, in a word or two; shown to people.
+    /// Its role in a word or two, for display.
     pub role: Option<String>,
-    /// Its own prompt, added after the shared rules.
+    /// Its persona, added after the shared rules.
     pub persona: String,
-    /// How it picks words.
+    /// Sampling parameters.
     pub sampling: Sampling,
-    /// How long we wait for it.
+    /// Timeouts.
     pub deadlines: Deadlines,
-    /// What its vote counts.
+    /// The weight of its vote.
     pub weight: f64,
     /// Whether it may change files.
     pub writable: bool,
-    /// How its agent's program is started. Not serialized: a program from a file is never run.
+    /// How to start its agent program. Not serialized: a program from a file is never run.
     #[serde(skip)]
     pub launch: Launch,
 }
 
 impl Member {
-    /// A member of a backend, with nothing else chosen: no role, read only, one vote.
+    /// Creates a member with defaults: no role, read-only, one vote.
     pub fn new(name: SeatName, backend: impl Into<String>) -> Self {
         Self {
             name,
@@ -49,36 +49,36 @@ impl Member {
         }
     }
 
-    /// The agent that sits here: what its seats in other places are told by.
+    /// Returns its agent, which stays the same under other member names.
     pub fn agent(&self) -> &str {
         self.launch.agent.as_deref().unwrap_or(self.name.as_str())
     }
 }
 
-/// How an agent's program is started, copied from its configuration when a member is made from it. Every seat made from
-/// that member, whatever its name, starts the same program.
+/// How to start an agent's program, copied from its configuration when a member is created. Every member derived from
+/// that one, whatever its name, starts the same program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Launch {
-    /// The name under `agents`; `None` where nothing is configured.
+    /// The name under `agents`; `None` if not configured.
     pub agent: Option<String>,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What the program prints.
+    /// The output format of the program.
     pub dialect: Option<String>,
-    /// Names of further variables that the program may see.
+    /// Names of additional environment variables passed to the program.
     pub env: Vec<String>,
-    /// Further files and folders that the program may read and write in the sandbox.
+    /// Additional files and folders that the program may read and write in the sandbox.
     pub state: Vec<String>,
-    /// Further arguments.
+    /// Additional arguments.
     pub extra_flags: Vec<String>,
-    /// Reasoning effort, in the program's words.
+    /// Reasoning effort, in the program's terms.
     pub effort: String,
     /// Whether the program is kept running between questions; `None` leaves it to the program.
     pub warm: Option<bool>,
 }
 
 impl Launch {
-    /// The launch settings of a configured agent.
+    /// Returns the launch settings of a configured agent.
     pub fn of(name: &str, agent: &AgentConfig) -> Self {
         Self {
             agent: Some(name.to_owned()),
@@ -93,7 +93,7 @@ impl Launch {
     }
 }
 
-/// Members in order, the chair, and who is muted.
+/// The members in order, the chair, and the muted members.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Roster {
     members: Vec<Member>,
@@ -102,7 +102,7 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// A roster. Of members with the same name the first stays.
+    /// Creates a roster. Of members with the same name, the first is kept.
     pub fn new(members: Vec<Member>, chair: Option<Member>) -> Self {
         let mut seen = BTreeSet::new();
         let members = members
@@ -116,24 +116,24 @@ impl Roster {
         }
     }
 
-    /// All members in order.
+    /// Returns all members in order.
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// Members who may be asked, in order.
+    /// Returns the members that may be asked, in order.
     pub fn unmuted(&self) -> impl Iterator<Item = &Member> {
         self.members
             .iter()
             .filter(|m| !self.muted.contains(&m.name))
     }
 
-    /// The service that concludes, if there is one.
+    /// Returns the service that concludes, if any.
     pub fn chair(&self) -> Option<&Member> {
         self.chair.as_ref()
     }
 
-    /// The member or chair of a name.
+    /// Returns the member or chair of a name.
     pub fn get(&self, name: &SeatName) -> Option<&Member> {
         self.members
             .iter()
@@ -141,12 +141,12 @@ impl Roster {
             .find(|m| &m.name == name)
     }
 
-    /// Whether a member is skipped.
+    /// Returns whether a member is muted.
     pub fn is_muted(&self, name: &SeatName) -> bool {
         self.muted.contains(name)
     }
 
-    /// Mutes or unmutes a member; false if there is no such member or nothing changed.
+    /// Mutes or unmutes a member; returns `false` if there is no such member or nothing changed.
     pub fn set_muted(&mut self, name: &SeatName, muted: bool) -> bool {
         if !self.members.iter().any(|m| &m.name == name) {
             return false;

@@ -2,17 +2,17 @@
 
 use std::ffi::{OsStr, OsString};
 
-/// The folders searched where `PATH` names none that count.
+/// The folders searched if `PATH` names no valid ones.
 pub const DEFAULT: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Returns a `PATH` without its relative and empty entries. Those mean the working folder, and a project folder must not
-/// bring the programs that `kd` starts.
+/// Returns a `PATH` without relative and empty entries. Those refer to the working folder, and a project folder must
+/// not provide the programs that `kd` starts.
 pub fn absolute(path: Option<&OsStr>) -> OsString {
     let folders = std::env::split_paths(path.unwrap_or_default());
     let absolute: Vec<_> = folders.filter(|folder| folder.is_absolute()).collect();
     match std::env::join_paths(absolute) {
         Ok(path) if !path.is_empty() => path,
-        // An empty `PATH` means the working folder, too.
+        // An empty `PATH` also means the working folder.
         _ => DEFAULT.into(),
     }
 }

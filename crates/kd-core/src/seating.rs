@@ -1,4 +1,4 @@
-//! Who sits. Comes in: the configuration and what the person asked for this time. Goes out: a [`Roster`].
+//! Chooses the members. Input: the configuration and the options of this run. Output: a [`Roster`].
 
 use crate::config::{AgentConfig, Config, KNOWN_AGENTS};
 use crate::ids::{BadSeatName, SeatName};
@@ -9,10 +9,10 @@ use crate::roles::{self, BUILT_IN_COUNCIL, CHAIR, Role};
 use crate::roster::{Launch, Member, Roster};
 use std::time::Duration;
 
-/// The backend that needs nothing: the model inside the program.
+/// The backend that needs no setup: the built-in model.
 pub const LOCAL: &str = "local";
 
-/// What the person asked for this time, over the configuration.
+/// Options of this run that override the configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wishes {
     /// Exactly these members, in this order; empty means as configured.
@@ -21,11 +21,11 @@ pub struct Wishes {
     pub model: Option<String>,
     /// The temperature of every member.
     pub temperature: Option<f32>,
-    /// The most tokens of every answer.
+    /// Maximum tokens per answer.
     pub max_tokens: Option<u32>,
-    /// Fixes the chance; each member gets a seed of its own from it.
+    /// Random seed, from which each member gets its own.
     pub seed: Option<u64>,
-    /// Seconds for one turn.
+    /// Seconds per turn.
     pub timeout: Option<u64>,
     /// Whether agents may change files.
     pub writable: Option<bool>,
@@ -36,24 +36,24 @@ pub struct Wishes {
 pub struct Seated {
     /// Members and chair.
     pub roster: Roster,
-    /// Whether the built-in council sits: nothing was configured, or exactly that.
+    /// Whether this is the built-in council: nothing was configured, or exactly that.
     pub built_in: bool,
 }
 
-/// Why nobody can sit.
+/// Why no member can take part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeatingError {
-    /// A name that means nobody.
+    /// An unknown name.
     #[error("there is no member `{name}`{}; members are: {}", nearest_text(.nearest), .choices.join(", "))]
     Unknown {
         /// The name.
         name: String,
-        /// The likeliest meant.
+        /// The closest known name.
         nearest: Option<String>,
-        /// All there are.
+        /// All known names.
         choices: Vec<String>,
     },
-    /// Two members whose names a reader could mix up.
+    /// Two members with names that a reader could confuse.
     #[error("`{name}` looks like `{taken}`: rename one of the two")]
     LookAlike {
         /// The second name.
@@ -61,7 +61,7 @@ pub enum SeatingError {
         /// The first name.
         taken: SeatName,
     },
-    /// A name that cannot be one.
+    /// An invalid name.
     #[error(transparent)]
     BadName(#[from] BadSeatName),
 }
@@ -73,10 +73,11 @@ fn nearest_text(nearest: &Option<String>) -> String {
         .unwrap_or_default()
 }
 
-/// Seats the council: the members asked for, else `council.members`, else all agents, else the built-in three.
+/// Chooses the members: the requested ones, otherwise `council.members`, otherwise all agents, otherwise the built-in
+/// three.
 ///
-/// A name that is no agent but a known program (`claude`, `codex` …) seats that program; a role seats the built-in model
-/// in that role; a model (`gpt-5`, or one that an agent or provider is configured with) seats what answers for it.
+/// A name that is not an agent may be a known program (`claude`, `codex` …), a role (played by the built-in model), or
+/// a model (`gpt-5`, or one configured for an agent or provider), which selects its backend.
 pub fn seat(config: &Config, wishes: &Wishes) -> Result<Seated, SeatingError> {
     let council = &config.council.members;
     let built_in = config.agents.is_empty()
@@ -113,7 +114,7 @@ pub fn seat(config: &Config, wishes: &Wishes) -> Result<Seated, SeatingError> {
     })
 }
 
-/// Every name that can be seated: agents, then known programs, then roles.
+/// Returns every valid name: agents, then known programs, then roles.
 pub fn choices(config: &Config) -> Vec<String> {
     let programs = KNOWN_AGENTS.iter().map(|(name, _)| *name);
     let roles = roles::ROLES
@@ -230,7 +231,7 @@ fn from_role(config: &Config, wishes: &Wishes, name: SeatName, role: &Role, plac
     }
 }
 
-/// The built-in model in a seat of this name, without a persona.
+/// Returns the built-in model as a member of this name, without a persona.
 pub(crate) fn built_in(config: &Config, wishes: &Wishes, name: SeatName, place: u64) -> Member {
     let agent = AgentConfig {
         backend: LOCAL.to_owned(),
@@ -239,8 +240,8 @@ pub(crate) fn built_in(config: &Config, wishes: &Wishes, name: SeatName, place: 
     from_agent(config, wishes, name, &agent, place)
 }
 
-/// The chair borrows the backend of the agent that `council.chair` names, else of the first member. It keeps the
-/// persona of the chair, so that nobody concludes in the voice of a party.
+/// Returns the chair. It uses the backend of the agent named by `council.chair`, otherwise of the first member, but the
+/// chair's persona, so that it does not conclude in the voice of a member.
 fn chair(
     config: &Config,
     wishes: &Wishes,

@@ -1,9 +1,9 @@
 //! Finds keys, tokens and passwords of well-known shapes in text and masks them.
 //!
 //! Input: text, whole or in pieces. Output: the same text with `ghp_[secret: github-token]` in place of each secret,
-//! and what was found. The prefix of a shape is not secret and stays, so streamed text is held back only once a secret
-//! has begun. Only the shapes in [`SHAPES`] and the values in [`Secrets::values`] are recognised: a hash, an id or a
-//! long random word is not a secret. Each byte is read a bounded number of times, whatever the text.
+//! and the list of finds. The prefix of a shape is not secret and stays, so streamed text is held back only once a
+//! secret has begun. Only the shapes in [`SHAPES`] and the values in [`Secrets::values`] are recognized: a hash, an id
+//! or a long random word is not a secret. Each byte is read a bounded number of times, whatever the text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -483,7 +483,7 @@ impl Shape {
                 if grows(to, max) {
                     return Here::Unknown(body);
                 }
-                // A full stop at the end is not part of it.
+                // A period at the end is not part of it.
                 let dots = text[body..to]
                     .iter()
                     .rev()

@@ -1,14 +1,14 @@
-//! The slash commands of a chat: one table for every face.
+//! The slash commands of a chat: one table for every front end.
 //!
-//! In: a line of the king. Out: what it wishes, or why it cannot be understood, with the nearest command. A line that
-//! does not begin with a slash is a message, and so is one that begins with two (the first is taken off) or with what
-//! looks like a path.
+//! Input: a line of the user. Output: the command, or why it is invalid, with the closest command. A line that does not
+//! begin with a slash is a message, as is one that begins with two (the first is stripped) or with something that looks
+//! like a path.
 
 use crate::ids::SeatName;
 use crate::op::Op;
 use std::fmt;
 
-/// What a command takes, for parsing and for completion.
+/// The argument of a command, for parsing and completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// Nothing.
@@ -21,7 +21,7 @@ pub enum Takes {
     MaybeMode,
     /// A number, or nothing.
     MaybeNumber,
-    /// A thread's id or a beginning of one, or nothing.
+    /// A thread id or a prefix of one, or nothing.
     MaybeThread,
     /// A member's name, `code`, `all`, or nothing.
     MaybePart,
@@ -31,20 +31,20 @@ pub enum Takes {
     MaybeQuestion,
 }
 
-/// A row of the table.
+/// A slash command.
 #[derive(Clone, Copy)]
 pub struct SlashCommand {
     /// Its name, without the slash.
     pub name: &'static str,
     /// Other names for it.
     pub aliases: &'static [&'static str],
-    /// What it takes, as help shows it.
+    /// Its argument as shown in the help.
     pub args: &'static str,
     /// The same, for parsing.
     pub takes: Takes,
-    /// What it does, in one line.
+    /// Its description, in one line.
     pub doc: &'static str,
-    /// Whether only a screen can do it.
+    /// Whether it requires a screen.
     pub screen_only: bool,
     make: fn(Option<&str>) -> Result<Slash, String>,
 }
@@ -55,34 +55,34 @@ impl fmt::Debug for SlashCommand {
     }
 }
 
-/// What a slash command wishes.
+/// A parsed slash command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Slash {
-    /// Something for the council.
+    /// An operation of the council.
     Op(Op),
-    /// Tell the mode, and which there are.
+    /// Show the mode and the available ones.
     ShowMode,
-    /// Tell how many turns follow the answers.
+    /// Show how many turns follow the answers.
     ShowAuto,
-    /// Tell who sits here.
+    /// List the members.
     Members,
-    /// Go to another thread: to the one named, or choose one.
+    /// Switch to the named thread, or choose one.
     Thread(Option<String>),
     /// Start a new thread.
     New,
-    /// Go on in a fork of this thread.
+    /// Continue in a fork of this thread.
     Fork(Fork),
     /// Copy something.
     Copy(Part),
-    /// Write the thread into a file, or show it as Markdown.
+    /// Write the thread to a file, or show it as Markdown.
     Export(Option<String>),
-    /// Answer a question, or the last one, in a way of its own.
+    /// Answer a question, or the last one, in an aside.
     Aside(Way, Option<String>),
     /// Show or fold the thinking.
     Thinking,
-    /// Tell the commands.
+    /// Show the help.
     Help,
-    /// Leave when the running turns have ended; said twice, at once.
+    /// Quit when the running turns have ended; a second time, at once.
     Quit,
 }
 
@@ -91,35 +91,35 @@ pub enum Slash {
 pub enum Fork {
     /// The whole thread.
     Whole,
-    /// What comes before the message of this number.
+    /// The part before the message with this number.
     Before(u32),
-    /// All but the user's newest messages, so many of them, and the answers to them.
+    /// Everything except this many of the user's newest messages and the answers to them.
     Rewind(u32),
 }
 
 /// How an aside is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// By a debate of a fast and a rigorous seat.
+    /// By a debate of a fast and a rigorous member.
     Think,
     /// By a deliberation.
     Deliberate,
 }
 
-/// What is copied.
+/// The text to copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The newest answer.
     Last,
     /// The newest answer of a member.
     Of(SeatName),
-    /// The newest block of code.
+    /// The newest code block.
     Code,
     /// The whole thread.
     All,
 }
 
-/// Every command, in the order of the help.
+/// All commands, in help order.
 pub const COMMANDS: &[SlashCommand] = &[
     SlashCommand {
         name: "mute",
@@ -323,18 +323,18 @@ pub const COMMANDS: &[SlashCommand] = &[
     },
 ];
 
-/// What a line of the king is.
+/// The meaning of a line of the user.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// Words for the members.
+    /// A message to the members.
     Say(String),
     /// A command.
     Slash(Slash),
-    /// A command that cannot be understood: why, and what can be written instead.
+    /// An invalid command: the reason, and a correction.
     Wrong(String),
 }
 
-/// Reads a line, or several lines that were sent together.
+/// Parses a line, or several lines sent together.
 pub fn read(line: &str) -> Line {
     let text = line.trim();
     let Some(rest) = text.strip_prefix('/') else {
@@ -347,7 +347,7 @@ pub fn read(line: &str) -> Line {
         Some((name, arg)) => (name, Some(arg.trim()).filter(|arg| !arg.is_empty())),
         None => (rest, None),
     };
-    // `/usr/bin is full` is about a path.
+    // `/usr/bin is full` begins with a path.
     if name.contains(['/', '.']) {
         return Line::Say(text.to_owned());
     }
@@ -372,14 +372,14 @@ pub fn read(line: &str) -> Line {
     }
 }
 
-/// The command of a name or another name for it.
+/// Finds a command by name or alias.
 pub fn find(name: &str) -> Option<&'static SlashCommand> {
     COMMANDS
         .iter()
         .find(|c| c.name == name || c.aliases.contains(&name))
 }
 
-/// The command that a misspelt name most likely means: one that it begins, else one that is spelt almost so.
+/// Returns the command closest to a misspelled name: one that it is a prefix of, otherwise one spelled similarly.
 pub fn nearest(name: &str) -> Option<&'static SlashCommand> {
     let begun = || {
         let mut begun = COMMANDS
@@ -400,7 +400,7 @@ pub fn nearest(name: &str) -> Option<&'static SlashCommand> {
     begun().or_else(near)
 }
 
-/// The help: one line for each command, for a face that has a screen or for one that has none.
+/// Returns the help, one line per command, for a front end with or without a screen.
 pub fn help(screen: bool) -> Vec<String> {
     COMMANDS
         .iter()

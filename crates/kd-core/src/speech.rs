@@ -1,27 +1,27 @@
-//! What an answer weighs in a discussion: words, a mere nod, or a pass.
+//! Classifies an answer in a discussion: content, a mere nod, or a pass.
 //!
-//! In: a text, the names in the room, and what was said in the round before. Out: a [`Speech`]. It is judged by its form
-//! alone: a text is a nod only if it is short and made of nothing but nodding words, or if it repeats what was said.
-//! A guard that is wrong would cut a discussion, so everything doubtful counts as words.
+//! Input: a text, the names of the participants, and the previous round. Output: a [`Speech`]. Only the form counts: a
+//! text is a nod only if it is short and consists of nodding words, or repeats an earlier text. A misclassification
+//! would end a discussion, so in doubt it is content.
 
 use crate::ids::SeatName;
 
-/// What an answer weighs.
+/// How an answer counts in a discussion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Speech {
-    /// It says something.
+    /// Has content.
     #[default]
     Words,
-    /// It only agrees, thanks, or repeats.
+    /// Only agrees, thanks, or repeats.
     Nod,
     /// The member has nothing to add.
     Pass,
 }
 
-/// What a member that has nothing to add is told to say.
+/// What a member with nothing to add is told to write.
 pub const PASS: &str = "nothing to add";
 
-/// Whole answers that are a pass.
+/// Complete answers that are a pass.
 const PASSES: &[&str] = &[
     PASS,
     "i have nothing to add",
@@ -38,10 +38,10 @@ const PASSES: &[&str] = &[
     "no further comments",
 ];
 
-/// The most words of a nod.
+/// Maximum words of a nod.
 const NOD_WORDS_MAX: usize = 24;
 
-/// Words of which nods are made, in alphabetical order.
+/// Words that make up nods, in alphabetical order.
 const NODS: &[&str] = &[
     "a",
     "absolutely",
@@ -151,7 +151,7 @@ const NODS: &[&str] = &[
     "your",
 ];
 
-/// Weighs an answer. `room` are the names that may be addressed in it, `said` what was said in the round before it.
+/// Classifies an answer. `room` are the names that may be addressed in it, `said` are the texts of the previous round.
 pub fn weigh<'a>(
     text: &str,
     room: &[&SeatName],
@@ -176,9 +176,9 @@ pub fn weigh<'a>(
     }
 }
 
-/// Whether an answer says that there is nothing to say.
+/// Returns whether an answer is a pass.
 pub fn is_pass(text: &str) -> bool {
-    // Longer than any pass, with room for quotes and marks around it.
+    // Longer than any pass, including quotes and marks around it.
     if text.len() > 64 {
         return false;
     }
@@ -191,9 +191,9 @@ pub fn is_pass(text: &str) -> bool {
     PASSES.contains(&words.join(" ").as_str())
 }
 
-/// The words of a text in lower case, without the names in the room.
+/// Returns the words of a text in lower case, without the names of the participants.
 fn words(text: &str, room: &[&SeatName]) -> Vec<String> {
-    // A little more than any nod has: enough to see that it is none.
+    // Slightly more than the maximum, which is enough to exclude a nod.
     let tokens = text.split_whitespace().take(NOD_WORDS_MAX + 2);
     let mut words = Vec::new();
     for token in tokens {

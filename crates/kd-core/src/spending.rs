@@ -1,8 +1,8 @@
-//! What may be spent: prices, limits, and the account that keeps them. Input: the worst case of a request before it
-//! leaves, and what it used afterwards. Output: whether it may leave, and what was spent in all.
+//! Prices, limits, and the account that enforces them. Input: the worst case of a request before it is sent, and its
+//! usage afterwards. Output: whether it may be sent, and the total.
 //!
-//! A token stands for at least one byte in every tokenizer that works on bytes, so the bytes of a request are an upper
-//! bound of the tokens of its prompt. Nothing smaller holds for every text and every model.
+//! A token is at least one byte in every byte-based tokenizer, so the bytes of a request are an upper bound of its
+//! prompt tokens. No smaller bound holds for every text and model.
 
 use crate::config::{self, Config};
 use crate::request::Usage;
@@ -13,22 +13,22 @@ use std::ops::{Add, AddAssign, Sub};
 
 /// Tokens that a service adds around the parts of a prompt.
 pub const FRAMING_TOKENS: u64 = 64;
-/// An answer is never lowered to fewer tokens than this: it would say nothing.
+/// Minimum limit for the tokens of an answer; fewer would be useless.
 pub const ANSWER_TOKENS_MIN: u32 = 64;
 /// Pico-dollars in a millionth of a dollar.
 const PICO_IN_MICRO: u64 = 1_000_000;
 
-/// What a token costs, in millionths of a millionth of a US dollar: a dollar for a million tokens is a million of these.
+/// The price of a token in pico-dollars: one US dollar per million tokens is a million of these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
-    /// Of a prompt.
+    /// Per prompt token.
     pub input: u64,
-    /// Of an answer.
+    /// Per answer token.
     pub output: u64,
 }
 
 impl Price {
-    /// From US dollars for a million tokens, rounded up.
+    /// Converts from US dollars per million tokens, rounding up.
     pub fn per_million(input: f64, output: f64) -> Self {
         let pico = |usd: f64| (usd.clamp(0.0, 1e9) * 1e6).ceil() as u64;
         Self {
@@ -38,11 +38,11 @@ impl Price {
     }
 }
 
-/// How exactly an amount is known.
+/// How exact an amount is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// As the provider counted.
+    /// As reported by the provider.
     #[default]
     Exact,
     /// An upper bound: a request ended without a count, and its whole reservation was booked. Shown as `≤`.
@@ -54,12 +54,12 @@ pub enum Certainty {
 }
 
 impl Certainty {
-    /// Whether the provider counted all of it.
+    /// Returns whether the provider reported all of it.
     pub fn is_exact(&self) -> bool {
         *self == Certainty::Exact
     }
 
-    /// How exactly the sum of two amounts is known.
+    /// Returns how exact the sum of two amounts is.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -70,7 +70,7 @@ impl Certainty {
         }
     }
 
-    /// The sign before a number.
+    /// Returns the sign before a number.
     pub fn sign(self) -> &'static str {
         match self {
             Certainty::Exact => "",
@@ -81,7 +81,7 @@ impl Certainty {
     }
 }
 
-/// What was, or may be, spent.
+/// An amount spent or to be spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Requests to models.
@@ -90,7 +90,7 @@ pub struct Spent {
     pub tokens: u64,
     /// Money, in pico-dollars.
     pub pico_usd: u64,
-    /// How exactly this is known.
+    /// How exact the amounts are.
     #[serde(default, skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }
@@ -126,13 +126,13 @@ impl AddAssign for Spent {
 }
 
 impl Spent {
-    /// The worst case of one request. An unknown price counts as nothing: money is not limited then.
+    /// Returns the worst case of one request. An unknown price counts as zero: money is not limited then.
     pub fn at_most(prompt_bytes: u64, answer_tokens: u32, price: Option<Price>) -> Self {
         let input = prompt_bytes.saturating_add(FRAMING_TOKENS);
         Self::of(input, answer_tokens.into(), price)
     }
 
-    /// One request that used this much.
+    /// Returns one request with this usage.
     pub fn of(input: u64, output: u64, price: Option<Price>) -> Self {
         let price = price.unwrap_or_default();
         Self {
@@ -145,7 +145,7 @@ impl Spent {
         }
     }
 
-    /// What a turn used in so many requests. The provider's own price counts; else the table's.
+    /// Returns the usage of a turn with this many requests. The provider's own price takes precedence over the table's.
     pub fn of_turn(requests: u64, usage: &Usage, price: Option<Price>) -> Self {
         let by_table = Self::of(usage.input_tokens, usage.output_tokens, price);
         Self {
@@ -156,14 +156,14 @@ impl Spent {
         }
     }
 
-    /// The same as an upper bound.
+    /// Marks the amount as an upper bound.
     #[must_use]
     pub fn bound(mut self) -> Self {
         self.certainty = self.certainty.and(Certainty::AtMost);
         self
     }
 
-    /// Requests, tokens and, where it cost some, money, in words. Bounds are marked.
+    /// Describes requests, tokens and, if any, money. Bounds are marked.
     pub fn words(&self, between: &str) -> String {
         let plural = |n: u64, noun: &str| match n {
             1 => format!("1 {noun}"),
@@ -180,20 +180,20 @@ impl Spent {
         words
     }
 
-    /// Money in US dollars, for showing.
+    /// Returns the money in US dollars, for display.
     pub fn usd(&self) -> f64 {
         self.pico_usd as f64 / 1e12
     }
 }
 
-/// What a turn must leave for a request that follows: the conclusion.
+/// What a turn must leave for a later request: the conclusion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
-    /// Its worst case, as far as that does not depend on this turn.
+    /// The part of its worst case that does not depend on this turn.
     pub fixed: Spent,
-    /// What each token of this turn's answer adds to it, since the answer is in its prompt.
+    /// The cost per token of this turn's answer, which is part of its prompt.
     pub each_token: Spent,
-    /// How many turns of the same round are still to come: what is left is shared with them.
+    /// Number of turns of the same round still to come, which share the rest.
     pub others: u64,
 }
 
@@ -207,12 +207,12 @@ impl From<Spent> for Keep {
 }
 
 impl Keep {
-    /// Whether nothing is left for others.
+    /// Returns whether nothing is reserved.
     pub fn is_nothing(&self) -> bool {
         *self == Keep::default()
     }
 
-    /// What an answer of so many tokens adds.
+    /// Returns the additional cost of an answer with this many tokens.
     pub fn echo(&self, tokens: u64) -> Spent {
         Spent {
             calls: 0,
@@ -223,26 +223,26 @@ impl Keep {
     }
 }
 
-/// A limit in US dollars in millionths of one, rounded down.
+/// Converts a limit in US dollars to millionths, rounding down.
 pub fn micro_usd(usd: f64) -> u64 {
     (usd.clamp(0.0, 1e9) * 1e6 + 1e-6).floor() as u64
 }
 
-/// What a member's words cost.
+/// The price of a member's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// At most this, for each token.
+    /// At most this, per token.
     Known(Price),
-    /// Whatever its agent program uses, up to the budget that it is given.
+    /// Depends on the agent program, up to the budget it is given.
     Budget,
-    /// Whatever its agent program uses.
+    /// Depends on the agent program.
     Program,
-    /// A service charges for it, and its price is neither configured nor listed.
+    /// A service charges for it, but its price is neither configured nor listed.
     Unknown,
 }
 
 impl Cost {
-    /// What a member's words cost with these settings.
+    /// Returns the price of a member's answers with these settings.
     pub fn of(config: &Config, member: &Member) -> Self {
         match config.tariff(member) {
             Some(tariff) => Cost::Known(tariff.worst(false)),
@@ -253,7 +253,7 @@ impl Cost {
         }
     }
 
-    /// The price, where it is known.
+    /// Returns the price, if known.
     pub fn price(self) -> Option<Price> {
         match self {
             Cost::Known(price) => Some(price),
@@ -262,7 +262,7 @@ impl Cost {
     }
 }
 
-/// What the user is told when money is limited and agent programs take part.
+/// Returns the warning for a money limit with agent programs.
 pub fn program_warning(names: &[&str]) -> String {
     format!(
         "the limit of money is not exact for agent programs ({}): one question to them may cost more than is left",
@@ -270,12 +270,12 @@ pub fn program_warning(names: &[&str]) -> String {
     )
 }
 
-/// Whether a backend runs models on this machine and charges nothing.
+/// Returns whether a backend runs models on this machine for free.
 pub fn is_free(backend: &str) -> bool {
     matches!(backend, "local" | "scripted" | "ollama")
 }
 
-/// `$0.0123`, with its mark where it is a bound. A bound is rounded away from what it bounds.
+/// Formats `$0.0123`, with its mark if it is a bound. A bound is rounded away from the exact value.
 pub fn money(usd: f64, certainty: Certainty) -> String {
     let shown = match certainty {
         Certainty::Exact | Certainty::About => usd,
@@ -285,12 +285,12 @@ pub fn money(usd: f64, certainty: Certainty) -> String {
     format!("{}${shown:.4}", certainty.sign())
 }
 
-/// US dollars in pico-dollars, rounded.
+/// Converts US dollars to pico-dollars, rounded.
 pub fn pico(usd: f64) -> u64 {
     (usd.clamp(0.0, 1e6) * 1e12).round() as u64
 }
 
-/// Which limit does not allow a request.
+/// The limit that prevents a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cut {
@@ -305,7 +305,7 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// The limit in words.
+    /// Returns the name of the limit.
     pub fn words(self) -> &'static str {
         match self {
             Cut::Calls => "the limit of calls",
@@ -316,7 +316,7 @@ impl Cut {
     }
 }
 
-/// What may be spent. `None` means no limit.
+/// Spending limits. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ceiling {
     /// Requests to models.
@@ -328,29 +328,29 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// Money in pico-dollars.
+    /// Returns the money limit in pico-dollars.
     fn pico_usd(&self) -> Option<u64> {
         self.micro_usd.map(|m| m.saturating_mul(PICO_IN_MICRO))
     }
 
-    /// Whether the length of an answer matters to it.
+    /// Returns whether the limits depend on the length of an answer.
     pub fn bounds_answers(&self) -> bool {
         self.tokens.is_some() || self.micro_usd.is_some()
     }
 }
 
-/// What was spent, what is reserved, and what may be spent.
+/// The amounts spent, reserved and allowed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
     ceiling: Ceiling,
-    /// The money of the ceiling where something else lowered it meanwhile.
+    /// The original money limit, if it was lowered meanwhile.
     own: Option<Option<u64>>,
     used: Spent,
     held: BTreeMap<u64, Spent>,
 }
 
 impl Account {
-    /// An empty account with this ceiling.
+    /// Creates an empty account with these limits.
     pub fn new(ceiling: Ceiling) -> Self {
         Self {
             ceiling,
@@ -358,38 +358,38 @@ impl Account {
         }
     }
 
-    /// What may be spent in all.
+    /// Returns the limits.
     pub fn ceiling(&self) -> Ceiling {
         self.ceiling
     }
 
-    /// Lowers the money of the ceiling so that this much, in pico-dollars, can still be spent; never raises it above what
-    /// the account was opened with.
+    /// Lowers the money limit so that this much, in pico-dollars, can still be spent; never raises it above the
+    /// original.
     pub fn leave_money(&mut self, pico_usd: u64) {
         let own = *self.own.get_or_insert(self.ceiling.micro_usd);
         let most = self.used.pico_usd.saturating_add(pico_usd) / PICO_IN_MICRO;
         self.ceiling.micro_usd = Some(own.map_or(most, |own| own.min(most)));
     }
 
-    /// Whether its money was lowered below what it was opened with.
+    /// Returns whether the money limit was lowered.
     pub fn is_lowered(&self) -> bool {
         self.own.is_some_and(|own| own != self.ceiling.micro_usd)
     }
 
-    /// What was spent so far.
+    /// Returns the amount spent.
     pub fn used(&self) -> Spent {
         self.used
     }
 
-    /// What was spent and what is reserved.
+    /// Returns the amount spent and reserved.
     pub fn committed(&self) -> Spent {
         self.held.values().fold(self.used, |sum, held| sum + *held)
     }
 
-    /// Whether this much more fits.
+    /// Checks whether an additional amount fits.
     ///
     /// # Errors
-    /// The limit that does not allow it.
+    /// The limit that prevents it.
     pub fn fits(&self, more: Spent) -> Result<(), Cut> {
         let all = self.committed() + more;
         let over = |limit: Option<u64>, n: u64| limit.is_some_and(|most| n > most);
@@ -405,8 +405,8 @@ impl Account {
         }
     }
 
-    /// The tokens that an answer may have so that its request stays within an equal share of what is left beside
-    /// `keep`, when `among` requests share it. `input` is what its prompt may use. `None` means no limit.
+    /// Returns the maximum answer tokens that keep a request within an equal share of the rest without `keep`, if
+    /// `among` requests share it. `input` is the maximum of its prompt. `None` means no limit.
     pub fn room(&self, input: u64, price: Price, keep: impl Into<Keep>, among: u64) -> Option<u64> {
         let keep = keep.into();
         let all = self.committed() + keep.fixed;
@@ -430,7 +430,7 @@ impl Account {
         }
     }
 
-    /// The money left beside `keep`, in pico-dollars. `None` means no limit.
+    /// Returns the money left without `keep`, in pico-dollars. `None` means no limit.
     pub fn left_pico_usd(&self, keep: Spent) -> Option<u64> {
         let used = (self.committed() + keep).pico_usd;
         self.ceiling
@@ -438,27 +438,27 @@ impl Account {
             .map(|most| most.saturating_sub(used))
     }
 
-    /// Reserves this much under an id.
+    /// Reserves an amount under an id.
     ///
     /// # Errors
-    /// The limit that does not allow it; nothing is reserved then.
+    /// The limit that prevents it; nothing is reserved then.
     pub fn reserve(&mut self, id: u64, most: Spent) -> Result<(), Cut> {
         self.fits(most)?;
         self.hold(id, most);
         Ok(())
     }
 
-    /// Reserves without a look at the limits.
+    /// Reserves without checking the limits.
     pub fn hold(&mut self, id: u64, most: Spent) {
         self.held.insert(id, most);
     }
 
-    /// What is reserved under an id, given back.
+    /// Releases a reservation and returns it.
     pub fn release(&mut self, id: u64) -> Spent {
         self.held.remove(&id).unwrap_or_default()
     }
 
-    /// Books what was spent in place of what was reserved.
+    /// Replaces a reservation with the amount spent.
     pub fn settle(&mut self, id: u64, used: Spent) {
         self.release(id);
         self.used += used;

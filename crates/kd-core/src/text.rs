@@ -1,4 +1,4 @@
-//! Text that is shared instead of copied: a message can be megabytes, and everybody who is asked gets all of them.
+//! Shared text: a message can have megabytes, and every member asked gets all of them.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
@@ -6,13 +6,13 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Text that does not change. A clone shares the bytes.
+/// Immutable text. A clone shares the bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Text(Arc<str>);
 
 impl Text {
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,8 +1,8 @@
-//! What faces draw, folded from events: the same for the terminal, the web page and a replayed log.
+//! The view of a thread for front ends, folded from events: the same for the terminal, the web page and a replayed log.
 //!
-//! In: the messages of a thread, then its [`Record`]s or [`Event`]s. Out: panels in the order in which they are shown.
-//! A turn keeps its place: the panel that grew becomes the panel of its message. A piece of an answer costs a look-up
-//! and an append; a panel's `revision` tells a face whether what it drew of it still holds.
+//! Input: the messages of a thread, then its [`Record`]s or [`Event`]s. Output: panels in display order. A turn keeps
+//! its position: its panel becomes the panel of its message. A piece of an answer costs a lookup and an append; a
+//! panel's `revision` tells a front end whether its rendering is up to date.
 
 use crate::event::{Event, Outcome, Purpose, Record};
 use crate::failure::{Failure, FailureKind};
@@ -12,163 +12,163 @@ use crate::request::{Delta, Finish, Usage};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The state of a thread as faces show it.
+/// The state of a thread for display.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
-    /// The thread, once a record named it.
+    /// The thread, once a record names it.
     pub thread: Option<ThreadId>,
     /// Members in order.
     pub members: Vec<SeatName>,
-    /// Who is skipped.
+    /// Muted members.
     pub muted: BTreeSet<SeatName>,
-    /// The rule for who speaks next, in a conversation.
+    /// The mode that decides who speaks next, in a conversation.
     pub mode: Option<String>,
-    /// How many turns may follow the answers; none leaves it to the mode.
+    /// Maximum turns after the answers; `None` leaves it to the mode.
     pub auto_messages: Option<u32>,
-    /// What is shown, in order.
+    /// The panels, in order.
     pub panels: Vec<Panel>,
-    /// The king's words that wait, oldest first.
+    /// Waiting messages of the user, oldest first.
     pub waiting: VecDeque<(String, Address)>,
-    /// How far a round has come in which members speak one by one.
+    /// The progress of a round in which members speak one by one.
     pub course: Option<Course>,
-    /// How the last round ended; none before the first end and while a round goes on.
+    /// How the last round ended; `None` before the first end and during a round.
     pub outcome: Option<Outcome>,
-    /// What all turns used since the view was opened.
+    /// Usage of all turns since the view was opened.
     pub usage: Usage,
-    /// The same, by seat.
+    /// The same, by member.
     pub usage_by_seat: BTreeMap<SeatName, Usage>,
     /// The number of the last record.
     pub seq: u64,
-    /// Panels of turns that have not ended, and of those whose end follows their message.
+    /// Panels of turns that have not ended, or whose end follows their message.
     turns: BTreeMap<TurnId, usize>,
-    /// Panels of answers that other processes stream.
+    /// Panels of answers streamed by other processes.
     streams: BTreeMap<SeatName, usize>,
     now: Option<Timestamp>,
     revision: u64,
 }
 
-/// How far a round has come in which members speak one by one.
+/// The progress of a round in which members speak one by one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Course {
-    /// The number of the turn under way, from 1.
+    /// The number of the current turn, from 1.
     pub number: u32,
-    /// How many there are, if nobody is mentioned, mutes or passes.
+    /// The number of turns, if no mention, mute or pass changes it.
     pub of: u32,
-    /// Who speaks after it, in order.
+    /// The members that follow, in order.
     pub next: Vec<SeatName>,
 }
 
-/// One thing that is shown.
+/// A displayed item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Grows with every change of this panel; no two states of a view share one.
+    /// Increases with every change of this panel; unique among the states of a view.
     pub revision: u64,
-    /// What it shows.
+    /// Its content.
     pub content: Content,
 }
 
-/// What a panel shows.
+/// The content of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// A message that is on disk.
     Message {
         /// The message.
         message: Box<Message>,
-        /// Why its turn failed, if it did under our eyes.
+        /// Why its turn failed, if it failed during this session.
         failure: Option<Failure>,
-        /// What its turn used.
+        /// The usage of its turn.
         usage: Option<Usage>,
-        /// How it came to be, if it came under our eyes.
+        /// Its trace, if it arrived during this session.
         trace: Option<Box<Trace>>,
     },
-    /// An answer that is on its way.
+    /// An arriving answer.
     Turn(Box<Growing>),
     /// A turn that failed and whose message could not be written.
     Lost {
-        /// Whose.
+        /// The member.
         seat: SeatName,
-        /// The text that came.
+        /// The partial answer.
         text: String,
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
-    /// One line to the king.
+    /// One line for the user.
     Notice(String),
-    /// An op that was refused: why.
+    /// The reason for a refused operation.
     Refusal(String),
 }
 
-/// An answer that is on its way.
+/// An arriving answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Growing {
-    /// Its turn; none if another process asked.
+    /// Its turn; `None` if another process asked.
     pub turn: Option<TurnId>,
-    /// Who speaks.
+    /// The member.
     pub seat: SeatName,
-    /// Why.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// The number of the failed message in whose place it stands, where it was asked for again.
+    /// The number of the failed message it replaces, on a retry.
     pub replaces: Option<u32>,
-    /// What it is at.
+    /// Its state.
     pub state: State,
     /// The answer so far.
     pub text: String,
-    /// The thinking so far; of very long thinking the end.
+    /// The thinking so far; only the end if very long.
     pub thinking: String,
-    /// How often a tool was used.
+    /// Number of tool uses.
     pub tools: u32,
-    /// The model's own name, once it told it.
+    /// The model's own name, once reported.
     pub model: Option<String>,
-    /// When the first and the last change came, where records tell the time.
+    /// The times of the first and the last change, if records give them.
     pub span: Option<(Timestamp, Timestamp)>,
 }
 
-/// What is known of an answer's making, beside its message.
+/// Details of an answer besides its message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// The thinking; of very long thinking the end.
+    /// The thinking; only the end if very long.
     pub thinking: String,
-    /// How often a tool was used.
+    /// Number of tool uses.
     pub tools: u32,
-    /// From the question to the last piece, where records tell the time.
+    /// From the request to the last piece, if records give the times.
     pub span: Option<(Timestamp, Timestamp)>,
 }
 
-/// What an open turn is at.
+/// The state of an open turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum State {
-    /// No sign of life yet.
+    /// No response yet.
     #[default]
     Waiting,
-    /// The backend took the question.
+    /// The backend accepted the request.
     Started,
-    /// It thinks.
+    /// Thinking.
     Thinking,
-    /// It uses a tool.
+    /// Using a tool.
     Tool {
-        /// Which.
+        /// The tool.
         name: String,
-        /// On what.
+        /// What it is used on.
         detail: String,
     },
-    /// Text comes.
+    /// Text is arriving.
     Answering,
     /// The attempt failed and another follows.
     Retrying {
         /// The number of the attempt that failed.
         attempt: u32,
-        /// Why.
+        /// The reason.
         failure: Failure,
     },
-    /// The answer is whole and is being written.
+    /// The answer is complete and is being written.
     Whole(Finish),
 }
 
-/// The most bytes of thinking that are kept of one turn; up to twice that between two cuts.
+/// Maximum bytes of thinking kept per turn; up to twice that between two cuts.
 const THINKING_BYTES_MAX: usize = 256 << 10;
 
 impl View {
-    /// A view of a thread that holds these messages already.
+    /// Creates a view of a thread with these messages.
     pub fn open(history: impl IntoIterator<Item = Message>) -> Self {
         let mut view = Self::default();
         let history: Vec<Message> = history.into_iter().collect();
@@ -184,7 +184,7 @@ impl View {
         view
     }
 
-    /// Takes in a record. False if records before it are missing: then the view should be opened anew.
+    /// Folds in a record. Returns `false` if earlier records are missing: the view should then be reopened.
     pub fn fold_record(&mut self, record: &Record) -> bool {
         let next = self.seq == 0 || record.seq == self.seq + 1;
         self.seq = record.seq;
@@ -196,7 +196,7 @@ impl View {
         next
     }
 
-    /// Takes in an event.
+    /// Folds in an event.
     pub fn fold(&mut self, event: &Event) {
         match event {
             Event::ThreadOpened { members, .. } => self.members.clone_from(members),
@@ -296,7 +296,7 @@ impl View {
             Event::OpRefused { why } => {
                 self.push(Content::Refusal(why.clone()));
             }
-            // The failed turn that follows says it; only the king's own words have none.
+            // The failed turn that follows reports it; only a message of the user has none.
             Event::SaveFailed { turn: Some(_), .. } => {}
             Event::SaveFailed { turn: None, why } => {
                 self.push(Content::Refusal(format!(
@@ -307,19 +307,19 @@ impl View {
                 self.outcome = Some(*outcome);
                 self.course = None;
             }
-            // What of it is to be seen has a fold of its own: `deliberation::report`.
+            // The visible part has its own fold: `deliberation::report`.
             Event::Deliberated { .. } | Event::Reviewed { .. } => {}
             Event::Noticed { text } => {
                 self.push(Content::Notice(text.clone()));
             }
-            // Settings alone are told before a thread is opened.
+            // Settings alone are reported before a thread is opened.
             Event::HeldBack { members, .. } if members.is_empty() => {}
             Event::HeldBack { members, .. } => {
                 let names = members.join(", ");
                 let next = "`kd trust` allows a member, `kd chat ID` seats those of a thread";
                 self.push(Content::Notice(format!("held back: {names}; {next}")));
             }
-            // That they wrote, not what: the words are kept for those who ask for them.
+            // Shows that they wrote, not the text, which is available on request.
             Event::CouncilSaid {
                 from, to, chars, ..
             } => {
@@ -330,14 +330,14 @@ impl View {
         }
     }
 
-    /// What is shown of the newest round: the panels after your last message.
+    /// Returns the panels after the user's last message.
     pub fn round(&self) -> &[Panel] {
         let king = |panel: &Panel| matches!(&panel.content, Content::Message { message, .. } if message.is_king());
         let from = self.panels.iter().rposition(king).map_or(0, |at| at + 1);
         self.panels.get(from..).unwrap_or_default()
     }
 
-    /// The answers that are on their way, in the order of their panels.
+    /// Returns the arriving answers, in panel order.
     pub fn growing_turns(&self) -> impl Iterator<Item = &Growing> {
         self.panels.iter().filter_map(|panel| match &panel.content {
             Content::Turn(growing) => Some(&**growing),
@@ -345,17 +345,17 @@ impl View {
         })
     }
 
-    /// Whether an answer is on its way, whoever asked for it.
+    /// Returns whether an answer is arriving, from any process.
     pub fn is_growing(&self) -> bool {
         !self.turns.is_empty() || !self.streams.is_empty()
     }
 
-    /// Whether somebody we asked speaks.
+    /// Returns whether a member asked by this process is speaking.
     pub fn is_busy(&self) -> bool {
         !self.turns.is_empty()
     }
 
-    /// A turn begins, and these follow it. Turns that begin together are no course.
+    /// Records that a turn begins and which members follow. Turns that begin together do not count.
     fn goes_on(&mut self, ahead: &[SeatName]) {
         let number = match &self.course {
             _ if !self.turns.is_empty() => 0,
@@ -370,7 +370,7 @@ impl View {
         });
     }
 
-    /// You spoke again: who has spoken in this round speaks no more in it.
+    /// Ends the round when the user speaks again: members that have spoken do not speak again in it.
     fn turns_end(&mut self) {
         let heard = |panel: &Panel| match &panel.content {
             Content::Message { message, .. } => Some(message.from.clone()),
@@ -382,7 +382,7 @@ impl View {
         self.comes_no_more(|next| heard.contains(next.as_str()));
     }
 
-    /// Turns that do not come.
+    /// Removes turns that will not run.
     fn comes_no_more(&mut self, who: impl Fn(&SeatName) -> bool) {
         if let Some(course) = &mut self.course {
             let before = course.next.len();
@@ -428,7 +428,7 @@ impl View {
         self.push(show(message))
     }
 
-    /// The panel of a failed message, or of an answer that took its place and failed too.
+    /// Returns the panel of a failed message, or of a failed answer that replaced it.
     fn failed_at(&self, seq: u32, seat: &SeatName) -> Option<usize> {
         self.panels.iter().rposition(|panel| match &panel.content {
             Content::Message { message, .. } => {
@@ -440,7 +440,7 @@ impl View {
         })
     }
 
-    /// Another process has stopped streaming, and no message came of it.
+    /// Handles the end of another process's stream without a message.
     fn lost(&mut self, at: usize) {
         let Some(Content::Turn(growing)) = self.panels.get_mut(at).map(|p| &mut p.content) else {
             return;
@@ -457,7 +457,7 @@ impl View {
         self.put(at, lost);
     }
 
-    /// What waited is said. Another process may say the same words meanwhile.
+    /// Removes a waiting message once it is sent. Another process may send the same text meanwhile.
     fn said(&mut self, message: &Message) {
         if message.is_king()
             && self
@@ -471,7 +471,7 @@ impl View {
 
     fn message_added(&mut self, message: &Message, turn: Option<TurnId>) {
         let place = match turn {
-            // The end of the turn follows and needs the place.
+            // The end of the turn follows and needs the position.
             Some(turn) => self.turns.get(&turn).copied(),
             None => {
                 let seat = self
@@ -517,7 +517,7 @@ impl View {
         growing.hear(delta);
     }
 
-    /// A turn used this much.
+    /// Adds the usage of a turn.
     fn spend(&mut self, seat: &SeatName, used: Option<&Usage>) {
         if let Some(used) = used {
             self.usage.add(used);
@@ -526,7 +526,7 @@ impl View {
         }
     }
 
-    /// A turn is over: its panel, a message by now, learns how.
+    /// Ends a turn: its panel, a message by now, gets the result.
     fn end(&mut self, turn: TurnId, failed: Option<&Failure>, used: Option<Usage>) {
         let Some(at) = self.turns.remove(&turn) else {
             return;
@@ -549,7 +549,7 @@ impl View {
                         failure: failure.clone(),
                     };
                 }
-                // Its message was seen on disk before we were told, and has a panel already.
+                // Its message was seen on disk first and already has a panel.
                 None => self.remove(at),
             },
             _ => {}
@@ -614,7 +614,7 @@ impl Growing {
     }
 }
 
-/// What a growing panel leaves to its message.
+/// Takes the trace of an arriving answer for its message.
 fn take_trace(content: &mut Content) -> Option<Box<Trace>> {
     let Content::Turn(growing) = content else {
         return None;
@@ -626,7 +626,7 @@ fn take_trace(content: &mut Content) -> Option<Box<Trace>> {
     }))
 }
 
-/// The panel of a message. Old files and other programs' may hold anything.
+/// Returns the panel of a message. Old and foreign files may contain anything.
 fn show(mut message: Message) -> Content {
     message.clean();
     Content::Message {
