@@ -1,9 +1,9 @@
-//! One thread: a folder of message files, each finished when it has its name.
+//! A thread: a folder of message files, each complete once it has its name.
 //!
-//! In: drafts. Out: messages with numbers. A number is given once across all processes that use this crate (they hold
-//! the thread's lock while they take one), and a program that only creates files exclusively is noticed: by the index
-//! when it wrote before us, by a look at the names of known senders when it wrote while we did.
-//! `docs/adr/0003-thread-files.md` tells the whole story.
+//! Input: drafts. Output: messages with numbers. A number is unique across all processes that use this crate (they hold
+//! the thread's lock while they take one). A program that only creates files exclusively is detected: by the index if
+//! it wrote before us, by checking the names of known senders if it wrote at the same time.
+//! `docs/adr/0003-thread-files.md` has the details.
 
 use crate::beneath::{Folder, Kind};
 use crate::bounds;
@@ -25,37 +25,37 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Headers are some hundred bytes long.
+/// Headers have a few hundred bytes.
 const START_BYTES: u64 = 4096;
-/// How many numbers in a row may be taken by others before we give up. The other program gives up after ten.
+/// How many taken numbers are skipped in a row before giving up. kingdom-cli gives up after ten.
 const TRIES_MAX: u32 = 100;
-/// How often doubled numbers are looked for in one go.
+/// How often duplicate numbers are resolved in one go.
 const PARTINGS_MAX: u32 = 4;
-/// How old a file may be to have come while somebody else wrote.
+/// Maximum age of a file that may have been written concurrently.
 const YOUNG: Duration = Duration::from_secs(60);
-/// Members that the other program seats by default: they may write to any thread without being named in it.
+/// kingdom-cli's default members: they may write to any thread without being listed in it.
 const USUAL_SENDERS: [&str; 4] = [KING, "claude", "codex", "cursor"];
-/// The most senders whose names are looked at after each append.
+/// Maximum number of senders whose names are checked after each append.
 const SENDERS_MAX: usize = 64;
 
-/// The most that several messages have together when they are read at once: that of the longest one. What a program
-/// keeps of a conversation is a multiple of it.
+/// Maximum total size of messages read at once: that of the longest one. The memory for a conversation is a multiple of
+/// it.
 pub const TOGETHER_BYTES_MAX: u64 = bounds::MESSAGE.bytes;
 
-/// How hard a finished message is pressed onto the disk. Against a killed process all are equal; they differ in what
-/// a power cut may take.
+/// How durable a finished message is. All levels survive a killed process; they differ in what a power failure may
+/// lose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// Leave it to the kernel: a power cut may take the last half minute, and leave empty files.
+    /// Leave it to the kernel: a power failure may lose the last half minute, and leave empty files.
     Buffered,
-    /// One sync for each message, before it gets its name: no message is ever half there.
+    /// One sync per message, before it gets its name: no message is ever incomplete.
     #[default]
     Whole,
-    /// A second sync, of the folder: a message that was announced stays.
+    /// A second sync, of the folder: a message that was announced is not lost.
     Named,
 }
 
-/// Something about a file that was not as it should be. Never fatal.
+/// A defect of a file. Never fatal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file.
@@ -67,14 +67,14 @@ pub struct Problem {
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The text is not as it should be.
+    /// The text has a flaw.
     Flaw(Flaw),
     /// It could not be read.
     Unreadable(String),
 }
 
 impl Problem {
-    /// Whether the file was left out because of it.
+    /// Returns whether the file was skipped because of it.
     pub fn is_skipped(&self) -> bool {
         match &self.what {
             Trouble::Flaw(flaw) => flaw.is_fatal(),
@@ -94,12 +94,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Messages in order, and what was wrong with files among them.
+/// Messages in order, and defects of their files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Messages {
     /// The messages, by number and then by file name.
     pub messages: Vec<Message>,
-    /// What was wrong.
+    /// The defects.
     pub problems: Vec<Problem>,
 }
 
@@ -111,12 +111,12 @@ pub struct Thread {
     index: Index,
     spool: Spool,
     durability: Durability,
-    /// File-name forms of everybody who may write here.
+    /// All known senders, as in file names.
     senders: Mutex<BTreeSet<String>>,
 }
 
 impl Thread {
-    /// Opens a new thread for the king and these members, and makes it the branch's current one.
+    /// Creates a thread for the king and these members, and makes it the branch's current one.
     pub fn create(layout: &Layout, members: &[SeatName]) -> Result<Thread, Error> {
         let thread = Thread::create_for(layout, members, meta::COUNCIL)?;
         layout
@@ -125,7 +125,7 @@ impl Thread {
         Ok(thread)
     }
 
-    /// A new thread for this phase, which is not the current one yet: see [`Layout::set_current_thread`].
+    /// Creates a thread in this phase, without making it current: see [`Layout::set_current_thread`].
     pub fn create_for(layout: &Layout, members: &[SeatName], phase: &str) -> Result<Thread, Error> {
         let (id, folder) = layout.new_thread_folder()?;
         let names = members.iter().map(ToString::to_string);
@@ -133,14 +133,14 @@ impl Thread {
             phase: phase.to_owned(),
             ..Meta::new(id.clone(), names, Timestamp::now())
         };
-        // A disk that is full in the middle of it leaves nothing.
+        // If the disk is full, nothing remains.
         let thread = Thread::begin(folder, meta).inspect_err(|_| layout.discard_thread(&id))?;
-        // Without the note the thread is as good as one that came with the folder: no reason to stop.
+        // Without the note the thread counts as one that came with the folder: no reason to fail.
         let _ = layout.note_seated(&id, members);
         Ok(thread)
     }
 
-    /// Opens the thread of a new folder, which may hold messages already.
+    /// Creates the thread in a new folder, which may contain messages already.
     pub(crate) fn begin(folder: Folder, meta: Meta) -> Result<Thread, Error> {
         crate::json::write_in(&folder, layout::THREAD_FILE, &meta, bounds::META)?;
         let thread = Thread::with_meta(folder, meta);
@@ -150,7 +150,7 @@ impl Thread {
         Ok(thread)
     }
 
-    /// Removes a new thread into which no message could be written, as on a full disk. One with a message stays.
+    /// Removes a new thread whose first message could not be written, as on a full disk. Keeps a thread with messages.
     pub fn discard_unsaid(self, layout: &Layout) {
         if index::list(&self.folder).is_ok_and(|entries| entries.is_empty()) {
             let id = self.meta.id.clone();
@@ -159,12 +159,12 @@ impl Thread {
         }
     }
 
-    /// Opens a thread that is on disk.
+    /// Opens an existing thread.
     pub fn open(place: &Place) -> Result<Thread, Error> {
         Thread::open_folder(&place.path)
     }
 
-    /// Opens the thread of a folder. Without a `thread.json` the members are told from the senders.
+    /// Opens the thread in a folder. Without a `thread.json` the members are derived from the senders.
     pub fn open_folder(path: &Path) -> Result<Thread, Error> {
         let id = ThreadId(
             path.file_name()
@@ -184,7 +184,7 @@ impl Thread {
             Err(error) if !matches!(error, Error::Json { .. }) && !error.is_refused_file() => {
                 return Err(error);
             }
-            // One that is torn, or a link, says no more than one that is missing; `fsck` tells of it.
+            // A malformed file, or a link, counts as missing; `fsck` reports it.
             Ok(None) | Err(_) => {
                 let entries = index::list(&folder)?;
                 Meta::rebuilt(id, entries.iter().map(|e| e.sender().to_owned()))
@@ -210,14 +210,14 @@ impl Thread {
         }
     }
 
-    /// The same thread with another durability.
+    /// Sets the durability.
     #[must_use]
     pub fn with_durability(mut self, durability: Durability) -> Thread {
         self.durability = durability;
         self
     }
 
-    /// Its id, also its folder's name.
+    /// Returns its id, which is its folder's name.
     pub fn id(&self) -> &ThreadId {
         &self.meta.id
     }
@@ -226,37 +226,37 @@ impl Thread {
         &self.spool
     }
 
-    /// Its folder.
+    /// Returns its folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Its folder, open.
+    /// Returns its open folder.
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Where the sessions of its branch's members are kept.
+    /// Returns the folder of its branch's member sessions.
     pub fn sessions_folder(&self) -> PathBuf {
         layout::sessions_of(layout::branch_of(self.path()))
     }
 
-    /// What `thread.json` says, or what could be told without it.
+    /// Returns its metadata, from `thread.json` or derived without it.
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// From now on only members that answer on this machine may be asked here, by every later command too. The mark is in
-    /// `thread.json`, which a clone lacks.
+    /// Restricts the thread, for later commands too, to members that run on this machine. Stored in `thread.json`,
+    /// which a clone lacks.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// The file cannot be written.
     pub fn make_private(&mut self) -> Result<(), Error> {
         if self.meta.is_private() {
             return Ok(());
         }
         let lock = self.lock()?;
-        // What another process noted there meanwhile stays.
+        // Keeps what another process wrote there meanwhile.
         let mut meta = match Meta::read(&self.folder) {
             Ok(Some(meta)) => meta,
             _ => self.meta.clone(),
@@ -272,7 +272,7 @@ impl Thread {
         Ok(())
     }
 
-    /// The members, without the king. Names that cannot be seats are left out.
+    /// Returns the members, without the king. Omits names that cannot be members.
     pub fn members(&self) -> Vec<SeatName> {
         self.meta
             .members
@@ -281,12 +281,13 @@ impl Thread {
             .collect()
     }
 
-    /// Writes a message. When this returns, the file has its name and is whole; the message is as every reader sees it.
+    /// Writes a message. When this returns, the file is complete and has its name; the message is as every reader sees
+    /// it.
     ///
     /// The cost does not grow with the thread, unless another program wrote to it since the last append.
     pub fn append(&self, draft: &Draft) -> Result<Message, Error> {
         let mut written = self.append_all(&[draft])?;
-        // One in, one out.
+        // One draft gives one result.
         written.pop().unwrap_or_else(|| {
             Err(Error::io("append to", self.path())(
                 io::ErrorKind::Other.into(),
@@ -294,15 +295,15 @@ impl Thread {
         })
     }
 
-    /// Writes several messages as [`Thread::append`] writes one, in order, with one wait for the disk: members that
-    /// finish together are synced together. Gives what became of each; an error of the whole is one of the thread.
+    /// Writes several messages like [`Thread::append`], in order, with one wait for the disk: members that finish
+    /// together are synced together. Returns one result per message; the outer error is about the thread.
     pub fn append_all(&self, drafts: &[&Draft]) -> Result<Vec<Result<Message, Error>>, Error> {
-        // Written and synced before the lock is taken, so that several processes finish at the same time.
+        // Written and synced before the lock is taken, so that several processes can do it concurrently.
         let texts: Vec<String> = drafts.iter().map(|d| frontmatter::format(d)).collect();
         let put = |text: &String| self.spool.put(text.as_bytes());
         let mut spooled: Vec<Result<Spooled, Error>> = texts.iter().map(put).collect();
         if self.durability != Durability::Buffered {
-            // All are written by now, so that the disk can take them in one go.
+            // All are written by now, so the disk can sync them together.
             for one in &mut spooled {
                 if let Err(error) = one.as_ref().map_or(Ok(()), Spooled::sync) {
                     *one = Err(error);
@@ -316,7 +317,7 @@ impl Thread {
                 let sender = name::sender(&draft.from);
                 let seq = self.link(&spooled, &sender)?;
                 let (parsed, _) = frontmatter::parse(text.as_bytes());
-                // What we format always parses: the property test of the front matter says so.
+                // What we format always parses: the property test of the front matter ensures it.
                 parsed
                     .map(|parsed| parsed.into_message(seq, &sender, draft.at))
                     .ok_or_else(|| {
@@ -332,7 +333,7 @@ impl Thread {
         Ok(written)
     }
 
-    /// Gives all messages, one after another, each in whole: for output that goes on at once. Returns what was wrong.
+    /// Calls back for all messages one by one, each complete, for streaming output. Returns the defects.
     pub fn each<E: From<Error>>(
         &self,
         mut tell: impl FnMut(Message) -> Result<(), E>,
@@ -346,25 +347,25 @@ impl Thread {
         Ok(problems)
     }
 
-    /// All messages. Reads every file; lists the folder, which is the truth. As with all that give several messages, the
-    /// newest are whole, up to [`TOGETHER_BYTES_MAX`]; of older ones only the headers are kept, with a note in place of
-    /// the text.
+    /// Returns all messages. Reads every file, and lists the folder, which is the source of truth. Like all methods
+    /// that return several messages, it keeps complete texts only of the newest, up to [`TOGETHER_BYTES_MAX`]; of older
+    /// ones it returns the header and a note instead of the text.
     pub fn messages(&self) -> Result<Messages, Error> {
         let entries = index::list(&self.folder)?;
         self.read(&entries)
     }
 
-    /// The newest `n` messages, in order.
+    /// Returns the newest `n` messages, in order.
     pub fn tail(&self, n: usize) -> Result<Messages, Error> {
         self.read(&self.entries(Want::Last(n))?)
     }
 
-    /// All messages with a number above `seq`.
+    /// Returns all messages with a number above `seq`.
     pub fn since(&self, seq: u32) -> Result<Messages, Error> {
         self.read(&self.entries(Want::After(seq))?)
     }
 
-    /// At most `n` messages with a number below `seq`, the newest of those, in order; and whether there are more.
+    /// Returns up to `n` messages with numbers below `seq`, the newest of those, in order; and whether there are more.
     pub fn before(&self, seq: u32, n: usize) -> Result<(Messages, bool), Error> {
         let mut entries = index::list(&self.folder)?;
         entries.retain(|e| e.seq < seq);
@@ -373,7 +374,7 @@ impl Thread {
         Ok((self.read(&entries)?, more))
     }
 
-    /// The message of a number; of several with one number the first by name.
+    /// Returns the message with a number; if several share it, the first by name.
     pub fn message(&self, seq: u32) -> Result<Message, Error> {
         let mut entries = self.entries(Want::After(seq.saturating_sub(1)))?;
         entries.retain(|e| e.seq == seq);
@@ -384,14 +385,15 @@ impl Thread {
         })
     }
 
-    /// The message of a file of this thread; none if the name is no message's, or the file is gone or unreadable.
+    /// Returns the message in a file of this thread; `None` if the name is not a message's, or the file is missing or
+    /// unreadable.
     pub fn message_in(&self, file: &Path) -> Option<Message> {
         let name = file.file_name()?.to_str()?;
         let entry = index::entry(name)?;
         self.read(&[entry]).ok()?.messages.pop()
     }
 
-    /// How many messages there are: files that are named like messages and begin like one. Looks into each.
+    /// Counts the messages: files with a message's name and beginning. Opens each file.
     pub fn count_readable(&self) -> Result<usize, Error> {
         let entries = index::list(&self.folder)?;
         if entries.is_empty() {
@@ -403,7 +405,7 @@ impl Thread {
         Ok(entries.iter().filter(sound).count())
     }
 
-    /// How many message files there are.
+    /// Counts the message files.
     pub fn count(&self) -> Result<usize, Error> {
         match self.index.tip() {
             Some(tip) => Ok(tip.count as usize),
@@ -411,20 +413,20 @@ impl Thread {
         }
     }
 
-    /// The first `n` messages, in order.
+    /// Returns the first `n` messages, in order.
     pub fn head(&self, n: usize) -> Result<Messages, Error> {
         let mut entries = index::list(&self.folder)?;
         entries.truncate(n);
         self.read(&entries)
     }
 
-    /// Makes numbers unique again that a program without our lock gave twice while we wrote. To be called when a
+    /// Makes numbers unique again after a program without our lock used one twice while we wrote. Call it when a
     /// session ends: until then every append does it.
     pub fn settle(&self) -> Result<(), Error> {
         if !self.index.exists() {
             return Ok(());
         }
-        // The last rebuild may have left doubles behind that came while it ran; its index is true all the same.
+        // The last rebuild may have left duplicates that were written while it ran, although its index is valid.
         let settled = self.index.tip().is_some()
             && self
                 .index
@@ -457,7 +459,7 @@ impl Thread {
                 seq,
                 name: format!("{seq:04}-{sender}.md"),
             };
-            // The index is true, or was just written: only in a folder that we cannot stamp is it neither.
+            // The index is valid, or was just rebuilt, unless the folder cannot be stamped.
             let tip_now = tip.take().or_else(|| self.index.tip());
             match spooled.publish(&self.folder, &entry.name) {
                 Ok(()) => {}
@@ -480,10 +482,10 @@ impl Thread {
         })
     }
 
-    /// Whether somebody else has a message of this number: a program that does not take our lock.
+    /// Returns whether another sender has a message with this number, written without our lock.
     fn is_taken(&self, seq: u32, sender: &str, tip: Option<&Tip>) -> Result<bool, Error> {
         if tip.is_none() {
-            // There is no index that could tell us of strangers, so look at all names.
+            // Without an index to detect other programs, check all names.
             let entries = index::list(&self.folder)?;
             return Ok(entries.iter().filter(|e| e.seq == seq).count() > 1);
         }
@@ -492,12 +494,12 @@ impl Thread {
         Ok(others.any(|s| self.folder.has(format!("{seq:04}-{s}.md"))))
     }
 
-    /// Writes the index anew and gives the highest number. The caller holds the lock.
+    /// Rebuilds the index and returns the highest number. The caller holds the lock.
     fn rebuild(&self) -> Result<u32, Error> {
         self.spool.clean()?;
         let temp = self.spool.folder()?;
         let mut entries = self.index.rebuild(&temp)?;
-        // Others go on writing meanwhile; whoever comes next parts what comes after the last round.
+        // Others keep writing; the next caller resolves duplicates written after the last round.
         for _ in 0..PARTINGS_MAX {
             if !self.part_doubles(&entries)? {
                 break;
@@ -513,10 +515,9 @@ impl Thread {
         Ok(entries.last().map_or(0, |e| e.seq))
     }
 
-    /// Gives a number of its own to each file that just came under a number which was taken: a program that lists,
-    /// adds one and creates does that when it listed before we wrote. What we have announced keeps its number, and so
-    /// does every double that is not young: those are told and mended by `fsck`. True when a file was moved. The
-    /// caller holds the lock.
+    /// Renumbers each recent file whose number was taken: a program that lists, adds one and creates causes this if it
+    /// listed before we wrote. Messages that we announced keep their numbers, and so do old duplicates, which `fsck`
+    /// reports and repairs. Returns whether a file was moved. The caller holds the lock.
     fn part_doubles(&self, entries: &[Entry]) -> Result<bool, Error> {
         if !has_doubles(entries) {
             return Ok(false);
@@ -543,12 +544,12 @@ impl Thread {
         self.senders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The wanted entries: from the index if it is true, else from the folder.
+    /// Returns the wanted entries: from the index if it is valid, else from the folder.
     fn entries(&self, want: Want) -> Result<Vec<Entry>, Error> {
         if let Some(entries) = self.index.entries(want) {
             return Ok(entries);
         }
-        // Readers mend an index that was there, if nobody is at work; they never make one.
+        // Readers repair an existing index if no writer is active, but never create one.
         if self.index.exists()
             && let Ok(Some(_lock)) = Lock::try_take_in(&self.folder, layout::THREAD_LOCK.as_ref())
             && let Ok(temp) = self.spool.folder()
@@ -564,7 +565,7 @@ impl Thread {
     fn read(&self, entries: &[Entry]) -> Result<Messages, Error> {
         let mut all = Messages::default();
         let mut room = Some(TOGETHER_BYTES_MAX);
-        // The newest first: what a question goes on from.
+        // The newest first, because a question continues from them.
         for entry in entries.iter().rev() {
             let problem = |what| Problem {
                 path: self.path().join(&entry.name),
@@ -574,7 +575,7 @@ impl Thread {
                 Ok(Some((bytes, time))) => {
                     let (parsed, flaws) = frontmatter::parse(&bytes);
                     let parsed = parsed.map(|p| p.into_message(entry.seq, entry.sender(), time));
-                    // What is left out has no gaps: where one message does not fit, no older one does.
+                    // No gaps: once a message does not fit, no older one is kept.
                     let rest = room.and_then(|room| room.checked_sub(bytes.len() as u64));
                     all.messages.extend(parsed.map(|message| match rest {
                         Some(_) => message,
@@ -585,7 +586,7 @@ impl Thread {
                     all.problems
                         .extend(flaws.map(|flaw| problem(Trouble::Flaw(flaw))));
                 }
-                // Somebody removed it after we listed the folder: then it is not there.
+                // Removed since the folder was listed.
                 Ok(None) => {}
                 Err(e) => all.problems.push(problem(Trouble::Unreadable(told(&e)))),
             }
@@ -596,12 +597,12 @@ impl Thread {
     }
 }
 
-/// Whether two entries have one number.
+/// Returns whether two entries have the same number.
 fn has_doubles(entries: &[Entry]) -> bool {
     entries.windows(2).any(|pair| pair[0].seq == pair[1].seq)
 }
 
-/// A message whose text is left out because newer ones fill the room.
+/// Replaces a message's text by a note, because newer ones fill the limit.
 fn left_out(message: Message) -> Message {
     let size = crate::error::size(message.body.len() as u64);
     let body = format!(
@@ -614,7 +615,7 @@ fn left_out(message: Message) -> Message {
     }
 }
 
-/// Moves a message to the next free number above `last`, which it gives. Its text stays as it is.
+/// Moves a message to the next free number above `last` and returns that number. Its text is unchanged.
 pub(crate) fn renumber(folder: &Folder, entry: &Entry, last: u32) -> Result<u32, Error> {
     let mut seq = last;
     for _ in 0..TRIES_MAX {
@@ -623,7 +624,7 @@ pub(crate) fn renumber(folder: &Folder, entry: &Entry, last: u32) -> Result<u32,
         })?;
         let to = format!("{seq:04}-{}.md", entry.sender());
         match folder.publish(entry.name.as_ref(), folder, to.as_ref()) {
-            // The link of the old name goes, unless the rename took it with it.
+            // Removes the old name, unless the rename already did.
             Ok(()) => {
                 folder.remove(&entry.name)?;
                 return Ok(seq);
@@ -638,7 +639,7 @@ pub(crate) fn renumber(folder: &Folder, entry: &Entry, last: u32) -> Result<u32,
     })
 }
 
-/// Whether a plain file was written within the last minute.
+/// Returns whether a regular file was written within the last minute.
 fn is_young(folder: &Folder, name: &str) -> bool {
     folder.look(name).ok().flatten().is_some_and(|look| {
         let age = look.modified.elapsed();
@@ -646,7 +647,7 @@ fn is_young(folder: &Folder, name: &str) -> bool {
     })
 }
 
-/// Changes a file of ours in a thread's folder that is no message, so that the index stays true if it was. Takes the
+/// Changes a file of kd in a thread's folder that is not a message, so that a valid index stays valid. Takes the
 /// thread's lock.
 pub(crate) fn beside<T>(
     folder: &Folder,
@@ -655,7 +656,7 @@ pub(crate) fn beside<T>(
     beside_within(folder, lock::WAIT, change)
 }
 
-/// The same, waiting up to `wait` for the thread's lock.
+/// Like [`beside`], waiting up to `wait` for the thread's lock.
 pub(crate) fn beside_within<T>(
     folder: &Folder,
     wait: Duration,
@@ -665,7 +666,7 @@ pub(crate) fn beside_within<T>(
     beside_locked(folder, change)
 }
 
-/// The same, where the caller holds the thread's lock.
+/// Like [`beside`]; the caller holds the thread's lock.
 pub(crate) fn beside_locked<T>(
     folder: &Folder,
     change: impl FnOnce() -> Result<T, Error>,
@@ -674,7 +675,7 @@ pub(crate) fn beside_locked<T>(
     let tip = index.tip();
     let done = change();
     if let Some(tip) = tip {
-        // An index that could not be stamped is untrue, and will be written again.
+        // An index that could not be stamped is invalid, and will be rebuilt.
         let _ = index.touch(&tip);
     }
     done
@@ -684,7 +685,7 @@ pub(crate) fn lock_folder(folder: &Folder) -> Result<Lock, Error> {
     Lock::take_in(folder, layout::THREAD_LOCK.as_ref(), lock::WAIT)
 }
 
-/// A message file's bytes and its own time; `None` if it is not there.
+/// Reads a message file and its own time; `None` if it does not exist.
 pub(crate) fn read_file(
     folder: &Folder,
     name: &str,
@@ -696,7 +697,7 @@ pub(crate) fn read_file(
     }))
 }
 
-/// What is wrong with a file, where its path is said already.
+/// Describes an error about a file whose path is already mentioned.
 pub(crate) fn told(error: &Error) -> String {
     match error {
         Error::Link { .. } => "it is a link, not a regular file".into(),
@@ -707,7 +708,7 @@ pub(crate) fn told(error: &Error) -> String {
     }
 }
 
-/// The part of a message file in which its header stands: the first kilobytes, or all if the header is longer.
+/// Reads the part of a message file that contains its header: the first kilobytes, or all if the header is longer.
 fn read_start(folder: &Folder, name: &str) -> Result<Vec<u8>, Error> {
     let Some(file) = folder.file(name)? else {
         return Ok(Vec::new());

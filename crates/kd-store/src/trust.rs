@@ -1,7 +1,7 @@
 //! The user's decisions about project folders: `trust.json` in the user's state folder, never below `.kd`.
 //!
-//! Input: a project folder, and a fingerprint for each setting that it wants. Output: which of these the user allowed at
-//! this path, which list they declined, and whether they accept that the folder belongs to somebody else.
+//! Input: a project folder, and a fingerprint of each setting that it wants. Output: which of these the user allowed at
+//! this path, which list they declined, and whether they accept that the folder belongs to another user.
 
 use crate::error::Error;
 use crate::lock::{self, Lock};
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Far above any list of projects, far below what hurts.
+/// Far above any list of projects, yet small enough to read.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// The file of the user's decisions.
@@ -24,36 +24,36 @@ pub struct TrustStore {
     file: PathBuf,
 }
 
-/// The SHA-256 of what the user decides about, in hexadecimal.
+/// The SHA-256 of what the user decides on, in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Fingerprint(String);
 
 impl Fingerprint {
-    /// The fingerprint of a JSON value, independent of the order of its keys.
+    /// Returns the fingerprint of a JSON value, independent of the order of its keys.
     pub fn of(value: &serde_json::Value) -> Self {
         let hash = Sha256::digest(crate::json::to_text(value).as_bytes());
         Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
-/// What the user decided about the settings of a project.
+/// The user's decision on a project's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// They were not asked about what is not allowed yet.
+    /// They were not asked about some settings that are not allowed.
     Unknown,
     /// They allowed all of them.
     Allowed,
-    /// They were asked about what is not allowed, and said no.
+    /// They were asked about the settings that are not allowed, and declined.
     Declined,
 }
 
-/// What is kept of one project folder.
+/// The decisions on one project folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrustedFolder {
-    /// The real path, for display; the key of the entry is its hash.
+    /// The real path, for display; the entry's key is its hash.
     pub path: String,
-    /// The settings that are allowed, one each.
+    /// The settings that are allowed, one fingerprint each.
     #[serde(
         rename = "allowed_settings",
         skip_serializing_if = "BTreeSet::is_empty"
@@ -62,13 +62,13 @@ pub struct TrustedFolder {
     /// When the last of them was allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_at: Option<String>,
-    /// The settings that were declined last, as one list.
+    /// The settings that were last declined, as one list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declined_settings: Option<Fingerprint>,
-    /// What agent programs may run and obey there. Only `kd trust` sets it.
+    /// The files of agent programs that are trusted there. Only `kd trust` sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub programs: Option<Fingerprint>,
-    /// The user ids of the foreign owners that are accepted.
+    /// The user ids of the accepted foreign owners.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub owners: BTreeSet<u32>,
 }
@@ -81,36 +81,37 @@ struct Contents {
 }
 
 impl TrustStore {
-    /// The store in the user's state folder.
+    /// Creates the store in the user's state folder.
     ///
     /// # Errors
-    /// [`Error::NoHome`] where no state folder is known.
+    /// [`Error::NoHome`] if no state folder is known.
     pub fn new(dirs: &UserDirs) -> Result<Self, Error> {
         Ok(Self::at(dirs.state()?))
     }
 
-    /// The store in this state folder.
+    /// Creates the store in this state folder.
     pub fn at(state: &Path) -> Self {
         Self {
             file: state.join("trust.json"),
         }
     }
 
-    /// The file.
+    /// Returns its file.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// What was decided about this path.
+    /// Returns the decisions on this path.
     ///
     /// # Errors
-    /// [`Error::Unsafe`], [`Error::Json`] or [`Error::Io`] where the file cannot be relied on; callers then treat every
+    /// [`Error::Unsafe`], [`Error::Json`] or [`Error::Io`] if the file cannot be trusted; callers then treat every
     /// project as not allowed.
     pub fn decided(&self, root: &Path) -> Result<TrustedFolder, Error> {
         Ok(self.folder(root)?.unwrap_or_default())
     }
 
-    /// Whether the user accepts that the `.kd` of this folder, or a folder on the way to it, belongs to this user id.
+    /// Returns whether the user accepts that the `.kd` of this folder, or a folder on the way to it, belongs to this
+    /// user id.
     ///
     /// # Errors
     /// As [`TrustStore::decided`].
@@ -120,9 +121,9 @@ impl TrustStore {
             .is_some_and(|folder| folder.owners.contains(&owner)))
     }
 
-    /// Whether the user trusts what agent programs run and obey in a working folder: a program with a trust step of its
-    /// own need not ask again there. The top of the checkout needs a mark, and so does each folder on the way to it that
-    /// holds such files; a mark of the checkout that owns a linked worktree counts where the files are the same.
+    /// Returns whether the user trusts what agent programs run and obey in a working folder, so that programs need not
+    /// ask again there. The top of the checkout needs a decision, and so does each folder on the way to it with such
+    /// files; for a linked worktree, a decision on the owning checkout counts if the files are the same.
     ///
     /// # Errors
     /// As [`TrustStore::decided`].
@@ -142,7 +143,7 @@ impl TrustStore {
             .all(|level| marked(&level.folder, level) || by_owner(level).unwrap_or(false)))
     }
 
-    /// Trusts what agent programs run and obey in a working folder, as it was when it was looked at.
+    /// Trusts what agent programs run and obey in a working folder, in its examined state.
     ///
     /// # Errors
     /// As [`TrustStore::allow`].
@@ -155,10 +156,10 @@ impl TrustStore {
         Ok(())
     }
 
-    /// Allows these settings at this path. Of those that were allowed before the ones that `stay` are kept.
+    /// Allows these settings at this path. Earlier allowed settings are kept if they are in `stay`.
     ///
     /// # Errors
-    /// Where the state folder or the file cannot be written, or the file cannot be relied on.
+    /// The state folder or the file cannot be written, or the file cannot be trusted.
     pub fn allow(
         &self,
         root: &Path,
@@ -173,8 +174,8 @@ impl TrustStore {
         })
     }
 
-    /// Remembers that these settings were declined, so that the question is not asked again. What was allowed before
-    /// stays allowed.
+    /// Remembers that these settings were declined, so that the user is not asked again. Settings allowed before stay
+    /// allowed.
     ///
     /// # Errors
     /// As [`TrustStore::allow`].
@@ -184,7 +185,7 @@ impl TrustStore {
         })
     }
 
-    /// Accepts that this folder belongs to these user ids, and to no others that were accepted before.
+    /// Accepts that this folder belongs to these user ids, replacing those accepted before.
     ///
     /// # Errors
     /// As [`TrustStore::allow`].
@@ -192,7 +193,7 @@ impl TrustStore {
         self.change(root, |folder| folder.owners.clone_from(owners))
     }
 
-    /// Forgets every decision about this path. Returns whether there was one. The folder need not exist any more.
+    /// Forgets every decision on this path. Returns whether there was one. The folder need not exist any more.
     ///
     /// # Errors
     /// As [`TrustStore::allow`].
@@ -207,7 +208,7 @@ impl TrustStore {
         Ok(gone)
     }
 
-    /// Every folder that something was decided about, by path.
+    /// Lists every folder with a decision, by path.
     ///
     /// # Errors
     /// As [`TrustStore::decided`].
@@ -237,8 +238,8 @@ impl TrustStore {
         Lock::take(&lock::lock_path(&self.file), lock::WAIT)
     }
 
-    /// Reads the file; an absent file allows nothing. Only a regular file of the user's own that nobody else can write
-    /// is believed.
+    /// Reads the file; a missing file allows nothing. Trusts only a regular file of the user that nobody else can
+    /// write.
     fn read(&self) -> Result<Contents, Error> {
         if !private::check_folder(self.file.parent().unwrap_or(Path::new("/")))? {
             return Ok(Contents::default());
@@ -253,7 +254,7 @@ impl TrustStore {
         })
     }
 
-    /// Replaces the file in one step; the caller holds the lock.
+    /// Replaces the file atomically; the caller holds the lock.
     fn write(&self, contents: &Contents) -> Result<(), Error> {
         let path = || self.file.clone();
         let value = serde_json::to_value(contents).map_err(|source| Error::Json {
@@ -317,13 +318,13 @@ mod tests {
         };
         trust(stage.top.path());
         assert!(!trusts(&root), "a folder above is another");
-        // What a killed program left behind makes no checkout of all that is below it.
+        // Left by a killed program; it does not make a checkout.
         fs::create_dir(stage.top.path().join(".git")).unwrap();
         trust(stage.top.path());
         assert!(!trusts(&root), "an empty `.git` above");
         fs::create_dir(root.join(".git")).unwrap();
         fs::write(root.join(".git/HEAD"), "").unwrap();
-        // No other decision counts.
+        // Other decisions do not count.
         store.allow(&root, &one("a"), &one("a")).unwrap();
         store.accept_owners(&root, &[7].into()).unwrap();
         assert!(!trusts(&deep) && !trusts(&root));
@@ -412,7 +413,7 @@ mod tests {
         let link = stage.top.path().join("link");
         std::os::unix::fs::symlink(&root, &link).unwrap();
         assert_eq!(allowed(&link), one("a"));
-        // The old consent is kept for what is still there, also beside a no.
+        // Earlier consent is kept for settings that still exist, even after a refusal.
         let both: BTreeSet<Fingerprint> = [print("a"), print("b")].into();
         store.allow(&root, &one("b"), &both).unwrap();
         assert_eq!(allowed(&root), both);
@@ -425,7 +426,7 @@ mod tests {
         store.allow(&root, &one("c"), &one("c")).unwrap();
         let now = store.decided(&root).unwrap();
         assert_eq!((now.settings, now.declined_settings), (one("c"), None));
-        // A folder in the place of another has what that was allowed, and no other name of it.
+        // Decisions belong to a path: not to a moved folder, nor to a similar name.
         let moved = stage.top.path().join("moved");
         fs::rename(&root, &moved).unwrap();
         assert!(allowed(&moved).is_empty());
@@ -460,7 +461,7 @@ mod tests {
         store.accept_owners(&root, &[8, 9].into()).unwrap();
         assert!(accepts(&root, 8) && accepts(&root, 9) && !accepts(&root, 7));
         assert_eq!(store.list().unwrap().len(), 1);
-        // A folder that is gone can be revoked too.
+        // A deleted folder can be revoked too.
         let real = root.canonicalize().unwrap();
         fs::remove_dir(&root).unwrap();
         assert!(store.revoke(&real).unwrap());

@@ -1,7 +1,7 @@
-//! What the user typed into a chat: drafts, and the messages sent, for the input line. Kept in the user's state folder, so
-//! that no project can put words into their mouth.
+//! What the user typed into a chat: drafts, and the input history. Kept in the user's state folder, so that no project
+//! can put words into their mouth.
 //!
-//! Input: a project's layout. Output: texts. Without a state folder nothing is kept.
+//! Without a state folder nothing is kept.
 
 use crate::error::Error;
 use crate::layout::Layout;
@@ -15,10 +15,10 @@ use std::path::PathBuf;
 const DRAFT_BYTES_MAX: u64 = 16 << 20;
 /// Only the newest are offered again.
 const SENT_BYTES_MAX: u64 = 4 << 20;
-/// Messages offered again.
+/// Number of messages offered again.
 const SENT_MAX: usize = 200;
 
-/// The draft of a message in a thread; empty if there is none, or none that can be read.
+/// Returns the draft of a message in a thread; empty if there is none, or it cannot be read.
 pub fn draft(layout: &Layout, id: &ThreadId) -> String {
     let path = layout.draft_file(id);
     let bytes = path.and_then(|path| private::read_end(&path, DRAFT_BYTES_MAX).ok());
@@ -27,10 +27,10 @@ pub fn draft(layout: &Layout, id: &ThreadId) -> String {
         .unwrap_or_default()
 }
 
-/// Keeps the draft of a message; an empty one is removed.
+/// Saves the draft of a message; removes it if it is empty.
 ///
 /// # Errors
-/// Where the state folder cannot be written.
+/// The state folder cannot be written.
 pub fn keep_draft(layout: &Layout, id: &ThreadId, text: &str) -> Result<(), Error> {
     let Some(path) = layout.draft_file(id) else {
         return Ok(());
@@ -44,7 +44,7 @@ pub fn keep_draft(layout: &Layout, id: &ThreadId, text: &str) -> Result<(), Erro
     }
 }
 
-/// The messages sent last on this branch, oldest first.
+/// Returns the messages sent last on this branch, oldest first.
 pub fn sent(layout: &Layout) -> Vec<String> {
     let path = layout.sent_file();
     let bytes = path.and_then(|path| private::read_end(&path, SENT_BYTES_MAX).ok());
@@ -54,7 +54,7 @@ pub fn sent(layout: &Layout) -> Vec<String> {
 /// Remembers a message that was sent on this branch.
 ///
 /// # Errors
-/// Where the state folder cannot be written.
+/// The state folder cannot be written.
 pub fn remember(layout: &Layout, text: &str) -> Result<(), Error> {
     let Some(path) = layout.sent_file() else {
         return Ok(());
@@ -67,7 +67,7 @@ pub fn remember(layout: &Layout, text: &str) -> Result<(), Error> {
     line.push(b'\n');
     let size = fs::symlink_metadata(&path).map_or(0, |meta| meta.len());
     if size > SENT_BYTES_MAX {
-        // Messages are remembered for the input line only: those that are no longer offered may go.
+        // Messages are remembered only for the input line: those no longer offered may be dropped.
         let mut kept = Vec::new();
         for text in sent(layout) {
             kept.extend(serde_json::to_vec(&text).map_err(failed)?);
@@ -78,7 +78,7 @@ pub fn remember(layout: &Layout, text: &str) -> Result<(), Error> {
     private::append(&path, &line)
 }
 
-/// Forgets messages sent on this branch: those that `goes` says. Returns how many; changes nothing if it runs dry.
+/// Forgets the messages sent on this branch for which `goes` is true. Returns how many; changes nothing in a dry run.
 pub(crate) fn forget_sent(
     layout: &Layout,
     goes: &dyn Fn(&str) -> bool,
@@ -91,7 +91,7 @@ pub(crate) fn forget_sent(
     let mut kept = Vec::new();
     let mut gone = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        // A torn line is offered to nobody.
+        // An incomplete line is never offered.
         match serde_json::from_slice::<String>(line) {
             Ok(text) if !goes(&text) => kept.extend_from_slice(line),
             _ => gone += 1,
@@ -103,10 +103,10 @@ pub(crate) fn forget_sent(
     Ok(gone)
 }
 
-/// Keeps text that could not be copied to a clipboard, and says where.
+/// Saves text that could not be copied to a clipboard, and returns its file.
 ///
 /// # Errors
-/// [`Error::NoHome`] where the user has no state folder; [`Error::Io`] where it cannot be written.
+/// [`Error::NoHome`] if the user has no state folder; [`Error::Io`] if it cannot be written.
 pub fn keep_copied(layout: &Layout, text: &str) -> Result<PathBuf, Error> {
     let path = layout.copied_file().ok_or(Error::NoHome {
         variable: "XDG_STATE_HOME",
@@ -115,7 +115,7 @@ pub fn keep_copied(layout: &Layout, text: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// The last messages of the end of a file, whose first line may be cut.
+/// Returns the last messages from the end of a file, whose first line may be incomplete.
 fn newest(bytes: &[u8]) -> Vec<String> {
     let lines = bytes.split(|byte| *byte == b'\n');
     let texts: Vec<String> = lines

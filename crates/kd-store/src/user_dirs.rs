@@ -1,4 +1,4 @@
-//! The user's own folders: what no project may command, read or replace is kept here, never below `.kd`.
+//! The user's own folders: what no project may control, read or replace is stored here, never below `.kd`.
 //!
 //! Input: the environment, and the password file. Output: paths, and folders that only the user can read and write.
 
@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where the user's files are.
+/// The user's folders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserDirs {
     state: Option<PathBuf>,
@@ -20,8 +20,9 @@ pub struct UserDirs {
     config: Option<PathBuf>,
 }
 
-/// A variable of this process. `HOME` is the home folder of the password file where it is unset, empty or relative: a
-/// relative one would be a folder of the project. Whatever looks for the user's files is given this function.
+/// Returns a variable of this process. If `HOME` is unset, empty or relative, returns the home directory of the
+/// password file: a relative one would be a folder of the project. Pass this function to everything that looks for the
+/// user's files.
 pub fn process_env(name: &str) -> Option<OsString> {
     let set = std::env::var_os(name);
     if name != "HOME" {
@@ -41,14 +42,14 @@ fn home_or(set: Option<OsString>, account: impl FnOnce() -> Option<PathBuf>) -> 
         .or_else(|| account().filter(absolute))
 }
 
-/// The user's home folder.
+/// Returns the user's home directory.
 pub(crate) fn home(env: Env<'_>) -> Option<PathBuf> {
     home_or(env("HOME"), || None)
 }
 
 impl UserDirs {
     /// Reads `XDG_STATE_HOME`, `XDG_RUNTIME_DIR`, `XDG_DATA_HOME`, `XDG_CONFIG_HOME` and `HOME`. Relative paths are
-    /// ignored, as the XDG base directory specification asks.
+    /// ignored, as the XDG base directory specification requires.
     pub fn from_env(env: Env<'_>) -> Self {
         let home = home(env);
         let absolute =
@@ -66,21 +67,21 @@ impl UserDirs {
         }
     }
 
-    /// What is kept between runs: trust, queues, drafts.
+    /// Returns the folder of state kept between runs: trust, queues, drafts.
     ///
     /// # Errors
-    /// [`Error::NoHome`] where neither `XDG_STATE_HOME` nor a home folder is known.
+    /// [`Error::NoHome`] if neither `XDG_STATE_HOME` nor a home directory is known.
     pub fn state(&self) -> Result<&Path, Error> {
         self.state.as_deref().ok_or(Error::NoHome {
             variable: "XDG_STATE_HOME",
         })
     }
 
-    /// What lives until the machine stops: records of running processes. `$XDG_RUNTIME_DIR/kd`, else `run` in the state
-    /// folder; the latter also where `XDG_RUNTIME_DIR` is a link, belongs to somebody else or can be written to by others.
+    /// Returns the folder of records of running processes: `$XDG_RUNTIME_DIR/kd`, or `run` in the state folder; the
+    /// latter also if `XDG_RUNTIME_DIR` is a link, belongs to another user or is writable by others.
     ///
     /// # Errors
-    /// [`Error::NoHome`] where neither `XDG_RUNTIME_DIR` nor a state folder is known.
+    /// [`Error::NoHome`] if neither `XDG_RUNTIME_DIR` nor a state folder is known.
     pub fn runtime(&self) -> Result<PathBuf, Error> {
         match &self.runtime {
             Some(runtime) if runtime.parent().is_some_and(is_reliable) => Ok(runtime.clone()),
@@ -88,22 +89,22 @@ impl UserDirs {
         }
     }
 
-    /// The user's data.
+    /// Returns the folder of the user's data.
     ///
     /// # Errors
-    /// [`Error::NoHome`] where neither `XDG_DATA_HOME` nor a home folder is known.
+    /// [`Error::NoHome`] if neither `XDG_DATA_HOME` nor a home directory is known.
     pub fn data(&self) -> Result<&Path, Error> {
         self.data.as_deref().ok_or(Error::NoHome {
             variable: "XDG_DATA_HOME",
         })
     }
 
-    /// The user's own settings; `None` where neither `XDG_CONFIG_HOME` nor a home folder is known.
+    /// Returns the folder of the user's settings; `None` if neither `XDG_CONFIG_HOME` nor a home directory is known.
     pub fn config(&self) -> Option<&Path> {
         self.config.as_deref()
     }
 
-    /// Where the state of one project is kept: `projects/<name>-<hash>` in the state folder.
+    /// Returns the folder of a project's state: `projects/<name>-<hash>` in the state folder.
     ///
     /// # Errors
     /// As [`UserDirs::state`].
@@ -111,8 +112,8 @@ impl UserDirs {
         Ok(self.state()?.join("projects").join(project_key(root)))
     }
 
-    /// Where the `.kd` of a project is that cannot have one in its own folder: `projects/<name>-<hash>` in the data
-    /// folder.
+    /// Returns the root for the `.kd` of a project that cannot have one in its own folder: `projects/<name>-<hash>` in
+    /// the data folder.
     ///
     /// # Errors
     /// As [`UserDirs::data`].
@@ -121,7 +122,8 @@ impl UserDirs {
     }
 }
 
-/// Whether a folder is the user's own, or is not there yet: somebody else's would say what runs, and a link where it lies.
+/// Returns whether a folder is the user's own, or does not exist yet: another user's could control what runs, and a
+/// link where it is.
 fn is_reliable(folder: &Path) -> bool {
     fs::symlink_metadata(folder).map_or_else(
         |e| e.kind() == io::ErrorKind::NotFound,
@@ -132,23 +134,23 @@ fn is_reliable(folder: &Path) -> bool {
     )
 }
 
-/// A folder name for a project: the last part of its real path, and a hash of all of it.
+/// Returns a folder name for a project: the last part of its real path, and a hash of the whole path.
 pub fn project_key(root: &Path) -> String {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     let name = root.file_name().unwrap_or_default().to_string_lossy();
     let name = crate::name::normalise(&name, "project").unwrap_or_else(|_| "project".into());
     let hash = Sha256::digest(root.as_os_str().as_encoded_bytes());
-    // 128 bits: nobody can craft a folder whose state falls together with that of another.
+    // 128 bits: nobody can construct a folder whose state collides with another's.
     let hash: String = hash[..16].iter().map(|b| format!("{b:02x}")).collect();
     let short: String = name.chars().take(40).collect();
     format!("{short}-{hash}")
 }
 
-/// Makes a folder, and those above it that are missing, for the user alone (mode 0700).
+/// Creates a folder and its missing parents, accessible only to the user (mode 0700).
 ///
 /// # Errors
-/// [`Error::Io`] where it cannot be made, [`Error::Unsafe`] where a link, another kind of file or another user's folder
-/// is in its place. A folder of ours that others may enter is closed to them.
+/// [`Error::Io`] if it cannot be created, [`Error::Unsafe`] if a link, another kind of file or another user's folder is
+/// in its place. If the user's folder is accessible to others, it is closed to them.
 pub fn make_private(path: &Path) -> Result<(), Error> {
     DirBuilder::new()
         .recursive(true)

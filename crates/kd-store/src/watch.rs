@@ -1,8 +1,8 @@
-//! Tells when something in a folder changes, by the file system's own word. Comes in: a folder. Goes out: a wake-up for
-//! each burst of changes; what changed is found by looking.
+//! Reports changes in a folder, as notified by the file system: one wake-up per burst of changes; the caller has to
+//! look what changed.
 //!
-//! Network disks tell nothing of other machines. Whoever must not miss those looks now and then all the same: see the
-//! limit of [`Watch::wait`].
+//! Network file systems do not report changes by other machines. To see those too, look at intervals: use the limit of
+//! [`Watch::wait`].
 
 use crate::beneath::Folder;
 use crate::error::Error;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// A folder under watch, until this is dropped.
+/// A watched folder, until this is dropped.
 #[derive(Debug)]
 pub struct Watch {
     woken: Receiver<()>,
@@ -21,11 +21,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches a folder, not those in it.
+    /// Watches a folder, not its subfolders.
     pub fn new(folder: &Path) -> Result<Watch, Error> {
         // The watcher would follow a link.
         Folder::open(folder)?;
-        // One word waits at most: a burst is one change.
+        // Holds at most one wake-up: a burst counts as one change.
         let (wake, woken) = sync_channel(1);
         let failed = |e: notify::Error| Error::io("watch", folder)(io::Error::other(e));
         let mut watcher = notify::recommended_watcher(move |event| {
@@ -43,22 +43,22 @@ impl Watch {
         })
     }
 
-    /// Waits until something changed, at most so long; false when nothing did.
+    /// Waits up to `limit` for a change; returns false if there was none.
     pub fn wait(&self, limit: Duration) -> bool {
         match self.woken.recv_timeout(limit) {
             Ok(()) => true,
             Err(RecvTimeoutError::Timeout) => false,
-            // The watcher lives as long as we do.
+            // The watcher lives as long as `self`.
             Err(RecvTimeoutError::Disconnected) => false,
         }
     }
 }
-/// Whether something was changed. Who is woken looks at the files: if that woke it again, it would never rest.
+/// Returns whether an event is a change. Reads do not count: the woken caller reads files, and would wake itself again.
 fn is_change(event: &notify::Result<Event>) -> bool {
     match event.as_ref().map(|event| event.kind) {
         Ok(EventKind::Access(AccessKind::Close(AccessMode::Write))) => true,
         Ok(EventKind::Access(_)) => false,
-        // What went wrong may have been a change.
+        // An error may have been a change.
         Ok(_) | Err(_) => true,
     }
 }

@@ -1,7 +1,7 @@
-//! Changes configuration files in place: comments and order stay, nothing wrong is ever written, and readers see the old file
-//! or the new one.
+//! Edits configuration files in place: keeps comments and order, never writes an invalid configuration, and readers see
+//! either the old file or the new one.
 //!
-//! In: settings and the layer that should hold them. Out: which file holds them now. Settings that kingdom-cli would refuse in
+//! Input: settings and their layer. Output: the file that holds them now. Settings that kingdom-cli would reject in
 //! `.kd/config.json` go to `.kd/config.local.json` instead.
 
 use super::project::{self, Because, Project};
@@ -15,32 +15,32 @@ use kd_core::config::{KeyPath, Layer, Problem, kingdom_problems};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 
-/// One wish.
+/// A requested change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The setting, or a whole section.
     pub path: KeyPath,
-    /// Its new value; none takes it out.
+    /// Its new value; `None` removes it.
     pub value: Option<Value>,
 }
 
-/// What was done.
+/// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The setting.
     pub path: KeyPath,
-    /// The layer that holds it now; not always the one that was asked for.
+    /// The layer that holds it now; not always the requested one.
     pub layer: Layer,
     /// Its file.
     pub file: PathBuf,
-    /// What the person should know: why another file was taken, or that a higher layer wins all the same.
+    /// Notices for the user: why another file was used, or that a higher layer overrides the setting.
     pub notices: Vec<String>,
 }
 
 /// Sets one setting in a layer's file.
 ///
 /// # Errors
-/// Everything that would be wrong afterwards and was not before; then nothing is written.
+/// New problems that the change would cause; then nothing is written.
 pub fn set(
     paths: &ConfigPaths,
     layer: Layer,
@@ -57,10 +57,10 @@ pub fn set(
     )
 }
 
-/// Takes one setting out of a layer's file.
+/// Removes one setting from a layer's file.
 ///
 /// # Errors
-/// As [`set`], and if it does not stand there.
+/// As [`set`], or the setting is not in the file.
 pub fn unset(paths: &ConfigPaths, layer: Layer, path: &KeyPath) -> Result<Written, ConfigError> {
     one(
         paths,
@@ -72,10 +72,10 @@ pub fn unset(paths: &ConfigPaths, layer: Layer, path: &KeyPath) -> Result<Writte
     )
 }
 
-/// Makes several changes together: they are checked as one, so that an agent and its seat can come at once.
+/// Makes several changes together: they are checked as one, so that an agent and its member can be added at once.
 ///
 /// # Errors
-/// Everything that would be wrong afterwards and was not before; then nothing is written.
+/// New problems that the changes would cause; then nothing is written.
 pub fn write(
     paths: &ConfigPaths,
     layer: Layer,
@@ -84,7 +84,7 @@ pub fn write(
     let main = target(paths, layer)?;
     let mut held = vec![take(&main)?];
     let mut drafts = vec![Draft::open(layer, main)?];
-    // The local file is the project's way out. Both are locked in this order everywhere.
+    // A project setting may go to the local file. Both files are always locked in this order.
     if layer == Layer::Project {
         let local = target(paths, Layer::Local)?;
         held.push(take(&local)?);
@@ -150,11 +150,11 @@ pub fn write(
     Ok(written)
 }
 
-/// Writes a new file, for example the text of [`render_init`](kd_core::config::render_init), after checking it together with
-/// the other files.
+/// Writes a new file, for example the text of [`render_init`](kd_core::config::render_init), after checking it together
+/// with the other files.
 ///
 /// # Errors
-/// If the file is there already and `replace` is false, or if anything in it is wrong.
+/// The file exists and `replace` is false, or anything in it is invalid.
 pub fn create(
     paths: &ConfigPaths,
     layer: Layer,
@@ -192,7 +192,7 @@ pub fn create(
     draft.save()?;
     if matches!(layer, Layer::Project | Layer::Local) {
         let now = project::look(&after.parts, paths);
-        // What is held back then is told by the next command.
+        // The next command reports what is held back.
         let _ = now.allow_change(&had, |_, of| of == layer);
     }
     Ok(draft.file)
@@ -206,7 +206,7 @@ fn one(paths: &ConfigPaths, layer: Layer, change: Change) -> Result<Written, Con
     }
 }
 
-/// Why a setting that was written does not count.
+/// Explains why a setting that was written has no effect.
 fn why_held(
     now: &Project,
     written: &Written,
@@ -230,7 +230,7 @@ fn why_held(
     }
 }
 
-/// The file of a layer that can be written.
+/// Returns the file of a writable layer.
 fn target(paths: &ConfigPaths, layer: Layer) -> Result<PathBuf, Problem> {
     paths.file(layer).ok_or_else(|| {
         let what = match layer {
@@ -242,7 +242,7 @@ fn target(paths: &ConfigPaths, layer: Layer) -> Result<PathBuf, Problem> {
     })
 }
 
-/// The lock of a file; its folder is made if need be.
+/// Takes the lock of a file, creating its folder if needed.
 fn take(file: &Path) -> Result<Lock, Problem> {
     let fault = |what: String| Problem::new(KeyPath::default(), what);
     if let Some(folder) = file.parent() {
@@ -256,7 +256,7 @@ fn take(file: &Path) -> Result<Lock, Problem> {
     Lock::take(&lock_path(file), WAIT).map_err(|error| fault(error.to_string()))
 }
 
-/// The files as they are, with drafts in the place of theirs.
+/// Stacks the files, with drafts replacing theirs.
 fn stack(paths: &ConfigPaths, drafts: &[Draft]) -> Stack {
     let mut stack = Stack::default();
     for layer in [Layer::User, Layer::Project, Layer::Local] {
@@ -281,7 +281,7 @@ impl Stack {
     }
 }
 
-/// Which draft takes a change, and why if it is not the first.
+/// Returns the draft that takes a change, and why if it is not the first.
 fn place(drafts: &[Draft], change: &Change) -> Result<(usize, Vec<String>), Problem> {
     let [project, local] = drafts else {
         return Ok((0, Vec::new()));
@@ -322,14 +322,14 @@ fn place(drafts: &[Draft], change: &Change) -> Result<(usize, Vec<String>), Prob
     }
 }
 
-/// A file that is being changed.
+/// A file being changed.
 #[derive(Clone, Debug)]
 struct Draft {
     layer: Layer,
     file: PathBuf,
-    /// What the file holds; none if there is no file.
+    /// The content of the file; `None` if it does not exist.
     old: Option<String>,
-    /// What it shall hold, once something changed.
+    /// The new content, once something changed.
     new: Option<String>,
 }
 
@@ -384,7 +384,7 @@ impl Draft {
             text.push('\n');
         }
         self.new = Some(text);
-        // The editor of the syntax tree is not ours: look at what it made before anybody relies on it.
+        // Verifies the result of the syntax tree editor, which is a third-party crate.
         if change.path.find(&self.value()?) != change.value.as_ref() {
             return Err(self.problem(
                 change.path.clone(),
@@ -403,7 +403,7 @@ impl Draft {
             return Ok(());
         };
         let fault = |what: String| self.problem(KeyPath::default(), what);
-        // The user's own file may be a link: the file behind it changes, the link stays.
+        // The user's own file may be a link: its target is changed, and the link stays.
         let file = match layout::is_ours(&self.file) {
             true => self.file.clone(),
             false => self.file.canonicalize().unwrap_or(self.file.clone()),
@@ -461,7 +461,7 @@ fn take_out(root: &CstRootNode, path: &[String]) -> Result<(), String> {
             objects.push(property.object_value().ok_or_else(absent)?);
         }
     }
-    // Sections that are empty now go too, unless somebody wrote a comment into them.
+    // Removes sections that became empty, unless they contain a comment.
     for (at, name) in path.iter().enumerate().take(path.len() - 1).rev() {
         let below = &objects[at + 1];
         let empty =

@@ -1,4 +1,4 @@
-//! Layers laid over one another: objects are merged, everything else is replaced, and every setting knows where it came from.
+//! Merges layers: objects are merged, everything else is replaced, and the origin of every setting is recorded.
 
 use kd_core::config::{KeyPath, Layer, Origin};
 use serde_json::{Map, Value};
@@ -7,18 +7,18 @@ use std::collections::BTreeMap;
 /// One layer.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// Which.
+    /// Its kind.
     pub(super) layer: Layer,
-    /// What it sets.
+    /// Its settings.
     pub(super) value: Value,
-    /// Where its settings stand.
+    /// Where its settings are.
     pub(super) places: Places,
 }
 
-/// Where the settings of a layer stand.
+/// Where the settings of a layer are.
 #[derive(Debug)]
 pub(super) enum Places {
-    /// In a file, in these lines.
+    /// In a file, on these lines.
     File {
         /// The file's path.
         source: String,
@@ -30,7 +30,7 @@ pub(super) enum Places {
 }
 
 impl Part {
-    /// Where a path stands in this layer, or else the nearest path above it.
+    /// Returns the position of a path in this layer, or else of the nearest path above it.
     pub(super) fn origin(&self, path: &KeyPath) -> Origin {
         let mut at = Some(path.clone());
         while let Some(path) = at {
@@ -61,12 +61,12 @@ impl Part {
     }
 }
 
-/// Where each setting came from.
+/// The origin of each setting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Origins(BTreeMap<KeyPath, Origin>);
 
 impl Origins {
-    /// Where a setting came from; built-in if no layer sets it. A place in a list has the origin of the list.
+    /// Returns the origin of a setting; built-in if no layer sets it. An element of a list has the origin of the list.
     pub fn of(&self, path: &KeyPath) -> Origin {
         let mut at = Some(path.clone());
         while let Some(path) = at {
@@ -78,18 +78,18 @@ impl Origins {
         Origin::builtin()
     }
 
-    /// Forgets the origins of paths that are gone.
+    /// Removes the origins of deleted paths.
     pub(super) fn keep(&mut self, is_there: impl Fn(&KeyPath) -> bool) {
         self.0.retain(|path, _| is_there(path));
     }
 
-    /// All settings that a layer sets, in the order of their paths.
+    /// Iterates over all settings that a layer sets, ordered by path.
     pub fn iter(&self) -> impl Iterator<Item = (&KeyPath, &Origin)> {
         self.0.iter()
     }
 }
 
-/// The merged value. Later parts win.
+/// Merges the layers; later ones win.
 pub(super) fn merge(parts: &[Part]) -> (Value, Origins) {
     let mut value = Value::Object(Map::new());
     let mut origins = Origins::default();
@@ -113,7 +113,7 @@ fn lay(
     origins: &mut BTreeMap<KeyPath, Origin>,
 ) {
     if let (Value::Object(below), Value::Object(above)) = (&mut *below, above) {
-        // An object that a layer sets to nothing is still set by it.
+        // An object that a layer sets to null is still set by it.
         for (name, above) in above {
             let path = path.join(name);
             lay(

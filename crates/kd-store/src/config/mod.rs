@@ -1,9 +1,10 @@
 //! The configuration on disk and in the environment.
 //!
-//! In: where files may be, the environment, settings from the command line. Out: a checked [`Config`] that knows where each
-//! setting came from, or everything that is wrong, with file and line. What the keys are stands in [`kd_core::config`].
+//! Input: possible files, the environment, settings from the command line. Output: a checked [`Config`] that knows
+//! where each setting came from, or all problems, with file and line. The keys are defined in [`kd_core::config`].
 //!
-//! Layers, the later wins: built-in, the user's file, `.kd/config.json`, `.kd/config.local.json`, `KD_*`, flags.
+//! Layers, from lowest to highest precedence: built-in, the user's file, `.kd/config.json`, `.kd/config.local.json`,
+//! `KD_*`, flags.
 
 mod edit;
 mod merge;
@@ -28,24 +29,24 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-/// Where configuration files may be, whether they exist or not.
+/// The possible configuration files, which need not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigPaths {
-    /// The user's file; none without a home.
+    /// The user's file; `None` without a home directory.
     pub user: Option<PathBuf>,
-    /// The file that the project shares; none outside any project.
+    /// The project's shared file; `None` outside of a project.
     pub project: Option<PathBuf>,
-    /// This checkout's own file; none outside any project.
+    /// This checkout's own file; `None` outside of a project.
     pub local: Option<PathBuf>,
     /// The personas of the project's forum.
     pub personas: Option<PathBuf>,
-    /// The user's decisions about projects; without them no project is allowed anything.
+    /// The user's decisions on projects; without them no project is allowed anything.
     pub trust: Option<TrustStore>,
 }
 
 impl ConfigPaths {
-    /// The usual places: `kd/config.json` in the user's configuration folder (`$XDG_CONFIG_HOME` or `~/.config`), and the
-    /// project's files.
+    /// Returns the standard places: `kd/config.json` in the user's configuration folder (`$XDG_CONFIG_HOME` or
+    /// `~/.config`), and the project's files.
     pub fn usual(layout: Option<&Layout>) -> Self {
         let dirs = UserDirs::from_env(&process_env);
         Self {
@@ -57,7 +58,7 @@ impl ConfigPaths {
         }
     }
 
-    /// The file of a layer; none for layers without one, and for project and local outside any project.
+    /// Returns the file of a layer; `None` for layers without one, and for project and local outside of a project.
     pub fn file(&self, layer: Layer) -> Option<PathBuf> {
         match layer {
             Layer::User => self.user.clone(),
@@ -67,44 +68,45 @@ impl ConfigPaths {
         }
     }
 
-    /// The folder that holds `.kd`.
+    /// Returns the folder that contains `.kd`.
     pub fn repository(&self) -> Option<&Path> {
         self.project.as_deref()?.parent()?.parent()
     }
 }
 
-/// The configuration of this call.
+/// The loaded configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// Typed, with every default.
+    /// Typed, including defaults.
     pub config: Config,
-    /// The layers merged, without defaults.
+    /// The merged layers, without defaults.
     pub value: Value,
-    /// Where each setting came from.
+    /// The origin of each setting.
     pub origins: Origins,
     /// The files that were read, lowest layer first.
     pub files: Vec<(Layer, PathBuf)>,
-    /// What the person should know and is no error: for example a variable that is probably mistyped.
+    /// Notices for the user that are not errors: for example a variable that is probably misspelled.
     pub notices: Vec<String>,
     /// What the project's files want, and what of it is held back.
     pub project: Project,
 }
 
-/// One setting in force.
+/// An effective setting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// Where.
+    /// Its path.
     pub path: KeyPath,
-    /// Its value; `null` for unset.
+    /// Its value; `null` if unset.
     pub value: Value,
-    /// Who said so.
+    /// Where it was set.
     pub origin: Origin,
-    /// Its row in the table.
+    /// Its row in the key table.
     pub key: &'static Key,
 }
 
 impl Loaded {
-    /// Every setting in force, defaults too: for each agent and provider all of its keys, in the order of the table.
+    /// Returns every effective setting, including defaults: for each agent and provider all of its keys, in table
+    /// order.
     pub fn settings(&self) -> Vec<Setting> {
         let mut out = Vec::new();
         for key in kd_core::config::KEYS {
@@ -129,14 +131,14 @@ impl Loaded {
         out
     }
 
-    /// Settings that kingdom-cli reads and kd does not.
+    /// Returns the settings that only kingdom-cli uses.
     pub fn without_effect(&self) -> Vec<Setting> {
         let mut settings = self.settings();
         settings.retain(|setting| setting.key.reader == Reader::KingdomCli);
         settings
     }
 
-    /// The paths of a key: one, or one for each name that stands in its place.
+    /// Returns the paths of a key: one, or one per name for a key with a name in its path.
     fn paths_of(&self, key: &Key) -> Vec<KeyPath> {
         key.pattern().fold(vec![KeyPath::default()], |paths, part| {
             let names = |path: &KeyPath| -> Vec<String> {
@@ -159,7 +161,7 @@ impl Loaded {
     }
 }
 
-/// Everything that is wrong with the configuration, in the order of the layers.
+/// All problems of a configuration, ordered by layer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     /// Never empty.
@@ -167,7 +169,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// What to do next.
+    /// Suggests what to do next.
     pub fn hint(&self) -> &'static str {
         "`kd config schema` lists every key; `kd config set KEY VALUE` and `kd config unset KEY` change a file"
     }
@@ -193,8 +195,8 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// Loads the configuration. What a project may not decide without consent is held back: there is no way to load it
-/// without this step.
+/// Loads the configuration. Settings that a project may not make without consent are held back: there is no way to load
+/// it without this step.
 ///
 /// `env` is usually [`std::env::vars_os`]; `flags` are settings of this call, already JSON (see [`parse_text`]).
 pub fn load(
@@ -210,13 +212,13 @@ pub fn load(
 pub enum ProjectFile<'a> {
     /// As it is on disk.
     OnDisk,
-    /// This text in its place: for a review, the one of the commit that a change is compared with.
+    /// This text instead: for a review, that of the commit that a change is compared with.
     Text(&'a str),
     /// None.
     Missing,
 }
 
-/// As [`load`], with other content of the project's shared file.
+/// Like [`load`], with other content of the project's shared file.
 ///
 /// # Errors
 /// As [`load`].
@@ -239,7 +241,7 @@ pub fn load_with(
     }
     stack.env(env);
     stack.flags(flags);
-    // Checked as written, before anything is held back: a mistake is told all the same.
+    // Checked as written, before anything is held back, so that mistakes are reported all the same.
     let linked = stack.link(paths);
     let mut project = project::look(&stack.parts, paths);
     let (value, origins) = if project.holds_back() {
@@ -251,7 +253,7 @@ pub fn load_with(
     stack.finish(value, origins, project)
 }
 
-/// Layers on the way to a configuration.
+/// The layers being loaded.
 #[derive(Debug, Default)]
 struct Stack {
     parts: Vec<Part>,
@@ -313,7 +315,7 @@ impl Stack {
                 set.push((name, text));
             }
         }
-        // The order of the environment is nobody's; the long name of a setting wins over its short one.
+        // The environment has no order; the long name of a setting wins over its short one.
         set.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then(a.cmp(b)));
         for (name, text) in set {
             let path = match env_path(&name, &files) {
@@ -365,7 +367,7 @@ impl Stack {
         });
     }
 
-    /// What the layers say together.
+    /// Merges and checks the layers.
     fn link(&mut self, paths: &ConfigPaths) -> (Value, Origins) {
         let (value, origins) = merge(&self.parts);
         let mut across = check_links(&value);
@@ -408,7 +410,8 @@ impl Stack {
         })
     }
 
-    /// Where a path of the merged value stands, to the line of a list's element. What is missing stands where its parent does.
+    /// Returns the position of a path in the merged value, to the line of a list element. A missing path has that of
+    /// its parent.
     fn place(&self, path: &KeyPath, origins: &Origins) -> Origin {
         let said = origins.of(path);
         let mut parts = self.parts.iter().rev();
@@ -434,7 +437,7 @@ fn merge_into(below: &mut Value, above: Value) {
     }
 }
 
-/// Key files inside the repository: one day somebody commits them.
+/// Reports key files inside the repository, which may be committed by accident.
 fn key_files_inside(value: &Value, paths: &ConfigPaths) -> Vec<Problem> {
     let Some(root) = paths.repository().map(real) else {
         return Vec::new();
@@ -461,7 +464,7 @@ fn key_files_inside(value: &Value, paths: &ConfigPaths) -> Vec<Problem> {
     problems
 }
 
-/// A path with links and `..` resolved as far as it exists.
+/// Resolves links and `..` in a path, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {

@@ -1,7 +1,8 @@
-//! Holds back what a project may not decide: settings of `.kd/config.json` and `.kd/config.local.json` that need consent.
+//! Holds back what a project may not decide: settings of `.kd/config.json` and `.kd/config.local.json` that need
+//! consent.
 //!
 //! Input: the layers as read, and the user's [`TrustStore`]. Output: the layers without what is held back, and a
-//! [`Project`] that says what the folder wants, what counts and why the rest does not.
+//! [`Project`] with what the folder wants, what is in effect and why the rest is not.
 
 use super::ConfigPaths;
 use super::merge::{Origins, Part, merge};
@@ -20,27 +21,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What the project's files want, and what of it counts.
+/// What the project's files want, and what of it is in effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Project {
-    /// The settings that need consent and can get it, whether they have it or not.
+    /// The settings that need consent and can get it, allowed or not.
     pub consent: Option<Consent>,
-    /// The settings that do not count.
+    /// The settings without effect.
     pub held: Vec<WantedSetting>,
     /// Agents that do not exist because their definition is held back.
     pub agents: BTreeSet<String>,
-    /// Members that are not seated because the project's files alone name them.
+    /// Members that do not take part because only the project's files name them.
     pub members: BTreeSet<String>,
-    /// The members that a thread of the folder may seat by itself.
+    /// The members that a thread of the folder may have without the user choosing them.
     pub circle: Circle,
     /// Personas of the forum that are held back.
     pub personas: BTreeSet<String>,
-    /// The personas of the project's forum as they were judged, by file name. Whoever uses one takes it from here: its file
-    /// may have changed since. `None` where none were judged.
+    /// The personas of the project's forum as they were checked, by file name. Use these texts: the files may have
+    /// changed since. `None` if none were checked.
     pub judged_personas: Option<BTreeMap<OsString, String>>,
-    /// Whether nobody is left of the members that would sit.
+    /// Whether none of the configured members is left.
     pub everyone: bool,
-    /// Whether nobody is left of the members that would review.
+    /// Whether none of the configured reviewers is left.
     pub reviewers: bool,
     /// The texts that reach models.
     pub texts: Vec<ProjectText>,
@@ -76,36 +77,36 @@ impl WantedSetting {
         }
     }
 
-    /// Whether it is the same value at the same place.
+    /// Returns whether it is the same value at the same place.
     fn is(&self, other: &Self) -> bool {
         let place = |setting: &Self| (setting.path.clone(), setting.origin.layer);
         place(self) == place(other) && self.value == other.value
     }
 }
 
-/// What is allowed when a setting is: its value, and beside which others of its agent or provider.
+/// Returns the fingerprint of a setting: its value, together with the other settings of its agent or provider.
 fn print(path: &KeyPath, value: &Value, unit: &[Value]) -> Fingerprint {
     Fingerprint::of(&json!([path.segments(), value, unit]))
 }
 
-/// A list of settings as one.
+/// Returns the fingerprint of a list of settings.
 fn list<'s>(settings: impl Iterator<Item = &'s WantedSetting>) -> Fingerprint {
     let mut all: Vec<Value> = settings.map(|setting| json!(setting.print)).collect();
     all.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
     Fingerprint::of(&Value::Array(all))
 }
 
-/// Why a setting does not count.
+/// Why a setting has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Because {
-    /// Nobody allowed it.
+    /// It was not allowed.
     Consent(Why),
     /// Git tracks `.kd/config.local.json`, which is for this checkout alone.
     Tracked(Why),
 }
 
 impl Because {
-    /// The reason, as the rest of a sentence that starts with the setting.
+    /// Returns the reason, as the rest of a sentence that starts with the setting.
     pub fn words(self) -> &'static str {
         match self {
             Self::Consent(why) => why.words(),
@@ -128,37 +129,37 @@ pub struct ProjectText {
 /// Settings that the user can allow or decline, exactly as they were read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Consent {
-    /// The folder that holds `.kd`.
+    /// The folder that contains `.kd`.
     pub root: PathBuf,
-    /// The settings, with those that are allowed.
+    /// The settings, including those already allowed.
     pub settings: Vec<WantedSetting>,
-    /// What the user decided about them.
+    /// The user's decision on them.
     pub decision: Decision,
-    /// Settings of the files that can need consent, now or with another file of the user's.
+    /// Settings of the files that may need consent, now or with another user configuration.
     present: BTreeSet<Fingerprint>,
     store: Option<TrustStore>,
 }
 
 impl Consent {
-    /// Those that are not allowed.
+    /// Returns the settings that are not allowed yet.
     pub fn new_settings(&self) -> impl Iterator<Item = &WantedSetting> {
         self.settings.iter().filter(|setting| !setting.allowed)
     }
 
-    /// Allows these settings at this path. What the files say by now does not matter: other settings have other
+    /// Allows these settings at this path. Later changes of the files do not matter: other settings have other
     /// fingerprints.
     ///
     /// # Errors
-    /// Where the decision cannot be written.
+    /// The decision cannot be written.
     pub fn allow(&self) -> Result<(), Error> {
         let settings = self.settings.iter().map(|s| s.print.clone()).collect();
         self.store()?.allow(&self.root, &settings, &self.present)
     }
 
-    /// Remembers that the user declined those that are not allowed.
+    /// Remembers that the user declined the settings that are not allowed.
     ///
     /// # Errors
-    /// Where the decision cannot be written.
+    /// The decision cannot be written.
     pub fn decline(&self) -> Result<(), Error> {
         self.store()?
             .decline(&self.root, &list(self.new_settings()))
@@ -172,17 +173,17 @@ impl Consent {
 }
 
 impl Project {
-    /// Whether anything is held back.
+    /// Returns whether anything is held back.
     pub fn holds_back(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Allows what the user's own command wrote since `before`: the settings that `wrote` says, and those that were
-    /// allowed and only stand beside others now. Does nothing where anything else is, or stays, held back: a stranger's
-    /// settings do not come along. Returns whether all of the folder's settings count now.
+    /// Allows what the user's own command wrote since `before`: the settings selected by `wrote`, and allowed ones
+    /// whose neighbors changed. Does nothing if anything else is, or stays, held back, so that no foreign settings are
+    /// allowed too. Returns whether all of the folder's settings are in effect now.
     ///
     /// # Errors
-    /// Where the decision cannot be written.
+    /// The decision cannot be written.
     pub fn allow_change(
         &self,
         before: &Project,
@@ -215,7 +216,7 @@ impl Project {
     }
 }
 
-/// Looks at the project's layers; `consent` is `None` where nothing needs any.
+/// Examines the project's layers; `consent` is `None` if nothing needs any.
 pub(super) fn look(parts: &[Part], paths: &ConfigPaths) -> Project {
     let mut project = Project {
         texts: texts(parts),
@@ -242,7 +243,7 @@ pub(super) fn look(parts: &[Part], paths: &ConfigPaths) -> Project {
     }
     let is_new = |setting: &&WantedSetting| !setting.allowed;
     let local = |setting: &WantedSetting| setting.origin.layer == Layer::Local;
-    // Only where something is new: in a folder that the user allowed, no process is started for this.
+    // Only if something is new: in a folder that the user allowed, no process is started for this.
     let tracked = settings.iter().filter(is_new).any(local)
         && paths.local.as_deref().is_some_and(git::tracks);
     for setting in settings.iter_mut().filter(|setting| !setting.allowed) {
@@ -288,12 +289,11 @@ fn name_personas(project: &mut Project) {
     project.personas = names.collect();
 }
 
-/// Where personas stand among the settings that need consent.
+/// The path of personas among the settings that need consent.
 const PERSONAS: [&str; 2] = ["forum", "agents"];
-/// The personas of the project's forum that do not speak through the built-in model, or through the user's agent of the
-/// same name, and those that have the name of an agent that may call further servers: a folder must not take the rights
-/// of a name. A file that is no persona is the forum's affair.
-/// Returns them with the texts of all.
+/// Returns the personas of the project's forum that need consent, and the texts of all: those that use neither the
+/// built-in model nor the user's agent of the same name, and those named like an agent that may call additional
+/// servers, because a folder must not gain the rights of a name. The forum handles files that are not personas.
 fn personas(
     parts: &[Part],
     folder: Option<&Path>,
@@ -312,7 +312,7 @@ fn personas(
     let below = below(parts);
     let mut found = Vec::new();
     for name in names {
-        // Read as the forum reads them: a file that it can use is judged here.
+        // Parsed like the forum does: every file that it can use is checked here.
         let is_persona = Path::new(&name)
             .extension()
             .is_some_and(|end| end == "yaml" || end == "yml");
@@ -360,7 +360,7 @@ fn personas(
     (found, texts)
 }
 
-/// The further servers that an agent of the forum may call, by any layer.
+/// Returns the additional servers that a forum agent may call, according to any layer.
 fn servers_of(agent: &str, parts: &[Part]) -> BTreeSet<String> {
     let path = KeyPath::new(["forum", "servers"]);
     let of_layer = parts.iter().filter_map(|part| path.find(&part.value));
@@ -374,7 +374,7 @@ fn servers_of(agent: &str, parts: &[Part]) -> BTreeSet<String> {
         .collect()
 }
 
-/// Takes what is held back out of the layers, and merges what is left.
+/// Removes what is held back from the layers, and merges the rest.
 pub(super) fn hold(parts: &mut [Part], project: &mut Project) -> (Value, Origins) {
     let (before, origins) = merge(parts);
     let below = below(parts);
@@ -409,12 +409,13 @@ pub(super) fn hold(parts: &mut [Part], project: &mut Project) -> (Value, Origins
     (value, origins)
 }
 
-/// The members that a thread of the folder may seat by itself; `value` holds the settings in force.
+/// Returns the members that a thread of the folder may have without the user choosing them; `value` holds the effective
+/// settings.
 pub(super) fn circle(parts: &[Part], value: &Value) -> Circle {
     Circle::new(&below(parts)).with(value)
 }
 
-/// Whether all members that would have sat are held back.
+/// Returns whether all configured members are held back.
 fn nobody_left(before: &Value, origins: &Origins, list: &str, project: &Project) -> bool {
     let path = KeyPath::new(["council", list]);
     let listed = path.find(before).and_then(Value::as_array);
@@ -439,7 +440,7 @@ fn nobody_left(before: &Value, origins: &Origins, list: &str, project: &Project)
     list == "members" && agents.peek().is_some() && agents.all(|(name, _)| is_held(name))
 }
 
-/// The settings of the project's layers that need consent, in the order of the files.
+/// Returns the settings of the project's layers that need consent, in the order of the files.
 pub(super) fn wanted_settings(parts: &[Part]) -> Vec<WantedSetting> {
     let below = below(parts);
     let units = units(parts);
@@ -455,15 +456,15 @@ pub(super) fn wanted_settings(parts: &[Part]) -> Vec<WantedSetting> {
         .collect()
 }
 
-/// The layers of the project.
+/// Iterates over the layers of the project.
 fn ours(parts: &[Part]) -> impl Iterator<Item = &Part> {
     parts
         .iter()
         .filter(|part| matches!(part.layer, Layer::Project | Layer::Local))
 }
 
-/// What the project's files say of each agent and provider, but for limits. The user's own file is no part of it: what was
-/// allowed stays allowed when that changes.
+/// Returns the project's settings of each agent and provider, except limits. Excludes the user's own file, so that
+/// consent survives its changes.
 fn units(parts: &[Part]) -> BTreeMap<KeyPath, Vec<Value>> {
     let mut units: BTreeMap<KeyPath, Vec<Value>> = BTreeMap::new();
     for part in ours(parts) {
@@ -477,7 +478,7 @@ fn units(parts: &[Part]) -> BTreeMap<KeyPath, Vec<Value>> {
     units
 }
 
-/// Every setting of the project's files that can need consent.
+/// Returns the fingerprints of all project settings that may need consent.
 fn present(parts: &[Part]) -> BTreeSet<Fingerprint> {
     let units = units(parts);
     let all = ours(parts).flat_map(|part| gated(&part.value));
@@ -501,7 +502,7 @@ fn texts(parts: &[Part]) -> Vec<ProjectText> {
         .collect()
 }
 
-/// The layers below the project's: what the user says.
+/// Merges the layers below the project's: the user's own settings.
 fn below(parts: &[Part]) -> Value {
     let count = parts
         .iter()

@@ -1,6 +1,7 @@
-//! One configuration file: JSON with comments and trailing commas, nothing looser.
+//! Reads a configuration file: JSON with comments and trailing commas, nothing looser.
 //!
-//! In: a path. Out: its value, and the line of every key and list element; or a [`Problem`] that says in which line it breaks.
+//! Input: a path. Output: its value, and the line of every key and list element; or a [`Problem`] with the line of the
+//! error.
 
 use crate::beneath::{self, Kind};
 use crate::bounds::CONFIG;
@@ -14,18 +15,18 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A file that was read.
+/// A parsed file.
 #[derive(Debug)]
 pub(super) struct Parsed {
     /// Its content; `{}` for an empty file.
     pub(super) value: Value,
     /// Lines, from 1.
     pub(super) lines: BTreeMap<KeyPath, u32>,
-    /// Keys that stand twice in one object.
+    /// Duplicate keys.
     pub(super) problems: Vec<Problem>,
 }
 
-/// What the parser lets pass.
+/// The parser's options.
 pub(super) fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
@@ -38,13 +39,13 @@ pub(super) fn options() -> ParseOptions {
     }
 }
 
-/// The text of a file, without a byte order mark; none if there is no file.
+/// Reads a file without its byte order mark; `None` if it does not exist.
 pub(super) fn read_text(layer: Layer, file: &Path) -> Result<Option<String>, Problem> {
     let fault = |what: String| Problem::new(KeyPath::default(), what).at(origin(layer, file, None));
     let bytes = match beneath::read(file, CONFIG) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Ok(None),
-        // A path through a file (`x/config.json` where `x` is no folder) leads nowhere.
+        // A path through a file (`x/config.json` where `x` is not a folder) does not exist.
         Err(Error::WrongKind { kind, .. }) if kind == Kind::File.words() => return Ok(None),
         Err(error) => return Err(fault(refusal(&error))),
     };
@@ -69,7 +70,7 @@ pub(super) fn read_text(layer: Layer, file: &Path) -> Result<Option<String>, Pro
     }
 }
 
-/// Why a file cannot be read, without its name.
+/// Describes why a file cannot be read, without its name.
 fn refusal(error: &Error) -> String {
     match error {
         Error::Link { .. } => {
@@ -88,7 +89,7 @@ fn refusal(error: &Error) -> String {
     }
 }
 
-/// The content of a text.
+/// Parses a text.
 pub(super) fn parse(layer: Layer, file: &Path, text: &str) -> Result<Parsed, Problem> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &options())
         .map_err(|error| parse_problem(layer, file, text, &error))?;
@@ -108,7 +109,7 @@ pub(super) fn parse(layer: Layer, file: &Path, text: &str) -> Result<Parsed, Pro
     Ok(reading.out)
 }
 
-/// A place in a file.
+/// Builds the origin of a position in a file.
 pub(super) fn origin(layer: Layer, file: &Path, line: Option<u32>) -> Origin {
     Origin {
         layer,
@@ -117,7 +118,7 @@ pub(super) fn origin(layer: Layer, file: &Path, line: Option<u32>) -> Origin {
     }
 }
 
-/// What the parser found wrong, in words for people.
+/// Describes a parse error for the user.
 pub(super) fn parse_problem(layer: Layer, file: &Path, text: &str, error: &ParseError) -> Problem {
     let at_end = text
         .get(error.range().start..)
@@ -207,7 +208,7 @@ impl Reading<'_> {
     }
 }
 
-/// Where lines start.
+/// The offsets at which lines start.
 struct Lines(Vec<usize>);
 
 impl Lines {

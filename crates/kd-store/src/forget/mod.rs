@@ -1,10 +1,10 @@
-//! Forgetting a thread, or a message of one, in every place that holds it.
+//! Forgets a thread, or one of its messages, in every place that holds it.
 //!
-//! Input: threads and the places where `kd` keeps anything. Output: what was found where, and its removal. Looking and
-//! removing are the same steps ([`STEPS`]), run dry or not, so that nothing is removed that was not shown. Steps can be
-//! repeated: the messages, by which the rest is recognised, go last, so a killed run is finished by the next one.
+//! Input: threads, and the places where `kd` stores anything. Output: what was found where, and its removal. Both use
+//! the same steps ([`STEPS`]), as a dry run or not, so that nothing is removed that was not shown. Steps can be
+//! repeated: the messages, which identify the rest, are removed last, so the next run completes a killed one.
 //!
-//! No link is followed, and nothing is removed outside `.kd` and the user's own folders.
+//! Follows no link, and removes nothing outside `.kd` and the user's own folders.
 
 mod pieces;
 mod steps;
@@ -27,22 +27,22 @@ use std::path::{Path, PathBuf};
 
 pub use steps::STEPS;
 
-/// The text in the place of a forgotten message.
+/// The text that replaces a forgotten message.
 pub const TOMBSTONE: &str = "[forgotten]";
 /// The key of `thread.json`.
 const KEY: &str = "forgotten";
 
-/// A message that was forgotten, as `thread.json` notes it.
+/// A forgotten message, as recorded in `thread.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forgotten {
     /// Its number.
     pub message: u32,
-    /// When.
+    /// When it was forgotten.
     pub at: Timestamp,
 }
 
 impl crate::Meta {
-    /// The messages of the thread that were forgotten.
+    /// Returns the forgotten messages of the thread.
     pub fn forgotten(&self) -> Vec<Forgotten> {
         let noted = self.extra.get(KEY).cloned();
         noted
@@ -67,12 +67,12 @@ impl crate::Meta {
     }
 }
 
-/// Something that was found, and goes.
+/// Something that was found and is to be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Found {
     /// The file or folder.
     pub path: PathBuf,
-    /// What goes: `3 messages`, `1 line`.
+    /// What is removed: `3 messages`, `1 line`.
     pub what: String,
 }
 
@@ -93,23 +93,23 @@ impl Found {
     }
 }
 
-/// How much of a thread goes.
+/// How much of a thread to forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All of it.
     Whole,
-    /// Messages of these numbers.
+    /// Messages with these numbers.
     Messages(BTreeSet<u32>),
 }
 
-/// A thread of which something goes.
+/// A thread of which something is forgotten.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The thread.
     pub place: Place,
-    /// What goes.
+    /// What is forgotten.
     pub scope: Scope,
-    /// Whether it only has copies of what was asked for.
+    /// Whether it only has copies of the requested messages.
     pub is_copy: bool,
 }
 
@@ -122,27 +122,27 @@ pub enum Busy {
     Open(Vec<u32>),
 }
 
-/// What is to be forgotten, and where it is.
+/// What to forget, and where to look for it.
 #[derive(Debug)]
 pub struct Job<'j> {
     layout: &'j Layout,
     reviews: Option<&'j Reviews>,
-    /// The file of marks of verdicts.
+    /// The file of verdict marks.
     marks: Option<&'j Path>,
     targets: Vec<Target>,
-    /// Threads that have copies and keep them, with how many.
+    /// Threads that keep their copies, with their number.
     keeps: Vec<(Place, usize)>,
-    /// What the messages say.
+    /// Identifies the text of the messages.
     pieces: Pieces,
     now: Timestamp,
 }
 
 impl<'j> Job<'j> {
-    /// Forgets a thread, or one message of it. With `copies`, the same messages in forks go too, and those of one message
-    /// in the thread that was forked.
+    /// Prepares to forget a thread, or one message of it. With `copies`, the same messages in forks are included, and
+    /// for a single message also in the thread it was forked from.
     ///
     /// # Errors
-    /// If the thread or its copies cannot be read, or there is no such message.
+    /// The thread or its copies cannot be read, or there is no such message.
     pub fn new(
         layout: &'j Layout,
         reviews: Option<&'j Reviews>,
@@ -176,7 +176,7 @@ impl<'j> Job<'j> {
             now: Timestamp::now(),
         };
         for copy in thread::copies(layout, place, &scope)? {
-            // The source of a fork has the messages as its own.
+            // The source of a fork owns the messages.
             if !copies || (message.is_none() && !copy.is_fork) {
                 job.keeps.push((copy.place, copy.numbers.len()));
                 continue;
@@ -190,7 +190,7 @@ impl<'j> Job<'j> {
                 is_copy: true,
             });
         }
-        // The thread itself last: the rest is recognised by its messages.
+        // The thread itself last: its messages identify the rest.
         job.targets.push(Target {
             place: place.clone(),
             scope,
@@ -199,20 +199,20 @@ impl<'j> Job<'j> {
         Ok(job)
     }
 
-    /// The threads of which something goes, the one that was asked for last.
+    /// Returns the threads of which something is forgotten, the requested one last.
     pub fn targets(&self) -> &[Target] {
         &self.targets
     }
 
-    /// Threads that keep copies, and how many messages.
+    /// Returns the threads that keep copies, and how many messages.
     pub fn keeps(&self) -> &[(Place, usize)] {
         &self.keeps
     }
 
-    /// Messages that stay and quote what goes, by thread and number.
+    /// Returns the messages that are kept but quote forgotten text, by thread and number.
     ///
     /// # Errors
-    /// If a thread cannot be read.
+    /// A thread cannot be read.
     pub fn quotes(&self) -> Result<Vec<(ThreadId, u32)>, Error> {
         let mut found = Vec::new();
         for target in self.targets.iter().filter(|target| is_there(target)) {
@@ -229,7 +229,7 @@ impl<'j> Job<'j> {
         Ok(found)
     }
 
-    /// The forum's database, if posts in it repeat what goes. It is never shortened.
+    /// Returns the forum's database, if posts in it repeat forgotten text. It is never changed.
     pub fn forum(&self) -> Option<PathBuf> {
         let file = self.layout.forum_file();
         let journal = file.with_extension("db-wal");
@@ -241,10 +241,10 @@ impl<'j> Job<'j> {
         found.then_some(file)
     }
 
-    /// Why it cannot be forgotten now, with the thread; `None` if it can.
+    /// Returns why it cannot be forgotten now, with the thread; `None` if it can.
     ///
     /// # Errors
-    /// If a thread cannot be read.
+    /// A thread cannot be read.
     pub fn busy(&self) -> Result<Option<(ThreadId, Busy)>, Error> {
         for target in self.targets.iter().filter(|target| is_there(target)) {
             let thread = Thread::open(&target.place)?;
@@ -268,18 +268,18 @@ impl<'j> Job<'j> {
         Ok(None)
     }
 
-    /// Tells what goes. Changes nothing.
+    /// Lists what would be removed. Changes nothing.
     ///
     /// # Errors
-    /// If a place cannot be read.
+    /// A place cannot be read.
     pub fn look(&self) -> Result<Vec<Found>, Error> {
         self.run(true)
     }
 
-    /// Removes it, and tells what went. Holds the locks of the threads meanwhile.
+    /// Removes it, and lists what was removed. Holds the locks of the threads meanwhile.
     ///
     /// # Errors
-    /// If a place cannot be read or changed; the same call finishes it later.
+    /// A place cannot be read or changed; the same call completes it later.
     pub fn forget(&self) -> Result<Vec<Found>, Error> {
         let mut locks: Vec<Lock> = Vec::new();
         for target in &self.targets {
@@ -297,7 +297,7 @@ impl<'j> Job<'j> {
         for (_, step) in STEPS {
             for target in &self.targets {
                 for one in step(self, target, dry)? {
-                    // A file of several threads is named once.
+                    // A file shared by several threads is listed once.
                     if !found.contains(&one) {
                         found.push(one);
                     }
@@ -308,22 +308,22 @@ impl<'j> Job<'j> {
     }
 }
 
-/// Whether a thread is still there: with another one, or by another process, it can have been forgotten meanwhile.
+/// Returns whether a thread still exists: it may have been forgotten meanwhile, with another one or by another process.
 fn is_there(target: &Target) -> bool {
     matches!(Folder::find(&target.place.path), Ok(Some(_)))
 }
 
-/// When something last happened in a thread: its newest message, or when it was opened. `None` if neither can be told.
+/// Returns the time of the last activity in a thread: its newest message, or its opening. `None` if neither is known.
 ///
 /// # Errors
-/// If the thread cannot be read.
+/// The thread cannot be read.
 pub fn newest(place: &Place) -> Result<Option<Timestamp>, Error> {
     let thread = Thread::open(place)?;
     let last = thread.tail(1)?.messages.pop().map(|message| message.at);
     Ok(last.or_else(|| thread.meta().created()))
 }
 
-/// The branch folder of a thread.
+/// Returns the branch folder of a thread.
 fn branch(place: &Place) -> &Path {
     layout::branch_of(&place.path)
 }

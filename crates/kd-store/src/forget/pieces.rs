@@ -1,27 +1,26 @@
-//! What a forgotten text is recognised by where it is quoted: its lines, runs of its words, and its odd words. Pure.
-//!
-//! Input: texts. Output: whether another text repeats a part of one. The same thing in other words is not recognised.
+//! Recognizes quotes of a forgotten text: by its lines, runs of its words, and its unusual words. Pure. Paraphrases are
+//! not recognized.
 
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Words of a run that is recognised inside other text. A shorter line is recognised as a whole.
+/// Number of consecutive words that are recognized inside other text. A shorter line is recognized as a whole.
 const RUN_WORDS: usize = 6;
-/// Characters of the shortest line that is recognised inside other text.
+/// Characters of the shortest line that is recognized inside other text.
 const LINE_CHARS_MIN: usize = 12;
-/// Characters of the shortest word with letters and digits that is recognised alone: a key, a name of a file.
+/// Characters of the shortest word with letters and digits that is recognized alone: a key, a file name.
 const ODD_WORD_CHARS_MIN: usize = 10;
-/// Runs that are remembered: those of many million words. More text than that is recognised by its beginning.
+/// Maximum number of runs: those of several million words. Of longer text only the beginning is recognized.
 const RUNS_MAX: usize = 4_000_000;
 
-/// What texts are recognised by.
+/// The parts by which texts are recognized.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     /// Hashes of runs of words.
     runs: HashSet<u64>,
     /// The lengths of these runs.
     lengths: BTreeSet<usize>,
-    /// Whole texts, whatever their length.
+    /// Complete texts, whatever their length.
     wholes: HashSet<String>,
 }
 
@@ -59,7 +58,7 @@ impl Pieces {
         }
     }
 
-    /// Whether a text repeats a part of one that was added.
+    /// Returns whether a text repeats a part of an added one.
     pub(super) fn are_in(&self, text: &str) -> bool {
         if self.wholes.contains(text.trim()) {
             return true;
@@ -76,7 +75,7 @@ impl Pieces {
     }
 }
 
-/// The words of a line in lowercase, without the marks around them.
+/// Returns the words of a line in lower case, without surrounding punctuation.
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace()
         .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))

@@ -1,5 +1,5 @@
-//! The places that hold something of a thread, one step each. To keep something of a thread in a new place, add a row here
-//! and a line to the test that plants a text in each.
+//! The places that store something of a thread, one step each. To store something of a thread in a new place, add a row
+//! here and a line to the test that plants a text in each.
 
 use super::thread::{events, left_over, messages, repeats};
 use super::{Found, Job, Scope, Target, branch};
@@ -22,10 +22,10 @@ pub(super) const SEARCHED: Bound = Bound {
     why: "",
 };
 
-/// Looks at one place for one thread; removes what it finds there if it does not run dry.
+/// Examines one place for one thread; removes what it finds there unless it is a dry run.
 type Step = fn(&Job<'_>, &Target, bool) -> Result<Vec<Found>, Error>;
 
-/// All steps by name, in order: the messages, by which the rest is recognised, go last.
+/// All steps by name, in order: the messages, which identify the rest, come last.
 pub const STEPS: &[(&str, Step)] = &[
     ("memory", remembered),
     ("review", reviewed),
@@ -45,7 +45,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("messages", messages),
 ];
 
-/// How earlier deliberations ended: `.kd/memory.json`.
+/// Outcomes of earlier deliberations: `.kd/memory.json`.
 fn remembered(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let mut kept = memory::read(job.layout)?;
     let before = kept.sessions.len();
@@ -94,7 +94,7 @@ fn reviewed(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Err
     Ok(found)
 }
 
-/// The user's marks of verdicts: those of the messages that go, and of verdicts that repeat them.
+/// The user's marks of verdicts: those of the forgotten messages, and of verdicts that repeat them.
 fn marked(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let Some(path) = job.marks.filter(|path| path.exists()) else {
         return Ok(Vec::new());
@@ -135,7 +135,7 @@ fn marked(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error
         .collect())
 }
 
-/// Sessions of agent programs in which the thread was asked about: they are not taken up again.
+/// Sessions of agent programs that were asked in the thread: they must not be resumed.
 fn sessions(_: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let folder = layout::sessions_of(branch(&target.place));
     let mut found = Vec::new();
@@ -166,7 +166,7 @@ fn logs(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> 
     })
 }
 
-/// What older versions kept of the user's typing below `.kd`.
+/// The user's typing that older versions stored below `.kd`.
 fn old_typed(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let branch = branch(&target.place);
     let own = format!("{}.md", target.place.id.0);
@@ -179,7 +179,7 @@ fn old_typed(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Er
     Ok(found)
 }
 
-/// The files of a folder below `.kd` that go: those that `sure` says, and of the others those that repeat what goes.
+/// Removes files of a folder below `.kd`: those selected by `sure`, and others that repeat forgotten text.
 fn searched(
     job: &Job<'_>,
     folder: &Path,
@@ -215,7 +215,7 @@ fn searched(
     Ok(found)
 }
 
-/// The places of the thread's own branch.
+/// Returns the layout of the thread's own branch.
 fn here(job: &Job<'_>, target: &Target) -> Result<Layout, Error> {
     job.layout.with_branch(&target.place.branch)
 }
@@ -246,7 +246,7 @@ fn sent(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> 
     Ok(found.into_iter().collect())
 }
 
-/// Text copied from a chat where the terminal has no clipboard.
+/// Text copied from a chat if the terminal has no clipboard.
 fn copied(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let Some(path) = here(job, target)?.copied_file() else {
         return Ok(Vec::new());
@@ -261,7 +261,7 @@ fn copied(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error
     Ok(vec![Found::file(path, "copied text")])
 }
 
-/// Messages that wait to be sent.
+/// Messages waiting to be sent.
 fn queue(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let Some(folder) = job.layout.queue_folder(&target.place.path) else {
         return Ok(Vec::new());
@@ -286,7 +286,7 @@ fn queue(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error>
     Ok(found)
 }
 
-/// Whom the user seated.
+/// The members that the user chose.
 fn seated(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     if target.scope != Scope::Whole {
         return Ok(Vec::new());
@@ -322,7 +322,7 @@ fn current(_: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error>
     Ok(vec![Found::file(path, "the current thread of the branch")])
 }
 
-/// Temporary files that killed processes left beside the files that are rewritten.
+/// Temporary files of killed processes beside the files that are rewritten.
 fn temporary(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let branch = branch(&target.place);
     let mut found = Vec::new();
@@ -388,7 +388,7 @@ fn temporary(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Er
     Ok(found)
 }
 
-/// Whether a name is that of a temporary file of [`Folder::replace`] whose process is gone: `.state.123.0.json`.
+/// Returns whether a name is a temporary file of [`Folder::replace`] whose process is gone: `.state.123.0.json`.
 fn is_left_below(name: &str) -> bool {
     let Some(stem) = name.strip_prefix('.').and_then(|n| n.strip_suffix(".json")) else {
         return false;
@@ -398,7 +398,7 @@ fn is_left_below(name: &str) -> bool {
     count.is_some_and(|count| count.parse::<u32>().is_ok()) && pid.is_some_and(is_gone)
 }
 
-/// Whether a name is that of a temporary file of [`private::replace`] whose process is gone: `sent.jsonl.123.new`.
+/// Returns whether a name is a temporary file of [`private::replace`] whose process is gone: `sent.jsonl.123.new`.
 fn is_left_outside(name: &str) -> bool {
     let stem = name
         .strip_suffix(".new")
@@ -406,7 +406,7 @@ fn is_left_outside(name: &str) -> bool {
     stem.is_some_and(|(_, pid)| is_gone(pid))
 }
 
-/// Whether a text is a process id, and no process has it.
+/// Returns whether a text is a process id that no process has.
 fn is_gone(pid: &str) -> bool {
     let pid = pid
         .parse::<i32>()

@@ -1,4 +1,4 @@
-//! Forgetting in the folders of threads: copies, the log, leftover files, and the messages themselves.
+//! Forgetting in thread folders: copies, the log, leftover files, and the messages themselves.
 
 use super::{Found, Job, Pieces, Scope, TOMBSTONE, Target};
 use crate::beneath::{Folder, Kind};
@@ -18,15 +18,15 @@ use std::fs::read_link;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Files in `.kd-lost` and `.kd-new` that are searched are read up to this size; larger ones go.
+/// Files in `.kd-lost` and `.kd-new` up to this size are searched; larger ones are removed.
 const LEFT_OVER: Bound = Bound {
     what: "a leftover file",
     bytes: 64 << 20,
     why: "",
 };
-/// Front matter that says which message takes whose place: what is shown of a thread hangs on it.
+/// Front matter that says which message replaces which: the display of the thread depends on it.
 const KEYS_KEPT: [&str; 2] = [REPLACES, PASS];
-/// Forks of forks that are followed.
+/// Maximum depth of forks of forks.
 const DEPTH_MAX: usize = 1000;
 
 /// A thread that has the same messages.
@@ -36,12 +36,12 @@ pub(super) struct Copy {
     pub(super) numbers: BTreeSet<u32>,
     /// Whether it has no other messages.
     pub(super) is_all: bool,
-    /// Whether it was forked from the thread, or from a fork of it.
+    /// Whether it is a fork of the thread, or of one of its forks.
     pub(super) is_fork: bool,
 }
 
-/// What the messages say that go. A file that cannot be read as a message counts with all of its text, and one of another
-/// kind or size with none.
+/// Collects the text to be forgotten. A file that cannot be parsed as a message counts with its whole text; a path of
+/// another type or size is ignored.
 pub(super) fn pieces(folder: &Folder, scope: &Scope) -> Result<Pieces, Error> {
     let mut pieces = Pieces::default();
     for entry in index::list(folder)? {
@@ -62,7 +62,7 @@ pub(super) fn pieces(folder: &Folder, scope: &Scope) -> Result<Pieces, Error> {
     Ok(pieces)
 }
 
-/// The threads of the project that hold the same message files, byte for byte.
+/// Returns the threads of the project with the same message files, byte for byte.
 pub(super) fn copies(layout: &Layout, place: &Place, scope: &Scope) -> Result<Vec<Copy>, Error> {
     let Some(folder) = Folder::find(&place.path)? else {
         return Ok(Vec::new());
@@ -110,7 +110,7 @@ impl Scope {
     }
 }
 
-/// The numbers of the messages that both folders hold. A message that is forgotten here is nobody's copy.
+/// Returns the numbers of the messages in both folders. A message already forgotten here is not a copy.
 fn shared(ours: &Folder, theirs: &Folder, entries: &[Entry]) -> Result<BTreeSet<u32>, Error> {
     let mut numbers = BTreeSet::new();
     for entry in entries {
@@ -136,7 +136,7 @@ fn shared(ours: &Folder, theirs: &Folder, entries: &[Entry]) -> Result<BTreeSet<
     Ok(numbers)
 }
 
-/// The members whose lease a process holds.
+/// Returns the members whose lease is held by a process.
 pub(super) fn leased(folder: &Folder) -> Result<Vec<String>, Error> {
     let mut held = Vec::new();
     for item in folder.items()? {
@@ -152,7 +152,7 @@ pub(super) fn leased(folder: &Folder) -> Result<Vec<String>, Error> {
     Ok(held)
 }
 
-/// Other processes of the user that have the folder, or a file in it, open. Where the system does not tell, nobody.
+/// Returns other processes of the user that have the folder, or a file in it, open; empty if the system does not tell.
 pub(super) fn openers(folder: &Path) -> Vec<u32> {
     let Ok(folder) = folder.canonicalize() else {
         return Vec::new();
@@ -176,7 +176,7 @@ pub(super) fn openers(folder: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// The log of events: strings that repeat what goes are replaced. Of a thread that goes as a whole it goes with the folder.
+/// The event log: replaces strings that repeat forgotten text. The log of a whole thread is removed with its folder.
 pub(super) fn events(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let (Scope::Messages(numbers), Some(folder)) = opened(target)? else {
         return Ok(Vec::new());
@@ -190,7 +190,7 @@ pub(super) fn events(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Fo
     let temp = format!(".kd-forget.{}.jsonl", std::process::id());
     let mut out = None;
     if !dry {
-        // One of that name is left from a killed process.
+        // Left by a killed process with the same id.
         folder.remove(&temp)?;
         out = folder.create(&temp)?.map(BufWriter::new);
     }
@@ -221,7 +221,7 @@ pub(super) fn events(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Fo
     Ok(Found::count(path, changed, "event").into_iter().collect())
 }
 
-/// The turns that messages of these numbers came from.
+/// Returns the turns that produced the messages with these numbers.
 fn turns(lines: impl BufRead, numbers: &BTreeSet<u32>) -> std::io::Result<BTreeSet<String>> {
     let mut turns = BTreeSet::new();
     for line in lines.split(b'\n') {
@@ -241,14 +241,14 @@ fn is_message(record: &Value, numbers: &BTreeSet<u32>) -> bool {
         && number.is_some_and(|n| u32::try_from(n).is_ok_and(|n| numbers.contains(&n)))
 }
 
-/// A line of the log without what goes; `None` where nothing of it stays. A line that is untouched keeps its bytes.
+/// Redacts a line of the log; `None` if nothing of it remains. An unaffected line keeps its bytes.
 fn redacted(
     line: &[u8],
     pieces: &Pieces,
     numbers: &BTreeSet<u32>,
     turns: &BTreeSet<String>,
 ) -> Option<Vec<u8>> {
-    // A torn line says nothing to anybody, and could hold anything.
+    // An incomplete line is of no use, and could contain anything.
     let mut record: Value = serde_json::from_slice(line).ok()?;
     let mut changed = false;
     if is_message(&record, numbers) && record["message"]["body"] != TOMBSTONE {
@@ -277,7 +277,7 @@ fn redacted(
     Some(bytes)
 }
 
-/// Replaces the strings that repeat what goes, names of keys too.
+/// Replaces strings that repeat forgotten text, including keys.
 fn blank(value: &mut Value, pieces: &Pieces) -> bool {
     match value {
         Value::String(text) if pieces.are_in(text) => {
@@ -308,7 +308,7 @@ fn blank(value: &mut Value, pieces: &Pieces) -> bool {
     }
 }
 
-/// What killed writers, `kd fsck` and kingdom-cli left in a thread that stays.
+/// Files left by killed writers, `kd fsck` and kingdom-cli in a thread that is kept.
 pub(super) fn left_over(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let (Scope::Messages(_), Some(folder)) = opened(target)? else {
         return Ok(Vec::new());
@@ -318,7 +318,7 @@ pub(super) fn left_over(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec
         layout::stream_member(Path::new(name)).is_some()
             || layout::is_stray_queue(name)
             || name == layout::PENDING_FILE
-            // What `Folder::replace` and a killed rewriting of the log leave.
+            // Left by `Folder::replace` and by a killed rewrite of the log.
             || (name.starts_with('.') && (name.ends_with(".json") || name.starts_with(".kd-forget.")))
     };
     let mut places = vec![(folder.clone(), false)];
@@ -349,7 +349,8 @@ pub(super) fn left_over(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec
     Ok(found)
 }
 
-/// Whether a file repeats what goes: its text, or the strings of its lines. One that is too large to say goes too.
+/// Returns whether a file repeats forgotten text: as text, or in the strings of its lines. True if it is too large to
+/// search.
 pub(super) fn holds(
     folder: &Folder,
     name: &std::ffi::OsStr,
@@ -362,7 +363,7 @@ pub(super) fn holds(
     }
 }
 
-/// Whether bytes repeat what goes, as text or as strings of JSON.
+/// Returns whether bytes repeat forgotten text, as text or as JSON strings.
 pub(super) fn repeats(bytes: &[u8], pieces: &Pieces) -> bool {
     if pieces.are_in(&String::from_utf8_lossy(bytes)) {
         return true;
@@ -373,7 +374,7 @@ pub(super) fn repeats(bytes: &[u8], pieces: &Pieces) -> bool {
     in_json(bytes) || bytes.split(|byte| *byte == b'\n').any(in_json)
 }
 
-/// The messages: files, or all of the folder.
+/// The messages: files, or the whole folder.
 pub(super) fn messages(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let (scope, Some(folder)) = opened(target)? else {
         return Ok(Vec::new());
@@ -393,7 +394,7 @@ pub(super) fn messages(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<
         let (bytes, time) = match crate::thread::read_file(&folder, &entry.name) {
             Ok(Some(read)) => read,
             Ok(None) => continue,
-            // A link or a pipe loses its name; one that is too large is replaced like any other.
+            // A link or a pipe is replaced; a file that is too large is treated like any other.
             Err(error) if error.is_refused_file() => (Vec::new(), job.now),
             Err(error) => return Err(error),
         };
@@ -418,7 +419,7 @@ pub(super) fn messages(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<
     Ok(found)
 }
 
-/// Notes in `thread.json` that messages were forgotten. A clone has no `thread.json`, and needs none.
+/// Records in `thread.json` that messages were forgotten. A clone has no `thread.json`, and needs none.
 fn note(
     folder: &Folder,
     target: &Target,
@@ -432,7 +433,7 @@ fn note(
     };
     meta.note_forgotten(numbers, now);
     match json::write_in(folder, layout::THREAD_FILE, &meta, bounds::META) {
-        // Nothing that a folder brings may keep a message from being forgotten.
+        // Nothing in a folder may prevent a message from being forgotten.
         Err(Error::TooLarge { .. }) => {
             let (forgotten, private) = (meta.forgotten(), meta.is_private());
             let entries = index::list(folder)?;
@@ -448,7 +449,7 @@ fn note(
     }
 }
 
-/// What stays of a message: its sender, its receivers and its time.
+/// Returns what remains of a message: its sender, its recipients and its time.
 fn tombstone(message: Option<Message>, entry: &Entry, time: jiff::Timestamp) -> String {
     let known = message.as_ref();
     frontmatter::format(&Draft {
@@ -473,7 +474,7 @@ fn tombstone(message: Option<Message>, entry: &Entry, time: jiff::Timestamp) -> 
     })
 }
 
-/// Removes a thread's folder with all that is in it. Links go, and what they lead to stays.
+/// Removes a thread's folder with all its content; never follows links.
 fn remove_folder(place: &Place) -> Result<(), Error> {
     let Some(threads) = place.path.parent().map(Folder::find).transpose()?.flatten() else {
         return Ok(());

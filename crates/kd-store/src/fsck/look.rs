@@ -1,4 +1,4 @@
-//! Finding out what is wrong. Reads, and changes nothing.
+//! Finds problems. Only reads.
 
 use super::{Finding, Kind, Remedy, Report};
 use crate::beneath::{Folder, Item, Kind as Thing};
@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Everything about one thread.
+/// Checks everything about one thread.
 pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error> {
     let open = Folder::open(&place.path)?;
     let folder = open.path();
@@ -66,12 +66,12 @@ pub(super) fn thread(place: &Place, patience: Duration) -> Result<Report, Error>
     Ok(Report { messages, findings })
 }
 
-/// The branch's state and the sessions of its members.
+/// Checks the branch's state and the sessions of its members.
 pub(super) fn branch(layout: &Layout) -> Result<Report, Error> {
     let mut files = vec![layout.state_file()];
     let sessions = match Folder::find(&layout.sessions_folder()) {
         Ok(sessions) => sessions,
-        // The look at `.kd` itself tells.
+        // The check of `.kd` itself reports it.
         Err(e) if e.is_refused_file() => None,
         Err(e) => return Err(e),
     };
@@ -101,8 +101,8 @@ pub(super) fn branch(layout: &Layout) -> Result<Report, Error> {
     })
 }
 
-/// Everything in `.kd` that is not what its name says: links, pipes, folders in the place of files, absurd sizes.
-/// Threads are entered by [`thread`].
+/// Checks `.kd` for entries of an unexpected type or size: links, pipes, folders in place of files. [`thread`] checks
+/// the threads.
 pub(super) fn base(layout: &Layout) -> Result<Report, Error> {
     let mut findings = Vec::new();
     if let Some(kd) = Folder::find(&layout.kd())? {
@@ -134,7 +134,7 @@ fn walk(folder: &Folder, below: &Path, findings: &mut Vec<Finding>) -> Result<()
     Ok(())
 }
 
-/// What is wrong with a name that stands for another kind of thing than it should, or for a file of absurd size.
+/// Reports a name of an unexpected type, or a file of absurd size.
 fn misfit(folder: &Folder, item: &Item, expected: Expected) -> Option<Finding> {
     let path = || folder.path().join(&item.name);
     let what = match (expected, item.kind) {
@@ -167,7 +167,7 @@ fn misfit(folder: &Folder, item: &Item, expected: Expected) -> Option<Finding> {
     ))
 }
 
-/// A file that could not be read. What kd refuses can be set aside; what the system refuses is the user's to mend.
+/// Reports an unreadable file. What kd rejects can be set aside; what the system rejects is for the user to fix.
 fn unreadable(path: PathBuf, error: &Error) -> Finding {
     let remedy = error.is_refused_file().then_some(Remedy::SetAside);
     found(Kind::Unreadable, path, thread::told(error), remedy)
@@ -183,7 +183,7 @@ fn found(kind: Kind, path: PathBuf, what: String, remedy: Option<Remedy>) -> Fin
     }
 }
 
-/// What is wrong with the text of one message.
+/// Reports problems in the text of one message.
 fn text(path: &Path, bytes: &[u8], flaws: &[Flaw], findings: &mut Vec<Finding>) {
     let mut find = |kind, what: String, remedy| {
         findings.push(found(kind, path.to_path_buf(), what, remedy));
@@ -238,7 +238,7 @@ fn doubles(folder: &Path, entries: &[Entry], findings: &mut Vec<Finding>) {
     }
 }
 
-/// What is wrong with `thread.json`, and what it should say.
+/// Reports problems of `thread.json`, with its corrected content.
 fn meta(
     place: &Place,
     folder: &Folder,
@@ -272,7 +272,7 @@ fn meta(
         wrong.push(format!("its id is `{}`, not the folder's name", read.id));
         mended.id = place.id.clone();
     }
-    // kingdom-cli compares times, and one without a zone ends its list in a traceback.
+    // kingdom-cli compares times, and one without a zone makes its list fail with a traceback.
     let zoned = |text: &str| text.parse::<jiff::Timestamp>().is_ok();
     if let Some(text) = read.created_at.as_deref().filter(|text| !zoned(text)) {
         wrong.push(format!(
@@ -290,7 +290,7 @@ fn meta(
     }
 }
 
-/// Streams that nobody writes, JSON that nobody can read, and what belongs to nobody.
+/// Reports abandoned streams, malformed JSON, and unknown files.
 fn others(
     place: &Place,
     folder: &Folder,
@@ -347,7 +347,7 @@ fn others(
     Ok(())
 }
 
-/// A file that should be an object of JSON, if it is there.
+/// Checks that a file, if it exists, is a JSON object.
 fn torn_json(folder: &Folder, name: &OsStr, bound: Bound, findings: &mut Vec<Finding>) {
     type Object = serde_json::Map<String, serde_json::Value>;
     let Some(name) = name.to_str() else { return };

@@ -1,4 +1,4 @@
-//! Putting right what was found. Everything that was there is still there afterwards.
+//! Repairs problems. Everything that existed before still exists afterwards.
 
 use super::{Finding, Kind, Remedy, Report};
 use crate::beneath::{Folder, Kind as Thing};
@@ -15,18 +15,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A file that is younger may still be written: programs without our way of writing create first.
+/// A younger file may still be being written: other programs create the file first.
 const SETTLED: Duration = Duration::from_secs(5);
-/// How many files of one name may be lost.
+/// Maximum number of files with the same name in the lost folder.
 const NAMES_MAX: u32 = 10_000;
 
-/// Puts a thread right.
+/// Repairs a thread.
 pub(super) fn thread(path: &Path, report: &mut Report) -> Result<(), Error> {
     if report.findings.iter().all(|f| f.remedy.is_none()) {
         return Ok(());
     }
     let folder = &Folder::open(path)?;
-    // A lock that is no regular file would stop everything else: it goes first.
+    // A lock that is not a regular file would block everything else, so it is handled first.
     let lock_file = path.join(layout::THREAD_LOCK);
     for finding in &mut report.findings {
         if let (true, Some(remedy)) = (finding.path == lock_file, &finding.remedy) {
@@ -45,7 +45,7 @@ pub(super) fn thread(path: &Path, report: &mut Report) -> Result<(), Error> {
         };
         let again = matches!(remedy, Remedy::Rewrite) && done.contains(&finding.path);
         let outcome = match again {
-            // One writing anew mends all that is wrong with a text.
+            // Rewriting the file once fixes all problems of its text.
             true => Ok(remedy.says().to_owned()),
             false => one(folder, finding, remedy),
         };
@@ -61,7 +61,7 @@ pub(super) fn thread(path: &Path, report: &mut Report) -> Result<(), Error> {
     Thread::open_folder(path)?.settle()
 }
 
-/// Puts the files beside the threads right.
+/// Repairs the files beside the threads.
 pub(super) fn branch(folder: &Path, report: &mut Report) -> Result<(), Error> {
     if report.findings.iter().all(|f| f.remedy.is_none()) {
         return Ok(());
@@ -75,7 +75,7 @@ pub(super) fn branch(folder: &Path, report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets aside what is not what its name says, each in the folder that holds it.
+/// Sets aside entries of an unexpected type, each in the folder that contains it.
 pub(super) fn base(report: &mut Report) -> Result<(), Error> {
     for finding in &mut report.findings {
         if let Some(remedy) = &finding.remedy {
@@ -86,7 +86,7 @@ pub(super) fn base(report: &mut Report) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts one thing right; says what was done.
+/// Repairs one problem; returns what was done.
 fn one(folder: &Folder, finding: &Finding, remedy: &Remedy) -> Result<String, String> {
     put_right(folder, finding, remedy).map_err(|error| thread::told(&error))?
 }
@@ -125,7 +125,7 @@ fn put_right(
     }))
 }
 
-/// Writes a message anew, with what could be read of it.
+/// Rewrites a message with what could be parsed of it.
 fn rewrite(folder: &Folder, name: &OsStr) -> Result<String, Error> {
     let text = name.to_string_lossy();
     let path = folder.path().join(name);
@@ -182,7 +182,7 @@ fn renumber(folder: &Folder, name: &OsStr) -> Result<String, Error> {
     }
 }
 
-/// Keeps a regular file's present content in the lost folder; gives its place there.
+/// Keeps the current content of a regular file in the lost folder; returns its path there.
 fn keep(folder: &Folder, within: &Folder, name: &OsStr) -> Result<String, Error> {
     in_lost(folder, name, |lost, new| {
         match within.publish(name, lost, new) {
@@ -191,7 +191,7 @@ fn keep(folder: &Folder, within: &Folder, name: &OsStr) -> Result<String, Error>
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 Err(Error::io("keep", &within.path().join(name))(e))
             }
-            // Where the disk knows no links the text is copied.
+            // If the file system has no hard links, the text is copied.
             Err(_) => copy(within, name, lost, new),
         }
     })
@@ -208,12 +208,12 @@ fn copy(within: &Folder, name: &OsStr, lost: &Folder, new: &OsStr) -> Result<boo
     }
 }
 
-/// Moves whatever has a name into the lost folder, a link as a link; gives its place there.
+/// Moves anything, including a link, into the lost folder; returns its path there.
 fn set_aside(folder: &Folder, within: &Folder, name: &OsStr) -> Result<String, Error> {
     in_lost(folder, name, |lost, new| within.move_to(name, lost, new))
 }
 
-/// Tries free names in the lost folder, which is made and hidden from git; gives the one that was taken.
+/// Tries free names in the lost folder, creating it hidden from git; returns the name that was used.
 fn in_lost(
     folder: &Folder,
     name: &OsStr,
@@ -247,7 +247,7 @@ fn in_lost(
     })
 }
 
-/// Moves what is in the place of the lost folder out of the way; gives its new name.
+/// Moves whatever is in place of the lost folder out of the way; returns its new name.
 fn free_lost(folder: &Folder) -> Result<String, Error> {
     for count in 0..NAMES_MAX {
         let new = format!("{}.{count}", layout::LOST_FOLDER);

@@ -1,7 +1,7 @@
-//! What is wrong in a thread's folder, and putting it right. Comes in: a place. Goes out: findings, and what was done.
+//! Checks a thread's folder and repairs it. Input: a place. Output: findings, and what was done.
 //!
-//! Nothing is ever deleted: what cannot stay where it is goes to `.kd-lost/` in the same folder, and so does the old
-//! text of every file that is written anew. [`check`] only reads.
+//! Nothing is ever deleted: what has to move goes to `.kd-lost/` in the same folder, and so does the old text of every
+//! rewritten file. [`check`] only reads.
 
 mod look;
 mod mend;
@@ -12,49 +12,49 @@ use crate::meta::Meta;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What kind of thing was found.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// There is no `thread.json`: git does not carry it, so every clone lacks it, and kingdom-cli hides the thread.
+    /// There is no `thread.json`: git does not track it, so every clone lacks it, and kingdom-cli hides the thread.
     NoMeta,
-    /// `thread.json` cannot be read.
+    /// `thread.json` is malformed.
     TornMeta,
-    /// A newer kd wrote `thread.json`: nothing else of the thread is looked at.
+    /// `thread.json` was written by a newer kd: nothing else of the thread is checked.
     NewerMeta,
-    /// `thread.json` says something that other programs stumble over.
+    /// `thread.json` contains something that breaks other programs.
     OddMeta,
-    /// A file that is named like a message and is empty: its writer was killed.
+    /// A file named like a message is empty: its writer was killed.
     Empty,
-    /// A file that is named like a message and has no front matter.
+    /// A file named like a message has no front matter.
     NoHeader,
-    /// The front matter has no end: a torn write.
+    /// The front matter has no end: an incomplete write.
     TornHeader,
-    /// Something in the front matter cannot be read.
+    /// Something in the front matter cannot be parsed.
     OddHeader,
-    /// A value holds `---`, at which kingdom-cli ends the front matter.
+    /// A value contains `---`, where kingdom-cli ends the front matter.
     EarlyEnd,
     /// References as a list of lines, which kingdom-cli reads as none.
     BlockList,
-    /// Two messages have one number.
+    /// Two messages have the same number.
     Double,
-    /// It is a link, a pipe or a folder, or too large, or the system refuses it.
+    /// It is a link, a pipe or a folder, or too large, or the system denies access.
     Unreadable,
-    /// A stream that nobody writes any more: kingdom-cli takes its member to be at work for ever.
+    /// An abandoned stream: to kingdom-cli its member looks busy forever.
     StaleStream,
-    /// A file of JSON that cannot be read.
+    /// A JSON file is malformed.
     TornJson,
-    /// Messages that wait, of an older version or planted: they are not sent.
+    /// Queued messages of an older version, or planted ones: they are not sent.
     StrayQueue,
-    /// Lines end in CRLF. Everybody reads it.
+    /// Lines end in CRLF. All programs can read it.
     Crlf,
     /// Numbers above 9999, which kingdom-cli does not see.
     FiveDigits,
-    /// A file or folder that belongs to nobody. It is left alone.
+    /// An unknown file or folder. It is left alone.
     Alien,
 }
 
 impl Kind {
-    /// The word in JSON.
+    /// Returns the word in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Kind::NoMeta => "no_thread_json",
@@ -78,29 +78,29 @@ impl Kind {
         }
     }
 
-    /// Whether nobody loses anything by it.
+    /// Returns whether it is harmless.
     pub fn is_note(self) -> bool {
         matches!(self, Kind::Crlf | Kind::FiveDigits | Kind::Alien)
     }
 }
 
-/// How a finding is put right.
+/// How to repair a finding.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remedy {
-    /// `thread.json` is written from what is known.
+    /// Write `thread.json` from what is known.
     WriteMeta(Box<Meta>),
-    /// The file is written anew with what could be read of it.
+    /// Rewrite the file with what could be parsed of it.
     Rewrite,
-    /// The file gets a front matter: the sender of its name, the time of its file.
+    /// Add a front matter: the sender from its name, the time of the file.
     Adopt,
-    /// The file gets the next free number.
+    /// Give the file the next free number.
     Renumber,
-    /// The file is put into `.kd-lost/`.
+    /// Move the file into `.kd-lost/`.
     SetAside,
 }
 
 impl Remedy {
-    /// What it does, in words.
+    /// Describes what it does.
     pub fn says(&self) -> &'static str {
         match self {
             Remedy::WriteMeta(_) => "write thread.json from the messages",
@@ -112,48 +112,48 @@ impl Remedy {
     }
 }
 
-/// One thing that was found.
+/// A single problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What kind of thing.
+    /// Its kind.
     pub kind: Kind,
     /// The file.
     pub path: PathBuf,
-    /// What is wrong, in words.
+    /// A description.
     pub what: String,
-    /// How it is put right; none where only a person can.
+    /// How to repair it; `None` if only a person can.
     pub remedy: Option<Remedy>,
-    /// Nothing was tried, or what was done, or why it could not be.
+    /// What was done, or why that failed; `None` if nothing was tried.
     pub mended: Option<Result<String, String>>,
 }
 
 impl Finding {
-    /// Whether it is more than a note and still there.
+    /// Returns whether it is more than a note and not repaired.
     pub fn is_open(&self) -> bool {
         !self.kind.is_note() && !matches!(self.mended, Some(Ok(_)))
     }
 }
 
-/// What was found in one folder.
+/// The findings in one folder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// Messages that can be read.
+    /// The number of readable messages.
     pub messages: usize,
-    /// What was found, by file.
+    /// The findings, by file.
     pub findings: Vec<Finding>,
 }
 
-/// Looks at a thread. Reads only. A stream of another program counts as living until it was silent for `patience`.
+/// Checks a thread. Only reads. A stream of another program counts as live until it was silent for `patience`.
 pub fn check(place: &Place, patience: Duration) -> Result<Report, Error> {
     look::thread(place, patience)
 }
 
-/// Looks at what a branch keeps beside its threads. Reads only.
+/// Checks a branch's files beside its threads. Only reads.
 pub fn check_branch(layout: &Layout) -> Result<Report, Error> {
     look::branch(layout)
 }
 
-/// Looks at `.kd` itself: everything outside the threads that is not what its name says. Reads only.
+/// Checks everything in `.kd` outside the threads for unexpected types. Only reads.
 pub fn check_base(layout: &Layout) -> Result<Report, Error> {
     look::base(layout)
 }
@@ -163,13 +163,13 @@ pub fn repair_base(report: &mut Report) -> Result<(), Error> {
     mend::base(report)
 }
 
-/// Puts right what has a remedy, and notes what became of it in the report. Files that were written a moment ago stay:
-/// their writer may not be done.
+/// Repairs what has a remedy, and records the result in the report. Skips files written a moment ago: their writer may
+/// not be done.
 pub fn repair(place: &Place, report: &mut Report) -> Result<(), Error> {
     mend::thread(&place.path, report)
 }
 
-/// Puts right what was found beside the threads of a branch.
+/// Repairs what was found beside the threads of a branch.
 pub fn repair_branch(layout: &Layout, report: &mut Report) -> Result<(), Error> {
     mend::branch(&layout.branch_folder(), report)
 }
