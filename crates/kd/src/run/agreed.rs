@@ -3,17 +3,17 @@
 use crate::error::Error;
 use std::io::{self, BufRead, Write};
 
-/// How often an answer that is neither yes nor no is asked again; after that it counts as no.
+/// How often to repeat the question after an invalid answer; then it counts as no.
 const TRIES: usize = 3;
 
-/// Asks on stderr and reads the answer from stdin. An empty line and the end of input mean no; any other answer is asked
-/// again.
+/// Asks on stderr and reads the answer from stdin. An empty line and the end of input mean no; the question is repeated
+/// after any other answer.
 ///
 /// # Errors
 ///
 /// Stdin cannot be read, or stderr cannot be written.
 pub(super) fn agreed(question: &str) -> Result<bool, Error> {
-    // What was typed before the question is no answer to it.
+    // Discard what was typed before the question.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
     ask(question, &mut io::stdin().lock(), &mut io::stderr().lock())
 }
@@ -35,7 +35,7 @@ fn ask(question: &str, input: &mut impl BufRead, err: &mut impl Write) -> Result
     Ok(false)
 }
 
-/// What a line says; `None` is neither.
+/// Parses an answer; `None` if it is neither yes nor no.
 fn answer(line: &str) -> Option<bool> {
     match line.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Some(true),

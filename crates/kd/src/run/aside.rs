@@ -1,5 +1,5 @@
-//! `/think` and `/deliberate` of a chat: makes ready what answers. Comes in: the question, or none for the king's last
-//! one. Goes out: an aside for the conversation.
+//! `/think` and `/deliberate` in a chat: prepares an aside for the conversation, from a question or the user's last
+//! one.
 
 use super::ask::clock_seed;
 use super::deliberate::opening;
@@ -16,7 +16,7 @@ use kd_core::slash::Way;
 use kd_core::{Aside, Member, OpenDuet, Roster, SeatName};
 use kd_store::{Layout, Thread, memory};
 
-/// What an aside is made from.
+/// What an aside is built from.
 pub(super) struct Desk<'a> {
     pub(super) config: &'a Config,
     pub(super) layout: &'a Layout,
@@ -29,7 +29,7 @@ pub(super) struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// An aside that answers this question, or the king's last one.
+    /// Builds an aside that answers this question, or the user's last one.
     pub(super) fn aside(
         &self,
         way: Way,
@@ -83,7 +83,7 @@ impl Desk<'_> {
     }
 
     fn deliberate(&self, question: String, free: &[&Member]) -> Result<Aside, Error> {
-        // A role of the built-in model is no agent that a planner could give a role to.
+        // A role of the built-in model is not an agent to which a planner could give a role.
         let known =
             |m: &&&Member| m.backend != LOCAL || self.config.agents.contains_key(m.name.as_str());
         let names: Vec<String> = free
@@ -93,7 +93,7 @@ impl Desk<'_> {
             .collect();
         let mut config = self.config.clone();
         if names.len() < self.roster.members().len() {
-            // Whoever is muted is no chair either.
+            // A muted member cannot be the chair either.
             config.council.members.clone_from(&names);
             let muted = |name: &String| self.muted.iter().any(|m| m.as_str() == name);
             config.council.chair = config.council.chair.filter(|name| !muted(name));
@@ -109,7 +109,7 @@ impl Desk<'_> {
             asked: &question,
             members: &names,
             all_sit: false,
-            // Whole numbers that every reader of JSON keeps.
+            // Integers that every JSON parser represents exactly.
             seed: self.wishes.seed.unwrap_or_else(clock_seed) & ((1 << 53) - 1),
             seeded: self.wishes.seed.is_some(),
             personas: memory::roles(self.layout)?,

@@ -1,4 +1,4 @@
-//! `kd ask`: opens a thread, asks, and says how it went.
+//! `kd ask`: opens a thread, asks, and reports the result.
 
 use super::here::Here;
 use super::question::{self, Question};
@@ -26,33 +26,33 @@ use kd_store::{self as store, Elsewhere, Layout, Thread};
 use std::io::{self, Write};
 use std::sync::mpsc;
 
-/// What the council is to do.
+/// The task of the council.
 pub(super) enum Job {
     /// Answer the question of the command line.
     Ask,
     /// Answer this question about a change.
     Review(Question),
-    /// Answer the newest question again, as far as it was not answered.
+    /// Repeat the newest question for members that have not answered it.
     Retry,
 }
 
-/// What is to be done, decided before anything is opened.
+/// What to do, decided before anything is opened.
 pub(super) struct Plan {
     pub(super) op: Op,
     pub(super) roster: Roster,
     place: Place,
     config: Config,
-    /// What is masked.
+    /// Secrets to mask.
     secrets: Secrets,
-    /// The newest round, where its members are asked again.
+    /// The newest round, if its members are asked again.
     last: Option<LastRound>,
 }
 
-/// Where the question is to be put.
+/// Where to ask the question.
 enum Place {
-    /// In a thread that is on disk.
+    /// In an existing thread.
     Old(Layout, Box<Thread>),
-    /// In a new one of this phase, in the project if there is one.
+    /// In a new thread of this phase, in the project if there is one.
     New {
         phase: String,
         found: Option<Layout>,
@@ -60,7 +60,7 @@ enum Place {
 }
 
 impl Place {
-    /// The thread, made if it is a new one; and whether it is still to be made the current one.
+    /// Returns the thread, created if new, and whether it still has to be made the current one.
     fn enter(
         self,
         roster: &Roster,
@@ -85,10 +85,10 @@ pub(super) fn run(args: Ask, here: &Here) -> Result<Exit, Error> {
     carry_out(args, Job::Ask, here)
 }
 
-/// The one road of `kd ask`, `kd council ask`, `retry` and `review`.
+/// The shared implementation of `kd ask`, `kd council ask`, `retry` and `review`.
 pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Error> {
     if args.address.is_some() {
-        // We were started to outlive the terminal: it must not find us by its session.
+        // Started to outlive the terminal: leave its session.
         let _ = rustix::process::setsid();
     }
     let Plan {
@@ -137,7 +137,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
     let Some((layout, id, new)) = asked else {
         return ended.map(|ended| ended.exit());
     };
-    // Agents that have ended by now are no longer shown in the members' states.
+    // Removes agents that have ended by now from the members' states.
     let _ = agents::tidy(&layout);
     let ended = ended.inspect_err(|_| discard_unsaid(new.as_deref(), &layout))?;
     let mut go_on = "kd ask --continue".to_owned();
@@ -158,7 +158,7 @@ pub(super) fn discard_unsaid(new: Option<&std::path::Path>, layout: &Layout) {
     }
 }
 
-/// Reads the question, seats the council, finds or opens the thread. Fails before anything is written, if it can.
+/// Reads the question, seats the council, finds or opens the thread. Fails before anything is written, if possible.
 fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     if matches!(job, Job::Ask) && may_choose(args) {
         choice::ask(here)?;
@@ -173,9 +173,9 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     args.privacy.lay_over(&mut loaded.config.council);
     let place = going_on(&args.going, found.as_ref(), here)?;
     let old = place.as_ref().map(Thread::open).transpose()?;
-    // Known before any program is started.
+    // Must be known before any program is started.
     loaded.config.council.private |= old.as_ref().is_some_and(|t| t.meta().is_private());
-    // The command that goes on in the background names the thread, not the user.
+    // The background command continues the thread; the user did not name it.
     let id = args.going.wanted().filter(|_| args.address.is_none());
     let thread = old.as_ref().zip(found.as_ref());
     let thread = thread.map(|(thread, layout)| trust::GoesOn::of(layout, thread, id));
@@ -223,7 +223,7 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
         },
         (Some(question), None) => {
             let to = seats::address(&question, &args.to, &seated.roster)?;
-            // The council tells it of a message for everybody.
+            // For a message to everyone, the council reports it.
             if to != Address::All && !args.output.quiet {
                 let miss = seats::near_miss(&question, &seated.roster);
                 miss.iter().for_each(|notice| notice_line(notice));
@@ -284,16 +284,16 @@ fn plan(args: &mut Ask, job: Job, here: &Here) -> Result<Plan, Error> {
     })
 }
 
-/// Whether the question leaves open who answers, and a person waits for the answer.
+/// Returns whether the question leaves the choice of members open, and a user is waiting for the answer.
 fn may_choose(args: &Ask) -> bool {
     let named = !args.members.is_empty() || args.model.model.is_some() || args.privacy.private;
     let for_a_program = args.output.is_json() || args.output.quiet || args.background;
     let goes_on = args.address.is_some() || args.going.wanted().is_some();
-    // Without words there is no question, and that is told first.
+    // A missing question is reported first.
     !named && !for_a_program && !goes_on && !args.question.is_empty()
 }
 
-/// The newest round of a thread as its log tells it, if its members may be asked again.
+/// Returns the newest round in a thread's log, if its members may be asked again.
 fn retriable(thread: &Thread) -> Result<Option<LastRound>, Error> {
     if let Some(seat) = thread::running(thread)?.first() {
         let what = format!("{seat} is still answering");
@@ -324,7 +324,7 @@ fn retriable(thread: &Thread) -> Result<Option<LastRound>, Error> {
     Err(Error::new("not_a_council", Exit::Error, what).next(again))
 }
 
-/// The thread that the person wants to go on in, if any.
+/// Returns the thread the user wants to continue, if any.
 pub(super) fn going_on(
     going: &Going,
     found: Option<&Layout>,
@@ -340,7 +340,7 @@ pub(super) fn going_on(
     }
 }
 
-/// A new thread for these members.
+/// Creates a thread for these members.
 pub(super) fn new_thread(roster: &Roster, quiet: bool, here: &Here) -> Result<Thread, Error> {
     Ok(Thread::create(&new_layout(quiet, here)?, &names(roster))?)
 }
@@ -349,17 +349,17 @@ fn names(roster: &Roster) -> Vec<SeatName> {
     roster.members().iter().map(|m| m.name.clone()).collect()
 }
 
-/// Where new threads are made.
+/// Returns where new threads are created.
 pub(super) fn new_layout(quiet: bool, here: &Here) -> Result<Layout, Error> {
     Ok(told(here.make_layout()?.layout, "the thread is", quiet))
 }
 
-/// The same places; the person is told if what is made there is not kept in this folder.
+/// Returns the layout; notes on stderr if new threads are not created in this folder.
 pub(super) fn told(layout: Layout, what_is: &str, quiet: bool) -> Layout {
     if let Some(why) = layout.elsewhere().filter(|_| !quiet) {
         let place = format!("{what_is} kept in {}", layout.kd().display());
         notice_line(&match why {
-            // Why was told when it was passed over.
+            // The reason was reported when it was skipped.
             Elsewhere::PassedOver(_) => place,
             why => format!("{why}; {place}"),
         });
@@ -381,11 +381,11 @@ pub(super) fn sweep(layout: &Layout, quiet: bool) {
             "cannot look for agents left by killed runs: {error}"
         )),
     }
-    // States are for display: one that cannot be written is no reason to stop.
+    // States are only for display: failing to write one is not an error.
     let _ = agents::tidy(layout);
 }
 
-/// The members whose turn comes at once.
+/// Returns the members that are asked at once.
 fn at_once<'a>(op: &Op, roster: &'a Roster, mode: Mode) -> impl Iterator<Item = &'a Member> {
     let to = match op {
         Op::Say { to, .. } => to.clone(),
@@ -396,7 +396,7 @@ fn at_once<'a>(op: &Op, roster: &'a Roster, mode: Mode) -> impl Iterator<Item = 
     members.filter(move |m| (alone || mode == Mode::Broadcast) && to.is_for(&m.name))
 }
 
-/// A council that answers one question in a thread.
+/// Prepares a council that answers one question in a thread.
 pub(super) fn opening(
     config: &Config,
     roster: Roster,
@@ -411,7 +411,7 @@ pub(super) fn opening(
         history: thread.messages()?.messages,
         seed: seed.unwrap_or_else(clock_seed),
         limits: Budget {
-            // One question, one round of answers: a discussion is asked for in the configuration.
+            // One question, one round of answers; discussions must be configured.
             auto_messages: config.council.auto_messages.or(Some(0)),
             conclusion: conclusion_price(config, &roster),
             ..Budget::default()
@@ -423,7 +423,7 @@ pub(super) fn opening(
     })
 }
 
-/// What a token of the conclusion costs at most, where a limit is set: members may write it in place of the chair.
+/// Returns the maximum token price of the conclusion, if a limit is set: a member may write it instead of the chair.
 fn conclusion_price(config: &Config, roster: &Roster) -> Option<Price> {
     if config.limits.ceiling() == Ceiling::default() {
         return None;
@@ -436,12 +436,12 @@ fn conclusion_price(config: &Config, roster: &Roster) -> Option<Price> {
     })
 }
 
-/// A seed for the order of speakers where the person gave none.
+/// Returns a seed for the order of speakers when the user gave none.
 pub(super) fn clock_seed() -> u64 {
     Timestamp::now().as_nanosecond() as u64
 }
 
-/// The last lines on stderr: how it went, what it used, and how to go on.
+/// Prints the last lines to stderr: the result, the usage, and how to continue.
 pub(super) fn closing(round: &Round, id: &str, go_on: &str, here: &Here) {
     let styles = here.err_styles();
     let mut parts: Vec<String> = words::outcome(round).into_iter().collect();

@@ -1,7 +1,7 @@
-//! `--async`: the same round in a process of its own, with its own session, so that it outlives the terminal.
+//! `--async`: runs the round in a separate process and session, so that it outlives the terminal.
 //!
-//! The question travels in a file that has no name, never as an argument. Everything the round says goes to a log in
-//! `.kd`; what its members say is in the thread, as ever.
+//! The question is passed in an unnamed file, never as an argument. The round's output goes to a log in `.kd`; members'
+//! messages are in the thread, as usual.
 
 use crate::args::ask::Ask;
 use crate::error::Error;
@@ -14,12 +14,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long the question may take to be on disk.
+/// How long saving the question may take.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often we look whether the round died before that: its end changes no file.
+/// How often to check whether the process died before that, which changes no file.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Starts the round and returns when its question is on disk.
+/// Starts the round and returns once its question is on disk.
 pub(super) fn start(
     args: &Ask,
     op: &Op,
@@ -44,7 +44,7 @@ pub(super) fn start(
     let until = Instant::now() + PATIENCE;
     while last(thread)? <= seen {
         if let Some(status) = child.try_wait()? {
-            // A short round can begin and end between two looks.
+            // A short round can start and end between two checks.
             if ran(&log) {
                 break;
             }
@@ -59,7 +59,7 @@ pub(super) fn start(
     Ok(Exit::Done)
 }
 
-/// The command line of the round itself.
+/// Builds the command line of the background process.
 fn arguments(args: &Ask, roster: &Roster, thread: &Thread, to: &str) -> Vec<String> {
     let members = roster.members();
     let names: Vec<&str> = members.iter().map(|m| SeatName::as_str(&m.name)).collect();
@@ -107,7 +107,7 @@ fn arguments(args: &Ask, roster: &Roster, thread: &Thread, to: &str) -> Vec<Stri
     line
 }
 
-/// A file without a name that holds the question, at its beginning.
+/// Writes the question to an unnamed file and seeks to its start.
 fn question(body: &str) -> io::Result<Stdio> {
     let mut file = tempfile::tempfile()?;
     file.write_all(body.as_bytes())?;
@@ -119,26 +119,26 @@ fn open(log: &Path) -> Result<File, Error> {
     Ok(beneath::append(log)?)
 }
 
-/// The number of the newest message.
+/// Returns the number of the newest message.
 fn last(thread: &Thread) -> Result<u32, Error> {
     let newest = thread.tail(1)?.messages;
     Ok(newest.last().map_or(0, |m| m.seq))
 }
 
-/// The last line of a log; empty where there is none.
+/// Returns the last line of a log; empty if there is none.
 fn last_line(log: &Path) -> String {
     let (end, _) = beneath::read_end(log, bounds::LOG_END).unwrap_or_default();
     let end = String::from_utf8_lossy(&end);
     end.lines().last().unwrap_or_default().to_owned()
 }
 
-/// Whether a round that has exited came to its end.
+/// Returns whether a round whose process exited was completed.
 fn ran(log: &Path) -> bool {
     let record = serde_json::from_str::<Record>(&last_line(log));
     record.is_ok_and(|record| matches!(record.event, Event::FloorYielded { .. }))
 }
 
-/// Why a round ended before its question was on disk.
+/// Explains why a round ended before its question was on disk.
 fn died(log: &Path, code: Option<i32>) -> Error {
     let why = match last_line(log) {
         line if line.is_empty() => "it said nothing".to_owned(),

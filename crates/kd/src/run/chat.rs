@@ -1,5 +1,5 @@
-//! `kd chat` in lines, and where it takes the screen instead: opens a thread, lets the king chat with the council, and
-//! says how to come back.
+//! `kd chat` in plain lines, or on the screen: opens a thread, lets the user chat with the council, and says how to
+//! resume.
 
 use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
@@ -28,10 +28,10 @@ use std::path::Path;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// How many threads are offered to choose from.
+/// Maximum threads offered.
 const OFFERED: usize = 10;
 
-/// Everything that stays from thread to thread.
+/// State that is kept across threads.
 struct Room<'a> {
     args: &'a Chat,
     here: &'a Here,
@@ -44,13 +44,13 @@ struct Room<'a> {
     told: bool,
 }
 
-/// Where the king goes next.
+/// Where to go next.
 enum Next {
-    /// To a thread that is there.
+    /// To an existing thread.
     Thread(Place),
     /// To a new one.
     New,
-    /// Away: whether he left in the usual way.
+    /// Exit, with this code.
     Out(Exit),
 }
 
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         notice_line(notice);
     }
     super::ask::sweep(&layout, false);
-    // The face may block on a slow reader; the council runs on a thread of its own, so that it never waits for us.
+    // Output may block on a slow reader; the council runs on a separate thread, so that it never waits for it.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(super::WORKERS)
         .enable_all()
@@ -92,13 +92,13 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     };
     let ended = runtime.block_on(room.visit());
     runtime.shutdown_timeout(FAREWELL);
-    // No agent program, and no tool of one, outlives us.
+    // No agent program, and no tool of one, outlives the chat.
     process::settle(CHILDREN);
     ended
 }
 
 impl Room<'_> {
-    /// From thread to thread until the king leaves.
+    /// Runs one thread after another until the user leaves.
     async fn visit(&mut self) -> Result<Exit, Error> {
         let mut next = self.first().await?;
         loop {
@@ -111,7 +111,7 @@ impl Room<'_> {
         }
     }
 
-    /// The thread to begin with: the one named, the current one, or one that the king chooses.
+    /// Returns the first thread: the named one, the current one, or the user's choice.
     async fn first(&mut self) -> Result<Next, Error> {
         if self.args.new {
             return Ok(Next::New);
@@ -142,7 +142,7 @@ impl Room<'_> {
         }
     }
 
-    /// The newest threads first, with what they are about.
+    /// Lists threads with their topics, newest first.
     fn recent(&self) -> Result<Vec<(Place, String)>, Error> {
         let mut all = Vec::new();
         for place in self.layout.threads()? {
@@ -165,7 +165,7 @@ impl Room<'_> {
         Ok(recent)
     }
 
-    /// One thread, from its opening to its end.
+    /// Runs one thread from opening to end.
     async fn sit(&mut self, old: Option<Thread>) -> Result<Next, Error> {
         let goes_on = |thread| trust::GoesOn::of(&self.layout, thread, self.args.id.as_deref());
         let named = trust::Named {
@@ -178,9 +178,9 @@ impl Room<'_> {
             ..seats::wishes(&self.args.model, self.args.timeout)
         };
         let seated = seats::seat_in(&self.config, wishes, members.as_deref())?;
-        // Both may have to wait for the network, each in a runtime of its own.
+        // Both may wait for the network, each in its own runtime.
         tokio::task::block_in_place(|| {
-            // A thread can be read whether its members can answer or not.
+            // A thread can be read even if its members cannot answer.
             let new = seated.roster.members().iter().filter(|_| old.is_none());
             let offline = self.args.model.offline;
             model::make_ready_for(&self.config, offline, false, &seated.roster, new)?;
@@ -227,7 +227,7 @@ impl Room<'_> {
         next
     }
 
-    /// The plain conversation.
+    /// Runs the plain conversation.
     async fn talk(
         &mut self,
         mut session: Session,
@@ -268,7 +268,7 @@ impl Room<'_> {
                     let Some(update) = update else { break };
                     stay.show(|out| face.hear(&update, out));
                     if stay.gone && !stay.ending {
-                        // Nobody reads us any more: as if the terminal had been closed.
+                        // Our output was closed: treat it like a closed terminal.
                         stay.end(&session, Next::Out(Exit::Interrupted));
                         let _ = session.send(Op::Interrupt);
                     }
@@ -278,7 +278,7 @@ impl Room<'_> {
                     && !stay.switches()
                     && face.is_ready()
                     && (self.keyboard.is_terminal || face.has_room()) => match line {
-                    // What is piped in cannot be typed again: it is read when its time has come.
+                    // Piped lines cannot be typed again, so they are read only when they can be used.
                     Some(line) if !self.keyboard.is_terminal && is_aside(&line) && !face.is_idle() => {
                         later = Some(line);
                     }
@@ -310,7 +310,7 @@ impl Room<'_> {
         Ok(stay.next.unwrap_or(Next::Out(Exit::Done)))
     }
 
-    /// What answers a question in a way of its own.
+    /// Prepares an aside that answers a question in another way.
     fn aside(
         &self,
         way: Way,
@@ -331,7 +331,7 @@ impl Room<'_> {
         tokio::task::block_in_place(|| desk.aside(way, question, false))
     }
 
-    /// A line of the king.
+    /// Handles a line the user typed.
     fn line(
         &self,
         line: &str,
@@ -451,7 +451,7 @@ impl Room<'_> {
                 told.push("@member asks one, @all asks everybody and lets them discuss; a \\ at the end of a line goes on in the next".to_owned());
             }
             Slash::Quit if stay.ending => {
-                // One that has ended already is what he wants.
+                // If it has already ended, that is what the user wants.
                 let _ = session.send(Op::Interrupt);
             }
             Slash::Quit => {
@@ -469,14 +469,14 @@ impl Room<'_> {
     }
 }
 
-/// How long the king stays in a thread.
+/// How the thread is being left.
 struct Stay {
     next: Option<Next>,
-    /// The session is being closed.
+    /// The session is closing.
     ending: bool,
-    /// Ctrl+C was pressed, and nothing was written since.
+    /// Ctrl+C was pressed, and nothing was typed since.
     stopped: bool,
-    /// Nobody reads our output any more.
+    /// Our output was closed.
     gone: bool,
 }
 
@@ -484,11 +484,11 @@ impl Stay {
     fn end(&mut self, session: &Session, next: Next) {
         self.ending = true;
         self.next = Some(next);
-        // A session that is closed already is what we want.
+        // If the session is already closed, that is fine.
         let _ = session.send(Op::Close);
     }
 
-    /// Whether another thread follows: what is piped in from here on is for that one.
+    /// Returns whether another thread follows: further piped input is for that one.
     fn switches(&self) -> bool {
         matches!(self.next, Some(Next::Thread(_) | Next::New))
     }
@@ -500,7 +500,7 @@ impl Stay {
     }
 }
 
-/// Whether a line asks for what can only begin when nobody speaks.
+/// Returns whether a line requests something that can only start while no member speaks.
 fn is_aside(line: &str) -> bool {
     matches!(
         slash::read(line),
@@ -508,7 +508,7 @@ fn is_aside(line: &str) -> bool {
     )
 }
 
-/// Writes the thread into a file, or shows it.
+/// Exports the thread to a file, or shows it.
 fn write_out(folder: &Path, file: Option<&str>, stay: &mut Stay) -> Result<String, Error> {
     let open = Thread::open_folder(folder)?;
     let Some(path) = file.map(Path::new) else {
@@ -527,7 +527,7 @@ fn write_out(folder: &Path, file: Option<&str>, stay: &mut Stay) -> Result<Strin
     )
 }
 
-/// The threads that are offered, one a line.
+/// Formats the offered threads, one per line.
 fn offer(recent: &[(Place, String)]) -> Vec<String> {
     let line = |(i, (place, topic)): (usize, &(Place, String))| {
         let topic: String = topic.chars().take(60).collect();
@@ -536,7 +536,7 @@ fn offer(recent: &[(Place, String)]) -> Vec<String> {
     recent.iter().enumerate().map(line).collect()
 }
 
-/// What the king chose of the threads that were offered.
+/// Returns the thread the user chose from the list.
 fn pick(layout: &Layout, recent: &[(Place, String)], choice: &str) -> Result<Next, String> {
     if choice.is_empty() || choice == "/new" {
         return Ok(Next::New);
@@ -557,11 +557,11 @@ fn pick(layout: &Layout, recent: &[(Place, String)], choice: &str) -> Result<Nex
 }
 
 fn say(text: &str) {
-    // Whoever does not read us will not answer either.
+    // If our output was closed, there will be no answer either.
     let _ = writeln!(io::stdout(), "kd: {}", clean::line(text));
 }
 
-/// The lines that the king types, read on a thread of their own. A `\` at the end of a line goes on in the next.
+/// Lines the user types, read on a separate thread. A `\` at the end continues a line.
 struct Keyboard {
     is_terminal: bool,
     lines: mpsc::Receiver<String>,
@@ -596,11 +596,11 @@ impl Keyboard {
     }
 }
 
-/// What the outside wants.
+/// What a signal asks for.
 enum Wish {
     /// Ctrl+C.
     Stop,
-    /// `kill`, or a terminal that was closed.
+    /// `kill`, or a closed terminal.
     End,
 }
 

@@ -1,5 +1,5 @@
-//! The question of the first run: who answers. Input: what is on this machine, and one key. Output: the user's own
-//! configuration. Nothing is asked where nobody can answer, where anything is configured, or where there is no choice.
+//! The first-run prompt: which model answers. Input: what is on this machine, and one key. Output: the user's
+//! configuration. Asks nothing without a terminal, with an existing configuration, or without alternatives.
 
 use super::here::{Here, os_var};
 use super::init::{look_around, seats};
@@ -17,16 +17,16 @@ use kd_core::roles::{self, BUILT_IN_COUNCIL};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-/// Parts of the name of an Ollama model that makes vectors and no answers.
+/// Parts of names of Ollama models that produce embeddings instead of answers.
 const NO_ANSWERS: [&str; 4] = ["embed", "minilm", "bge-", "rerank"];
-/// Characters of a model's name that are shown.
+/// Maximum characters shown of a model's name.
 const NAME_MAX: usize = 40;
 
-/// One line of the question.
+/// One line of the prompt.
 struct Offer {
-    /// What answers and what it costs.
+    /// What answers and its cost.
     line: String,
-    /// Whether choosing it costs no money that its line does not say to be paid already.
+    /// Whether it costs nothing, or only what its line says is already paid.
     free: bool,
     /// The configuration.
     text: String,
@@ -34,17 +34,17 @@ struct Offer {
     who: String,
 }
 
-/// Asks who answers, if nothing is configured and somebody is at the terminal, and writes the choice into the user's own
-/// file.
+/// Asks who answers, if nothing is configured and the user is at a terminal, and writes the choice to the user's
+/// configuration.
 ///
 /// # Errors
-/// When the user leaves without a choice, or the choice cannot be kept.
+/// If the user leaves without a choice, or the choice cannot be saved.
 pub(super) fn ask(here: &Here) -> Result<(), Error> {
     let terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !terminal || here.is_on("CI") || here.var("KD_MODEL").is_some() {
         return Ok(());
     }
-    // What is wrong there is told by the command itself.
+    // The command itself reports what is wrong there.
     let Ok(layout) = here.find_layout() else {
         return Ok(());
     };
@@ -85,7 +85,7 @@ pub(super) fn ask(here: &Here) -> Result<(), Error> {
     say("to choose again: kd init --user --force")
 }
 
-/// Whether nothing says who answers.
+/// Returns whether the configuration does not say who answers.
 fn is_bare(config: &Config) -> bool {
     config.agents.is_empty()
         && config.council.members.is_empty()
@@ -93,7 +93,7 @@ fn is_bare(config: &Config) -> bool {
         && config.local.model.is_none()
 }
 
-/// What can be chosen, the best first; the built-in model last.
+/// Returns the choices, best first; the built-in model last.
 fn offers(found: &[Discovered], env: &Env) -> Vec<Offer> {
     let mut offers = Vec::new();
     offers.extend(of_programs(found, env));
@@ -198,7 +198,7 @@ fn built_in(env: &Env) -> Offer {
     }
 }
 
-/// One model as the members of the built-in council.
+/// Returns one model as the members of the built-in council.
 fn in_roles(seat: &InitSeat) -> Vec<InitSeat> {
     let members = BUILT_IN_COUNCIL.iter().map(|role| {
         let title = roles::find(role).map_or(*role, |role| role.title);
@@ -212,9 +212,9 @@ fn in_roles(seat: &InitSeat) -> Vec<InitSeat> {
     members.collect()
 }
 
-/// Shows the offers and waits for a key. `None` when the user leaves.
+/// Shows the offers and waits for a key. `None` if the user leaves.
 fn pick<'a>(offers: &'a [Offer], file: &str) -> Result<Option<&'a Offer>, Error> {
-    // The built-in model is free: there always is one.
+    // The built-in model is free, so there always is one.
     let default = offers.iter().position(|offer| offer.free).unwrap_or(0);
     let Some(mut keys) = Keys::take() else {
         return Ok(None);
@@ -244,7 +244,7 @@ fn pick<'a>(offers: &'a [Offer], file: &str) -> Result<Option<&'a Offer>, Error>
     Ok(place.and_then(|place| offers.get(place)))
 }
 
-/// The question in lines of at most `columns`.
+/// Formats the prompt in lines of at most `columns`.
 fn question(offers: &[Offer], default: usize, file: &str, columns: usize) -> Vec<String> {
     let room = columns.saturating_sub(1).max(20);
     let mut lines = wrap(
@@ -268,7 +268,7 @@ fn question(offers: &[Offer], default: usize, file: &str, columns: usize) -> Vec
     lines
 }
 
-/// Names in a sentence; `None` for none.
+/// Joins names for a sentence; `None` if there are none.
 fn list(names: &[&str]) -> Option<String> {
     let (last, rest) = names.split_last()?;
     Some(match rest {
@@ -285,7 +285,7 @@ fn shown(model: &str) -> String {
     }
 }
 
-/// A path of the user's home as people write it.
+/// Abbreviates the user's home in a path as `~`.
 fn tilde(path: &Path) -> String {
     let below = os_var("HOME").and_then(|home| path.strip_prefix(home).ok());
     match below {

@@ -1,4 +1,4 @@
-//! `kd config …`: see, check and change the settings.
+//! `kd config …`: shows, checks and changes settings.
 
 use super::here::Here;
 use super::trust;
@@ -106,13 +106,13 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether a path is `key` or lies below it.
+/// Returns whether a path is `key` or below it.
 fn is_below(path: &str, key: &str) -> bool {
     path.strip_prefix(key.trim_end_matches('.'))
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Settings of single agents and services that nobody made hide those that somebody did.
+/// Returns whether a setting of a single agent or service is a default: listing these would hide the ones the user set.
 fn is_blank(setting: &Setting) -> bool {
     let single = setting
         .path
@@ -122,7 +122,7 @@ fn is_blank(setting: &Setting) -> bool {
     single && setting.origin.layer == Layer::Builtin
 }
 
-/// A value as it could be typed after `kd config set KEY`.
+/// Formats a value as it could be typed after `kd config set KEY`.
 fn value(value: &Value) -> String {
     match value {
         Value::String(text) => clean::line(&format!("{text:?}")),
@@ -131,7 +131,7 @@ fn value(value: &Value) -> String {
     }
 }
 
-/// Says of settings that other programs read that we do not.
+/// Notes that only other programs use a setting.
 fn idle(setting: &Setting) -> &'static str {
     if setting.key.reader == Reader::Kd {
         ""
@@ -143,7 +143,7 @@ fn idle(setting: &Setting) -> &'static str {
 fn check(args: &Check, here: &Here) -> Result<(), Error> {
     let loaded = match &args.file {
         Some(file) => {
-            // A layer that is not there sets nothing; a file that was named must be there.
+            // A missing layer sets nothing, but a file given explicitly must exist.
             std::fs::metadata(file).map_err(|e| {
                 Error::new(
                     "config",
@@ -211,7 +211,7 @@ fn key(text: &str) -> Result<KeyPath, Error> {
     })
 }
 
-/// Where the files are; a project without `.kd` gets one when its own file is to be changed.
+/// Returns the paths of the files; creates `.kd` if the project's file is to be changed.
 fn paths(file: File, here: &Here) -> Result<ConfigPaths, Error> {
     let layout = match file {
         File::User => here.find_layout()?,

@@ -1,4 +1,4 @@
-//! `kd cost`: what all runs of the user have spent, by the ledger.
+//! `kd cost`: shows the user's total spending, from the spending ledger.
 
 use super::here;
 use crate::args::cost::Cost as Args;
@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// When a day of the user began.
+/// Returns the start of a day in the user's time zone.
 fn begin(date: Date, zone: &TimeZone) -> Result<Timestamp, Error> {
     let begin = date.to_zoned(zone.clone());
     begin
@@ -110,11 +110,11 @@ fn sum(name: &str, entries: &[&Entry]) -> Sum {
     sum
 }
 
-/// The cells of a sum. A dash is money that a login covers.
+/// Formats the cells of a sum. A dash means that a login covers the cost.
 fn cells(sum: &Sum) -> [String; 6] {
     let paid = match (sum.usd > 0.0, sum.unpriced) {
         (true, 0) => money(sum.usd, sum.certainty),
-        // Something is missing.
+        // Part of it is unknown.
         (true, _) => money(sum.usd, Certainty::AtLeast),
         (false, 0) if sum.covered_usd > 0.0 => "-".to_owned(),
         (false, 0) => "$0.00".to_owned(),

@@ -1,4 +1,4 @@
-//! `kd debug decode`: what a recorded stream means, event by event.
+//! `kd debug decode`: decodes a recorded stream, event by event.
 
 use super::infile;
 use crate::args::debug::{Debug, Decode};
@@ -13,7 +13,7 @@ pub(super) fn run(args: &Debug) -> Result<Exit, Error> {
     }
 }
 
-/// Prints the events; the code tells whether the last turn ended well.
+/// Prints the events; the exit code tells whether the last turn succeeded.
 fn decode(args: &Decode) -> Result<Exit, Error> {
     let Some(dialect) = named(&args.dialect) else {
         return Err(Error::usage(format!(

@@ -1,4 +1,4 @@
-//! `kd deliberate`: plans, shows the plan, runs it, and shows what came of it.
+//! `kd deliberate`: plans, shows the plan, runs it, and shows the result.
 
 mod edit;
 pub(super) mod opening;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let mode = config.deliberation.meta.planning_mode;
     let by_model =
         planner::wants_model(mode, &asked.asked) && config.deliberation.council.members.is_none();
-    // One account for the planning and what follows.
+    // One account for the planning and the deliberation.
     let engine = Engine::new(Hands::new(&config, super::here::agents())).masking(masked);
     let mut thread = None;
     let mut planned = if by_model {
@@ -144,7 +144,7 @@ fn open(
     Ok(engine.run(thread, opening)?)
 }
 
-/// The names of members in a plan.
+/// Returns the members named in a plan.
 fn named_in(plan: &Value) -> Vec<&str> {
     let at = |path: &str| plan.pointer(path);
     let seats = at("/council/members").and_then(Value::as_array);
@@ -156,7 +156,7 @@ fn named_in(plan: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Whether a limit of the settings holds for a plan: one that was set does, a default does not.
+/// Returns whether a limit in the settings applies to a plan: only if it was set explicitly.
 fn binds(path: &KeyPath, loaded: &Loaded) -> bool {
     let is_set = path.find(&loaded.value).is_some_and(|set| !set.is_null());
     let is_of_plan = path
@@ -166,7 +166,7 @@ fn binds(path: &KeyPath, loaded: &Loaded) -> bool {
     is_of_plan && is_set
 }
 
-/// The settings with the flags, and the file of `--plan`, laid over them; checked like any configuration.
+/// Returns the settings overridden by the flags and the `--plan` file, validated like any configuration.
 fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
     let config = &loaded.config;
     let mut value = serde_json::to_value(config)
@@ -255,7 +255,7 @@ fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
     Ok(checked)
 }
 
-/// A seat plans, in the thread where the deliberation will run.
+/// Lets a member plan, in the thread where the deliberation will run.
 fn plan_by_model(
     args: &Deliberate,
     engine: &Engine,
@@ -390,7 +390,7 @@ fn show_plan(planned: &Planned, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whatever is to be left behind: the JSON object, documents, long-term memory.
+/// Writes the results: the JSON object, documents, long-term memory.
 fn finish(
     args: &Deliberate,
     config: &Config,
@@ -429,7 +429,7 @@ fn finish(
         };
         outfile::write(path, text.as_bytes())?;
     }
-    // What is remembered goes to whoever is asked later.
+    // What is remembered is shown to members asked later.
     if config.deliberation.memory.long_term
         && !thread.meta().is_private()
         && let (Some(plan), Some(verdict), Some(thread)) =
@@ -439,7 +439,7 @@ fn finish(
         kept.remember(Remembered {
             thread: thread.clone(),
             question: plan.question.clone(),
-            // What a lot drew from a tie the council did not decide.
+            // If a lot decided a tie, the council did not.
             answer: match (&verdict.winner, verdict.form) {
                 (Some(winner), form) if form != Outcome::Split => winner.clone(),
                 _ => verdict.heading.clone(),
@@ -451,7 +451,7 @@ fn finish(
     Ok(())
 }
 
-/// The JSON object with what is promised of the verdict, where anything can be said of that.
+/// Adds to the JSON object what is promised about the verdict, if anything.
 fn with_warranty(mut value: Value, standing: Option<&Standing>) -> Value {
     if let Some(standing) = standing {
         value["warranty"] = object!(standing);
@@ -459,7 +459,7 @@ fn with_warranty(mut value: Value, standing: Option<&Standing>) -> Value {
     value
 }
 
-/// The code follows the outcome.
+/// Returns the exit code for the outcome.
 fn exit(report: &Report, played: &Played) -> Exit {
     match &report.verdict {
         _ if played.stopped || played.closed => Exit::Interrupted,
@@ -476,8 +476,8 @@ fn exit(report: &Report, played: &Played) -> Exit {
     }
 }
 
-/// What the user's marks, as they were read for the plan, say of the verdict. `None` where there is no verdict, and without
-/// marks where no promise is required: who marks nothing is told nothing.
+/// Returns what the user's marks, as read for the plan, say about the verdict. `None` without a verdict, and also
+/// without marks if no promise is required: users who do not mark verdicts are not bothered.
 fn standing(
     args: &Deliberate,
     layout: &Layout,
@@ -495,7 +495,7 @@ fn standing(
     Some(promises::standing(&brief.marks, &verdict, args.require))
 }
 
-/// Whether as much is promised as is required.
+/// Returns whether the promise is at least as high as required.
 fn keeps(standing: Option<&Standing>, share: f64) -> bool {
     standing
         .and_then(Standing::right)

@@ -1,4 +1,4 @@
-//! Checks that enough files can be opened, before the runtime panics for want of them.
+//! Checks that enough files can be opened, since the runtime would panic otherwise.
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -7,9 +7,9 @@ use rustix::process::{Resource, getrlimit};
 use std::fs::File;
 use std::io;
 
-/// Descriptors that a command needs at once: the runtime's own, a thread's files and locks, one agent's pipes.
+/// Descriptors that a command needs at once: for the runtime, a thread's files and locks, and one agent's pipes.
 const NEEDED: usize = 16;
-/// A limit from which nothing is checked.
+/// A limit above which nothing is checked.
 const PLENTY: u64 = 64;
 
 /// Fails if the limit on open files is too low to start.

@@ -1,4 +1,4 @@
-//! `kd doctor`: who is called, all at once, and the table of what came of it.
+//! `kd doctor`: calls all members at once and shows the results as a table.
 
 use super::here::Here;
 use super::mcp::FAREWELL;
@@ -25,7 +25,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long agent programs get to end before we leave.
+/// How long agent programs may take to end before exit.
 const CHILDREN: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
@@ -45,14 +45,14 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
             let folder = scratch.path().join(member.name.as_str());
             let config = &config;
             async move {
-                // A folder of its own for each: what one of them writes is not blamed on another.
+                // A separate folder for each, so that no agent is blamed for another's writes.
                 if let Err(error) = std::fs::create_dir(&folder) {
                     return Err(
                         Error::new("io", Exit::Error, "no scratch folder can be made")
                             .because(error),
                     );
                 }
-                // As in the working folder: the scratch folder is ours and empty, but not what is above it.
+                // Like in the working folder: the scratch folder is ours and empty, but the folders above it are not.
                 let options = super::here::agents();
                 let hands = Hands::new(config, options).in_folder(folder.clone());
                 Ok(examine(&hands, member, &folder, args.timeout).await)
@@ -113,7 +113,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
 /// A forum on another machine, and whether it answers.
 struct Remote {
     name: String,
-    /// Under which name and with which role, else why not.
+    /// The name and role there, or why it does not answer.
     standing: Result<Standing, String>,
 }
 
@@ -140,7 +140,7 @@ impl Remote {
     }
 }
 
-/// Asks each forum of the configuration who we are there.
+/// Asks each configured remote forum for the user's name and role.
 async fn remotes(config: &Config) -> Vec<Remote> {
     let env = super::here::env();
     let calls = config.forum.remotes.iter().map(|(name, config)| {
@@ -159,7 +159,7 @@ async fn remotes(config: &Config) -> Vec<Remote> {
     join_all(calls).await
 }
 
-/// A further server of agents of the forum, and whether it answers.
+/// An additional server of forum agents, and whether it answers.
 struct FurtherServer {
     name: String,
     agents: Vec<String>,
@@ -192,7 +192,7 @@ impl FurtherServer {
     }
 }
 
-/// Asks each further server of the configuration for its tools.
+/// Asks each configured additional server for its tools.
 async fn servers(config: &Config, scratch: &Path) -> Vec<FurtherServer> {
     let env = super::here::env();
     let calls = config.forum.servers.iter().map(|(name, config)| {
@@ -218,13 +218,13 @@ async fn servers(config: &Config, scratch: &Path) -> Vec<FurtherServer> {
     join_all(calls).await
 }
 
-/// Whether a member answers, and is held to reading as far as was seen.
+/// Returns whether a member answers and, as far as observed, cannot write.
 fn is_well(report: &Report) -> bool {
     report.answered && report.read_only != Some(false)
 }
 
-/// Those that were named; else those that are configured, and the agent programs that are on this machine. The built-in
-/// model is called once, however many seats it takes.
+/// Returns the named members, or else the configured ones and the agent programs on this machine. The built-in model is
+/// called once, however many members use it.
 async fn members(config: &Config, args: &Doctor) -> Result<Vec<Member>, Error> {
     let mut names = args.members.clone();
     if names.is_empty() {
@@ -266,7 +266,7 @@ async fn members(config: &Config, args: &Doctor) -> Result<Vec<Member>, Error> {
     Ok(members)
 }
 
-/// A line for each member, and below it what to do where something is wrong; then what keeps agents from writing.
+/// Formats one line per member, with advice below where something is wrong; then what keeps agents from writing.
 fn table(reports: &[Report], here: &Here) -> String {
     let styles = here.out_styles();
     let head = [
@@ -314,7 +314,7 @@ fn table(reports: &[Report], here: &Here) -> String {
     text + &billed + &read_only
 }
 
-/// What keeps agents from writing, or who pays: one line where it is the same for all, else one for each way.
+/// Describes what keeps agents from writing, or who pays: one line if it is the same for all, else one per variant.
 fn ways<'r>(
     title: &str,
     reports: &'r [Report],

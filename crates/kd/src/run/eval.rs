@@ -1,4 +1,4 @@
-//! `kd eval`: replays recorded answers or simulates members. Comes in: files. Goes out: tables, or one JSON object.
+//! `kd eval`: replays recorded answers or simulates members. Input: files. Output: tables, or one JSON object.
 
 mod words;
 
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// How many answers are possible where nobody says: free text has many, of which few are given.
+/// Default number of possible answers: free text has many, of which few are given.
 const OPTIONS: u64 = 20;
 
 pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
@@ -105,7 +105,7 @@ fn table(
         return report(out, args, path, text, &replay, styles);
     };
     let ways = ways(args, &["plurality", "log-odds", "weighted", "best", "auto"])?;
-    // What one council of the file cannot give, none can.
+    // If one council of the file cannot provide it, none can.
     let sample = table
         .council(&table.members[..1.min(table.members.len())])
         .map_err(|e| unreadable(path, e))?;
@@ -128,7 +128,8 @@ fn table(
     Ok(())
 }
 
-/// How soon broken promises are noticed. The change needs the other models of the file, so their answers are read too.
+/// Measures how soon broken promises are noticed. The change needs the file's other models, so their answers are read
+/// too.
 fn drifts(
     out: &mut impl Write,
     args: &Eval,
@@ -153,7 +154,7 @@ fn drifts(
     }
 }
 
-/// A trial of promises as JSON.
+/// Returns a trial of promises as JSON.
 fn tried(
     out: &mut impl Write,
     path: &Path,
@@ -228,7 +229,7 @@ fn empty(args: &Eval) -> Empty {
     }
 }
 
-/// The ways named, or the usual ones.
+/// Returns the named protocols, or the default ones.
 fn ways(args: &Eval, usual: &[&str]) -> Result<Vec<Way>, Error> {
     let wanted: Vec<&str> = if args.rule.is_empty() {
         usual.to_vec()
@@ -251,7 +252,7 @@ fn ways(args: &Eval, usual: &[&str]) -> Result<Vec<Way>, Error> {
         .collect()
 }
 
-/// Refuses what the record cannot answer.
+/// Rejects what the record cannot answer.
 fn fit(ways: &[Way], replay: &Replay) -> Result<(), Error> {
     for way in ways {
         way.fits(replay).map_err(|why| {
@@ -312,7 +313,7 @@ fn spec(path: &Path) -> Result<Spec, Error> {
     })
 }
 
-/// Debates by the name of the file, or where its first byte begins a JSON object.
+/// Detects debates by the file name, or by a first byte that starts a JSON object.
 fn looks_like_debates(path: &Path, text: &str) -> bool {
     let csv = path
         .extension()
@@ -331,7 +332,7 @@ fn shown(path: &Path) -> String {
     }
 }
 
-/// The name of a file without its folder.
+/// Returns the file name of a path.
 fn name(path: &Path) -> String {
     if path.as_os_str() == "-" {
         return "stdin".into();

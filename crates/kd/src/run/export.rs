@@ -1,4 +1,4 @@
-//! `kd export`: a thread as one document.
+//! `kd export`: exports a thread as one document.
 
 use super::here::Here;
 use super::thread::LeftOut;
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// What masks the private things of these threads: known shapes and the user's own keys, home folder and name.
+/// Creates the redactor for these threads: known formats and the user's keys, home folder and name.
 fn redactor(threads: &[Thread], here: &Here) -> Result<Redactor, Error> {
     let layout = here.find_layout()?;
     let config = here.config(layout.as_ref())?.config;
@@ -65,7 +65,7 @@ fn redactor(threads: &[Thread], here: &Here) -> Result<Redactor, Error> {
     ))
 }
 
-/// The same message or record without private things.
+/// Returns a message or record without private data.
 pub(super) fn redacted<T: Serialize + DeserializeOwned>(
     message: T,
     redactor: Option<&mut Redactor>,
@@ -81,7 +81,7 @@ pub(super) fn redacted<T: Serialize + DeserializeOwned>(
     serde_json::from_value(value).map_err(fault)
 }
 
-/// A thread and every thread forked from it, each below its source.
+/// Returns a thread and every fork of it, each below its source.
 fn forks(layout: &Layout, top: Thread) -> Result<Vec<Thread>, Error> {
     let mut threads = Vec::new();
     let mut left_out = LeftOut::default();
@@ -100,7 +100,7 @@ fn forks(layout: &Layout, top: Thread) -> Result<Vec<Thread>, Error> {
     let lineages: Vec<_> = threads
         .iter()
         .enumerate()
-        // What the first was forked from is not part of its tree.
+        // The origin of the first one is not part of the tree.
         .map(|(at, t)| (t.id().clone(), t.meta().lineage().filter(|_| at > 0)))
         .collect();
     let below = fork::tree(&lineages).into_iter().enumerate();
@@ -152,7 +152,7 @@ fn write_all(
     Ok(())
 }
 
-/// Writes a thread as one document, message after message.
+/// Writes a thread as one document, message by message.
 pub(super) fn write(open: &Thread, format: Format, out: &mut dyn Write) -> Result<(), Error> {
     write_redacted(open, format, None, out)
 }
@@ -215,7 +215,7 @@ fn write_json(
         let comma = if count > 0 { "," } else { "" };
         count += 1;
         let message = redacted(message, redactor.as_deref_mut())?;
-        // Raw line breaks are between values only, never in a text.
+        // Line breaks occur only between values, never inside a string.
         let text = json::text(&message, true)?.replace('\n', "\n    ");
         Ok(write!(out, "{comma}\n    {text}")?)
     })?;
@@ -224,7 +224,7 @@ fn write_json(
     Ok(problems)
 }
 
-/// A thread as one document.
+/// Returns a thread as one document.
 pub(super) fn text(open: &Thread, format: Format) -> Result<String, Error> {
     let mut bytes = Vec::new();
     write(open, format, &mut bytes)?;

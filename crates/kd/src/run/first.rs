@@ -1,10 +1,10 @@
-//! What a person is told who has configured nothing.
+//! The first-run message.
 
 use super::init::look_around;
 use kd_backends::discovery::Discovered;
 use std::io::{self, Write};
 
-/// Says who speaks and what else was found; on the first question in a folder also how to get better answers.
+/// Says who answers and what else was found; on the first question in a folder, also how to get better answers.
 pub(super) fn notice(first: bool) {
     let found = look_around().unwrap_or_default();
     let _ = io::stderr()

@@ -1,4 +1,4 @@
-//! `kd fork`, and the forks of a chat: a new thread that shares the beginning of another.
+//! `kd fork` and forks in a chat: creates a thread that shares the beginning of another.
 
 use super::here::Here;
 use super::thread;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Fork, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forks a thread; `switch` makes the new one the current one.
+/// Forks a thread; `switch` makes the fork the current one.
 pub(super) fn make(
     layout: &Layout,
     source: &Thread,
@@ -78,7 +78,7 @@ pub(super) fn of_chat(
     make(layout, source, &cut, true)
 }
 
-/// What a fork is, in lines.
+/// Describes a fork in lines.
 pub(super) fn told(forked: &Thread, running: &[SeatName]) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(lineage) = forked.meta().lineage() {
@@ -100,14 +100,14 @@ pub(super) fn told(forked: &Thread, running: &[SeatName]) -> Vec<String> {
     lines
 }
 
-/// Where a thread was forked from, in one line: `council-a94d before message 7`.
+/// Describes where a thread was forked from, in one line: `council-a94d before message 7`.
 pub(super) fn origin(lineage: &Lineage) -> String {
     let branch = lineage.branch.as_ref();
     let branch = branch.map_or(String::new(), |branch| format!(" (branch {branch})"));
     clean::line(&format!("{}{branch} {}", lineage.of, lineage.words()))
 }
 
-/// The cut that takes back the newest messages of the user, with the answers to them.
+/// Returns the cut that removes the user's newest messages and the answers to them.
 fn rewind(messages: &[Message], back: u32) -> Result<Cut, Error> {
     let asked: Vec<u32> = messages
         .iter()

@@ -1,4 +1,4 @@
-//! `kd forum …`: finds the store, the personas and the settings; each group of commands has a file below.
+//! `kd forum …`: finds the store, the personas and the settings; each group of commands has its own file below.
 
 mod agents;
 mod company;
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {
 }
 
 impl Forum {
-    /// Whether errors are wanted as JSON too.
+    /// Returns whether errors should be JSON too.
     pub(super) fn wants_json(&self) -> bool {
         match self {
             Forum::Agents(args) => args.json,
@@ -89,19 +89,19 @@ impl Forum {
     }
 }
 
-/// A forum that was found: its store is open.
+/// A forum with an open store.
 struct Site {
     forum: String,
     store: ForumStore,
     config: Config,
     agents: PathBuf,
     logs: PathBuf,
-    /// What of the project is held back; nothing where the user named the folder of the personas.
+    /// The project's withheld settings; empty if the user named the folder of the personas.
     project: Project,
 }
 
 impl Site {
-    /// Opens the store that flags, else the configuration name; it is made where there is none.
+    /// Opens the store given by flags, or else by the configuration; creates it if missing.
     fn open(place: &Where, here: &Here) -> Result<Self, Error> {
         let layout = here.make_layout()?.layout;
         let loaded = trust::settings(here, Some(&layout))?;
@@ -130,7 +130,7 @@ impl Site {
         })
     }
 
-    /// The settings in force, without what is named this time.
+    /// Returns the settings in force, without this run's flags.
     fn settings(&mut self) -> Result<Settings, Error> {
         Ok(self
             .store
@@ -138,12 +138,12 @@ impl Site {
     }
 }
 
-/// Opens a forum; it is the user's own if the user's `kd` made it, or the user accepted it.
+/// Opens a forum. It is the user's own if the user's `kd` created it or the user accepted it.
 pub(super) fn open(place: &Place) -> Result<ForumStore, ForumError> {
     ForumStore::open(place, user_dirs().state().ok())
 }
 
-/// Where the store is: as a person said, else as configured, else beside the threads.
+/// Returns the store's location: as given by the user, else as configured, else beside the threads.
 pub(super) fn place(
     said: Option<&str>,
     config: &Config,

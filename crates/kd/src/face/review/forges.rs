@@ -76,7 +76,7 @@ fn findings(kept: &Kept, all: bool) -> impl Iterator<Item = (&Reported, &Finding
     all.filter_map(|finding| Some((finding, finding.finding()?)))
 }
 
-/// Returns the lines of a finding that the diff shows: the last one, and the first in the same hunk.
+/// Returns the lines of a finding that the diff shows: the last one, and the first of the unbroken run that ends there.
 fn shown<'k>(kept: &'k Kept, about: &Finding) -> Option<(&'k Place, u32, u32)> {
     let place = kept.places.iter().find(|place| place.file == about.file)?;
     let lines = about.lines.first..=about.lines.last;

@@ -109,7 +109,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// Removes links and placeholders, which SARIF supports even in plain text.
+/// Escapes links and placeholders, which SARIF supports even in plain text.
 fn message(foreign: &str) -> String {
     let line = clean_line(foreign, CHARS_MAX);
     let mut out = String::with_capacity(line.len());

@@ -1,4 +1,4 @@
-//! `--edit`: the plan in the person's editor, and back.
+//! `--edit`: opens the plan in the user's editor and reads it back.
 
 use super::super::here::Here;
 use crate::args::Color;
@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// Opens the plan, and reads back what the person made of it.
+/// Opens the plan, and parses the edited version.
 pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<Planned, Error> {
     let here = Here::new(Color::Auto);
     let editor = here
@@ -44,7 +44,7 @@ pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<P
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
     let home = here.var("HOME").filter(|home| Path::new(home).is_dir());
-    // No code of the working folder: neither on the way to the editor nor as settings beside it.
+    // Runs no code from the working folder: neither through `PATH` nor through settings files there.
     let status = Command::new(program)
         .args(words)
         .env(
@@ -90,7 +90,7 @@ pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<P
     }
 }
 
-/// What the person wrote is not lost: the error says where it stands.
+/// Keeps the edited file; the error tells where it is.
 fn kept(file: tempfile::NamedTempFile, error: Error) -> Error {
     match file.keep() {
         Ok((_, path)) => error.next(format!(

@@ -1,5 +1,6 @@
-//! A deliberation ready to run, for every face: the command, the chat, servers. In: settings, a question, a thread. Out:
-//! a plan, and the machine with who sits. What happens then, a [`Report`](kd_core::deliberation::report::Report) folds.
+//! Prepares a deliberation for every front end: command, chat, servers. Input: settings, a question, a thread. Output:
+//! a plan, and the machine with its members. A [`Report`](kd_core::deliberation::report::Report) folds what happens
+//! then.
 
 use crate::error::Error;
 use crate::run::here::user_dirs;
@@ -14,8 +15,8 @@ use kd_engine::Opening;
 use kd_store::{Layout, Thread, memory};
 use std::sync::Arc;
 
-/// What a plan is made for, with what this folder knows: roles that the person wrote, and, if he opted in, what is
-/// remembered. `layout` is none where no folder holds anything yet.
+/// Returns the planner's input, including this folder's data: the user's roles and, if enabled, long-term memory.
+/// `layout` is `None` if there is no project yet.
 pub(in crate::run) fn brief(
     config: &Config,
     layout: Option<&Layout>,
@@ -44,7 +45,7 @@ pub(in crate::run) fn brief(
     })
 }
 
-/// The user's marks, or why they are not used: a file that cannot be read must not keep anybody from asking.
+/// Returns the user's marks, or why they are not used: an unreadable file must not prevent asking.
 pub(in crate::run) fn marks() -> (Arc<[Mark]>, Option<String>) {
     match kd_store::marks::read(&user_dirs()) {
         Ok(marks) => (marks.into(), None),
@@ -52,7 +53,7 @@ pub(in crate::run) fn marks() -> (Arc<[Mark]>, Option<String>) {
     }
 }
 
-/// Plans by rules, where nobody can be shown a planner at work. `members` are who may sit; none means as configured.
+/// Plans by rules, where a planner's work could not be shown. `members` are the candidates; empty means as configured.
 pub(in crate::run) fn plan(
     config: &Config,
     layout: Option<&Layout>,
@@ -71,7 +72,7 @@ pub(in crate::run) fn plan(
     Ok(planned)
 }
 
-/// The machine that carries a plan out in a thread, with who sits. It begins with [`say`].
+/// Returns the machine that carries out a plan in a thread, with its members. It begins with [`say`].
 pub(in crate::run) fn opening(
     config: &Config,
     planned: Planned,
@@ -94,7 +95,7 @@ pub(in crate::run) fn opening(
     })
 }
 
-/// The words that set it going: the question of the plan.
+/// Returns the op that starts it: the plan's question.
 pub(in crate::run) fn say(plan: &Plan) -> Op {
     Op::Say {
         body: plan.question.clone(),
@@ -102,13 +103,13 @@ pub(in crate::run) fn say(plan: &Plan) -> Op {
     }
 }
 
-/// Everybody of a plan, for those who make models ready.
+/// Returns all members of a plan, for preparing their models.
 pub(in crate::run) fn roster(plan: &Plan) -> Roster {
     Roster::new(plan.seats.iter().map(|s| s.member.clone()).collect(), None)
 }
 
-/// A seed where the person gave none; it is recorded, so the run can be replayed all the same.
+/// Returns a seed when the user gave none; it is recorded, so the run can be replayed.
 fn clock_seed() -> u64 {
-    // Whole numbers that every reader of JSON keeps.
+    // Integers that every JSON parser represents exactly.
     Timestamp::now().as_nanosecond() as u64 & ((1 << 53) - 1)
 }

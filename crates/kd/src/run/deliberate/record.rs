@@ -1,4 +1,4 @@
-//! `kd replay` and `kd why`: what a deliberation left in its thread.
+//! `kd replay` and `kd why`: inspect a deliberation's record in its thread.
 
 use super::super::here::Here;
 use super::super::page;
@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-/// Folds the report while another face shows.
+/// Folds the report while another output is shown.
 pub(in crate::run) struct Recorded {
     report: Rc<RefCell<Report>>,
     inner: Box<dyn Face>,
@@ -73,7 +73,7 @@ impl Face for Silent {
     }
 }
 
-/// The records of a thread's last deliberation.
+/// Returns the records of a thread's last deliberation.
 pub(in crate::run) fn records(
     here: &Here,
     id: Option<&str>,
@@ -95,7 +95,7 @@ pub(in crate::run) fn records(
     Ok((open, records))
 }
 
-/// Decides again, and compares.
+/// Recomputes the decision and compares.
 pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> {
     let (open, records) = records(here, args.id.as_deref())?;
     if args.is_what_if() {
@@ -167,7 +167,7 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
     Ok(if same { Exit::Done } else { Exit::Error })
 }
 
-/// Shows what today's `kd` reads otherwise than the one that wrote the record.
+/// Shows what this version of `kd` parses differently from the one that wrote the record.
 fn show_reread(reread: &[Reread], out: &mut impl Write) -> io::Result<()> {
     for reading in reread {
         let shown = |found: &serde_json::Value| clean::line(&clipped(&found.to_string()));
@@ -182,7 +182,7 @@ fn show_reread(reread: &[Reread], out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The beginning of a text.
+/// Returns the beginning of a text.
 fn clipped(text: &str) -> String {
     match text.char_indices().nth(FOUND_CHARS_MAX) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -190,10 +190,10 @@ fn clipped(text: &str) -> String {
     }
 }
 
-/// The most characters of a reading that are shown.
+/// Maximum characters shown of a parsed reply.
 const FOUND_CHARS_MAX: usize = 80;
 
-/// Says why.
+/// Explains the decision.
 pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
     let (open, records) = records(here, args.id.as_deref())?;
     let report = Report::of(&records);

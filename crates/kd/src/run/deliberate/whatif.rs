@@ -14,7 +14,7 @@ use kd_core::{Record, SeatName, ThreadId};
 use serde_json::json as object;
 use std::io::{self, Write};
 
-/// Decides again with the changes that were asked for.
+/// Recomputes the decision with the requested changes.
 pub(super) fn run(
     args: &Replay,
     here: &Here,
@@ -65,7 +65,7 @@ pub(super) fn run(
     Ok(Exit::Done)
 }
 
-/// What the result rests on, for `kd why`. `None` where the record does not lead to its verdict.
+/// Describes what the result depends on, for `kd why`. `None` if the record does not lead to its verdict.
 pub(super) fn sentence(records: &[Record], report: &Report) -> Option<String> {
     let verdict = report.verdict.as_ref()?;
     let found = what_if(records, &Change::default(), true).ok()?;
@@ -94,7 +94,7 @@ fn change(args: &Replay) -> Result<Change, Error> {
     Ok(change)
 }
 
-/// The result in lines.
+/// Describes the result in lines.
 fn told(change: &Change, then: &WhatIf, found: &WhatIf) -> Vec<String> {
     let replies = words::count(found.replies as u64, "recorded reply");
     let replies = replies.replace("replys", "replies");
@@ -174,7 +174,7 @@ fn decision(decided: &Decided) -> String {
     }
 }
 
-/// The rules and whom each elects, then the sentence.
+/// Formats the rules and their winners, then the sentence.
 fn table(robust: &Robustness, columns: usize, here: &Here) -> Vec<String> {
     let styles = here.out_styles();
     let names = robust.rules.iter().map(|by| width(by.rule));

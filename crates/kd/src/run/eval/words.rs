@@ -1,4 +1,4 @@
-//! What was measured, in words and tables.
+//! Measurements as text and tables.
 
 use super::Styles;
 use kd_core::eval::calibration::Calibration;
@@ -8,12 +8,12 @@ use kd_core::eval::replay::{Council, Councils, Debate, Drifts, MemberReport, Pro
 use kd_core::eval::simulate::Simulated;
 use std::io::{self, Write};
 
-/// A share as percent with two decimals.
+/// Formats a share as percent with two decimals.
 fn pct(share: f64) -> String {
     format!("{:.2}", share * 100.0)
 }
 
-/// A difference in points, with its sign.
+/// Formats a difference in percentage points, with its sign.
 fn points(difference: f64) -> String {
     format!("{:+.2}", difference * 100.0)
 }
@@ -22,7 +22,7 @@ fn range(i: Interval) -> String {
     format!("{}–{}", pct(i.low), pct(i.high))
 }
 
-/// Columns: the first to the left, the others to the right.
+/// Aligns columns: the first to the left, the others to the right.
 fn grid(out: &mut impl Write, rows: &[Vec<String>], styles: &Styles) -> io::Result<()> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
@@ -39,7 +39,7 @@ fn grid(out: &mut impl Write, rows: &[Vec<String>], styles: &Styles) -> io::Resu
         for (c, cell) in row.iter().enumerate() {
             let pad = " ".repeat(widths[c] - cell.chars().count());
             let last = c + 1 == row.len();
-            // Words stand to the left, numbers to the right.
+            // Words are left-aligned, numbers right-aligned.
             let words = c == 0 || (last && matches!(rows[0][c].as_str(), "verdict" | ""));
             line.push_str(if c == 0 { "  " } else { "   " });
             line.push_str(&if words {
@@ -153,7 +153,7 @@ pub(super) fn report(
     Ok(())
 }
 
-/// Differences in points. Those that compare a column with itself are left out.
+/// Prints differences in percentage points, except of a column with itself.
 fn compared(
     out: &mut impl Write,
     title: &str,
@@ -407,7 +407,7 @@ pub(super) fn councils(
     grid(out, &rows, styles)
 }
 
-/// Whether promises are kept.
+/// Prints whether promises are kept.
 pub(super) fn promises(
     out: &mut impl Write,
     file: &str,
@@ -468,7 +468,7 @@ pub(super) fn promises(
     grid(out, &rows, styles)
 }
 
-/// How soon broken promises are noticed.
+/// Prints how soon broken promises are noticed.
 pub(super) fn drifts(
     out: &mut impl Write,
     file: &str,
@@ -571,7 +571,7 @@ pub(super) fn simulated(out: &mut impl Write, s: &Simulated, styles: &Styles) ->
     compared(out, "Beside the blind vote", &pairs, styles)
 }
 
-/// Names come from a file: one line, no escapes.
+/// Names come from a file: one line, no escape sequences.
 fn clean(text: &str) -> String {
     crate::render::clean::line(text)
 }

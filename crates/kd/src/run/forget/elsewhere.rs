@@ -6,16 +6,16 @@ use kd_store::{Layout, Place};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A copy that may be there.
+/// A possible copy.
 pub(super) struct Elsewhere {
-    /// Where.
+    /// Its path.
     pub(super) path: PathBuf,
     /// What it is, and what to do.
     pub(super) why: String,
 }
 
-/// Where agent programs keep the sessions of all their questions: the program, the variable that moves its folder, the
-/// usual folder below the home folder, and the part of it that holds sessions.
+/// Where agent programs keep the sessions of all questions: the program, the variable that moves its folder, the
+/// default folder below the home folder, and the subfolder of sessions.
 const PROGRAMS: &[(&str, &str, &str, &str)] = &[
     ("Claude Code", "CLAUDE_CONFIG_DIR", ".claude", "projects"),
     (
@@ -39,10 +39,10 @@ const PROGRAMS: &[(&str, &str, &str, &str)] = &[
     ("Aider", "", "", ".aider.chat.history.md"),
 ];
 
-/// Git is given this long to tell whether a thread is committed.
+/// How long git may take to check whether a thread is committed.
 const GIT_TIME: Duration = Duration::from_secs(10);
 
-/// The copies that may be there: only paths that exist.
+/// Returns possible copies, limited to paths that exist.
 pub(super) fn found(layout: &Layout, places: &[&Place]) -> Vec<Elsewhere> {
     let mut found: Vec<Elsewhere> = committed(layout, places).into_iter().collect();
     for (program, variable, folder, part) in PROGRAMS {
@@ -66,7 +66,7 @@ pub(super) fn found(layout: &Layout, places: &[&Place]) -> Vec<Elsewhere> {
     found
 }
 
-/// The commits of the threads, if there are any.
+/// Returns the commits that contain the threads, if any.
 fn committed(layout: &Layout, places: &[&Place]) -> Option<Elsewhere> {
     let git = GitCommand::within(layout.root(), GIT_TIME).ok()?;
     let paths = places.iter().filter_map(|place| place.path.to_str());

@@ -1,4 +1,4 @@
-//! `kd forget`: shows what a thread left where, asks, and removes it.
+//! `kd forget`: shows where a thread left traces, asks, and removes them.
 
 mod elsewhere;
 
@@ -22,13 +22,13 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// A thread that is to be forgotten, and what was found of it.
+/// A thread to forget, and what was found of it.
 struct Looked<'j> {
     place: Place,
     message: Option<u32>,
     job: Job<'j>,
     found: Vec<Found>,
-    /// Messages that stay and quote it.
+    /// Remaining messages that quote it.
     quotes: Vec<(ThreadId, u32)>,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     }
     if !args.dry_run {
         for one in &looked {
-            // Somebody may have begun to answer while the question was read.
+            // A member may have started to answer while the user read the prompt.
             if let Some(busy) = one.job.busy()? {
                 return Err(refused(&busy));
             }
@@ -112,7 +112,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
 
 type IsBusy = (ThreadId, Busy);
 
-/// What is there of each thread, and the threads that are in use.
+/// Collects what exists of each thread, and the threads in use.
 fn look<'j>(
     args: &Forget,
     layout: &'j Layout,
@@ -145,13 +145,13 @@ fn look<'j>(
     Ok((looked, is_busy))
 }
 
-/// The threads in which nothing happened for a time.
+/// Returns the threads without activity for this long.
 fn older(layout: &Layout, age: Duration) -> Result<Vec<Place>, Error> {
     let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
     let before = Timestamp::now().as_second().saturating_sub(seconds);
     let mut places = Vec::new();
     for place in layout.all_threads(true)? {
-        // A thread whose age cannot be told is not old.
+        // A thread of unknown age is not old.
         if forget::newest(&place)?.is_some_and(|at| at.as_second() < before) {
             places.push(place);
         }
@@ -229,7 +229,7 @@ fn show(
     Ok(())
 }
 
-/// Writes a line below a thread; on a terminal it is broken between words.
+/// Writes an indented line; on a terminal it is wrapped between words.
 fn write_wrapped(line: &str, columns: Option<usize>, out: &mut dyn Write) -> Result<(), Error> {
     let lines = match columns {
         Some(columns) => wrap(line, columns.saturating_sub(5)),
@@ -242,7 +242,7 @@ fn write_wrapped(line: &str, columns: Option<usize>, out: &mut dyn Write) -> Res
     Ok(())
 }
 
-/// What stays in `.kd`, in lines; the command that removes it last.
+/// Lists what stays in `.kd`, the command that removes it last.
 fn kept(one: &Looked<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for target in one.job.targets().iter().filter(|target| target.is_copy) {
@@ -269,7 +269,7 @@ fn kept(one: &Looked<'_>) -> Vec<String> {
     lines
 }
 
-/// A path as people read it: from the project, or from the home folder.
+/// Shortens a path: relative to the project, or to the home folder.
 fn short(layout: &Layout, path: &Path) -> String {
     let home = super::here::os_var("HOME");
     let text = match (path.strip_prefix(layout.root()), home) {

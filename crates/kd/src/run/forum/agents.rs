@@ -1,4 +1,4 @@
-//! Personas: read from their folder, listed, added.
+//! Personas: loads them from their folder, lists and adds them.
 
 use super::super::ask::notice_line;
 use super::super::here::Here;
@@ -18,8 +18,8 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 
-/// All personas of a folder, by name, from the texts that were judged where the folder is the project's. Every mistake of
-/// every file is told at once.
+/// Loads all personas of a folder, by name. For the project's folder, uses the texts that were checked for consent.
+/// Reports all mistakes of all files at once.
 pub(super) fn load(
     folder: &Path,
     judged: Option<&BTreeMap<OsString, String>>,
@@ -191,7 +191,7 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a backend that is neither built in nor configured.
+/// Rejects a backend that is neither built in nor configured.
 fn check_backend(backend: &str, config: &Config) -> Result<(), Error> {
     if BACKENDS.contains(&backend) || config.providers.contains_key(backend) {
         return Ok(());
@@ -212,7 +212,7 @@ fn folder(place: &Where, here: &Here) -> Result<std::path::PathBuf, Error> {
     })
 }
 
-/// Asks for one line; what stands there already is taken by Enter.
+/// Asks for one line; Enter keeps the default.
 fn ask(what: &str, usual: &str) -> Result<String, Error> {
     if !io::stdin().is_terminal() {
         if !usual.is_empty() {
@@ -255,13 +255,13 @@ mod tests {
             let file = folder.join(format!("{name}.yaml"));
             std::fs::write(file, persona(name, backend)).expect("written");
         };
-        // The file says something else by now.
+        // The file has changed since.
         write("ada", "codex");
         let judged = BTreeMap::from([(OsString::from("ada.yaml"), persona("ada", "local"))]);
         let loaded = load(&folder, Some(&judged)).expect("personas");
         assert_eq!(loaded[0].backend, "local");
         assert_eq!(load(&folder, None).expect("personas")[0].backend, "codex");
-        // A file that nobody judged.
+        // A file not checked for consent.
         write("eve", "codex");
         let error = load(&folder, Some(&judged)).expect_err("a new file");
         assert!(

@@ -85,13 +85,13 @@ pub(super) fn one_agent(args: &RunAgent, here: &Here) -> Result<Exit, Error> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
     Real,
-    /// Nobody waits, and the record says that they did.
+    /// Nothing waits, and the record shows the virtual times.
     Virtual,
-    /// All agents, one after another: delays and skips only where the user names them.
+    /// All agents, one after another: delays and skips only where the user sets them.
     Once,
 }
 
-/// What a person named this time: the seed's variables, and flags above them.
+/// Returns the settings given for this run: the seed's variables, overridden by flags.
 fn wishes(
     args: &Running,
     own: &[(&str, &str)],
@@ -129,7 +129,7 @@ fn wishes(
     Ok(all)
 }
 
-/// The personas that are meant, and the names of all that belong to the forum.
+/// Returns the chosen personas, and the names of all that belong to the forum.
 fn chosen(
     args: &Running,
     site: &Site,
@@ -152,7 +152,7 @@ fn chosen(
         }
     }
     personas.retain(|p| match remote {
-        // Nobody is sent to strangers because its file names no forum.
+        // An agent whose file names no forum is not sent to strangers.
         Some(remote) => !args.agents.is_empty() || p.forums.iter().any(|name| name == remote),
         None => p.forums.is_empty() || p.forums.contains(forum),
     });
@@ -188,7 +188,7 @@ fn with_forum(
     with_plan(args, here, own, clock, None, |forum, _| act(forum))
 }
 
-/// Runs the forum of the store, or visits the forum elsewhere that has this name; `act` gets the names of the agents, too.
+/// Runs the forum of the store, or visits the remote forum of this name; `act` also gets the names of the agents.
 pub(super) fn with_plan(
     args: &Running,
     here: &Here,
@@ -209,7 +209,7 @@ pub(super) fn with_plan(
     let is_named = |start: &str| wishes.iter().any(|(key, _)| key.starts_with(start));
     let waits = clock != Clock::Once || is_named("delay_secs_");
     let skips = clock != Clock::Once || is_named("skip_probability");
-    // Agents read the rules that they live under.
+    // Agents read the rules that apply to them.
     let unnamed = [
         ("delay_secs_min", waits),
         ("delay_secs_max", waits),
@@ -220,7 +220,7 @@ pub(super) fn with_plan(
     let local = personas.iter().filter(|p| p.backend == LOCAL);
     let wanted = local.map(|p| p.model.as_deref());
     model::fetch_missing(&site.config, false, args.jsonl, wanted)?;
-    // An agent that visits works in an empty folder: it has no business with files.
+    // A visiting agent works in an empty folder: it needs no files.
     let folder = servers::folder()?;
     let hands = Hands::new(&site.config, here::agents()).in_folder(folder.clone());
     let (stopper, stop) = watch::channel(Stop::No);
@@ -233,16 +233,16 @@ pub(super) fn with_plan(
             true => serde_json::to_string(line).unwrap_or_default(),
             false => line.text(&zone),
         };
-        // The store has the log, too: without the file, the forum goes on.
+        // The store has the log, too: without the file, the forum continues.
         if let Some(Err(why)) = file.as_ref().map(|file| file.write(line)) {
             file = None;
             notice_line(&format!("the log file is not written: {why}"));
         }
-        // A reader that has gone does not stop the forum: its log is kept.
+        // A closed output does not stop the forum: its log is kept.
         let mut out = io::stdout();
         let _ = writeln!(out, "{text}").and_then(|()| out.flush());
     };
-    // Other output has it on stderr.
+    // Other output formats report it on stderr.
     if jsonl && site.project.holds_back() {
         let names = site.project.held.iter();
         say(&LogLine {
@@ -266,12 +266,12 @@ pub(super) fn with_plan(
         Some(remote) => server.and_then(|server| remote.serve(server)),
         None => server,
     };
-    // The socket that gives the token is removed when the visits are over.
+    // The socket that passes the token is removed after the visits.
     let (remote, _token) = match remote.map(Remote::split) {
         Some((forum, token)) => (Some(forum), token),
         None => (None, None),
     };
-    // Strangers write in a forum elsewhere: what the user's servers know stays here.
+    // Strangers write in a remote forum, so data from the user's servers must not reach it.
     let (granted, _files) = match &remote {
         Some(_) => Default::default(),
         None => servers::grant(&site.config, &personas)?,
@@ -307,13 +307,13 @@ pub(super) fn with_plan(
     Ok(ended?)
 }
 
-/// How agent programs reach the forum: by this program's own server.
+/// Returns how agent programs reach the forum: through this program's own server.
 fn server(args: &Running, site: &Site) -> Option<ToolServer> {
     let program = std::env::current_exe().ok()?;
     let mut words = vec!["mcp".to_owned(), "--forum".into(), site.forum.clone()];
     let store = match site.store.place() {
         Place::File(path) => path.to_str().map(str::to_owned),
-        // An address may hold a password, which is not to stand in a list of processes.
+        // An address may contain a password, which must not appear in a process list.
         Place::Server(_) => args.place.store.clone(),
     };
     words.extend(store.into_iter().flat_map(|s| ["--store".to_owned(), s]));
@@ -328,7 +328,7 @@ fn server(args: &Running, site: &Site) -> Option<ToolServer> {
     })
 }
 
-/// The first Ctrl+C lets the agent that runs finish; the second stops it.
+/// The first Ctrl+C lets the current agent finish; the second stops it.
 fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
     let failed =
         |e: io::Error| Error::new("io", Exit::Error, "no thread could be started").because(e);
@@ -359,20 +359,20 @@ fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
                     }
                     stopper.send_replace(stop);
                 }
-                // Whoever presses it a third time has waited long enough: the runs that were cut off are closed next time.
+                // The third Ctrl+C exits at once: the next run closes interrupted ones.
                 while signals.next().await != super::super::signals::Wish::Stop {}
                 std::process::exit(Exit::Interrupted as i32);
             });
         })
         .map_err(failed)?;
-    // Nothing is begun that could not be stopped.
+    // Start nothing that could not be stopped.
     match listens.recv() {
         Ok(heard) => heard.map_err(failed),
         Err(_) => Ok(()),
     }
 }
 
-/// Scripted agents on a virtual clock: no store, no models, nobody waits.
+/// Runs scripted agents on a virtual clock: no store, no models, no waiting.
 fn virtual_study(args: &RunCycle, own: &[(&str, &str)], here: &Here) -> Result<Exit, Error> {
     if args.count == 0 || args.count > 1000 {
         return Err(Error::usage("a study needs 1 to 1000 agents").next("--agents 5"));

@@ -1,4 +1,4 @@
-//! `kd forum fairness` and `kd forum audit`: the record, judged and drawn again.
+//! `kd forum fairness` and `kd forum audit`: evaluate the record and repeat its draws.
 
 use super::super::here::Here;
 use super::Site;
@@ -14,7 +14,7 @@ use kd_store::forum::{Anchor, Audited, Checked, CycleRecord, ForumError};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-/// Cycles and faults that are listed.
+/// Maximum cycles and faults listed.
 const LISTED: usize = 50;
 /// Characters of a full bar.
 const BAR: usize = 24;
@@ -32,12 +32,12 @@ pub(super) fn table(args: &Fairness, here: &Here) -> Result<Exit, Error> {
     Ok(verdict(table.passes()))
 }
 
-/// Judges the newest cycles of a forum, for a view that may be looked at any time.
+/// Evaluates the newest cycles of a forum, for a view that may be opened at any time.
 pub(super) fn judged(site: &mut Site, last: i64) -> Result<Table, ForumError> {
     site.store.fairness(&site.forum, Some(last), Look::Running)
 }
 
-/// The table and the bars.
+/// Prints the table and the bars.
 pub(super) fn print(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Result<()> {
     let (cycles, agents) = (table.cycles, table.agents.len());
     let look = match table.look {
@@ -89,7 +89,7 @@ pub(super) fn print(table: &Table, styles: Styles, out: &mut dyn Write) -> io::R
 fn figure(value: Option<f64>) -> String {
     match value {
         None => "–".to_owned(),
-        // No minus before zero.
+        // No minus sign before zero.
         Some(v) if v.fract() == 0.0 && v.abs() < 1e6 => format!("{:.0}", v + 0.0),
         Some(v) if v.abs() >= 100.0 => format!("{v:.1}"),
         Some(v) if v != 0.0 && v.abs() < 0.001 => format!("{v:.0e}"),
@@ -121,7 +121,7 @@ fn print_row(row: &Row, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Each agent beside what it was entitled to.
+/// Prints each agent's turns beside its fair share.
 fn print_agents(table: &Table, styles: Styles, out: &mut dyn Write) -> io::Result<()> {
     if table.agents.is_empty() {
         return Ok(());
@@ -206,8 +206,7 @@ fn verdict(passes: bool) -> Exit {
     if passes { Exit::Done } else { Exit::Error }
 }
 
-/// One line of the list.
-/// Whether the cycle runs and its order is a secret until its end.
+/// Whether the cycle is running and its order is secret until its end.
 fn is_hidden(cycle: &CycleRecord) -> bool {
     cycle.revealed().is_none() && cycle.plan.order.is_empty()
 }
@@ -289,7 +288,7 @@ fn print_audit(all: &Audited, out: &mut dyn Write) -> Result<(), Error> {
     Ok(())
 }
 
-/// One cycle with what everybody did in it.
+/// Prints one cycle with every agent's turn.
 fn print_cycle(checked: &Checked, out: &mut dyn Write) -> Result<(), Error> {
     let Checked {
         cycle,
@@ -347,7 +346,7 @@ fn print_cycle(checked: &Checked, out: &mut dyn Write) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a cycle was for one agent: its place, its delay and what it did.
+/// Describes a cycle for one agent: its position, its delay and what it did.
 fn what_of(cycle: &CycleRecord, runs: &[Run], name: &str) -> String {
     let sat_out = cycle.plan.sitting_out.iter().find(|s| s.agent == name);
     let what = match sat_out {
@@ -393,7 +392,7 @@ fn what_of(cycle: &CycleRecord, runs: &[Run], name: &str) -> String {
     )
 }
 
-/// The first digits of a hash.
+/// Returns the first digits of a hash.
 fn short(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
 }
@@ -402,7 +401,7 @@ fn short(hash: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// A table of a forum in which every row is filled.
+    /// Creates a table of a forum in which every row is filled.
     fn filled() -> Table {
         use kd_core::forum::cycle::{Candidate, Cards, draw};
         use kd_core::forum::fairness::{Judge, Sample};
@@ -436,7 +435,7 @@ mod tests {
                 let line = line.trim_end();
                 let word = if pass { "pass" } else { "FAIL" };
                 assert!(line.ends_with(word), "{line}");
-                // The screen keeps a column for its mark.
+                // The screen needs a column for its mark.
                 assert!(line.chars().count() < 80, "{line}");
             }
         }

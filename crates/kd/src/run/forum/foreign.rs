@@ -1,4 +1,4 @@
-//! A forum file that the user's `kd` did not make: what it elects, and the user's word that it counts.
+//! A forum file not created by the user's `kd`: what its elections changed, and whether the user accepts it.
 
 use super::super::here::{Here, user_dirs};
 use crate::error::Error;
@@ -8,23 +8,23 @@ use kd_core::forum::MAIN;
 use kd_store::Layout;
 use kd_store::forum::{ForumStore, Place};
 
-/// How much of the name of a forum is shown.
+/// Maximum characters shown of a forum's name.
 const FORUM_CHARS_MAX: usize = 40;
 
-/// A forum from elsewhere whose elected settings are held back.
+/// A foreign forum whose elected settings are withheld.
 pub(in crate::run) struct ForeignForum {
     store: ForumStore,
     held: Vec<Elected>,
 }
 
-/// What one forum of the store elects.
+/// What one forum of the store elected.
 struct Elected {
     forum: String,
     settings: Vec<(&'static str, String)>,
 }
 
 impl ForeignForum {
-    /// The forum of a project, if it is one; nothing is made.
+    /// Finds a project's forum, if it is foreign; creates nothing.
     pub(in crate::run) fn find(
         layout: &Layout,
         config: &Config,
@@ -46,7 +46,7 @@ impl ForeignForum {
         Ok((!held.is_empty()).then_some(Self { store, held }))
     }
 
-    /// A heading, and what it elects, one text each.
+    /// Returns a heading and its elected settings, one string each.
     pub(in crate::run) fn listed(&self) -> (String, Vec<String>) {
         let place = self.store.place().shown();
         let heading = format!("a forum that your kd did not make has elected ({place}):");
@@ -66,13 +66,13 @@ impl ForeignForum {
         (heading, settings)
     }
 
-    /// Lets its elections count.
+    /// Accepts its elections.
     pub(in crate::run) fn accept(mut self) -> Result<(), Error> {
         Ok(self.store.accept(user_dirs().state().ok())?)
     }
 }
 
-/// One line that says which elected settings are held back; `None` where none are.
+/// Returns one line that lists withheld elected settings; `None` if there are none.
 pub(super) fn held_line(held: &[(&'static str, String)]) -> Option<String> {
     let named: Vec<String> = held.iter().map(|(k, v)| format!("{k} = {v}")).collect();
     (!named.is_empty()).then(|| {

@@ -1,5 +1,5 @@
-//! Motions, members and the running cycle as lines of text: the same words for the commands and for the screen. What
-//! agents wrote in them is cleaned.
+//! Motions, members and the running cycle as lines of text, shared by the commands and the screen. Agents' text in them
+//! is sanitized.
 
 use super::Site;
 use crate::render::clean;
@@ -15,14 +15,14 @@ use std::collections::BTreeSet;
 /// Lines of the log below the running cycle.
 const LOG: i64 = 30;
 
-/// A moment for people.
+/// Formats a point in time for users.
 pub(super) fn moment(at: Timestamp) -> String {
     at.to_zoned(jiff::tz::TimeZone::system())
         .strftime("%Y-%m-%d %H:%M")
         .to_string()
 }
 
-/// A motion on one line.
+/// Formats a motion as one line.
 pub(super) fn motion(motion: &Motion) -> String {
     let closes = match motion.state {
         MotionState::Open => format!(", open until the end of cycle {}", motion.closes_after),
@@ -45,7 +45,7 @@ fn change(motion: &Motion) -> String {
     }
 }
 
-/// The state of a motion, and what can be done now.
+/// Describes the state of a motion, and what can be done now.
 fn state(motion: &Motion) -> String {
     match motion.state {
         MotionState::Open => format!(
@@ -61,7 +61,7 @@ fn state(motion: &Motion) -> String {
     }
 }
 
-/// All that is known of a motion, for the screen.
+/// Describes a motion in full, for the screen.
 pub(super) fn about_motion(motion: &Motion, votes: &[CastVote]) -> Vec<String> {
     let mut out = vec![
         format!("# Motion {}: {}", motion.id, clean::line(&motion.title)),
@@ -112,7 +112,7 @@ pub(super) fn about_motion(motion: &Motion, votes: &[CastVote]) -> Vec<String> {
     out
 }
 
-/// A vote on one line.
+/// Formats a vote as one line.
 pub(super) fn vote(vote: &CastVote) -> String {
     let reason = match clean::line(&vote.reason) {
         reason if reason.is_empty() => String::new(),
@@ -125,7 +125,7 @@ pub(super) fn vote(vote: &CastVote) -> String {
     )
 }
 
-/// All that is known of a member, with what was done about it.
+/// Describes a member and the orders about it.
 pub(super) fn about_member(site: &mut Site, member: &Account) -> Result<Vec<String>, ForumError> {
     let mut out = vec![
         format!("# {}", clean::line(&member.name)),
@@ -160,7 +160,8 @@ pub(super) fn about_member(site: &mut Site, member: &Account) -> Result<Vec<Stri
     Ok(out)
 }
 
-/// The running cycle, as far as it is public: who had a turn and who has one. Its order is secret until it has ended.
+/// Describes the running cycle as far as it is public: which agents had and have a turn. The order is secret until its
+/// end.
 pub(super) fn now(site: &mut Site) -> Result<Vec<String>, ForumError> {
     let mut out = Vec::new();
     let forum = site.forum.clone();
@@ -212,14 +213,14 @@ pub(super) fn now(site: &mut Site) -> Result<Vec<String>, ForumError> {
     Ok(out)
 }
 
-/// The charter and the rules of the forum, where it has some.
+/// Returns the charter and the rules of the forum, if any.
 fn of_forum(site: &mut Site) -> Result<Vec<String>, ForumError> {
     let forum = site.forum.clone();
     let mut out = Vec::new();
     let charter = site.store.charter(&forum)?;
     if !charter.is_empty() {
         out.extend([String::new(), "# Charter".into()]);
-        // Two spaces: a line of a charter is no heading.
+        // Two spaces, so that a line of a charter is not taken for a heading.
         out.extend(
             charter
                 .lines()

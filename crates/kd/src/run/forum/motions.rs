@@ -1,4 +1,4 @@
-//! `kd forum motions`: what agents want changed, and a person's word on it.
+//! `kd forum motions`: the changes agents propose, and the user's decisions on them.
 
 use super::super::here::Here;
 use super::{Site, lines, talk};
@@ -9,7 +9,7 @@ use kd_core::forum::wish::Wish;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Motions in a list.
+/// Maximum motions in a list.
 const LISTED: i64 = 200;
 
 pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Moves something, as a person.
+/// Proposes a motion as a user.
 pub(super) fn propose(
     site: &mut Site,
     who: &str,

@@ -1,5 +1,5 @@
-//! `kd forum hide`, `close`, `ban`, `role`, `undo` and their opposites, `edit`, and `members`: people keep a forum in
-//! order. Every order is kept as an entry with who, when and why.
+//! `kd forum hide`, `close`, `ban`, `role`, `undo` and their opposites, `edit`, and `members`: moderation by users.
+//! Every order is logged with author, time and reason.
 
 use super::super::here::Here;
 use super::{Site, lines, talk};
@@ -11,10 +11,10 @@ use kd_core::forum::order::{Order, RIGHTS, Target};
 use serde_json::json;
 use std::io::{self, Write};
 
-/// Entries in a list.
+/// Maximum entries in a list.
 const LISTED: i64 = 200;
 
-/// Gives an order and prints its entry.
+/// Gives an order and prints its log entry.
 pub(super) fn give(site: &mut Site, by: &str, order: &Order, reason: &str) -> Result<(), Error> {
     let now = jiff::Timestamp::now();
     let forum = site.forum.clone();
@@ -23,7 +23,7 @@ pub(super) fn give(site: &mut Site, by: &str, order: &Order, reason: &str) -> Re
     Ok(())
 }
 
-/// About a post or a thread.
+/// Gives an order about a post or a thread.
 pub(super) fn about_number(
     args: &Give,
     here: &Here,
@@ -33,7 +33,7 @@ pub(super) fn about_number(
     give(&mut site, &args.author, &order(args.number), &args.reason)
 }
 
-/// About a member.
+/// Gives an order about a member.
 pub(super) fn about_name(
     args: &GiveName,
     here: &Here,
@@ -153,7 +153,7 @@ pub(super) fn members(args: &Members, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// The newest entry about a post or a thread, in words; nothing if there is none.
+/// Describes the newest entry about a post or a thread; empty if there is none.
 pub(super) fn why(site: &mut Site, target: &Target) -> String {
     let forum = site.forum.clone();
     let entries = site.store.orders_about(&forum, target).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Further servers of the forum's agents: who may call which, and the file by which a server of tools of an agent program
-//! learns of them.
+//! Additional servers of the forum's agents: which agent may call which, and the file that tells the tool server of an
+//! agent program about them.
 
 use super::super::here::user_dirs;
 use crate::error::Error;
@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tempfile::NamedTempFile;
 
-/// What the names of the files begin with.
+/// Prefix of the file names.
 const PREFIX: &str = "kd-servers-";
-/// A file that nobody holds and that is older than this was left by a killed run. A younger one may just be made.
+/// An unlocked file older than this was left by a killed run. A younger one may be in the making.
 const YOUNG: Duration = Duration::from_secs(60);
 /// Maximum bytes of such a file.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// The servers of these agents, and their files, which are there as long as these are kept. Agent programs are never told
-/// what is in them.
+/// Returns the servers of these agents, and their files, which exist as long as these values. Agent programs never
+/// learn the files' content.
 pub(super) fn grant(
     config: &Config,
     personas: &[Persona],
@@ -48,7 +48,7 @@ pub(super) fn grant(
     Ok((all, files))
 }
 
-/// Writes servers to a file that only the user can read, and removes those that killed runs left.
+/// Writes servers to a file that only the user can read, and removes those left by killed runs.
 fn save(servers: &[Grant]) -> Result<NamedTempFile, Error> {
     let folder = user_dirs().runtime()?;
     make_private(&folder)?;
@@ -56,14 +56,14 @@ fn save(servers: &[Grant]) -> Result<NamedTempFile, Error> {
     let mut file = tempfile::Builder::new()
         .prefix(PREFIX)
         .tempfile_in(&folder)?;
-    // Held as long as the file is kept.
+    // Locked as long as the file is kept.
     file.as_file().lock()?;
     let text = serde_json::to_string(servers).map_err(std::io::Error::other)?;
     file.write_all(text.as_bytes())?;
     Ok(file)
 }
 
-/// Removes files of this kind that no process holds.
+/// Removes files of this kind that no process has locked.
 fn sweep(folder: &Path) {
     let Ok(items) = folder.read_dir() else { return };
     for item in items.flatten() {
@@ -85,7 +85,7 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// The servers of such a file, not opened yet.
+/// Reads the servers from such a file, without connecting.
 pub(in super::super) fn read(file: &Path) -> Result<Servers, Error> {
     let fault = |why: String| {
         let what = format!("{} holds no servers", file.display());
@@ -102,14 +102,14 @@ pub(in super::super) fn read(file: &Path) -> Result<Servers, Error> {
     Ok(Servers::new(grants, &folder()?))
 }
 
-/// The empty folder in which programs among the servers work, as agents on a visit do.
+/// Returns the empty working folder of those servers' programs, the same as for visiting agents.
 pub(in super::super) fn folder() -> Result<PathBuf, Error> {
     let folder = user_dirs().state()?.join("visits");
     make_private(&folder)?;
     Ok(folder)
 }
 
-/// The servers that an agent may call, for lists.
+/// Returns the servers an agent may call, for lists.
 pub(super) fn names(config: &Config, agent: &str) -> Vec<String> {
     let may = config.forum.servers.iter().filter(|(_, server)| {
         server.agents.iter().any(|name| name == agent) && !server.tools.is_empty()

@@ -1,4 +1,4 @@
-//! People in the forum: post, reply, read, search, follow; and the whole store in and out.
+//! Users in the forum: post, reply, read, search, follow; exporting and importing the store.
 
 use super::super::here::Here;
 use super::super::infile;
@@ -17,14 +17,14 @@ use std::io::{self, BufReader, Read as _, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a follower looks: posts come every few seconds at most.
+/// How often `follow` polls: posts arrive every few seconds at most.
 const LOOK: Duration = Duration::from_millis(300);
-/// Threads that are listed unless another number is given.
+/// Default number of threads listed.
 const THREADS: i64 = 200;
-/// Posts of a thread that are printed unless another number is given.
+/// Default number of posts printed.
 const POSTS: i64 = 100_000;
 
-/// Says that a list goes on. On stderr, so that nothing that reads the list takes it for an item.
+/// Notes that a list continues. On stderr, so that programs reading the list do not take it for an item.
 fn shown_of(shown: usize, all: i64, what: &str, more: &str) -> io::Result<()> {
     match i64::try_from(shown).unwrap_or(i64::MAX) < all {
         true => writeln!(io::stderr(), "{shown} of {all} {what} are shown; {more}"),
@@ -32,7 +32,7 @@ fn shown_of(shown: usize, all: i64, what: &str, more: &str) -> io::Result<()> {
     }
 }
 
-/// The words, or those of stdin for `-`. Held to what an agent may write.
+/// Returns the text, or stdin for `-`, within the limits that also apply to agents.
 pub(super) fn body(text: &str) -> Result<String, Error> {
     if text != "-" {
         return Ok(text.to_owned());
@@ -46,7 +46,7 @@ pub(super) fn body(text: &str) -> Result<String, Error> {
     Ok(read)
 }
 
-/// A tool call of a person. Refusals are errors here.
+/// Runs a tool call as a user. Refusals become errors.
 pub(super) fn act(
     site: &mut Site,
     author: &str,
@@ -191,7 +191,7 @@ pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
     Ok(more()?)
 }
 
-/// What is special about a thread, behind its line in a list.
+/// Returns the marks shown after a thread's line in a list.
 fn marks(thread: &words::Thread) -> &'static str {
     match (thread.hidden_at.is_some(), thread.closed_at.is_some()) {
         (true, true) => " · hidden, closed",
@@ -201,8 +201,8 @@ fn marks(thread: &words::Thread) -> &'static str {
     }
 }
 
-/// A post for people. Whatever it holds, it starts no escape and no line that looks like another post's head: its lines
-/// are indented.
+/// Prints a post. Its content can start neither an escape sequence nor a line that looks like another post's head: its
+/// lines are indented.
 fn show(
     post: &words::Post,
     hidden: Option<&str>,

@@ -1,5 +1,5 @@
-//! The token of a forum elsewhere, for the server of tools that an agent program starts: it is handed over by a socket, so
-//! that no file holds it, whenever this process ends.
+//! Passes the token of a remote forum to the tool server that an agent program starts. Uses a socket, so that no file
+//! contains the token, however this process ends.
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -10,10 +10,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// Begins the names of the sockets.
+/// Prefix of the socket names.
 const PREFIX: &str = "kd-visit-";
 
-/// A socket that gives the token to every process that may enter its folder: the user's own. It is removed at the end.
+/// A socket that gives the token to every process that may enter its folder: the user's own. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct TokenSocket(PathBuf);
 
@@ -29,7 +29,7 @@ impl TokenSocket {
         sweep(folder).map_err(failed)?;
         let mut token = Vec::new();
         forum.save_key(&mut token)?;
-        // Its name appears when it listens: no sweep takes it for one that was left.
+        // It gets its name only when it listens, so that no cleanup takes it for a leftover.
         let made = tempfile::Builder::new()
             .prefix(".kd-visit-")
             .make_in(folder, |at| UnixListener::bind(at))
@@ -43,7 +43,7 @@ impl TokenSocket {
             .name("token".into())
             .spawn(move || {
                 for stream in listener.incoming().flatten() {
-                    // A client that left does not need it.
+                    // A disconnected client does not need it.
                     let _ = give(stream, &token);
                 }
             })
@@ -66,7 +66,7 @@ fn give(mut stream: UnixStream, token: &[u8]) -> io::Result<()> {
     stream.write_all(token)
 }
 
-/// Removes sockets without a listener, and the files in which earlier versions kept the token.
+/// Removes sockets without a listener, and the files in which earlier versions stored the token.
 fn sweep(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)?.flatten() {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
@@ -127,7 +127,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let socket = TokenSocket::listen(folder.path(), &forum).unwrap();
         let entries = || fs::read_dir(folder.path()).unwrap().map(Result::unwrap);
-        // Nothing but a socket: a process that is killed leaves no token.
+        // Only a socket: a killed process leaves no token.
         let kinds: Vec<bool> = entries()
             .map(|entry| entry.file_type().unwrap().is_socket())
             .collect();

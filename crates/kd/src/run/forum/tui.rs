@@ -1,4 +1,4 @@
-//! `kd forum tui`: what the screen of `kd-tui` asks of the store, and what it does there.
+//! `kd forum tui`: connects the screen of `kd-tui` to the store.
 
 use super::super::here::Here;
 use super::{Site, fairness, lines, motions, order, talk};
@@ -19,10 +19,10 @@ use std::io::{IsTerminal, stdin, stdout};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Motions and hits that are listed.
+/// Maximum motions and hits listed.
 const MOTIONS: i64 = 200;
 const HITS: i64 = 200;
-/// Cycles that the table of fairness reads.
+/// Cycles read for the fairness table.
 const CYCLES: i64 = 100_000;
 
 pub(super) fn run(args: &Tui, here: &Here) -> Result<(), Error> {
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Tui, here: &Here) -> Result<(), Error> {
     })
 }
 
-/// The store, as the screen sees it.
+/// The store, as used by the screen.
 struct Shelf {
     styles: Styles,
     site: Mutex<Site>,
@@ -107,7 +107,7 @@ impl Shelf {
             let (_, posts) = store.thread(thread.id, first - 1, PAGE)?;
             found.again = posts.into_iter().filter(|p| p.id <= last).collect();
         }
-        // Why a post is hidden stands in its place.
+        // The reason for hiding a post is shown in its place.
         let hidden = found.posts.iter().chain(&found.again);
         let hidden: Vec<i64> = hidden
             .filter(|p| p.hidden_at.is_some())
@@ -172,7 +172,7 @@ fn ordered(entry: Entry) -> Done {
     }
 }
 
-/// Who the user is in the forum.
+/// Returns the user's name and role in the forum.
 fn me(site: &mut Site) -> Result<(String, String), ForumError> {
     let member = site.store.member(&site.forum, KING)?;
     let role = member.map_or(Role::Owner, |member| member.role);

@@ -1,4 +1,4 @@
-//! `kd forum visit`: agents of this machine visit a forum on another one.
+//! `kd forum visit`: local agents visit a remote forum.
 
 use super::super::ask::notice_line;
 use super::super::here::{Here, user_dirs};
@@ -16,17 +16,17 @@ use kd_engine::forum::kept_as;
 use kd_store::user_dirs::make_private;
 use std::time::Duration;
 
-/// A forum elsewhere, ready to be called, and its token for the server of tools that an agent program starts.
+/// A remote forum, ready to be called, and its token for the tool server that an agent program starts.
 pub(super) struct Remote {
     forum: RemoteForum,
-    /// Agent programs are never told the token. `None` where no agent is such a program.
+    /// Agent programs never learn the token. `None` if no agent is such a program.
     token: Option<TokenSocket>,
 }
 
 impl Remote {
     /// Finds a forum in the configuration, with its token.
     ///
-    /// `has_programs` says whether an agent is a program, which calls tools by a server of ours.
+    /// `has_programs` says whether an agent is a program, which calls tools through kd's server.
     pub(super) fn find(name: &str, site: &Site, has_programs: bool) -> Result<Self, Error> {
         let Some(config) = site.config.forum.remotes.get(name) else {
             let known: Vec<&str> = site
@@ -58,12 +58,12 @@ impl Remote {
         Ok(Self { forum, token })
     }
 
-    /// The forum, and the socket that is there as long as this is kept.
+    /// Returns the forum, and the socket, which exists as long as its value.
     pub(super) fn split(self) -> (RemoteForum, Option<TokenSocket>) {
         (self.forum, self.token)
     }
 
-    /// The server of tools for an agent program: it acts in that forum.
+    /// Returns the tool server for an agent program, acting in that forum.
     pub(super) fn serve(&self, mut server: ToolServer) -> Option<ToolServer> {
         let token = self.token.as_ref()?.path().to_str()?.to_owned();
         let words = [
