@@ -8,7 +8,7 @@ use super::super::study::{Study, study};
 use super::*;
 
 const RUNS: u64 = 100;
-/// A fair rule fails a row less than once in a hundred runs; more than six would be implausible (one in 2,000).
+/// A fair rule fails a row less than once in a hundred runs; even six would be implausible (one in 2,000).
 const FAILURES_MAX: usize = 6;
 
 fn judged(what: &Study) -> Judge {
