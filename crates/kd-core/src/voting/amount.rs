@@ -1,4 +1,4 @@
-//! Exact numbers: whole numbers and fractions of any size. No total of votes is ever a float.
+//! Exact numbers: integers and fractions of any size. No vote total is ever a float.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -8,19 +8,19 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
-/// Units of a [`Nano`] in one: a billionth is the finest weight, confidence or score that can be written.
+/// [`Nano`] units in one: weights, confidences and scores are given in billionths.
 pub const NANOS: i128 = 1_000_000_000;
 
-/// A number in billionths. What is defined over the reals (a logarithm, a fitted map) is rounded to this once, where it
-/// enters; everything after is whole numbers, so the order of summation cannot matter.
+/// A number in billionths. Real values (a logarithm, a fitted map) are rounded to this once, on input; all further
+/// arithmetic is on integers, so the order of summation cannot matter.
 pub type Nano = i128;
 
-/// Rounds a real number to billionths. What is not finite is nothing.
+/// Rounds a real number to billionths. Values that are not finite become 0.
 pub fn nanos(x: f64) -> Nano {
     if !x.is_finite() {
         return 0;
     }
-    // Beyond this no weight or score makes sense, and sums of many would leave the range.
+    // Larger weights and scores make no sense, and sums of many would overflow.
     (x.clamp(-1e12, 1e12) * NANOS as f64).round() as Nano
 }
 
@@ -29,22 +29,22 @@ pub fn nanos(x: f64) -> Nano {
 pub struct Amount(BigRational);
 
 impl Amount {
-    /// Nothing.
+    /// Returns zero.
     pub fn zero() -> Self {
         Self(BigRational::zero())
     }
 
-    /// A whole number.
+    /// Creates an integer.
     pub fn whole(n: i128) -> Self {
         Self(BigRational::from_integer(BigInt::from(n)))
     }
 
-    /// So many billionths.
+    /// Creates a number from billionths.
     pub fn of_nanos(n: Nano) -> Self {
         Self::fraction(n, NANOS)
     }
 
-    /// `num / den`; zero where `den` is zero.
+    /// Returns `num / den`; zero if `den` is zero.
     pub fn fraction(num: i128, den: i128) -> Self {
         if den == 0 {
             return Self::zero();
@@ -52,30 +52,30 @@ impl Amount {
         Self(BigRational::new(BigInt::from(num), BigInt::from(den)))
     }
 
-    /// One divided by it; nothing where it is nothing.
+    /// Returns the quotient; `None` if the divisor is zero.
     #[must_use]
     pub fn over(&self, divisor: &Self) -> Option<Self> {
         (!divisor.0.is_zero()).then(|| Self(&self.0 / &divisor.0))
     }
 
-    /// Whether it is nothing.
+    /// Returns whether it is zero.
     pub fn is_zero(&self) -> bool {
         self.0.is_zero()
     }
 
-    /// Whether it is below nothing.
+    /// Returns whether it is negative.
     pub fn is_negative(&self) -> bool {
         self.0.is_negative()
     }
 
-    /// The nearest float: for showing, never for deciding.
+    /// Returns the nearest float: for display, never for decisions.
     pub fn to_f64(&self) -> f64 {
         self.0.to_f64().unwrap_or(f64::NAN)
     }
 }
 
 impl fmt::Display for Amount {
-    /// A whole number as such, a short decimal as such, anything else as a fraction.
+    /// Formats integers and short decimals as such, anything else as a fraction.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_integer() {
             return write!(f, "{}", self.0.numer());
@@ -94,7 +94,7 @@ impl fmt::Display for Amount {
 }
 
 impl Serialize for Amount {
-    /// A whole number that fits 64 bits as a number, anything else as text: JSON has no exact fractions.
+    /// Serializes an integer that fits 64 bits as a number, anything else as text: JSON has no exact fractions.
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         match self.0.is_integer().then(|| self.0.to_i64()).flatten() {
             Some(n) => s.serialize_i64(n),

@@ -1,62 +1,63 @@
-//! What a voter hands in. Candidates are numbers: places in [`Rules::candidates`](super::Rules::candidates).
+//! Ballots. Candidates are indices into [`Rules::candidates`](super::Rules::candidates).
 
 use super::amount::{NANOS, Nano};
 
-/// One ballot, or several alike.
+/// One ballot, or several identical ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ballot {
-    /// Who; empty where nobody is named.
+    /// The voter; empty if unnamed.
     pub voter: String,
-    /// How many cast exactly this.
+    /// How many voters cast exactly this ballot.
     pub count: u64,
-    /// What a voter's word weighs, in billionths; only rules that say so, and [`Rules::weighted`](super::Rules::weighted), read it.
+    /// The voter's weight, in billionths; read only by rules that use weights, and with
+    /// [`Rules::weighted`](super::Rules::weighted).
     pub weight: Nano,
-    /// How sure the voter says it is, 0 to 1 in billionths.
+    /// The voter's stated confidence, 0 to 1 in billionths.
     pub confidence: Option<Nano>,
     /// How often the voter is right, 0 to 1 in billionths: measured, not stated.
     pub reliability: Option<Nano>,
-    /// Voters of one family err together and share one weight.
+    /// The voter's family: its members make correlated errors and share one weight.
     pub family: Option<String>,
-    /// For each candidate the share of the votes that the voter expects it to get, in billionths.
+    /// The share of votes that the voter predicts for each candidate, in billionths.
     pub predicted: Vec<Nano>,
-    /// What was marked.
+    /// The vote itself.
     pub mark: Mark,
 }
 
-/// What was marked on a ballot.
+/// The vote on a ballot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// One candidate.
     Choice(usize),
-    /// Candidates from best to worst. What is not listed stands tied below everything listed.
+    /// Candidates from best to worst. Unlisted candidates are tied below all listed ones.
     Ranking(Vec<Rank>),
-    /// Points for each candidate, in billionths; `None` was left blank.
+    /// Points for each candidate, in billionths; `None` if left blank.
     Scores(Vec<Option<Nano>>),
-    /// Every candidate that would do.
+    /// All approved candidates.
     Approvals(Vec<usize>),
-    /// One choice for each round or for each order of presentation, `None` where there was none.
+    /// One choice per round or per order of presentation; `None` if there was none.
     Trail(Vec<Option<usize>>),
-    /// Nothing that counts, and why.
+    /// Unreadable, and why.
     Unreadable(String),
 }
 
-/// One rank of a ranking, as it stands on paper.
+/// One rank of a ranking, as written on the ballot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rank {
     /// One candidate.
     One(usize),
-    /// Several candidates, marked as equal.
+    /// Several candidates marked as equal.
     Tied(Vec<usize>),
     /// Left blank.
     Skipped,
-    /// More than one mark, unknown which.
+    /// More than one mark; it is unknown which.
     Overvote,
-    /// A name that does not stand for election.
+    /// A name that is not a candidate.
     Nobody,
 }
 
 impl Ballot {
-    /// A ballot of one voter with nothing but a mark.
+    /// Creates a ballot of one voter with nothing but a vote.
     pub fn new(mark: Mark) -> Self {
         Self {
             voter: String::new(),
@@ -70,24 +71,24 @@ impl Ballot {
         }
     }
 
-    /// A vote for one candidate.
+    /// Creates a vote for one candidate.
     pub fn choice(candidate: usize) -> Self {
         Self::new(Mark::Choice(candidate))
     }
 
-    /// A strict ranking from best to worst; it may stop early.
+    /// Creates a strict ranking from best to worst; it may be incomplete.
     pub fn ranking(order: impl IntoIterator<Item = usize>) -> Self {
         Self::new(Mark::Ranking(order.into_iter().map(Rank::One).collect()))
     }
 
-    /// The same, cast by so many.
+    /// Sets how many voters cast it.
     #[must_use]
     pub fn times(mut self, count: u64) -> Self {
         self.count = count;
         self
     }
 
-    /// The same, by a voter of this name.
+    /// Sets the voter's name.
     #[must_use]
     pub fn by(mut self, voter: impl Into<String>) -> Self {
         self.voter = voter.into();

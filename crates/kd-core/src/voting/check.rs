@@ -5,29 +5,29 @@ use super::file::Case;
 use super::tally::Tally;
 use super::{find, tally};
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaseReport {
-    /// Winner sets compared.
+    /// Number of winner sets compared.
     pub sets: u64,
-    /// Rounds compared.
+    /// Number of rounds compared.
     pub rounds: u64,
-    /// Recorded names of rules that are not known here.
+    /// Recorded rule names that are unknown here.
     pub unknown: Vec<String>,
-    /// What differs.
+    /// The differences.
     pub differences: Vec<Difference>,
 }
 
-/// One thing that differs.
+/// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The recorded name of the rule.
+    /// The rule's recorded name.
     pub rule: String,
-    /// What was recorded and what was counted.
+    /// What was recorded and what we counted.
     pub what: String,
 }
 
-/// The rule that recorded rounds are of.
+/// The rule of recorded rounds.
 const ROUNDS_OF: &str = "rctab";
 
 /// Compares every recorded winner set and round of a poll with ours.
@@ -144,7 +144,7 @@ fn rounds(case: &Case, ours: &Tally, report: &mut CaseReport) {
     }
 }
 
-/// Candidates by name.
+/// Returns the names of candidates.
 fn names(case: &Case, places: &[usize]) -> String {
     if places.is_empty() {
         return "nobody".into();

@@ -1,11 +1,11 @@
-//! What every rule must hold to, whatever row it is: a new file is judged the moment it is registered.
+//! Properties that every rule must have: a new rule is tested as soon as it is registered.
 
 use super::*;
 use proptest::prelude::*;
 
 const NAMES: [&str; 5] = ["ada", "bob", "cyd", "dan", "eve"];
 
-/// A poll of marks that make sense for `n` candidates, or not at all.
+/// Generates ballots for `n` candidates, valid and invalid.
 fn ballots(n: usize) -> impl Strategy<Value = Vec<Ballot>> {
     let candidate = 0..n;
     let order = Just((0..n).collect::<Vec<_>>()).prop_shuffle();
@@ -114,7 +114,7 @@ fn polls() -> impl Strategy<Value = (Vec<Ballot>, Rules)> {
     (0usize..=5).prop_flat_map(|n| (ballots(n.max(1)), rules(n)))
 }
 
-/// The same mark with every candidate renamed.
+/// Returns the ballot with every candidate renamed.
 fn renamed(ballot: &Ballot, to: &[usize]) -> Ballot {
     let new = |c: &usize| to.get(*c).copied().unwrap_or(*c);
     let place = |values: &[Option<Nano>]| {
@@ -167,7 +167,7 @@ proptest! {
             prop_assert!(t.winners.iter().all(|w| *w < rules.candidates.len() && !rules.excluded.contains(w)));
             prop_assert_eq!(t.winner.is_some(), !t.winners.is_empty(), "{}", rule.name);
             prop_assert!(t.winner.is_none_or(|w| t.winners.contains(&w)));
-            // A tie is named, and each step of breaking it is told.
+            // A tie is reported, with each step of breaking it.
             prop_assert_eq!(t.tie_path.is_empty(), t.winners.len() < 2, "{}", rule.name);
             if t.winners.len() > 1 {
                 prop_assert_eq!(t.outcome, Outcome::Split);
@@ -175,7 +175,7 @@ proptest! {
                 prop_assert_eq!(&last.left, &vec![t.winner.unwrap()], "{}", rule.name);
                 prop_assert!(t.tie_path.windows(2).all(|w| w[1].left.iter().all(|c| w[0].left.contains(c))));
             }
-            // Whoever does not count is named with a reason.
+            // Every abstention has a reason.
             prop_assert!(t.abstained.iter().all(|a| !a.why.is_empty()));
             let broken = ballots.iter().filter(|b| matches!(b.mark, Mark::Unreadable(_) | Mark::Choice(99))).count();
             prop_assert!(t.abstained.len() >= broken, "{}", rule.name);
@@ -197,10 +197,11 @@ proptest! {
     #[test]
     fn every_ballot_twice_changes_nothing((ballots, mut rules) in polls()) {
         rules.confidence = ConfidenceMap::Identity;
-        // A jury of two twins is a family of four: families count heads, and so do juries.
+        // Families are excluded: doubling a jury of two doubles its family, and families count members.
         let ballots: Vec<Ballot> = ballots.into_iter().map(|b| Ballot { family: None, ..b }).collect();
         let twice: Vec<Ballot> = ballots.iter().map(|b| b.clone().times(b.count * 2)).collect();
-        // Half a victory each way for every pair, and one judge alone, are about numbers of voters.
+        // Excluded: `bradley-terry` adds half a victory per pair, and `judge` takes a single judge, so both depend on
+        // the number of voters.
         for rule in RULES.iter().filter(|r| !["bradley-terry", "judge"].contains(&r.name)) {
             let (a, b) = (tally(rule, &ballots, &rules), tally(rule, &twice, &rules));
             prop_assert_eq!((a.winners, a.winner), (b.winners, b.winner), "{}", rule.name);
@@ -214,7 +215,7 @@ proptest! {
             ((Just(b), Just(r)), Just((0..n).collect::<Vec<_>>()).prop_shuffle())
         })
     ) {
-        // A lot goes by names and knows no such law; the winner *set* does, where no lot is drawn on the way.
+        // Random draws depend on names, so only the winner *set* must match, and only if no draw is needed on the way.
         let lots = matches!(rules.runoff.ties, TiePolicy::Seeded | TiePolicy::Backward | TiePolicy::Forward | TiePolicy::Borda);
         let forced = rules.runoff.until_two;
         let moved: Vec<Ballot> = ballots.iter().map(|b| renamed(b, &to)).collect();

@@ -1,14 +1,14 @@
-//! How many candidates each rule takes, so that every count ends in seconds. Time is linear in the number of ballots
-//! for every rule, and not bounded by it.
+//! The maximum number of candidates per rule, so that every count ends in seconds. For every rule, time is linear in
+//! the number of ballots, which is not limited.
 
 use super::Rule;
 
-/// Maximum candidates of a rule that is not in [`LIMITS`]: those that add up what ballots say.
+/// Maximum candidates of a rule that is not in [`LIMITS`]: rules that only add up ballots.
 const CANDIDATES_MAX: usize = 4096;
 
-/// Rules that take longer, by how their time grows with the candidates.
+/// Rules that take longer, by how their time grows with the number of candidates.
 const LIMITS: &[(usize, &[&str])] = &[
-    // Square: everybody against everybody, or a count for each candidate that drops out.
+    // Quadratic: all pairs, or a count for each eliminated candidate.
     (
         1024,
         &[
@@ -26,7 +26,7 @@ const LIMITS: &[(usize, &[&str])] = &[
             "bucklin",
         ],
     ),
-    // Cubic: chains of victories, or duels or shares of last places anew for each candidate that drops out.
+    // Cubic: chains of victories, or duels or shares of last places recomputed for each eliminated candidate.
     (
         256,
         &[
@@ -45,9 +45,9 @@ const LIMITS: &[(usize, &[&str])] = &[
             "kemeny",
         ],
     ),
-    // Cubic for each candidate that drops out, and for each victory locked in.
+    // Cubic per eliminated candidate, or per victory locked in.
     (128, &["tideman-alternative", "ranked-pairs-zt"]),
-    // Every order of ties.
+    // All orders of ties.
     (
         64,
         &[
@@ -59,7 +59,7 @@ const LIMITS: &[(usize, &[&str])] = &[
     ),
 ];
 
-/// A poll has more candidates than its rule takes.
+/// A poll has more candidates than its rule supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{rule}` takes at most {max} candidates, and this poll has {candidates}")]
 pub struct TooLarge {
@@ -67,18 +67,18 @@ pub struct TooLarge {
     pub rule: &'static str,
     /// Its limit.
     pub max: usize,
-    /// The candidates of the poll.
+    /// The number of candidates in the poll.
     pub candidates: usize,
 }
 
 impl Rule {
-    /// Maximum candidates.
+    /// Returns the maximum number of candidates.
     pub fn candidates_max(&self) -> usize {
         let limit = LIMITS.iter().find(|(_, names)| names.contains(&self.name));
         limit.map_or(CANDIDATES_MAX, |(max, _)| *max)
     }
 
-    /// Fails if a poll has more candidates than this rule takes.
+    /// Returns an error if a poll has more candidates than this rule supports.
     pub fn takes(&self, candidates: usize) -> Result<(), TooLarge> {
         let max = self.candidates_max();
         match candidates <= max {
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// Each ballot names half of the candidates, so that its last place is shared by all others.
+    /// Each ballot names half of the candidates, so its last place is shared by all others.
     #[test]
     fn coombs_counts_short_rankings_up_to_its_limit() {
         let rule = crate::voting::find("coombs").expect("a rule");
@@ -124,7 +124,7 @@ mod tests {
         assert!(!counted.winners.is_empty(), "{:?}", counted.notes);
     }
 
-    /// A rule without a bound would keep this test for hours.
+    /// A rule without a limit would run this test for hours.
     #[test]
     fn every_rule_counts_up_to_its_limit_and_refuses_more() {
         for rule in RULES {
@@ -135,7 +135,7 @@ mod tests {
                 told.contains(rule.name) && told.contains(&max.to_string()),
                 "{told}"
             );
-            // A cycle of three ballots, so that no short cut is taken.
+            // A cycle of three ballots, so that no shortcut applies.
             let size = max.min(24);
             let ballots: Vec<Ballot> = (0..3)
                 .map(|k| {

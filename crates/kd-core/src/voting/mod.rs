@@ -1,11 +1,11 @@
-//! Ballots become a verdict: one file for each rule, one row for each in [`RULES`].
+//! Turns ballots into a verdict: one file per rule, and one row each in [`RULES`].
 //!
-//! Comes in: [`Ballot`]s and [`Rules`]. Goes out: a [`Tally`] with the *set* of winners, every round, who abstained and
-//! why, and how a tie was broken. Counting is exact (whole numbers and fractions). What is defined over the reals, such
-//! as a logarithm, is rounded to a billionth once, where it enters: after that the order of ballots cannot matter.
+//! Input: [`Ballot`]s and [`Rules`]. Output: a [`Tally`] with the *set* of winners, every round, who abstained and why,
+//! and how a tie was broken. Counting is exact (integers and fractions). Real values, such as a logarithm, are rounded
+//! to a billionth once, on input, so the order of ballots cannot matter.
 //!
 //! A rule is a pure function of a [`Poll`]: the ballots that it can read. A ballot that does not fit is an abstention
-//! with its reason, never a vote for somebody.
+//! with a reason, never a vote.
 
 mod amount;
 mod ballot;
@@ -32,48 +32,48 @@ pub use ties::lot;
 
 use std::fmt;
 
-/// A rule: a plain function from what voters wrote to who wins.
+/// A rule: a pure function from votes to winners.
 pub type Method = fn(&Poll<'_>) -> Count;
 
-/// A row of the table.
+/// A voting rule.
 #[derive(Clone, Copy)]
 pub struct Rule {
     /// Its name here.
     pub name: &'static str,
     /// Other names: of files that record its results, and of the literature.
     pub aliases: &'static [&'static str],
-    /// What it does, for people.
+    /// Other names: in files with recorded results, and in the literature.
     pub doc: &'static str,
     /// Who proposed it.
     pub source: &'static str,
-    /// When it misleads.
+    /// When its result can mislead.
     pub misleads: &'static str,
-    /// What it reads of a ballot.
+    /// The kind of ballot it reads.
     pub reads: Reads,
-    /// Whether it always counts weights.
+    /// Whether it always uses weights.
     pub weighted: bool,
-    /// What it promises, whatever the ballots.
+    /// The axioms it satisfies, whatever the ballots.
     pub keeps: &'static [Axiom],
-    /// The rule itself.
+    /// The counting function.
     pub method: Method,
 }
 
-/// A promise about every possible poll.
+/// A property that holds for every possible poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axiom {
     /// The order of the ballots does not matter.
     Anonymous,
-    /// Whom more than half put first wins alone.
+    /// Majority criterion: a candidate ranked first by more than half of the voters is the only winner.
     Majority,
-    /// Who beats everybody else one against one wins alone.
+    /// Condorcet criterion: a candidate that beats every other one in pairwise comparison is the only winner.
     Condorcet,
-    /// Nobody outside the Smith set wins.
+    /// Only members of the Smith set win.
     Smith,
-    /// A winner who is moved up on a ballot still wins.
+    /// Monotonicity: a winner that is moved up on a ballot still wins.
     Monotone,
-    /// A twin of a loser, next to it on every ballot, does not change whether anybody else wins.
+    /// Adding a clone of a loser, next to it on every ballot, does not change whether another candidate wins.
     Clones,
-    /// A single winner does not win when every ranking is turned round.
+    /// Reversal symmetry: a single winner does not win if every ranking is reversed.
     Reversal,
 }
 
@@ -83,7 +83,7 @@ impl fmt::Debug for Rule {
     }
 }
 
-/// The rule of a name or alias; case, blanks and underscores do not matter.
+/// Returns the rule with a name or alias; case, blanks and underscores do not matter.
 pub fn find(name: &str) -> Option<&'static Rule> {
     let plain = |text: &str| text.to_lowercase().replace([' ', '_'], "-");
     let wanted = plain(name);
@@ -93,8 +93,8 @@ pub fn find(name: &str) -> Option<&'static Rule> {
     RULES.iter().find(named)
 }
 
-/// The set of winners by a rule, rising; empty where nothing is decided. Cheaper than [`tally`]: ties are not broken,
-/// and nobody is told who abstained.
+/// Returns the set of winners by a rule, ascending; empty if nothing is decided. Cheaper than [`tally`]: it does not
+/// break ties or list abstentions.
 pub fn winners(rule: &Rule, ballots: &[Ballot], rules: &Rules) -> Vec<usize> {
     let poll = Poll::read(ballots, rules, rule.reads, rule.weighted);
     if !quorate(&poll) || rule.takes(poll.len()).is_err() {
@@ -106,13 +106,13 @@ pub fn winners(rule: &Rule, ballots: &[Ballot], rules: &Rules) -> Vec<usize> {
     winners
 }
 
-/// Whether enough voters cast a ballot that can be read, and somebody stands for election.
+/// Returns whether enough voters cast a readable ballot, and there are candidates.
 fn quorate(poll: &Poll<'_>) -> bool {
     let voters = poll.voters();
     voters > 0 && voters >= poll.rules.quorum && !poll.is_empty()
 }
 
-/// Counts ballots by a rule, breaks ties, and says what kind of result it is.
+/// Counts ballots by a rule, breaks ties, and classifies the result.
 pub fn tally(rule: &'static Rule, ballots: &[Ballot], rules: &Rules) -> Tally {
     let poll = Poll::read(ballots, rules, rule.reads, rule.weighted);
     let voters = poll.voters();
@@ -171,7 +171,7 @@ pub fn tally(rule: &'static Rule, ballots: &[Ballot], rules: &Rules) -> Tally {
     }
 }
 
-/// The lead of the winners over the best of the others.
+/// Returns the lead of the winners over the best of the others.
 fn margin(count: &Count) -> Option<Amount> {
     let own = count.scores.get(*count.winners.first()?)?.as_ref()?;
     let others = count

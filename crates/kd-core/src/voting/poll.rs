@@ -1,33 +1,33 @@
-//! Ballots as a rule reads them: each either fits, or is an abstention with its reason.
+//! Ballots as read by a rule: each either fits, or is an abstention with a reason.
 
 use super::amount::{Amount, NANOS, Nano};
 use super::ballot::{Ballot, Mark, Rank};
 use super::rules::Rules;
 use super::tally::Abstention;
 
-/// What a rule reads.
+/// The kind of ballot that a rule reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     /// One choice.
     Choice,
-    /// An order with ties; it may stop early.
+    /// A ranking with ties; it may be incomplete.
     Ranking,
-    /// Ranks as they stand on paper, blanks and overvotes included.
+    /// Ranks as written on the ballot, including blanks and overvotes.
     Paper,
     /// Points for each candidate.
     Scores,
-    /// Points for each candidate, of which a ballot has so many to spend.
+    /// Points for each candidate, from a budget per ballot.
     Points,
-    /// Every candidate that would do, up to a cap.
+    /// All approved candidates, up to a maximum.
     Approvals,
-    /// A choice for each round.
+    /// One choice per round.
     Rounds,
-    /// The choices of a judge in two orders of presentation.
+    /// A judge's choices in two orders of presentation.
     Orders,
 }
 
 impl Reads {
-    /// What a voter writes, in words.
+    /// Describes what a voter writes.
     pub fn words(self) -> &'static str {
         match self {
             Reads::Choice => "one choice",
@@ -45,43 +45,43 @@ impl Reads {
 /// A ballot that fits.
 #[derive(Clone, Debug)]
 pub struct Vote<'a> {
-    /// What it weighs here: the count, times the weight where the rules say so, in billionths.
+    /// Its effective weight: the count, times the weight if the rules use weights, in billionths.
     pub weight: Nano,
-    /// The whole ballot.
+    /// The original ballot.
     pub ballot: &'a Ballot,
-    /// What the rule sees of it.
+    /// The vote as the rule reads it.
     pub sees: Sees<'a>,
 }
 
-/// What a rule sees of a ballot.
+/// A vote as a rule reads it.
 #[derive(Clone, Debug)]
 pub enum Sees<'a> {
     /// One choice.
     One(usize),
-    /// Tiers from best to worst; nobody stands in two.
+    /// Tiers from best to worst; no candidate is in two.
     Tiers(Vec<Vec<usize>>),
-    /// Ranks as on paper.
+    /// Ranks as written on the ballot.
     Paper(&'a [Rank]),
     /// Points for each candidate.
     Points(Vec<Nano>),
-    /// A set.
+    /// A set of candidates.
     Set(Vec<usize>),
-    /// A choice for each round.
+    /// One choice per round.
     Trail(Vec<Option<usize>>),
 }
 
-/// All that a rule may look at.
+/// The input of a rule.
 #[derive(Clone, Debug)]
 pub struct Poll<'a> {
-    /// What was agreed.
+    /// The settings.
     pub rules: &'a Rules,
-    /// Who may win, rising.
+    /// The candidates that may win, ascending.
     pub standing: Vec<usize>,
-    /// The ballots that fit, in the order given.
+    /// The ballots that fit, in the given order.
     pub votes: Vec<Vote<'a>>,
-    /// The others.
+    /// The other ballots.
     pub abstained: Vec<Abstention>,
-    /// How many were asked.
+    /// Number of voters asked.
     pub electorate: u64,
 }
 
@@ -126,24 +126,24 @@ impl<'a> Poll<'a> {
         poll
     }
 
-    /// How many candidates there are, those who cannot win included.
+    /// Returns the number of candidates, including those that cannot win.
     pub fn len(&self) -> usize {
         self.rules.candidates.len()
     }
 
-    /// Whether nobody stands for election.
+    /// Returns whether there are no candidates.
     pub fn is_empty(&self) -> bool {
         self.standing.is_empty()
     }
 
-    /// The voters whose ballots count.
+    /// Counts the voters whose ballots count.
     pub fn voters(&self) -> u64 {
         self.votes
             .iter()
             .fold(0, |n: u64, v| n.saturating_add(v.ballot.count))
     }
 
-    /// The weight of all votes that count.
+    /// Returns the total weight of the votes that count.
     pub fn weight(&self) -> Nano {
         self.votes.iter().map(|v| v.weight).sum()
     }
@@ -161,12 +161,12 @@ impl<'a> Poll<'a> {
         sums
     }
 
-    /// The standing candidates with the greatest value.
+    /// Returns the eligible candidates with the greatest value.
     pub fn best<V: Ord>(&self, value: impl Fn(usize) -> V) -> Vec<usize> {
         best_of(&self.standing, value)
     }
 
-    /// Amounts in billionths as the standing of each candidate; those who cannot win have none.
+    /// Converts amounts in billionths to scores; candidates that cannot win have none.
     pub fn scores(&self, nanos: &[Nano]) -> Vec<Option<Amount>> {
         (0..self.len())
             .map(|c| {
@@ -177,7 +177,7 @@ impl<'a> Poll<'a> {
             .collect()
     }
 
-    /// Whom a vote puts first, where it puts somebody first.
+    /// Returns the candidates that a vote ranks first, if any.
     pub fn firsts(&self, vote: &Vote<'_>) -> Vec<usize> {
         match &vote.sees {
             Sees::One(c) => vec![*c],
@@ -226,7 +226,7 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// Numbers beyond the list of candidates come from a broken reader: they are nobody's vote.
+    /// Checks for indices beyond the list of candidates, which come from a faulty parser: they count for nobody.
     fn names_stand(&self, mark: &Mark) -> Result<(), String> {
         let known = |c: &usize| *c < self.len();
         let fits = match mark {
@@ -264,7 +264,7 @@ impl<'a> Poll<'a> {
         }
     }
 
-    /// A mark as tiers, from best to worst.
+    /// Converts a vote to tiers, from best to worst.
     pub(super) fn tiers(&self, mark: &Mark) -> Result<Vec<Vec<usize>>, String> {
         let mut tiers: Vec<Vec<usize>> = Vec::new();
         match mark {
@@ -327,7 +327,7 @@ impl<'a> Poll<'a> {
                     return Err("a score is beyond a billion".into());
                 }
             }
-            // One mark on each is a score of one: what a voter of yes and no means.
+            // A single mark is a score of one: what a yes-or-no voter means.
             Mark::Choice(c) => given[*c] = NANOS,
             Mark::Approvals(set) => set.iter().for_each(|c| given[*c] = NANOS),
             _ => return Err("it has no points".into()),
@@ -386,7 +386,7 @@ impl<'a> Poll<'a> {
     }
 }
 
-/// Those with the greatest value, in the order given.
+/// Returns the candidates with the greatest value, in the given order.
 pub(crate) fn best_of<V: Ord>(among: &[usize], value: impl Fn(usize) -> V) -> Vec<usize> {
     let mut best: Vec<usize> = Vec::new();
     let mut top: Option<V> = None;
@@ -404,7 +404,7 @@ pub(crate) fn best_of<V: Ord>(among: &[usize], value: impl Fn(usize) -> V) -> Ve
     best
 }
 
-/// Those with the least value, in the order given.
+/// Returns the candidates with the least value, in the given order.
 pub(crate) fn least_of<V: Ord>(among: &[usize], value: impl Fn(usize) -> V) -> Vec<usize> {
     best_of(among, |c| std::cmp::Reverse(value(c)))
 }

@@ -1,5 +1,5 @@
-//! Rankings as counting rules see them: first places, last places, Borda points, and who is preferred to whom.
-//! Whoever a ballot does not rank stands tied below everybody it ranks.
+//! Rankings as counting rules use them: first places, last places, Borda points, and pairwise preferences. Candidates
+//! that a ballot does not rank are tied below all that it ranks.
 
 use super::amount::{Amount, Nano};
 use super::poll::{Poll, Sees};
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// All rankings of a poll.
 #[derive(Debug)]
 pub(crate) struct Profile<'p> {
-    /// How many candidates there are.
+    /// Number of candidates.
     pub(crate) len: usize,
     ballots: Vec<(Cow<'p, [Vec<usize>]>, Nano)>,
 }
@@ -17,7 +17,7 @@ impl<'p> Profile<'p> {
     pub(crate) fn of(poll: &'p Poll<'_>) -> Self {
         let tiers = poll.votes.iter().filter_map(|vote| match &vote.sees {
             Sees::Tiers(tiers) => Some((Cow::Borrowed(tiers.as_slice()), vote.weight)),
-            // Ballots of a runoff are read mark by mark; as a ranking they are asked for only where it ends in a tie.
+            // Runoff ballots are read mark by mark; their rankings are needed only to break ties.
             Sees::Paper(_) => {
                 let tiers = poll.tiers(&vote.ballot.mark).ok()?;
                 Some((Cow::Owned(tiers), vote.weight))
@@ -30,20 +30,20 @@ impl<'p> Profile<'p> {
         }
     }
 
-    /// The weight of all ballots.
+    /// Returns the weight of all ballots.
     pub(crate) fn weight(&self) -> Amount {
         Amount::of_nanos(self.ballots.iter().map(|(_, w)| w).sum())
     }
 
-    /// How often each of `among` stands first when only they stand. Tied firsts share the vote.
+    /// Counts how often each of `among` is first among them. Tied candidates share the vote.
     pub(crate) fn firsts(&self, among: &[usize]) -> Vec<Amount> {
         self.shares(among, |tiers| {
             Some(restricted(tiers, among).next().unwrap_or_default())
         })
     }
 
-    /// How often each of `among` stands last when only they stand. Tied lasts share the vote; whoever is not ranked is
-    /// last. A ballot that ranks none of them says nothing.
+    /// Counts how often each of `among` is last among them. Tied candidates share the vote; unranked candidates are
+    /// last. A ballot that ranks none of them is ignored.
     pub(crate) fn lasts(&self, among: &[usize]) -> Vec<Amount> {
         let mut stands = vec![false; self.len];
         among.iter().for_each(|c| stands[*c] = true);
@@ -68,7 +68,7 @@ impl<'p> Profile<'p> {
         })
     }
 
-    /// Borda points when only `among` stand: one for each candidate below, one half for each tied.
+    /// Returns Borda points among `among`: one for each candidate below, one half for each tied.
     pub(crate) fn borda(&self, among: &[usize]) -> Vec<Amount> {
         let n = among.len() as i128;
         let mut doubled = vec![0; self.len];
@@ -97,7 +97,7 @@ impl<'p> Profile<'p> {
             .collect()
     }
 
-    /// Visits each tier of each ballot: its candidates, how many stand above it, the weight.
+    /// Visits each tier of each ballot: its candidates, how many are above it, the weight.
     pub(crate) fn each_tier(&self, mut visit: impl FnMut(&[usize], usize, Nano)) {
         for (tiers, weight) in &self.ballots {
             let mut above = 0;
@@ -108,7 +108,8 @@ impl<'p> Profile<'p> {
         }
     }
 
-    /// The order of the first ballot, whoever is not ranked last and by number: what Zavist and Tideman break ties by.
+    /// Returns the order of the first ballot, with unranked candidates last, by index: Zavist and Tideman's
+    /// tie-breaker.
     pub(crate) fn first_order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = self
             .ballots
@@ -123,7 +124,7 @@ impl<'p> Profile<'p> {
         order
     }
 
-    /// Who is preferred to whom.
+    /// Returns the pairwise preferences.
     pub(crate) fn duels(&self) -> Duels {
         let n = self.len;
         let mut prefer = vec![vec![0; n]; n];
@@ -175,7 +176,7 @@ impl<'p> Profile<'p> {
     }
 }
 
-/// The tiers of a ballot when only `among` (rising) stand.
+/// Returns the tiers of a ballot restricted to `among` (ascending).
 fn restricted<'t>(
     tiers: &'t [Vec<usize>],
     among: &'t [usize],
@@ -191,24 +192,24 @@ fn restricted<'t>(
         .filter(|tier| !tier.is_empty())
 }
 
-/// Who is preferred to whom, by how much, in billionths.
+/// Pairwise preferences, in billionths.
 #[derive(Clone, Debug)]
 pub(crate) struct Duels {
-    /// `prefer[a][b]`: the weight of all who put `a` strictly above `b`.
+    /// `prefer[a][b]`: the weight of all ballots that rank `a` strictly above `b`.
     pub(crate) prefer: Vec<Vec<Nano>>,
 }
 
-/// What makes a victory strong.
+/// How the strength of a victory is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strength {
-    /// By how many.
+    /// By the margin.
     Margins,
-    /// How many were for the winner.
+    /// By the votes for the winner.
     WinningVotes,
 }
 
 impl Duels {
-    /// By how much `a` beats `b`; below nothing where it loses.
+    /// Returns the margin by which `a` beats `b`; negative if it loses.
     pub(crate) fn margin(&self, a: usize, b: usize) -> Nano {
         self.prefer[a][b] - self.prefer[b][a]
     }
@@ -217,7 +218,7 @@ impl Duels {
         self.margin(a, b) > 0
     }
 
-    /// How strong a victory is; nothing where there is none.
+    /// Returns the strength of a victory; 0 if there is none.
     pub(crate) fn strength(&self, a: usize, b: usize, by: Strength) -> Nano {
         match by {
             _ if !self.beats(a, b) => 0,
@@ -226,7 +227,7 @@ impl Duels {
         }
     }
 
-    /// The one who beats all others of `among`.
+    /// Returns the candidate that beats all others of `among`.
     pub(crate) fn condorcet(&self, among: &[usize]) -> Option<usize> {
         among
             .iter()
@@ -234,7 +235,7 @@ impl Duels {
             .find(|a| among.iter().all(|b| a == b || self.beats(*a, *b)))
     }
 
-    /// Those whom nobody of `among` beats.
+    /// Returns the candidates that no other one of `among` beats.
     pub(crate) fn unbeaten(&self, among: &[usize]) -> Vec<usize> {
         among
             .iter()
@@ -243,7 +244,7 @@ impl Duels {
             .collect()
     }
 
-    /// The greatest loss of each, nothing where it loses to nobody.
+    /// Returns a candidate's greatest loss; 0 if it has none.
     pub(crate) fn worst_loss(&self, c: usize, among: &[usize], by: Strength) -> Nano {
         among
             .iter()
@@ -252,7 +253,7 @@ impl Duels {
             .unwrap_or(0)
     }
 
-    /// `paths[a][b]`: the strongest chain of victories from `a` to `b`, as strong as its weakest link.
+    /// Computes `paths[a][b]`: the strongest chain of victories from `a` to `b`, as strong as its weakest link.
     pub(crate) fn paths(&self, among: &[usize], by: Strength) -> Vec<Vec<Nano>> {
         let n = self.prefer.len();
         let mut paths = vec![vec![0; n]; n];
@@ -274,7 +275,7 @@ impl Duels {
         paths
     }
 
-    /// Those whom no chain of unbroken strength defends against a defeat (split cycle).
+    /// Returns the candidates without a defeat that remains after split cycle removes the weakest of each cycle.
     pub(crate) fn undefeated(&self, among: &[usize], by: Strength) -> Vec<usize> {
         let paths = self.paths(among, by);
         let defeats = |b: usize, a: usize| self.strength(b, a, by) > paths[a][b];
@@ -285,17 +286,17 @@ impl Duels {
             .collect()
     }
 
-    /// The smallest set whose members all beat everybody outside (Smith).
+    /// Returns the smallest set whose members all beat every candidate outside (Smith).
     pub(crate) fn smith(&self, among: &[usize]) -> Vec<usize> {
         self.top(among, |a, b| a != b && !self.beats(b, a))
     }
 
-    /// The union of the smallest sets that nobody outside beats (Schwartz).
+    /// Returns the union of the smallest sets that no candidate outside beats (Schwartz).
     pub(crate) fn schwartz(&self, among: &[usize]) -> Vec<usize> {
         self.top(among, |a, b| self.beats(a, b))
     }
 
-    /// Those who reach everybody that reaches them.
+    /// Returns the candidates that reach every candidate that reaches them.
     fn top(&self, among: &[usize], step: impl Fn(usize, usize) -> bool) -> Vec<usize> {
         let n = self.prefer.len();
         let mut reach = vec![vec![false; n]; n];

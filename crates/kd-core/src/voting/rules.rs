@@ -1,131 +1,132 @@
-//! What the council agreed on before the votes are counted.
+//! The settings of a count, fixed before the votes are counted.
 
 use super::amount::{NANOS, Nano};
 
 /// The settings of a count. `Rules::of(names)` gives the defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The answers that stand for election. A name is also the key of the lot.
+    /// The candidate answers. Random draws depend on their names.
     pub candidates: Vec<String>,
-    /// Candidates that cannot win: withdrawn, or refuted by a checker (`verify first`). Votes pass over them.
+    /// Candidates that cannot win: withdrawn, or refuted by a checker (`verify first`). Votes skip them.
     pub excluded: Vec<usize>,
-    /// Whether weights count in every rule, not only in those that are about weights.
+    /// Whether weights count in every rule, not only in rules about weights.
     pub weighted: bool,
-    /// Who counts as the whole for majority rules.
+    /// The base of majorities.
     pub electorate: Electorate,
-    /// The share that super-majority must exceed, in billionths.
+    /// The share that a super-majority must exceed, in billionths.
     pub super_majority: Nano,
-    /// How many must cast a readable ballot; fewer are no quorum.
+    /// Minimum number of readable ballots; below it there is no quorum.
     pub quorum: u64,
-    /// How `confidence` reads what voters say of themselves.
+    /// How `confidence` maps stated confidences.
     pub confidence: ConfidenceMap,
-    /// How many answers are possible for log-odds; the number of candidates where unknown.
+    /// Number of possible answers for log-odds; defaults to the number of candidates.
     pub options: Option<u64>,
-    /// How far from 0 and from 1 `log-odds` keeps reliabilities, in billionths: nobody is infallible.
+    /// Minimum distance of reliabilities from 0 and 1 in `log-odds`, in billionths: no voter is infallible.
     pub reliability_clip: Nano,
-    /// How strongly members of one family err together, 0 to 1 in billionths.
+    /// Correlation of errors within a family, 0 to 1 in billionths.
     pub family_correlation: Nano,
-    /// Whether a tie goes to the answer that more families put first, before anything else but known reliability.
+    /// Whether a tie goes to the answer that more families rank first, after known reliability and before all other
+    /// criteria.
     pub families_untie: bool,
-    /// Each earlier round counts this much of the next one, 0 to 1 in billionths (`pooled-rounds`).
+    /// The weight of each round relative to the next one, 0 to 1 in billionths (`pooled-rounds`).
     pub round_decay: Nano,
-    /// The most that one ballot may spend (`cumulative`).
+    /// Maximum points per ballot (`cumulative`).
     pub points: u64,
-    /// The most candidates that one ballot may approve; half of them, rounded up, where unset.
+    /// Maximum approvals per ballot; half of the candidates, rounded up, if unset.
     pub approvals_max: Option<usize>,
-    /// Instant-runoff's own.
+    /// Settings of instant-runoff.
     pub runoff: Runoff,
-    /// What an arbiter said, where one was asked to break a tie.
+    /// An arbiter's choice, if one was asked to break a tie.
     pub arbiter: Option<usize>,
-    /// The seed of lots.
+    /// The seed of random draws.
     pub seed: u64,
-    /// What the lot is about, so that two questions of one council draw different lots.
+    /// The question, so that two questions of one council have different draws.
     pub question: String,
 }
 
-/// Who counts as the whole.
+/// The base of majorities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Electorate {
-    /// Whoever cast a readable ballot.
+    /// All voters with a readable ballot.
     #[default]
     Voting,
-    /// Everybody who was asked, abstentions included.
+    /// All voters asked, including abstentions.
     Everybody,
 }
 
-/// From what a voter says of its own certainty to what that is worth.
+/// Maps a voter's stated confidence to its weight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ConfidenceMap {
-    /// As said.
+    /// As stated.
     #[default]
     Identity,
     /// The steps of ReConcile: up to .6 counts .1, below .8 .3, below .9 .5, below 1 .8, and 1 counts 1.
     Steps,
-    /// `ln(c / (1 - c))`, never below nothing; `c` is kept within .05 and .95.
+    /// `ln(c / (1 - c))`, never negative; `c` is clamped to .05 and .95.
     Logit,
-    /// A fitted curve: points (said, worth) in billionths, rising, straight lines between them.
+    /// A fitted curve: points (stated, weight) in billionths, ascending, with linear interpolation.
     Fitted(Vec<(Nano, Nano)>),
 }
 
-/// How instant-runoff reads ballots and drops candidates.
+/// How instant-runoff reads ballots and eliminates candidates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runoff {
-    /// Whom to drop when several are lowest.
+    /// Which candidate to eliminate if several are lowest.
     pub ties: TiePolicy,
-    /// What two names at one rank mean.
+    /// The meaning of two names at one rank.
     pub overvote: Overvote,
-    /// How many blank ranks in a row a ballot survives; `None`: any number.
+    /// Maximum consecutive blank ranks before a ballot is exhausted; `None` for no limit.
     pub skips_max: Option<usize>,
-    /// How many ranks are read; `None`: all.
+    /// Maximum ranks read; `None` for all.
     pub ranks_max: Option<usize>,
-    /// Whether naming a candidate twice ends the ballot.
+    /// Whether naming a candidate twice exhausts the ballot.
     pub exhaust_on_duplicate: bool,
-    /// Whoever has fewer than so many votes, in billionths, is dropped together with all such; `None`: nobody is.
+    /// Candidates with fewer votes than this, in billionths, are eliminated together; `None` to disable.
     pub least: Option<Nano>,
-    /// Whether all who cannot catch up any more are dropped in one round.
+    /// Whether all candidates that can no longer catch up are eliminated in one round.
     pub drop_hopeless: bool,
-    /// Whether the count goes on, after somebody won, until two are left.
+    /// Whether the count continues after a win until two candidates are left.
     pub until_two: bool,
-    /// Dropped first whatever their votes: write-ins that nobody declared.
+    /// Candidates eliminated first whatever their votes: undeclared write-ins.
     pub drop_first: Vec<usize>,
 }
 
-/// Whom instant-runoff drops when several are lowest.
+/// Which candidate instant-runoff eliminates if several are lowest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TiePolicy {
-    /// All of them together, unless nobody would be left.
+    /// All of them together, unless no candidate would be left.
     #[default]
     Batch,
-    /// Each of them in turn: the winners over every order.
+    /// Each of them in turn: the winners over all orders.
     Parallel,
-    /// Who had fewest in the latest round in which they differed; then the lot.
+    /// The one with the fewest votes in the latest round in which they differed; then a random draw.
     Backward,
-    /// Who had fewest in the earliest round in which they differed; then the lot.
+    /// The one with the fewest votes in the earliest round in which they differed; then a random draw.
     Forward,
-    /// Who has the lowest Borda score of all; then the lot.
+    /// The one with the lowest Borda score; then a random draw.
     Borda,
-    /// Whoever stands last in this list.
+    /// The last one in this list.
     Order(Vec<usize>),
-    /// A lot from the seed.
+    /// A seeded random draw.
     Seeded,
-    /// What somebody else answered: the names dropped or elected, round by round. Then the lot.
+    /// Externally given answers: the candidates eliminated or elected, round by round. Then a random draw.
     Answers(Vec<Vec<usize>>),
 }
 
-/// What two names at one rank mean to instant-runoff.
+/// The meaning of two names at one rank in instant-runoff.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overvote {
-    /// Nothing as long as at most one of them is still in; else the ballot ends there.
+    /// Ignored as long as at most one of them is still in; otherwise the ballot is exhausted there.
     #[default]
     ExhaustIfSeveralStay,
-    /// The ballot ends there.
+    /// The ballot is exhausted there.
     Exhaust,
-    /// The rank is passed over.
+    /// The rank is skipped.
     Skip,
 }
 
 impl Rules {
-    /// The defaults for these candidates.
+    /// Returns the defaults for these candidates.
     pub fn of<S: Into<String>>(candidates: impl IntoIterator<Item = S>) -> Self {
         Self {
             candidates: candidates.into_iter().map(Into::into).collect(),

@@ -1,87 +1,87 @@
-//! What a count says: winners, rounds, how ties were broken, who abstained and who disagreed.
+//! The result of a count: winners, rounds, how ties were broken, who abstained and who disagreed.
 
 use super::amount::Amount;
 use serde::{Deserialize, Serialize};
 
-/// What a rule finds, before ties are broken.
+/// The result of a rule, before ties are broken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Everybody who wins or ties for it, rising; empty where the rule decides nothing.
+    /// All winners, ascending, including tied ones; empty if the rule decides nothing.
     pub winners: Vec<usize>,
-    /// The final standing of each candidate, where the rule has one.
+    /// The final score of each candidate, if the rule has scores.
     pub scores: Vec<Option<Amount>>,
-    /// Round by round, where the rule has rounds.
+    /// The rounds, if the rule has them.
     pub rounds: Vec<Round>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 /// One round of a count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Round {
-    /// What each candidate still standing has.
+    /// The votes of each remaining candidate.
     pub tally: Vec<(usize, Amount)>,
-    /// Who is dropped after it.
+    /// Candidates eliminated after it.
     pub eliminated: Vec<usize>,
-    /// Who wins in it.
+    /// Candidates elected in it.
     pub elected: Vec<usize>,
-    /// What no longer counts for anybody, where the rule knows it.
+    /// Exhausted votes, if the rule tracks them.
     pub exhausted: Option<Amount>,
-    /// What was decided on the way, in words.
+    /// Decisions made on the way, in words.
     pub notes: Vec<String>,
 }
 
 /// A finished count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// By which rule.
+    /// The rule's name.
     pub rule: &'static str,
-    /// Everybody who wins or ties for it, rising; empty where nothing is decided.
+    /// All winners, ascending, including tied ones; empty if nothing is decided.
     pub winners: Vec<usize>,
-    /// The one who wins after the tie chain; `None` where the rule decided nothing.
+    /// The winner after breaking ties; `None` if the rule decided nothing.
     pub winner: Option<usize>,
-    /// How sure the form of the result is.
+    /// The kind of result.
     pub outcome: Outcome,
-    /// The lead of the winner over the next who is not a winner, in the units of `scores`.
+    /// The lead of the winner over the best non-winner, in the units of `scores`.
     pub margin: Option<Amount>,
-    /// The final standing of each candidate, where the rule has one.
+    /// The final score of each candidate, if the rule has scores.
     pub scores: Vec<Option<Amount>>,
-    /// Round by round, where the rule has rounds.
+    /// The rounds, if the rule has them.
     pub rounds: Vec<Round>,
-    /// How a tie was broken, step by step; empty where there was none.
+    /// How a tie was broken, step by step; empty without a tie.
     pub tie_path: Vec<TieStep>,
-    /// How many were asked, abstentions included.
+    /// Number of voters asked, including abstentions.
     pub electorate: u64,
-    /// Who did not count, and why.
+    /// The ballots that did not count, and why.
     pub abstained: Vec<Abstention>,
-    /// Who put somebody else first.
+    /// The voters that ranked another candidate first.
     pub dissent: Vec<Dissent>,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
-/// What kind of result it is. A heading and an exit code may follow it.
+/// The kind of result. Headings and exit codes may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Everybody who voted put the winner first.
+    /// All voters ranked the winner first.
     Unanimous,
-    /// More than half put the winner first.
+    /// More than half ranked the winner first.
     Majority,
-    /// The rule names one winner, whom at most half put first.
+    /// The rule names one winner, ranked first by at most half.
     Plurality,
-    /// Several win alike, or nobody does.
+    /// Several candidates tie, or none wins.
     Split,
-    /// Too few cast a readable ballot.
+    /// Too few readable ballots.
     NoQuorum,
-    /// Seats failed on the way. The council says so, a count never does.
+    /// Members failed. Set by the council, never by a count.
     Degraded,
-    /// A limit cut the deliberation. The council says so, a count never does.
+    /// A limit ended the deliberation. Set by the council, never by a count.
     CutByBudget,
 }
 
 impl Outcome {
-    /// In words.
+    /// Returns its words.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Unanimous => "unanimous",
@@ -98,9 +98,9 @@ impl Outcome {
 /// One step of breaking a tie.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TieStep {
-    /// Which: `weights`, `pairwise`, `best member`, `arbiter`, `lot`.
+    /// The name: `weights`, `pairwise`, `best member`, `arbiter`, `lot`.
     pub step: &'static str,
-    /// Who is still tied after it.
+    /// The candidates still tied after it.
     pub left: Vec<usize>,
     /// What it compared, or why it could not.
     pub why: String,
@@ -109,23 +109,23 @@ pub struct TieStep {
 /// A ballot that did not count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Abstention {
-    /// Its place among the ballots, from 0.
+    /// The ballot's index.
     pub ballot: usize,
-    /// Who; empty where nobody is named.
+    /// The voter; empty if unnamed.
     pub voter: String,
-    /// How many alike.
+    /// The number of identical ballots.
     pub count: u64,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// Somebody who put another candidate first.
+/// A voter that ranked another candidate first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Dissent {
-    /// Who; empty where nobody is named.
+    /// The voter; empty if unnamed.
     pub voter: String,
-    /// How many alike.
+    /// The number of identical ballots.
     pub count: u64,
-    /// Whom they put first.
+    /// The candidates it ranked first.
     pub first: Vec<usize>,
 }

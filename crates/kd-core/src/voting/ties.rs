@@ -1,5 +1,5 @@
-//! How a tie is broken: by a chain of questions, each recorded, and by lot only when nothing else tells. The lot is
-//! drawn from the seed, the question and the name of the answer, so anybody can draw it again.
+//! Breaks ties by a chain of criteria, each recorded, with a random draw as the last resort. The draw depends only on
+//! the seed, the question and the name of the answer, so anyone can repeat it.
 
 use super::amount::{Amount, NANOS, Nano};
 use super::methods::log_odds;
@@ -8,25 +8,25 @@ use super::profile::Profile;
 use super::tally::TieStep;
 use sha2::{Digest, Sha256};
 
-/// The number that a name draws: the lowest wins. It depends on nothing but the three.
+/// Returns the number drawn for a name: the lowest wins. It depends only on the three arguments.
 pub fn lot(seed: u64, question: &str, name: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());
-    // Lengths stand before texts, so that no two triples read alike.
+    // Length prefixes, so that no two triples hash the same bytes.
     hash.update((question.len() as u64).to_le_bytes());
     hash.update(question.as_bytes());
     hash.update(name.as_bytes());
     hash.finalize().into()
 }
 
-/// Orders candidates by lot: the first has drawn the lowest number.
+/// Orders candidates by random draw: the lowest number first.
 pub(crate) fn by_lot(poll: &Poll<'_>, mut tied: Vec<usize>) -> Vec<usize> {
     let rules = poll.rules;
     tied.sort_by_cached_key(|c| (lot(rules.seed, &rules.question, &rules.candidates[*c]), *c));
     tied
 }
 
-/// The one of several winners, and the steps that led to it. No steps where there was no tie.
+/// Returns the winner among tied ones, and the steps that led to it. No steps without a tie.
 pub(crate) fn untie(poll: &Poll<'_>, winners: &[usize]) -> (Option<usize>, Vec<TieStep>) {
     let mut left = winners.to_vec();
     let mut path = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn untie(poll: &Poll<'_>, winners: &[usize]) -> (Option<usize>, Vec<T
 
 struct Step {
     name: &'static str,
-    /// Who is left; nobody where the step cannot tell.
+    /// The remaining candidates; empty if the step cannot decide.
     kept: Vec<usize>,
     why: String,
 }
@@ -66,7 +66,7 @@ fn cannot(name: &'static str, why: &str) -> Step {
     }
 }
 
-/// Keeps those of the highest `score`; `shown` is the same number as it is told, under the heading `what`.
+/// Keeps the candidates with the highest `score`; `shown` formats it under the heading `what`.
 fn best<S: Ord>(
     name: &'static str,
     poll: &Poll<'_>,
@@ -82,7 +82,7 @@ fn best<S: Ord>(
     }
 }
 
-/// 1: the log-odds weights of those who put each first.
+/// 1: the log-odds weights of those who ranked each first.
 fn weights(poll: &Poll<'_>, tied: &[usize]) -> Step {
     const NAME: &str = "weights";
     if poll.votes.iter().all(|v| v.ballot.reliability.is_none()) {
@@ -105,8 +105,8 @@ fn weights(poll: &Poll<'_>, tied: &[usize]) -> Step {
     )
 }
 
-/// Between 1 and 2, where the rules ask for it: how many families put each first. Voters of one family err together, so
-/// three of one are one opinion; a voter without a family is one of its own.
+/// Between 1 and 2, if the rules enable it: how many families ranked each first. Voters of one family make correlated
+/// errors, so three of one count as one opinion; a voter without a family is its own family.
 fn families(poll: &Poll<'_>, tied: &[usize]) -> Step {
     const NAME: &str = "families";
     if poll.votes.iter().all(|v| v.ballot.family.is_none()) {
@@ -130,7 +130,7 @@ fn families(poll: &Poll<'_>, tied: &[usize]) -> Step {
     best(NAME, poll, tied, "families that put it first", count, shown)
 }
 
-/// 2: victories one against one among the tied.
+/// 2: pairwise victories among the tied.
 fn pairwise(poll: &Poll<'_>, tied: &[usize]) -> Step {
     const NAME: &str = "pairwise";
     if !poll
@@ -146,7 +146,7 @@ fn pairwise(poll: &Poll<'_>, tied: &[usize]) -> Step {
     best(NAME, poll, tied, "victories among the tied", wins, shown)
 }
 
-/// 3: the choice of the most reliable voter who put exactly one of them first.
+/// 3: the choice of the most reliable voter who ranked exactly one of them first.
 fn best_member(poll: &Poll<'_>, tied: &[usize]) -> Step {
     const NAME: &str = "best member";
     let known: Vec<(Nano, usize)> = poll
@@ -176,7 +176,7 @@ fn best_member(poll: &Poll<'_>, tied: &[usize]) -> Step {
     }
 }
 
-/// 4: what an arbiter said.
+/// 4: the arbiter's choice.
 fn arbiter(poll: &Poll<'_>, tied: &[usize]) -> Step {
     const NAME: &str = "arbiter";
     match poll.rules.arbiter {
@@ -190,7 +190,7 @@ fn arbiter(poll: &Poll<'_>, tied: &[usize]) -> Step {
     }
 }
 
-/// 5: the lot.
+/// 5: the random draw.
 fn draw(poll: &Poll<'_>, tied: &[usize]) -> Step {
     let kept: Vec<usize> = by_lot(poll, tied.to_vec()).into_iter().take(1).collect();
     let why = format!("drawn with seed {}", poll.rules.seed);

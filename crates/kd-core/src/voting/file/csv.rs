@@ -1,15 +1,16 @@
-//! Ballots as CSV: a head, then a ballot a row.
+//! Ballots as CSV: a header, then one ballot per row.
 //!
 //! Columns: `voter`, `n`, `weight`, `confidence`, `reliability`, `family`; and one of `choice`, `rank1` `rank2` …,
-//! `score:NAME` for each candidate, `approvals` (names with `;` between), `round1` `round2` …. `A=B` in a rank is a tie.
+//! `score:NAME` for each candidate, `approvals` (names separated by `;`), `round1` `round2` …. `A=B` in a rank is a
+//! tie.
 
 use super::{Case, Expected, ReadError, gather};
 use serde_json::{Map, Value, json};
 
-/// Reads one poll.
+/// Parses one poll.
 ///
 /// # Errors
-/// A head without a column that says what was voted, a row of another length, a number that is none, an open quote.
+/// A header without a vote column, a row of another length, an invalid number, an unclosed quote.
 pub fn read_csv(text: &str) -> Result<Case, ReadError> {
     let rows = crate::csv::rows(text).map_err(|at| fail(at, "a quote is never closed".into()))?;
     let mut rows = rows.into_iter();
@@ -52,18 +53,18 @@ fn fail(line: usize, what: String) -> ReadError {
     }
 }
 
-/// What a column holds.
+/// The content of a column.
 enum Column {
-    /// A text of the ballot.
+    /// A text field of the ballot.
     Text(&'static str),
-    /// A number of the ballot.
+    /// A number field of the ballot.
     Number(&'static str),
     Choice,
     Rank,
     Round,
     Approvals,
     Score(String),
-    /// Something else, passed over.
+    /// Anything else; ignored.
     Other,
 }
 
@@ -108,7 +109,7 @@ impl Column {
     }
 }
 
-/// A row as the object that JSON would have.
+/// Converts a row to the equivalent JSON object.
 fn ballot(columns: &[Column], row: &[String]) -> Result<Map<String, Value>, String> {
     let mut object = Map::new();
     let (mut ranks, mut rounds, mut scores) = (Vec::new(), Vec::new(), Map::new());

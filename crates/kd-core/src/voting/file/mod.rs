@@ -1,9 +1,9 @@
-//! Polls in files: JSON Lines (a poll a line, or a ballot a line) and CSV (a ballot a row). Pure: text in, polls out.
+//! Polls in files: JSON Lines (one poll or one ballot per line) and CSV (one ballot per row). Pure: text in, polls out.
 //!
 //! A poll is `{"candidates": 3 or ["A", …], "ballots": […]}`. A ballot is a list (a ranking, by name or number), or an
-//! object with one of `choice`, `ranks`, `scores`, `approvals`, `trail`, and with `n`, `voter`, `weight`,
-//! `confidence`, `reliability`, `family`, `predicted` where known. What another program found may stand beside it:
-//! `winners` by the name of the rule, `rounds` of an instant-runoff with its `rules` in the words of RCTab.
+//! object with one of `choice`, `ranks`, `scores`, `approvals`, `trail`, and with `n`, `voter`, `weight`, `confidence`,
+//! `reliability`, `family`, `predicted` if known. It may also hold another program's results: `winners` by the name of
+//! the rule, `rounds` of an instant-runoff with its `rules` in RCTab's terms.
 
 mod csv;
 mod rctab;
@@ -19,24 +19,24 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A poll from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// The line it began on, from 1.
+    /// The line where it begins, 1-based.
     pub line: usize,
-    /// What it is called there; empty where it is not.
+    /// Its name in the file; empty if it has none.
     pub name: String,
     /// Candidates and settings.
     pub rules: Rules,
     /// The ballots.
     pub ballots: Vec<Ballot>,
-    /// What another program found.
+    /// Another program's results.
     pub expected: Expected,
-    /// Names on ballots that do not stand for election, and on how many ballots.
+    /// Names on ballots that are not candidates, and on how many ballots.
     pub strangers: BTreeMap<String, u64>,
 }
 
-/// What another program found.
+/// Another program's results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expected {
-    /// Winner sets by the recorded name of the rule.
+    /// Winner sets by the rule's recorded name.
     pub winners: Vec<(String, Vec<usize>)>,
     /// The rounds of an instant-runoff.
     pub rounds: Vec<RoundExpected>,
@@ -45,19 +45,19 @@ pub struct Expected {
 /// A recorded round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundExpected {
-    /// What each had, in billionths.
+    /// The votes of each, in billionths.
     pub tally: Vec<(usize, Nano)>,
-    /// Who was dropped.
+    /// The eliminated candidates.
     pub eliminated: Vec<usize>,
-    /// Who won.
+    /// The winners.
     pub elected: Vec<usize>,
 }
 
-/// A file that cannot be read.
+/// A file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct ReadError {
-    /// Which, from 1.
+    /// The line, 1-based.
     pub line: usize,
     /// What is wrong with it.
     pub what: String,
@@ -67,10 +67,10 @@ pub struct ReadError {
 
 const SHAPES: &str = r#"a poll is {"candidates": ["A", "B"], "ballots": [["A", "B"], {"n": 3, "ranks": ["B"]}]}; a ballot is {"voter": "ada", "choice": "A"}"#;
 
-/// Reads JSON Lines: each line a poll, or all lines the ballots of one. Blank lines are passed over.
+/// Parses JSON Lines: each line is a poll, or all lines are the ballots of one. Skips blank lines.
 ///
 /// # Errors
-/// The first line that is no JSON, or neither a poll nor a ballot.
+/// The first line that is not JSON, or neither a poll nor a ballot.
 pub fn read_json_lines(text: &str) -> Result<Vec<Case>, ReadError> {
     let mut cases = Vec::new();
     let mut loose: Vec<(usize, Map<String, Value>)> = Vec::new();
@@ -139,7 +139,7 @@ const MARKS: [&str; 8] = [
     "trail",
 ];
 
-/// A poll of one line.
+/// Parses a poll in one line.
 fn poll(mut object: Map<String, Value>, line: usize) -> Result<Case, ReadError> {
     let fail = |what: String| ReadError {
         line,
@@ -207,10 +207,10 @@ fn poll(mut object: Map<String, Value>, line: usize) -> Result<Case, ReadError> 
     })
 }
 
-/// More would make a table of pairs that no memory holds.
+/// More would make a pairwise table too large for memory.
 const CANDIDATES_MAX: u64 = 4096;
 
-/// The ballots of one poll, a line each; a line with `candidates` names them all.
+/// Collects the ballots of one poll, one per line; a line with `candidates` names all candidates.
 fn gather(lines: Vec<(usize, Map<String, Value>)>) -> Result<Case, ReadError> {
     let first = lines.first().map_or(1, |(line, _)| *line);
     let mut head = Map::new();
@@ -251,7 +251,7 @@ fn gather(lines: Vec<(usize, Map<String, Value>)>) -> Result<Case, ReadError> {
     })
 }
 
-/// Settings that may stand beside the ballots.
+/// Reads settings beside the ballots.
 fn settings(rules: &mut Rules, object: &Map<String, Value>) {
     if let Some(seed) = object.get("seed").and_then(Value::as_u64) {
         rules.seed = seed;
@@ -264,7 +264,7 @@ fn settings(rules: &mut Rules, object: &Map<String, Value>) {
     }
 }
 
-/// Every name on ballots that name no candidates, in order: how ballots are sorted must not matter.
+/// Returns all names on ballots that list no candidates, sorted: the order of ballots must not matter.
 fn names_of<'v>(ballots: impl Iterator<Item = BTreeMap<&'v str, &'v Value>>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut take = |value: &Value| {
@@ -317,11 +317,11 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Knows the candidates while ballots are read.
+/// Resolves candidate names while ballots are read.
 struct Reader {
     names: Vec<String>,
     places: BTreeMap<String, usize>,
-    /// Whoever was excluded may stand on ballots and is no surprise.
+    /// Excluded candidates may appear on ballots without a warning.
     excluded: BTreeSet<String>,
     strangers: BTreeMap<String, u64>,
     line: usize,
@@ -388,7 +388,7 @@ impl Reader {
         who
     }
 
-    /// `at`: the ballot's place within a line, from 1; 0 where the line is the ballot.
+    /// Parses a ballot. `at`: its position within a line, 1-based; 0 if the line is the ballot.
     fn ballot(&mut self, value: &Value, line: usize, at: usize) -> Result<Ballot, ReadError> {
         let fail = |what: String| ReadError {
             line,

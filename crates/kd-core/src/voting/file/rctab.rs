@@ -1,14 +1,14 @@
-//! The words of RCTab's configuration for an instant-runoff.
+//! RCTab's configuration of an instant-runoff.
 
 use super::RoundExpected;
 use crate::voting::amount::NANOS;
 use crate::voting::rules::{Overvote, Runoff, TiePolicy};
 use serde_json::Value;
 
-/// Write-ins that nobody declared: RCTab drops them first.
+/// Undeclared write-ins: RCTab eliminates them first.
 const WRITE_INS: &str = "Undeclared Write-ins";
 
-/// Its settings as ours. Where rounds are recorded they answer its ties: RCTab draws lots that we cannot draw again.
+/// Converts its settings to ours. Recorded rounds resolve its ties, because we cannot repeat RCTab's random draws.
 pub(super) fn runoff(
     rules: Option<&Value>,
     candidates: &[String],

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn count(poll: &Poll<'_>) -> Count {
     let lasts = Profile::of(poll).lasts(&poll.standing);
-    // Fewer is better: what is counted is how often a candidate does not stand last.
+    // Fewer is better, so this counts how often a candidate is not last.
     let all = Profile::of(poll).weight();
     let amounts: Vec<Amount> = lasts.iter().map(|l| &all - l).collect();
     super::scored(poll, amounts, Vec::new())

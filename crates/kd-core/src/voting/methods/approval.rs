@@ -1,4 +1,4 @@
-//! Approval with a cap: every candidate that would do, but not all of them.
+//! Approval with a maximum: every acceptable candidate, but not all of them.
 
 use crate::voting::{Axiom, Count, Poll, Reads, Rule, Sees};
 

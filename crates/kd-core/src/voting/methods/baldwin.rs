@@ -1,4 +1,4 @@
-//! Baldwin: drop the lowest Borda score, again and again.
+//! Baldwin: eliminates the candidate with the lowest Borda score, repeatedly.
 
 use crate::voting::poll::least_of;
 use crate::voting::profile::Profile;

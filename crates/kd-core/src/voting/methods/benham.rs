@@ -1,4 +1,4 @@
-//! Benham: instant-runoff until somebody beats all who are left.
+//! Benham: instant-runoff until a candidate beats all remaining ones.
 
 use crate::voting::poll::least_of;
 use crate::voting::profile::Profile;

@@ -1,4 +1,4 @@
-//! Borda: points by place.
+//! Borda: points by rank.
 
 use crate::voting::profile::Profile;
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};

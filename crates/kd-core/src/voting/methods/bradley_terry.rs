@@ -1,4 +1,4 @@
-//! Bradley–Terry: strengths that best explain who won against whom.
+//! Bradley–Terry: the strengths that best explain the pairwise results.
 
 use crate::voting::profile::Profile;
 use crate::voting::{Amount, Axiom, Count, NANOS, Nano, Poll, Reads, Rule, nanos};
@@ -15,9 +15,9 @@ pub(super) const RULE: Rule = Rule {
     method: count,
 };
 
-/// Steps of the iteration at most; it is far closer than a millionth long before.
+/// Maximum iterations; it converges to within a millionth long before.
 const STEPS: usize = 10_000;
-/// Strengths are compared after rounding to this, in billionths: what differs by less is a tie.
+/// Strengths are rounded to this before comparison, in billionths: smaller differences are ties.
 const GRAIN: Nano = 1_000;
 
 fn count(poll: &Poll<'_>) -> Count {
@@ -37,7 +37,7 @@ fn count(poll: &Poll<'_>) -> Count {
     for _ in 0..STEPS {
         let next: Vec<f64> = (0..n)
             .map(|i| {
-                // Summed from the least term up: the order of candidates leaves no trace.
+                // Summed in ascending order, so that the order of candidates does not matter.
                 let others = || (0..n).filter(|j| *j != i);
                 let won = sorted_sum(others().map(|j| wins[i][j]).collect());
                 let met = |j: usize| (wins[i][j] + wins[j][i]) / (strength[i] + strength[j]);

@@ -1,4 +1,4 @@
-//! Bucklin: lower places count too, until somebody has a majority.
+//! Bucklin: lower ranks are added until a candidate has a majority.
 
 use crate::voting::profile::Profile;
 use crate::voting::{Amount, Nano, Round};

@@ -1,4 +1,4 @@
-//! Condorcet: whoever beats everybody one against one.
+//! Condorcet: the candidate that beats every other one in pairwise comparison.
 
 use crate::voting::profile::Profile;
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};

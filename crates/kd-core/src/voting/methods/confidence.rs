@@ -1,4 +1,4 @@
-//! Confidence vote: a vote counts as much as its voter is sure.
+//! Confidence vote: a vote counts in proportion to its voter's stated confidence.
 
 use crate::voting::{Axiom, ConfidenceMap, Count, NANOS, Nano, Poll, Reads, Rule, Sees, nanos};
 
@@ -14,7 +14,7 @@ pub(super) const RULE: Rule = Rule {
     method: count,
 };
 
-/// What a voter counts who does not say how sure it is.
+/// The confidence of a voter that states none.
 const UNSAID: Nano = NANOS / 2;
 
 fn count(poll: &Poll<'_>) -> Count {
@@ -25,7 +25,7 @@ fn count(poll: &Poll<'_>) -> Count {
         }
     }
     let map = &poll.rules.confidence;
-    // Weights stand in whole units of the vote, worths in billionths of it: the product is brought back once, at the end.
+    // Weights are in units of votes, confidences in billionths: the product is scaled back once, at the end.
     let sums = poll.add_up(|vote| match vote.sees {
         Sees::One(c) => vec![(
             c,
@@ -52,7 +52,7 @@ fn count(poll: &Poll<'_>) -> Count {
     }
 }
 
-/// What a stated confidence is worth, both in billionths.
+/// Maps a stated confidence to its weight, both in billionths.
 fn worth(map: &ConfidenceMap, said: Nano) -> Nano {
     let said = said.clamp(0, NANOS);
     match map {
@@ -75,7 +75,7 @@ fn worth(map: &ConfidenceMap, said: Nano) -> Nano {
     }
 }
 
-/// The height of a line through points at `said`; flat beyond its ends, as said where there are no points.
+/// Interpolates linearly between points at `said`; constant beyond the ends, and the identity without points.
 fn fitted(points: &[(Nano, Nano)], said: Nano) -> Nano {
     let clamp = |y: Nano| y.clamp(0, NANOS);
     let after = points.partition_point(|(x, _)| *x < said);
@@ -85,7 +85,7 @@ fn fitted(points: &[(Nano, Nano)], said: Nano) -> Nano {
     ) {
         (Some((x0, y0)), Some((x1, y1))) if x1 > x0 => {
             let (y0, y1) = (clamp(*y0), clamp(*y1));
-            // Both differences are at most a billion: their product fits easily.
+            // Both differences are at most a billion, so their product fits.
             clamp(y0 + (y1 - y0) * (said - x0).clamp(0, NANOS) / (x1 - x0).max(1))
         }
         (_, Some((_, y))) | (Some((_, y)), None) => clamp(*y),

@@ -1,9 +1,9 @@
-//! What majority, super-majority and unanimity share: they decide, or they say that nothing is decided.
+//! Shared by majority, super-majority and unanimity: they either decide, or report that nothing is decided.
 
 use super::support;
 use crate::voting::{Amount, Count, Electorate, NANOS, Nano, Poll};
 
-/// The winner is whoever has more than a share of the electorate, in billionths.
+/// The candidate with more than a share of the electorate, in billionths, wins.
 pub(super) fn share(poll: &Poll<'_>, share: Nano) -> Count {
     let beyond = Amount::of_nanos(share);
     over(poll, |own, all| {
@@ -11,7 +11,7 @@ pub(super) fn share(poll: &Poll<'_>, share: Nano) -> Count {
     })
 }
 
-/// The winners are those for whom `enough(votes, electorate)` holds.
+/// The candidates for which `enough(votes, electorate)` holds win.
 pub(super) fn over(poll: &Poll<'_>, enough: impl Fn(Nano, Nano) -> bool) -> Count {
     let sums = support(poll);
     let silent: i128 = match poll.rules.electorate {

@@ -1,4 +1,4 @@
-//! Coombs: drop whoever stands last most often.
+//! Coombs: eliminates the candidate with the most last places.
 
 use crate::voting::poll::best_of;
 use crate::voting::profile::Profile;

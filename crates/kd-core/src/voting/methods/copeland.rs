@@ -1,4 +1,4 @@
-//! Copeland and Llull: victories one against one are counted.
+//! Copeland and Llull: count pairwise victories.
 
 use crate::voting::profile::Profile;
 use crate::voting::{Amount, Axiom, Count, Poll, Reads, Rule};
@@ -47,7 +47,7 @@ fn llull(poll: &Poll<'_>) -> Count {
     halves(poll, 2, 2)
 }
 
-/// So many halves of a point for a victory and for a tie.
+/// Counts half points: `victory` for a victory and `tie` for a tie.
 fn halves(poll: &Poll<'_>, victory: i128, tie: i128) -> Count {
     let duels = Profile::of(poll).duels();
     let points = |a: usize| -> i128 {

@@ -1,4 +1,4 @@
-//! Cumulative vote: a purse of points, spent as the voter likes.
+//! Cumulative vote: a budget of points, distributed freely by the voter.
 
 use super::points;
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};

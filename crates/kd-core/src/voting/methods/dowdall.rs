@@ -1,4 +1,4 @@
-//! Reciprocal of the place: exactly, and as programs that count in double precision record it.
+//! Reciprocal of the rank: exact, and as recorded by programs that use double precision.
 
 use crate::voting::profile::Profile;
 
@@ -30,7 +30,7 @@ pub(super) const DOUBLES: Rule = Rule {
 };
 
 fn count(poll: &Poll<'_>) -> Count {
-    // What each candidate has at each (places above, size of the tier): multiplied out once, at the end.
+    // The weight of each candidate at each (candidates above, tier size): multiplied once, at the end.
     let mut at: BTreeMap<(usize, usize), Vec<Nano>> = BTreeMap::new();
     Profile::of(poll).each_tier(|tier, above, weight| {
         let sums = at
@@ -54,8 +54,7 @@ fn count(poll: &Poll<'_>) -> Count {
     super::scored(poll, amounts, Vec::new())
 }
 
-/// Rounded as the doubles round; the places are added in order, so neither ballots nor names can be reordered to any
-/// effect.
+/// Counts with double-precision rounding; ranks are added in order, so reordering ballots or names has no effect.
 fn doubles(poll: &Poll<'_>) -> Count {
     let mut at: BTreeMap<(usize, usize), Vec<Nano>> = BTreeMap::new();
     Profile::of(poll).each_tier(|tier, above, weight| {
@@ -98,7 +97,7 @@ mod tests {
 
     #[test]
     fn doubles_break_a_tie_that_fractions_keep() {
-        // Profile 439 of the recorded ones: three candidates have 101/12 each.
+        // Recorded profile 439: three candidates have 101/12 each.
         let case =
             include_str!("../../../tests/data/elections/golden_profiles_pref_voting_1.18.2.jsonl")
                 .lines()

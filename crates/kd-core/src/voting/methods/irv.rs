@@ -1,7 +1,8 @@
-//! Instant-runoff: the lowest is dropped and its ballots pass on, until somebody has more than half of what still counts.
+//! Instant-runoff: the lowest candidate is eliminated and its ballots transfer, until one has more than half of the
+//! votes that still count.
 //!
-//! Ballots are read as they stand on paper: blanks, overvotes, names written twice. Only ballots whose candidate was
-//! dropped are looked at again.
+//! Ballots are read as written: blanks, overvotes, names written twice. Only ballots of an eliminated candidate are
+//! read again.
 
 use crate::voting::ballot::Rank;
 use crate::voting::poll::{best_of, least_of};
@@ -43,7 +44,7 @@ pub(super) const PARALLEL: Rule = Rule {
     method: parallel,
 };
 
-/// How many different sets of candidates are followed at most; beyond, all tied lowest go together, with a note.
+/// Maximum number of candidate sets explored; beyond it, all tied lowest are eliminated together, with a note.
 const STATES_MAX: usize = 20_000;
 
 fn count(poll: &Poll<'_>) -> Count {
@@ -53,10 +54,10 @@ fn count(poll: &Poll<'_>) -> Count {
     }
 }
 
-/// The piles of ballots on the table.
+/// The state of the count.
 struct Table<'a> {
     papers: Vec<Paper<'a>>,
-    /// For each candidate the ballots that count for it now.
+    /// The ballots that currently count for each candidate.
     piles: Vec<Vec<usize>>,
     sums: Vec<Nano>,
     all: Nano,
@@ -106,7 +107,7 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// Puts a ballot on the pile of the candidate that it counts for now, or on none.
+    /// Adds a ballot to the pile of the candidate that it currently counts for, or to none.
     fn place(&mut self, at: usize, rules: &Runoff) {
         if let Some(c) = reads(&self.papers[at].ranks, &self.open, rules, &mut self.seen) {
             self.piles[c].push(at);
@@ -183,7 +184,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Who wins now: more than half of what counts, or the better of the last two.
+    /// Returns who wins in this round: more than half of the counting votes, or the better of the last two.
     fn elected(
         &self,
         poll: &Poll<'_>,
@@ -217,7 +218,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Who goes now.
+    /// Returns the candidates to eliminate in this round.
     fn lowest(
         &self,
         poll: &Poll<'_>,
@@ -245,7 +246,7 @@ impl<'a> Table<'a> {
             notes.push(format!("{} have fewer votes than agreed", few.len()));
             return few;
         }
-        // Once somebody has won, the count goes on to two and not below.
+        // After a win, the count continues down to two candidates, not fewer.
         let keep = if winners.is_empty() { 1 } else { 2 };
         if rules.drop_hopeless {
             let hopeless = self.hopeless(keep);
@@ -269,7 +270,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The largest group of lowest ones whose votes together are fewer than those of the next.
+    /// Returns the largest group of lowest candidates that together have fewer votes than the next one.
     fn hopeless(&self, keep: usize) -> Vec<usize> {
         let mut order = self.left.clone();
         order.sort_by_key(|c| (self.sums[*c], *c));
@@ -286,7 +287,7 @@ impl<'a> Table<'a> {
         order
     }
 
-    /// The one of the tied who loses, and a note about how that was found.
+    /// Returns the loser among tied candidates, and adds a note about how it was determined.
     fn loser(
         &self,
         poll: &Poll<'_>,
@@ -331,7 +332,7 @@ impl<'a> Table<'a> {
                     .get(before.len())
                     .map(Vec::as_slice)
                     .unwrap_or_default();
-                // Of the last two the answer names who wins, else who goes.
+                // Of the last two, the answer names the winner; otherwise the eliminated candidate.
                 let goes = |c: &usize| named.contains(c) != last_two;
                 let told = tied.iter().any(|c| named.contains(c));
                 (
@@ -364,7 +365,7 @@ impl<'a> Table<'a> {
         by_lot(poll, among).pop().unwrap_or(tied[0])
     }
 
-    /// Borda points of all who stood at the beginning.
+    /// Returns Borda points among all initial candidates.
     fn borda(&self, poll: &Poll<'_>) -> Vec<Amount> {
         let ballots: Vec<_> = poll.votes.iter().map(|v| v.ballot.clone()).collect();
         let read = Poll::read(&ballots, poll.rules, Reads::Ranking, false);
@@ -372,7 +373,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Whom a ballot counts for, given who is still in. Its rules are those of RCTab.
+/// Returns the candidate that a ballot counts for, given who is still in, by RCTab's rules.
 fn reads(ranks: &[Rank], open: &[bool], rules: &Runoff, seen: &mut Vec<usize>) -> Option<usize> {
     let read = rules.ranks_max.unwrap_or(ranks.len()).min(ranks.len());
     let mut blanks = 0;
@@ -412,7 +413,7 @@ fn reads(ranks: &[Rank], open: &[bool], rules: &Runoff, seen: &mut Vec<usize>) -
     None
 }
 
-/// The winners over every order of dropping tied lowest ones.
+/// Returns the winners over all orders of eliminating tied lowest candidates.
 fn parallel(poll: &Poll<'_>) -> Count {
     let mut search = Search {
         poll,
@@ -427,7 +428,7 @@ fn parallel(poll: &Poll<'_>) -> Count {
         return Count { notes, ..batch };
     }
     let winners: Vec<usize> = search.winners.into_iter().collect();
-    // Rounds are told as far as every order shares them.
+    // Rounds are reported as far as all orders share them.
     let shared = batch
         .rounds
         .iter()
@@ -460,7 +461,7 @@ struct Search<'a, 'p> {
 }
 
 impl Search<'_, '_> {
-    /// Follows every order from here; whether the search stayed within its bound.
+    /// Explores all orders from here; returns whether the search stayed within its limit.
     fn follow(&mut self, left: &[usize]) -> bool {
         if self.seen.contains(left) {
             return true;
@@ -494,7 +495,7 @@ impl Search<'_, '_> {
         }
         let lowest = least_of(left, |c| sums[c]);
         if lowest.iter().all(|c| sums[*c] == 0) {
-            // Whoever has nothing goes before all others in every order.
+            // In every order, candidates without votes are eliminated before all others.
             let rest: Vec<usize> = left
                 .iter()
                 .copied()

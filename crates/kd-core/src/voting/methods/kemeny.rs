@@ -1,4 +1,4 @@
-//! Kemeny–Young: the order that disagrees least with the voters.
+//! Kemeny–Young: the ranking that disagrees least with the voters.
 
 use crate::voting::Nano;
 use crate::voting::poll::best_of;
@@ -24,7 +24,7 @@ pub(super) const RULE: Rule = Rule {
     method: count,
 };
 
-/// Every subset is weighed: beyond this it would take too long.
+/// All subsets are evaluated: more candidates would take too long.
 const CANDIDATES_MAX: usize = 12;
 
 fn count(poll: &Poll<'_>) -> Count {
@@ -41,7 +41,7 @@ fn count(poll: &Poll<'_>) -> Count {
     }
     let duels = Profile::of(poll).duels();
     let all = (1usize << n) - 1;
-    // What is gained by setting a member of a set above the rest of it.
+    // What is gained by ranking a member of a set above the rest of it.
     let lead = |first: usize, set: usize| -> Nano {
         (0..n)
             .filter(|j| set >> j & 1 == 1 && *j != first)

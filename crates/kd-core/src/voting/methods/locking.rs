@@ -1,24 +1,24 @@
-//! What ranked pairs and river share: victories are locked in, the strongest first, unless they contradict what is
-//! locked. Where equally strong ones can be taken in several orders, every order is followed.
+//! Shared by ranked pairs and river: victories are locked in, strongest first, unless they contradict locked ones. If
+//! equally strong victories can be taken in several orders, all orders are explored.
 
 use crate::voting::profile::{Duels, Strength};
 use crate::voting::{Count, Nano, Poll};
 use std::collections::BTreeSet;
 
-/// How many different states are followed at most. Beyond, the answer is the split-cycle set, which holds every
-/// winner of every order, with a note.
+/// Maximum number of states explored. Beyond it, the result is the split-cycle set, which contains every winner of
+/// every order, with a note.
 const STATES_MAX: usize = 20_000;
 
-/// How many cells of all states are written at most: 20,000 states of 64 candidates.
+/// Maximum cells written over all states: 20,000 states of 64 candidates.
 const CELLS_MAX: usize = 20_000 * 64 * 64;
 
-/// Who stands above whom, closed under "above the one above".
+/// Which candidate is above which, transitively closed.
 pub(super) type Above = Vec<Vec<bool>>;
 
-/// Whether a victory can still be locked in: it neither stands already nor contradicts what stands.
+/// Returns whether a victory can still be locked in: it neither is implied already nor contradicts locked ones.
 pub(super) type Open = fn(&Above, usize, usize) -> bool;
 
-/// Victories and ties, in groups of one strength, the strongest first.
+/// Returns victories and ties in groups of equal strength, strongest first.
 pub(super) fn groups(duels: &Duels, among: &[usize], by: Strength) -> Vec<Vec<(usize, usize)>> {
     let mut edges: Vec<(Nano, usize, usize)> = Vec::new();
     for &a in among {
@@ -35,7 +35,7 @@ pub(super) fn groups(duels: &Duels, among: &[usize], by: Strength) -> Vec<Vec<(u
         .collect()
 }
 
-/// The winners over every order of equally strong victories.
+/// Returns the winners over all orders of equally strong victories.
 pub(super) fn every_order(poll: &Poll<'_>, duels: &Duels, by: Strength, open: Open) -> Count {
     let among = &poll.standing;
     if let Some(winner) = duels.condorcet(among) {
@@ -70,7 +70,7 @@ pub(super) fn every_order(poll: &Poll<'_>, duels: &Duels, by: Strength, open: Op
     }
 }
 
-/// Locks a victory in with all that follows from it.
+/// Locks in a victory and everything that follows from it.
 pub(super) fn lock(above: &mut Above, a: usize, b: usize) {
     let mut below = above[b].clone();
     below[b] = true;
@@ -83,7 +83,7 @@ pub(super) fn lock(above: &mut Above, a: usize, b: usize) {
     }
 }
 
-/// Those below nobody.
+/// Returns the candidates with none above them.
 pub(super) fn tops(above: &Above, among: &[usize]) -> Vec<usize> {
     among
         .iter()
@@ -103,12 +103,12 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Follows every order from here; whether the search stayed within its bounds.
+    /// Explores all orders from here; returns whether the search stayed within its limits.
     fn follow(&mut self, mut above: Above, mut group: usize) -> bool {
         loop {
             let tops = tops(&above, self.among);
             if tops.len() == 1 || group == self.groups.len() {
-                // Whoever is below nobody when all others are below somebody stays so.
+                // The only candidate with none above it stays so.
                 self.winners.extend(tops);
                 return true;
             }
@@ -121,7 +121,7 @@ impl Search<'_> {
                 group += 1;
                 continue;
             };
-            // What is still open in a group follows from what stands, so that `above` alone tells two states apart.
+            // The open victories of a group follow from the locked ones, so `above` alone identifies a state.
             if !others.is_empty() {
                 if self.seen.contains(&above) {
                     return true;

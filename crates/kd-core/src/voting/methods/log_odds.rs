@@ -1,4 +1,4 @@
-//! Log-odds vote: each vote counts the logarithm of how much likelier its voter is right than wrong.
+//! Log-odds vote: each vote counts the logarithm of the odds that its voter is right.
 
 use crate::voting::{Axiom, Count, NANOS, Nano, Poll, Reads, Rule, Sees, nanos};
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     method: count,
 };
 
-/// What a voter counts of whom nothing is known: right more often than not.
+/// The reliability of an unknown voter: right more often than not.
 const UNKNOWN: Nano = 6 * NANOS / 10;
 
 fn count(poll: &Poll<'_>) -> Count {
@@ -42,7 +42,7 @@ fn count(poll: &Poll<'_>) -> Count {
     }
 }
 
-/// The log-odds weight of each vote, in billionths: rounded once, so that sums are exact.
+/// Returns the log-odds weight of each vote, in billionths: rounded once, so that sums are exact.
 pub(in crate::voting) fn weights(poll: &Poll<'_>) -> Vec<Nano> {
     let k = poll
         .rules

@@ -1,4 +1,4 @@
-//! Majority: wins with more than half of the votes; else nothing is decided.
+//! Majority: wins with more than half of the votes; otherwise nothing is decided.
 
 use super::consensus::share;
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};

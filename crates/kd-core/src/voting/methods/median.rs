@@ -66,12 +66,12 @@ fn gcd(a: Nano, b: Nano) -> Nano {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Grades from worst to best with how many gave each.
+/// Grades from worst to best with their counts.
 #[derive(Clone)]
 struct Grades(Vec<(Nano, Nano)>);
 
 impl Grades {
-    /// Where the lower median stands, and how many stand before its run.
+    /// Returns the index of the lower median, and how many grades come before its run.
     fn median(&self) -> Option<(usize, Nano)> {
         let all: Nano = self.0.iter().map(|(_, n)| n).sum();
         let wanted = (all + 1) / 2;
@@ -85,11 +85,11 @@ impl Grades {
         None
     }
 
-    /// How often the median can be taken away before another run holds it.
+    /// Returns how often the median can be removed before another run holds it.
     fn stays(&self, at: usize, before: Nano) -> Nano {
         let all: Nano = self.0.iter().map(|(_, n)| n).sum();
         let run = self.0[at].1;
-        // After r removals the lower median stands at ceil((all - r) / 2), which must lie within the run that is left.
+        // After r removals the lower median is at ceil((all - r) / 2), which must lie within the remaining run.
         let within = |r: Nano| {
             let place = (all - r + 1) / 2;
             before < place && place <= before + run - r
@@ -103,7 +103,7 @@ impl Grades {
                 not = middle;
             }
         }
-        // The removal that moves the median is one more.
+        // One more removal moves the median.
         (sure + 1).min(run)
     }
 

@@ -1,4 +1,4 @@
-//! Minimax: the least bad worst defeat.
+//! Minimax: the smallest worst defeat.
 
 use crate::voting::poll::least_of;
 use crate::voting::profile::{Profile, Strength};
@@ -49,7 +49,7 @@ fn margins(poll: &Poll<'_>) -> Count {
 fn by(poll: &Poll<'_>, strength: Strength) -> Count {
     let duels = Profile::of(poll).duels();
     let worst = |c: usize| duels.worst_loss(c, &poll.standing, strength);
-    // Standings grow with merit everywhere: a defeat counts below nothing.
+    // Higher scores are better in every rule, so a defeat counts as negative.
     let amounts = (0..poll.len())
         .map(|c| Amount::of_nanos(-worst(c)))
         .collect();

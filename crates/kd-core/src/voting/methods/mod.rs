@@ -1,4 +1,4 @@
-//! The rules: one file each, one row each.
+//! The rules: one file and one row each.
 
 mod anti_plurality;
 mod approval;
@@ -52,7 +52,7 @@ use super::poll::{Poll, Sees, Vote};
 use super::profile::Profile;
 use super::tally::{Count, Round};
 
-/// Every rule.
+/// All rules.
 pub const RULES: &[Rule] = &[
     plurality::RULE,
     majority::RULE,
@@ -109,7 +109,7 @@ pub const RULES: &[Rule] = &[
     jury::RULE,
 ];
 
-/// The weight of those who chose each.
+/// Returns the weight of the votes for each candidate.
 fn support(poll: &Poll<'_>) -> Vec<Nano> {
     poll.add_up(|vote| match vote.sees {
         Sees::One(c) => vec![(c, vote.weight)],
@@ -117,7 +117,7 @@ fn support(poll: &Poll<'_>) -> Vec<Nano> {
     })
 }
 
-/// The points of a vote; none where it gives none.
+/// Returns the points of a vote; empty if it gives none.
 fn points<'v>(vote: &'v Vote<'_>) -> &'v [Nano] {
     match &vote.sees {
         Sees::Points(points) => points,
@@ -125,7 +125,7 @@ fn points<'v>(vote: &'v Vote<'_>) -> &'v [Nano] {
     }
 }
 
-/// The verdicts of judges who said the same in both orders.
+/// Returns the verdicts of judges who gave the same answer in both orders.
 fn verdicts(poll: &Poll<'_>) -> Count {
     let sums = poll.add_up(|vote| match &vote.sees {
         Sees::Trail(trail) => trail
@@ -143,7 +143,7 @@ fn verdicts(poll: &Poll<'_>) -> Count {
     }
 }
 
-/// The greatest amount wins.
+/// The candidates with the greatest amount win.
 fn scored(poll: &Poll<'_>, amounts: Vec<Amount>, rounds: Vec<Round>) -> Count {
     let winners = poll.best(|c| &amounts[c]);
     Count {
@@ -154,7 +154,7 @@ fn scored(poll: &Poll<'_>, amounts: Vec<Amount>, rounds: Vec<Round>) -> Count {
     }
 }
 
-/// The greatest product of points and weights wins; both stand in billionths.
+/// The candidates with the greatest product of points and weights win; both are in billionths.
 fn scored_nanos_squared(poll: &Poll<'_>, sums: &[Nano]) -> Count {
     let unit = Amount::whole(NANOS);
     let amounts = sums.iter().map(|s| {
@@ -165,7 +165,7 @@ fn scored_nanos_squared(poll: &Poll<'_>, sums: &[Nano]) -> Count {
     scored(poll, amounts.collect(), Vec::new())
 }
 
-/// The standing of each candidate; those who cannot win have none.
+/// Returns the score of each candidate; candidates that cannot win have none.
 fn shown(poll: &Poll<'_>, amounts: Vec<Amount>) -> Vec<Option<Amount>> {
     amounts
         .into_iter()
@@ -174,8 +174,9 @@ fn shown(poll: &Poll<'_>, amounts: Vec<Amount>) -> Vec<Option<Amount>> {
         .collect()
 }
 
-/// Drops candidates round by round, the same way for every rule that does. `drop` says who goes, given who is left;
-/// `won` says whether somebody has won already. The winners are whoever is left, or the last to go together.
+/// Eliminates candidates round by round, for all rules that do so. `drop` returns whom to eliminate, given the
+/// remaining candidates; `won` returns current winners. The winners are the remaining candidates, or the last ones
+/// eliminated together.
 fn eliminate(
     poll: &Poll<'_>,
     tally: impl Fn(&[usize]) -> Vec<Amount>,
@@ -215,12 +216,12 @@ fn eliminate(
     }
 }
 
-/// Nobody yet.
+/// No winners yet.
 fn nobody(_: &[usize], _: &[Amount]) -> Vec<usize> {
     Vec::new()
 }
 
-/// Those with more than half of all ballots, exhausted ones included.
+/// Returns the candidates with more than half of all ballots, including exhausted ones.
 fn majority_of(profile: &Profile<'_>) -> impl Fn(&[usize], &[Amount]) -> Vec<usize> {
     let all = profile.weight();
     move |left, firsts| {

@@ -1,4 +1,4 @@
-//! Nanson: drop everybody below (or not above) the average Borda score, again and again.
+//! Nanson: eliminates all candidates below (or not above) the average Borda score, repeatedly.
 
 use crate::voting::profile::Profile;
 use crate::voting::{Amount, Axiom, Count, Poll, Reads, Rule};

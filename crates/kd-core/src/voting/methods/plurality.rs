@@ -1,4 +1,4 @@
-//! Plurality: the most first choices win.
+//! Plurality: most first choices.
 
 use super::support;
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};

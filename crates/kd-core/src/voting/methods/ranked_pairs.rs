@@ -1,4 +1,4 @@
-//! Ranked pairs: victories are locked in from the strongest down.
+//! Ranked pairs: locks in victories, strongest first.
 
 use super::locking::{self, Above};
 use crate::voting::profile::{Profile, Strength};

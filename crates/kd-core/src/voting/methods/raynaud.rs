@@ -1,4 +1,4 @@
-//! Raynaud: drop whoever suffered the greatest defeat, again and again.
+//! Raynaud: eliminates the candidate with the greatest defeat, repeatedly.
 
 use crate::voting::Amount;
 use crate::voting::poll::best_of;

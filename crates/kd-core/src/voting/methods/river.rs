@@ -1,4 +1,4 @@
-//! River: ranked pairs in which everybody loses once at most.
+//! River: ranked pairs in which every candidate loses at most once.
 
 use super::locking::{self, Above};
 use crate::voting::profile::{Profile, Strength};

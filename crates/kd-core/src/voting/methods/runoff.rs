@@ -1,4 +1,4 @@
-//! Plurality with a runoff between two.
+//! Plurality with a runoff between the top two.
 
 use crate::voting::Round;
 use crate::voting::poll::best_of;

@@ -1,4 +1,4 @@
-//! Schulze: the strongest chains of victories.
+//! Schulze: the strongest paths of victories.
 
 use crate::voting::profile::{Profile, Strength};
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};

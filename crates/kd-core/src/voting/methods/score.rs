@@ -1,4 +1,4 @@
-//! Score: points are added up.
+//! Score: the highest sum of points.
 
 use super::points;
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};

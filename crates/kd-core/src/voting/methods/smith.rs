@@ -1,4 +1,4 @@
-//! Smith and Schwartz: the smallest sets that stand above the rest.
+//! Smith and Schwartz: the smallest sets that dominate the rest.
 
 use crate::voting::profile::Profile;
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};

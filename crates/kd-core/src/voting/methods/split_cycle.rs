@@ -1,4 +1,4 @@
-//! Split cycle: a victory holds unless it is the weakest of a circle.
+//! Split cycle: a victory holds unless it is the weakest of a cycle.
 
 use crate::voting::profile::Profile;
 use crate::voting::profile::Strength;

@@ -1,4 +1,4 @@
-//! Stable voting: who wins after the opponent it beats most is gone.
+//! Stable voting: a candidate wins if it wins after removing the opponent that it beats by the most.
 
 use crate::voting::profile::Profile;
 use crate::voting::profile::{Duels, Strength};
@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
     method: count,
 };
 
-/// Every subset may have to be asked: beyond this the answer is the split-cycle set.
+/// All subsets may have to be evaluated: with more candidates the result is the split-cycle set.
 const CANDIDATES_MAX: usize = 14;
 
 fn count(poll: &Poll<'_>) -> Count {

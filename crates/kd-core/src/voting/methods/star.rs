@@ -64,10 +64,10 @@ fn count(poll: &Poll<'_>) -> Count {
     }
 }
 
-/// All that STAR compares.
+/// The values that STAR compares.
 struct Board {
     sums: Vec<Nano>,
-    /// How many gave a candidate the greatest score that anybody gave.
+    /// How many voters gave a candidate the greatest score on any ballot.
     tops: Vec<Nano>,
     prefer: Vec<Vec<Nano>>,
 }
@@ -103,7 +103,7 @@ impl Board {
         board
     }
 
-    /// Every pair that may meet: one, unless ties are left after victories one against one and top scores.
+    /// Returns all possible pairs of finalists: one, unless ties remain after pairwise victories and top scores.
     fn finalists(&self, poll: &Poll<'_>, notes: &mut Vec<String>) -> Vec<(usize, usize)> {
         let leaders = best_of(&poll.standing, |c| self.sums[c]);
         let (seated, tied) = match leaders.as_slice() {
@@ -131,7 +131,7 @@ impl Board {
         pairs
     }
 
-    /// Every way to seat so many of the tied by the official order of questions.
+    /// Returns all ways to choose `wanted` of the tied candidates by the official order of criteria.
     fn seat(&self, tied: &[usize], wanted: usize) -> Vec<Vec<usize>> {
         if wanted == 0 {
             return vec![Vec::new()];
@@ -159,7 +159,7 @@ impl Board {
         ways
     }
 
-    /// Who wins between two: more voters, then the greater sum, then more top scores; else both.
+    /// Returns the winner of two: more voters, then the greater sum, then more top scores; otherwise both.
     fn runoff(&self, a: usize, b: usize, notes: &mut Vec<String>) -> Vec<usize> {
         let key = |c: usize, d: usize| (self.prefer[c][d], self.sums[c], self.tops[c]);
         if self.prefer[a][b] == self.prefer[b][a] {

@@ -1,4 +1,4 @@
-//! Super-majority: wins with more than two thirds of the votes, or the share that was agreed; else nothing is decided.
+//! Super-majority: wins with more than two thirds of the votes, or the configured share; otherwise nothing is decided.
 
 use super::consensus::share;
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};

@@ -1,4 +1,4 @@
-//! Surprisingly popular: the answer wins that gets more votes than the voters foretold.
+//! Surprisingly popular: the answer that exceeds its predicted share of votes wins.
 
 use crate::voting::{Amount, Axiom, Count, NANOS, Poll, Reads, Rule, Sees};
 use std::cmp::Ordering;
@@ -63,7 +63,7 @@ fn count(poll: &Poll<'_>) -> Count {
     }
 }
 
-/// How surprising an answer is. What nobody foretold surprises without bound if anybody chose it, and not at all else.
+/// How surprising an answer is: unbounded if it was chosen but predicted by nobody, zero if it was neither.
 #[derive(PartialEq, Eq)]
 struct Surprise {
     ratio: Option<Amount>,

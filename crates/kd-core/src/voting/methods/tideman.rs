@@ -1,4 +1,4 @@
-//! Tideman's alternative: Smith and instant-runoff by turns.
+//! Tideman's alternative: Smith and instant-runoff in alternation.
 
 use crate::voting::Round;
 use crate::voting::poll::least_of;

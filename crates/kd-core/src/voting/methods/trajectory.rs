@@ -1,4 +1,4 @@
-//! Trajectory: how answers moved through the rounds counts, so that late conformity is worth little.
+//! Trajectory: counts how answers moved through the rounds, so that late conformity is worth little.
 
 use crate::voting::{Amount, Axiom, Count, Poll, Reads, Rule, Sees};
 
@@ -24,7 +24,7 @@ fn count(poll: &Poll<'_>) -> Count {
         let points = |n: i128, k: usize| &weight * &Amount::fraction(n, k as i128 + 1);
         let mut held: Option<usize> = None;
         for (k, choice) in trail.iter().enumerate() {
-            // Silence changes nothing: the last answer is neither kept nor left.
+            // A missing answer changes nothing: the last one is neither kept nor abandoned.
             let Some(c) = choice else { continue };
             match held {
                 None => scores[*c] += points(20, 0),

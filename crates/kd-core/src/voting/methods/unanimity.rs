@@ -1,4 +1,4 @@
-//! Unanimity: all or nothing.
+//! Unanimity: all votes, or nothing is decided.
 
 use super::consensus::over;
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};

@@ -1,4 +1,4 @@
-//! Weighted vote: plurality in which each voter has its weight.
+//! Weighted vote: plurality with voter weights.
 
 use super::support;
 use crate::voting::{Axiom, Count, Poll, Reads, Rule};
