@@ -1,49 +1,49 @@
-//! `auto`: which protocol and which decision rule a council should use.
+//! `auto`: chooses the protocol and the decision rule of a council.
 //!
-//! Comes in: what kind of task it is, and what is known of the members' strength. Goes out: an [`Auto`], with the
-//! reasons in words. A pure function: the planner, `kd deliberate` and `kd eval` call the same one.
+//! Input: the kind of task, and what is known about the members' strength. Output: an [`Auto`], with the reasons in
+//! words. A pure function: the planner, `kd deliberate` and `kd eval` call the same one.
 //!
 //! The evidence: a plurality of unequal members is worse than the best of them (Li et al. 2025, arXiv 2502.00674; and
-//! `kd eval` on recorded answers), voting helps reasoning and a discussion helps knowledge (Kaesberg et al. 2025,
-//! arXiv 2502.19130), work in many dependent steps is done best by one (arXiv 2512.08296).
+//! `kd eval` on recorded answers), voting helps with reasoning and discussion with knowledge (Kaesberg et al. 2025,
+//! arXiv 2502.19130), and work in many dependent steps is best done by one member (arXiv 2512.08296).
 
 use super::weights::odds;
 use crate::voting::{NANOS, Nano, nanos};
 
-/// Members within so much of the best one are its peers: all councils of such members gained by plurality.
+/// Members this close to the best one are its peers: all councils of such members gained by plurality.
 pub const PEERS: f64 = 0.05;
 
-/// What kind of task a question is.
+/// The kind of task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Task {
-    /// Nobody has said.
+    /// Not specified.
     #[default]
     Unknown,
-    /// To know something.
+    /// Recalling knowledge.
     Knowledge,
-    /// To work something out.
+    /// Reasoning.
     Reasoning,
-    /// A program can tell whether an answer is right.
+    /// A program can check whether an answer is right.
     Checkable,
     /// A number or a probability.
     Estimate,
-    /// A text: there is no one answer to compare.
+    /// Free text, without a single answer to compare.
     OpenText,
-    /// Many steps, each of which rests on the one before; tools.
+    /// Many steps, each depending on the one before; tools.
     Sequential,
 }
 
 /// How often a member was right.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Strength {
-    /// The share of questions that it answered rightly, 0 to 1.
+    /// The share of right answers, 0 to 1.
     pub right: f64,
-    /// On how many questions that was measured.
+    /// Number of questions measured.
     pub questions: u64,
 }
 
 impl Strength {
-    /// The share right with one success and one failure added: few questions prove little.
+    /// Returns the share of right answers with one success and one failure added: few questions prove little.
     pub fn estimate(self) -> f64 {
         let n = self.questions as f64;
         let right = if self.right.is_finite() {
@@ -60,36 +60,36 @@ impl Strength {
 pub struct Known {
     /// The kind of task.
     pub task: Task,
-    /// The strength of each member, in the order of the seats; `None` where nobody has measured it.
+    /// The strength of each member, in council order; `None` if not measured.
     pub members: Vec<Option<Strength>>,
-    /// Weights fitted on answers that all of them gave to the same questions ([`super::weights::learned`]), if there are any.
+    /// Weights fitted on answers of all members to the same questions ([`super::weights::learned`]), if there are any.
     pub learned: Option<Vec<f64>>,
-    /// Whether calls shall be saved where little is lost by it.
+    /// Whether to save calls where little is lost by it.
     pub thrifty: bool,
 }
 
-/// What `auto` chose.
+/// The choice of `auto`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Auto {
     /// The name of a protocol: `solo`, `sample-vote`, `vote`, `cascade`, `gate-debate`, `peer-review`, `delphi`.
     pub protocol: &'static str,
     /// The name of a decision rule of `kd vote rules`.
     pub rule: &'static str,
-    /// What each member's vote weighs, in billionths, one on average. Equal where nothing is known.
+    /// The weight of each member's vote, in billionths, with a mean of one. Equal if nothing is known.
     pub weights: Vec<Nano>,
-    /// Who is to be asked, in the order in which to ask; a cascade asks the last one only where the others disagree.
+    /// The members to ask, in order; a cascade asks the last one only if the others disagree.
     pub seats: Vec<usize>,
-    /// Whether a checker shall throw out wrong answers before the vote.
+    /// Whether a checker should discard wrong answers before the vote.
     pub verify: bool,
-    /// The strongest member, who breaks ties, where it is known.
+    /// The strongest member, if known; it breaks ties.
     pub best: Option<usize>,
-    /// Why, in words, one sentence a line.
+    /// The reasons, one sentence per line.
     pub why: Vec<String>,
-    /// What the king should know before he pays for it.
+    /// What the user should know before paying for it.
     pub warning: Option<String>,
 }
 
-/// Chooses.
+/// Chooses protocol, rule, weights and members.
 pub fn auto(known: &Known) -> Auto {
     let n = known.members.len();
     let estimates: Option<Vec<f64>> = known
@@ -137,7 +137,7 @@ pub fn auto(known: &Known) -> Auto {
         }
         _ => {}
     }
-    // Whom the others together cannot outvote decides alone: asking them would change nothing.
+    // A member that all others together cannot outvote decides alone: asking them would change nothing.
     if let (Some(best), Some(_)) = (best, &estimates) {
         let own = weights[best];
         let others: f64 = weights.iter().sum::<f64>() - own;
@@ -180,7 +180,7 @@ pub fn auto(known: &Known) -> Auto {
 }
 
 impl Auto {
-    /// The strongest member, or the first where nobody is known to be, works alone.
+    /// Lets the strongest member work alone, or the first one if strengths are unknown.
     fn alone(&mut self, protocol: &'static str, why: &str) {
         self.protocol = protocol;
         self.seats = vec![self.best.unwrap_or(0)];
@@ -188,7 +188,7 @@ impl Auto {
     }
 }
 
-/// Says by which rule votes are counted, and warns where members are unequal.
+/// Chooses the counting rule, and warns if members are unequal.
 fn judge_strength(auto: &mut Auto, known: &Known, estimates: Option<&[f64]>) {
     let Some(p) = estimates else {
         auto.why
@@ -222,7 +222,7 @@ fn judge_strength(auto: &mut Auto, known: &Known, estimates: Option<&[f64]>) {
     );
 }
 
-/// Weights with a mean of one.
+/// Returns weights with a mean of one.
 fn weights_of(known: &Known, estimates: Option<&[f64]>) -> Vec<f64> {
     let n = known.members.len();
     let raw: Vec<f64> = match (&known.learned, estimates) {
@@ -237,13 +237,13 @@ fn weights_of(known: &Known, estimates: Option<&[f64]>) -> Vec<f64> {
         return vec![1.0; n];
     }
     let scale = n as f64 / sum;
-    // Billionths, so that what is compared here is what is counted there.
+    // Rounded to billionths, so that the values compared here are the ones counted later.
     raw.iter()
         .map(|w| nanos(w * scale) as f64 / NANOS as f64)
         .collect()
 }
 
-/// The first of the greatest.
+/// Returns the first of the greatest.
 fn strongest(p: &[f64]) -> Option<usize> {
     (0..p.len()).max_by(|a, b| p[*a].total_cmp(&p[*b]).then(b.cmp(a)))
 }

@@ -1,47 +1,47 @@
-//! Whether a stated probability means what it says: scores of forecasts, and a map from what is said to what is true.
+//! Whether stated probabilities are accurate: scores of forecasts, and a map from stated to observed frequencies.
 
 use serde::Serialize;
 
-/// A forecast: how sure, 0 to 1, and whether it came true.
+/// A forecast: the stated probability, 0 to 1, and whether it came true.
 pub type Forecast = (f64, bool);
 
-/// How good forecasts are.
+/// The quality of forecasts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibration {
-    /// How many forecasts.
+    /// Number of forecasts.
     pub n: usize,
-    /// The mean of what was said.
+    /// The mean stated probability.
     pub said: f64,
     /// The share that came true.
     pub came: f64,
     /// Expected calibration error: ten bins of equal width, closed on the right.
     pub ece: f64,
-    /// The same with ten bins of as nearly equal counts as equal forecasts allow.
+    /// The same with ten bins of counts as equal as tied forecasts allow.
     pub adaptive_ece: f64,
     /// The mean squared error (Brier 1950).
     pub brier: f64,
-    /// Its part that a better scale would remove (Murphy 1973), over distinct forecasts.
+    /// The part of it that a better scale would remove (Murphy 1973), over distinct forecasts.
     pub reliability: f64,
-    /// Its part that tells right from wrong: more is better.
+    /// The part of it that separates right from wrong: more is better.
     pub resolution: f64,
-    /// Its part that no forecast changes.
+    /// The part of it that no forecast changes.
     pub uncertainty: f64,
-    /// The mean of minus the logarithm of the probability of what happened; forecasts kept within 1e-6 of the ends.
+    /// The mean negative logarithm of the probability of the outcome; forecasts are clamped to within 1e-6 of the ends.
     pub log_score: f64,
-    /// The probability that a right one was given more than a wrong one; `None` where all are right or all wrong.
+    /// The probability that a right forecast has a higher value than a wrong one; `None` if all are right or all wrong.
     pub auroc: Option<f64>,
-    /// The ten bins of [`Calibration::ece`] that hold something.
+    /// The non-empty bins of [`Calibration::ece`].
     pub bins: Vec<Bin>,
-    /// The share right among the surest 80, 90 and 100 % of forecasts.
+    /// The share of right forecasts among the most confident 80, 90 and 100 %.
     pub selective: [f64; 3],
 }
 
 /// A row of the reliability table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bin {
-    /// The upper end of it.
+    /// Its upper end.
     pub to: f64,
-    /// How many forecasts.
+    /// Number of forecasts.
     pub n: usize,
     /// Their mean.
     pub said: f64,
@@ -49,7 +49,7 @@ pub struct Bin {
     pub came: f64,
 }
 
-/// Scores forecasts; `None` where there are none. What is said beyond 0 and 1 is taken as 0 and 1.
+/// Scores forecasts; `None` without forecasts. Values are clamped to 0 and 1.
 pub fn calibration(forecasts: &[Forecast]) -> Option<Calibration> {
     if forecasts.is_empty() {
         return None;
@@ -112,9 +112,9 @@ fn bin(forecasts: &[Forecast]) -> Bin {
     }
 }
 
-/// Ten bins: above `(i - 1) / 10`, up to and including `i / 10`; nothing falls into the first.
+/// Builds ten bins: above `(i - 1) / 10`, up to and including `i / 10`; the first includes 0.
 fn equal_width(sorted: &[Forecast]) -> Vec<Bin> {
-    // A decimal such as .3 times ten is 3.0000000000000004 at worst: it belongs to the bin that it closes.
+    // A decimal such as .3 times ten is at worst 3.0000000000000004: it belongs to the bin whose upper end it is.
     let place = |p: f64| ((p * 10.0 - 1e-9).ceil() as usize).clamp(1, 10);
     sorted
         .chunk_by(|a, b| place(a.0) == place(b.0))
@@ -125,7 +125,7 @@ fn equal_width(sorted: &[Forecast]) -> Vec<Bin> {
         .collect()
 }
 
-/// Ten bins of about a tenth each; equal forecasts stay together.
+/// Builds ten bins of about a tenth each; equal forecasts stay together.
 fn equal_count(groups: &[Bin], n: usize) -> Vec<Bin> {
     let mut bins: Vec<Bin> = Vec::new();
     let (mut open, mut before) = (None::<Bin>, 0usize);
@@ -155,7 +155,7 @@ fn equal_count(groups: &[Bin], n: usize) -> Vec<Bin> {
     bins
 }
 
-/// The area under the ROC curve; equal forecasts count half.
+/// Returns the area under the ROC curve; equal forecasts count half.
 fn auroc(groups: &[Bin]) -> Option<f64> {
     let (mut right, mut wrong, mut area) = (0.0, 0.0, 0.0);
     for g in groups {
@@ -168,7 +168,7 @@ fn auroc(groups: &[Bin]) -> Option<f64> {
     (right > 0.0 && wrong > 0.0).then(|| area / (right * wrong))
 }
 
-/// The share right among the surest `take`; of a group that is cut, its share.
+/// Returns the share of right forecasts among the most confident `take`; a group that is cut counts proportionally.
 fn selective(groups: &[Bin], take: f64) -> f64 {
     let (mut left, mut right) = (take, 0.0);
     for g in groups.iter().rev() {
@@ -179,16 +179,16 @@ fn selective(groups: &[Bin], take: f64) -> f64 {
     if take > 0.0 { right / take } else { 0.0 }
 }
 
-/// A rising map from what is said to how often it came true: points (said, came), straight lines between them.
+/// A monotonic map from stated to observed frequency: points (stated, observed), with linear interpolation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Isotonic {
-    /// Rising in both.
+    /// Ascending in both.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Isotonic {
-    /// Fits by pooling adjacent violators. Equal forecasts are pooled first: else the order in which they happen to
-    /// stand decides the map, and an order by outcome fits the outcomes themselves.
+    /// Fits by pooling adjacent violators. Equal forecasts are pooled first: otherwise their order would decide the
+    /// map, and an order by outcome would fit the outcomes themselves.
     pub fn fit(forecasts: &[Forecast]) -> Self {
         let mut sorted: Vec<Forecast> = forecasts
             .iter()
@@ -218,7 +218,7 @@ impl Isotonic {
         Self { points }
     }
 
-    /// What a statement is worth; as said where nothing was fitted.
+    /// Maps a stated probability; returns it unchanged if nothing was fitted.
     pub fn at(&self, said: f64) -> f64 {
         let after = self.points.partition_point(|(x, _)| *x < said);
         match (
@@ -263,7 +263,7 @@ mod tests {
             c.bins.iter().map(|b| (b.to, b.n)).collect::<Vec<_>>(),
             [(0.1, 1), (0.3, 2), (0.9, 3)]
         );
-        // Right ones 9 9 3, wrong ones 9 3 1: of nine pairs 5 rise, 3 tie.
+        // Right ones 9 9 3, wrong ones 9 3 1: of nine pairs, 5 are in order and 3 tie.
         near(c.auroc.unwrap(), 6.5 / 9.0);
         near(c.selective[2], 0.5);
         near(c.selective[0], (2.0 + 1.8 * 0.5) / 4.8);
@@ -302,7 +302,7 @@ mod tests {
         near(map.at(0.3), 1.0 / 3.0);
         near(map.at(0.99), 1.0);
         near(map.at(0.0), 0.0);
-        // Everybody always says .7: the map may only know the mean, whatever the order of the outcomes.
+        // All forecasts are .7: the map may only know the mean, whatever the order of the outcomes.
         let mut same: Vec<Forecast> = (0..90).map(|i| (0.7, i % 3 == 0)).collect();
         same.sort_by_key(|f| f.1);
         assert_eq!(Isotonic::fit(&same).points, [(0.7, 1.0 / 3.0)]);

@@ -1,12 +1,12 @@
-//! What each member adds: leave-one-out says whom to dismiss, Shapley's value divides the credit.
+//! What each member contributes: leave-one-out shows whom to dismiss, the Shapley value divides the credit.
 
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-/// Up to this many members every sub-council is counted.
+/// Up to this many members, every subset is evaluated.
 pub const EXACT_MAX: usize = 10;
-/// How many orders of joining are drawn for larger councils, and on how many questions each is tried.
+/// Random orders of joining for larger councils, and questions per order.
 const ORDERS: usize = 1000;
 const SAMPLE: usize = 100;
 
@@ -19,9 +19,10 @@ pub struct Row<'a> {
     pub right: &'a [bool],
 }
 
-/// The expected share of right answers of a plurality of the members in `council`, a lot settling ties; 0 for nobody.
+/// Returns the expected share of right answers of a plurality of the members in `council`, with ties broken at random;
+/// 0 if empty.
 pub fn plurality(row: Row<'_>, council: impl Fn(usize) -> bool) -> f64 {
-    // Councils are small: counting in place beats any map.
+    // Councils are small: counting in place is faster than a map.
     let (mut top, mut tied, mut hits) = (0u32, 0u32, 0u32);
     for (m, key) in row.answers.iter().enumerate() {
         let Some(key) = *key else { continue };
@@ -55,7 +56,7 @@ pub fn plurality(row: Row<'_>, council: impl Fn(usize) -> bool) -> f64 {
     }
 }
 
-/// For each member, question by question: the score of the whole council less the score without it.
+/// Returns, for each member and question, the score of the whole council minus the score without it.
 pub fn leave_one_out(rows: &[Row<'_>], members: usize) -> Vec<Vec<f64>> {
     let all: Vec<f64> = rows.iter().map(|r| plurality(*r, |_| true)).collect();
     (0..members)
@@ -68,9 +69,9 @@ pub fn leave_one_out(rows: &[Row<'_>], members: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Each member's share of what the whole council gets right beyond a guess (Shapley 1953); they sum to that. `guess` is
-/// what a council of nobody gets right: one in the number of possible answers. Exact up to
-/// [`EXACT_MAX`] members, else the mean over 1,000 random orders of joining, each on 100 random questions.
+/// Returns each member's share of what the whole council gets right beyond a guess (Shapley 1953); they sum to that.
+/// `guess` is the score of an empty council: one divided by the number of possible answers. Exact up to [`EXACT_MAX`]
+/// members, otherwise the mean over 1,000 random orders of joining, each on 100 random questions.
 pub fn shapley(rows: &[Row<'_>], members: usize, guess: f64, seed: u64) -> Vec<f64> {
     if rows.is_empty() || members == 0 {
         return vec![0.0; members];
@@ -80,7 +81,7 @@ pub fn shapley(rows: &[Row<'_>], members: usize, guess: f64, seed: u64) -> Vec<f
     } else {
         sampled(rows, members, seed)
     };
-    // Whoever joins first takes the guess's place, and everybody is first equally often.
+    // The first to join replaces the guess, and every member is first equally often.
     all.iter().map(|s| s - guess / members as f64).collect()
 }
 
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_member_who_spoils_has_a_negative_leave_one_out() {
-        // Without the third, the first two are right together; with it nothing changes but the last question.
+        // Without the third member, the first two are right together; with it, only the last question changes.
         let answers = [[Some(0), Some(0), Some(1)], [Some(0), None, Some(1)]];
         let l = leave_one_out(&rows(&answers), 3);
         assert_eq!(l[2], [0.0, -0.5]);

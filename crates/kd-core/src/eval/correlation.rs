@@ -1,9 +1,9 @@
-//! How far members err together, and how many independent members they are worth.
+//! How strongly members' errors correlate, and how many independent members they are worth.
 
 /// Right or wrong, by member, by question.
 pub type Rights = Vec<Vec<bool>>;
 
-/// Pearson's correlation of two columns of right and wrong. `None` where one of them never changes.
+/// Returns Pearson's correlation of two columns of right and wrong. `None` if one of them is constant.
 pub fn pearson(a: &[bool], b: &[bool]) -> Option<f64> {
     let n = a.len().min(b.len()) as f64;
     let count = |f: &dyn Fn(bool, bool) -> bool| {
@@ -14,7 +14,7 @@ pub fn pearson(a: &[bool], b: &[bool]) -> Option<f64> {
     (spread > 0.0).then(|| (n * both - ones_a * ones_b) / spread.sqrt())
 }
 
-/// Yule's Q of two columns: 0 for independent members, 1 where one is only right when the other is.
+/// Returns Yule's Q of two columns: 0 for independent members, 1 if one is only right when the other is.
 pub fn yule_q(a: &[bool], b: &[bool]) -> Option<f64> {
     let mut n = [[0f64; 2]; 2];
     for (x, y) in a.iter().zip(b) {
@@ -24,21 +24,21 @@ pub fn yule_q(a: &[bool], b: &[bool]) -> Option<f64> {
     (same + cross > 0.0).then(|| (same - cross) / (same + cross))
 }
 
-/// The mean correlation of errors over all pairs of members; `None` where no pair has one.
+/// Returns the mean correlation of errors over all pairs of members; `None` if no pair has one.
 pub fn mean_correlation(rights: &[Vec<bool>]) -> Option<f64> {
     mean(pairs(rights.len()).filter_map(|(i, j)| pearson(&rights[i], &rights[j])))
 }
 
-/// How many independent members `n` members are worth whose errors correlate by `rho`: `n / (1 + (n - 1) rho)`.
-/// `None` where the formula says nothing: at a negative correlation it grows without bound, by the noise of few
-/// questions alone.
+/// Returns how many independent members `n` members are worth whose errors correlate by `rho`: `n / (1 + (n - 1) rho)`.
+/// `None` if the formula is meaningless: at a negative correlation it grows without bound, merely by the noise of few
+/// questions.
 pub fn n_eff(n: usize, rho: f64) -> Option<f64> {
     let n = n as f64;
     (rho >= 0.0).then(|| n / (1.0 + (n - 1.0) * rho))
 }
 
-/// Of all pairs of wrong answers to one question (abstentions left out), the share that are the same wrong answer.
-/// `None` where there is no such pair.
+/// Returns the share of identical answers among all pairs of wrong answers to one question (without abstentions).
+/// `None` if there is no such pair.
 pub fn same_wrong(answers: &[Vec<Option<usize>>], right: &[Vec<bool>]) -> Option<f64> {
     let (mut same, mut all) = (0u64, 0u64);
     for (given, right) in answers.iter().zip(right) {
@@ -56,9 +56,9 @@ pub fn same_wrong(answers: &[Vec<Option<usize>>], right: &[Vec<bool>]) -> Option
     (all > 0).then(|| same as f64 / all as f64)
 }
 
-/// Krippendorff's alpha of the answers as names, abstentions left out: 1 full agreement, 0 what chance gives.
+/// Returns Krippendorff's alpha of nominal answers, without abstentions: 1 is full agreement, 0 is agreement by chance.
 ///
-/// Numbers must mean the same answer on every question: what chance gives is taken over all of them.
+/// Numbers must mean the same answer on every question: chance agreement is computed over all of them.
 pub fn krippendorff(answers: &[Vec<Option<usize>>]) -> Option<f64> {
     let mut totals: std::collections::BTreeMap<usize, f64> = std::collections::BTreeMap::new();
     let (mut observed, mut n) = (0.0, 0.0);
@@ -81,7 +81,7 @@ pub fn krippendorff(answers: &[Vec<Option<usize>>]) -> Option<f64> {
     (expected > 0.0).then(|| 1.0 - (n - 1.0) * observed / expected)
 }
 
-/// All pairs `i < j`.
+/// Iterates over all pairs `i < j`.
 pub(crate) fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).flat_map(move |j| (0..j).map(move |i| (i, j)))
 }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn alpha_is_krippendorffs() {
-        // The worked example of Krippendorff 2011 for names: four observers, twelve units, alpha .743.
+        // The worked example of Krippendorff 2011 for nominal data: four observers, twelve units, alpha .743.
         let data: [[u8; 12]; 4] = [
             [1, 2, 3, 3, 2, 1, 4, 1, 2, 0, 0, 0],
             [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, 0, 3],

@@ -1,14 +1,15 @@
-//! How sure a share or a difference is: Wilson's interval, a paired bootstrap, and what a test of this size can see.
+//! Confidence intervals of shares and differences: Wilson's interval, a paired bootstrap, and the detectable effect
+//! size.
 
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 
 /// The 97.5 % point of the normal distribution.
 pub const Z95: f64 = 1.959_963_984_540_054;
-/// The 80 % point: the power that planned tests aim at.
+/// The 80 % point: the usual power of planned tests.
 const Z80: f64 = 0.841_621_233_572_914;
 
-/// From where to where, both included.
+/// An interval, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Interval {
     /// The lower end.
@@ -18,14 +19,14 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether nothing (no difference) lies within it, its ends included.
+    /// Returns whether it contains zero (no difference), ends included.
     pub fn spans_zero(&self) -> bool {
         self.low <= 0.0 && self.high >= 0.0
     }
 }
 
-/// Wilson's 95 % interval for a share (Wilson 1927), both between 0 and 1. `hits` may be a sum of expectations.
-/// The whole range where nothing was asked.
+/// Returns Wilson's 95 % interval for a share (Wilson 1927), within 0 and 1. `hits` may be a sum of expectations. The
+/// whole range without trials.
 pub fn wilson(hits: f64, n: u64) -> Interval {
     if n == 0 {
         return Interval {
@@ -39,7 +40,7 @@ pub fn wilson(hits: f64, n: u64) -> Interval {
     let middle = p + z2 / (2.0 * n);
     let half = Z95 * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z2 / n;
-    // At the ends the interval touches them exactly; floats may miss by the last bit.
+    // At the ends the interval touches them exactly; floats may be off by the last bit.
     Interval {
         low: if p == 0.0 {
             0.0
@@ -54,8 +55,8 @@ pub fn wilson(hits: f64, n: u64) -> Interval {
     }
 }
 
-/// The 95 % percentile interval of the mean of paired differences, by a bootstrap of `draws` samples with replacement.
-/// The same differences and seed give the same interval. Nothing to either side where there is no difference at all.
+/// Returns the 95 % percentile interval of the mean of paired differences, by a bootstrap of `draws` samples with
+/// replacement. Deterministic for the same differences and seed. Empty around zero if there is no difference at all.
 pub fn bootstrap(differences: &[f64], draws: usize, seed: u64) -> Interval {
     let n = differences.len();
     if n == 0 || draws == 0 {
@@ -64,7 +65,7 @@ pub fn bootstrap(differences: &[f64], draws: usize, seed: u64) -> Interval {
             high: 0.0,
         };
     }
-    // Few distinct values occur, so a sample is a draw of how often each of them occurs.
+    // There are few distinct values, so a sample draws how often each of them occurs.
     let mut values: Vec<(f64, u64)> = Vec::new();
     let mut sorted = differences.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -74,7 +75,7 @@ pub fn bootstrap(differences: &[f64], draws: usize, seed: u64) -> Interval {
             _ => values.push((d, 1)),
         }
     }
-    // The commonest last: what is left over is never drawn.
+    // The most common value last: its count is the remainder and need not be drawn.
     values.sort_by(|a, b| a.1.cmp(&b.1).then(a.0.total_cmp(&b.0)));
     let mut chance = ChaCha12Rng::seed_from_u64(seed);
     let mut means: Vec<f64> = (0..draws)
@@ -101,8 +102,8 @@ pub fn bootstrap(differences: &[f64], draws: usize, seed: u64) -> Interval {
     }
 }
 
-/// How many of `n` trials succeed, each with probability `p`: exact, by the waiting times between successes for rare
-/// ones, and by rejection below a normal-like hat for frequent ones (BTRS, Hörmann 1993).
+/// Draws how many of `n` trials succeed, each with probability `p`: exact, by waiting times between successes for rare
+/// ones, and by rejection sampling for frequent ones (BTRS, Hörmann 1993).
 pub fn binomial(chance: &mut ChaCha12Rng, n: u64, p: f64) -> u64 {
     if p <= 0.0 || n == 0 {
         return 0;
@@ -161,7 +162,7 @@ pub fn binomial(chance: &mut ChaCha12Rng, n: u64, p: f64) -> u64 {
     }
 }
 
-/// What Stirling's formula for `ln k!` misses.
+/// Returns the error of Stirling's formula for `ln k!`.
 fn stirling(k: f64) -> f64 {
     const FIRST: [f64; 10] = [
         0.081_061_466_795_327_26,
@@ -183,8 +184,8 @@ fn stirling(k: f64) -> f64 {
     (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / k2) / k2) / k1
 }
 
-/// The least true difference that a paired test of this many questions sees four times in five, given in how many
-/// questions the two differed.
+/// Returns the smallest true difference that a paired test with this many questions detects with 80 % power, given on
+/// how many questions the two differ.
 pub fn detectable_paired(discordant: u64, n: u64) -> f64 {
     if n == 0 {
         f64::INFINITY
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_bootstrap_agrees_with_the_normal_interval_and_with_itself() {
-        // 100 won, 60 lost, 840 alike: mean .04, standard error sqrt(.16 - .0016) / sqrt(1000).
+        // 100 won, 60 lost, 840 equal: mean .04, standard error sqrt(.16 - .0016) / sqrt(1000).
         let mut d = vec![0.0; 1000];
         d[..100].fill(1.0);
         d[100..160].fill(-1.0);

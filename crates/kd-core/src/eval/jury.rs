@@ -1,16 +1,16 @@
-//! Condorcet's jury: how often a majority of members is right whose strength is known, exactly.
+//! Condorcet's jury theorem: how often a majority of members with known strength is right, exactly.
 
-/// The probability that more than half of `n` independent members are right, each with probability `p`; half of an
-/// even tie counts.
+/// Returns the probability that more than half of `n` independent members are right, each with probability `p`; an even
+/// split counts half.
 pub fn independent(n: u32, p: f64) -> f64 {
     majority(n, |k| {
         ln_choose(n, k) + times(k, p.ln()) + times(n - k, (1.0 - p).ln())
     })
 }
 
-/// The same where members err together: the question's difficulty is drawn from `Beta(p s, (1 - p) s)` with
-/// `s = (1 - rho) / rho`, so that two members' errors correlate by `rho`. `rho` is at least 0 and below 1 (at 1 a
-/// council is one member).
+/// The same with correlated errors: the question's difficulty is drawn from `Beta(p s, (1 - p) s)` with `s = (1 - rho)
+/// / rho`, so that two members' errors correlate by `rho`. `rho` is at least 0 and below 1 (at 1 a council is one
+/// member).
 pub fn correlated(n: u32, p: f64, rho: f64) -> f64 {
     if rho <= 0.0 {
         return independent(n, p);
@@ -20,15 +20,15 @@ pub fn correlated(n: u32, p: f64, rho: f64) -> f64 {
     }
     let s = (1.0 - rho) / rho;
     let (a, b) = (p * s, (1.0 - p) * s);
-    // A ratio of beta functions as rising products: exact for whole k, and no gamma function is needed.
+    // A ratio of beta functions as rising products: exact for integer k, without the gamma function.
     let rising = |x: f64, k: u32| (0..k).map(|i| (x + f64::from(i)).ln()).sum::<f64>();
     majority(n, |k| {
         ln_choose(n, k) + rising(a, k) + rising(b, n - k) - rising(s, n)
     })
 }
 
-/// The probability that the heavier side is right: every pattern of right and wrong members is counted. Members are
-/// independent, there are two answers, and half of a tie counts. For at most 20 members.
+/// Returns the probability that the heavier side is right, by enumerating all patterns of right and wrong members.
+/// Members are independent, there are two answers, and a tie counts half. For at most 20 members.
 pub fn unequal(p: &[f64], weights: &[f64]) -> f64 {
     let n = p.len().min(weights.len()).min(20);
     let mut sum = 0.0;
@@ -39,7 +39,7 @@ pub fn unequal(p: &[f64], weights: &[f64]) -> f64 {
             chance *= if right { *p } else { 1.0 - p };
             lead += if right { *w } else { -w };
         }
-        // Weights that cancel exactly on paper may miss by a bit in floats.
+        // Weights that cancel exactly may be off by a bit in floats.
         sum += chance
             * if lead.abs() < 1e-9 {
                 0.5
@@ -50,7 +50,7 @@ pub fn unequal(p: &[f64], weights: &[f64]) -> f64 {
     sum
 }
 
-/// Log-odds weights, the best for independent members with two answers: `ln(p / (1 - p))`, never below nothing.
+/// Returns log-odds weights, optimal for independent members with two answers: `ln(p / (1 - p))`, never negative.
 pub fn log_odds(p: &[f64]) -> Vec<f64> {
     p.iter().map(|p| (p / (1.0 - p)).ln().max(0.0)).collect()
 }
@@ -65,7 +65,7 @@ fn majority(n: u32, ln_chance: impl Fn(u32) -> f64) -> f64 {
         .sum()
 }
 
-/// `k ln x`, where nothing times anything is nothing.
+/// Returns `k ln x`, where zero times anything is zero.
 fn times(k: u32, ln: f64) -> f64 {
     if k == 0 { 0.0 } else { f64::from(k) * ln }
 }

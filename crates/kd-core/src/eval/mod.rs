@@ -1,7 +1,7 @@
-//! What a council is worth: statistics, and what follows from them for the choice of a protocol.
+//! Measures what a council is worth: statistics, and their consequences for the choice of a protocol.
 //!
-//! Pure functions, one file for each subject. Comes in: answers that were given, and which of them are right. Goes out:
-//! numbers with their uncertainty, and weights.
+//! Pure functions, one file per subject. Input: recorded answers, and which of them are right. Output: numbers with
+//! their uncertainty, and weights.
 
 pub mod auto;
 pub mod calibration;

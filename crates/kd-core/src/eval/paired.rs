@@ -1,47 +1,48 @@
-//! Two decisions on the same questions: who is better, and whether that can be said at all.
+//! Compares two decisions on the same questions: which is better, and whether the data show it.
 
 use super::intervals::{Interval, binomial, bootstrap, detectable_paired};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 
-/// How many bootstrap samples a comparison draws.
+/// Bootstrap samples per comparison.
 pub const DRAWS: usize = 10_000;
 
 /// A comparison of two columns of scores, each between 0 and 1 on the same questions.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Comparison {
-    /// The mean of ours less the mean of theirs.
+    /// The mean of ours minus the mean of theirs.
     pub difference: f64,
     /// Its 95 % interval by a paired bootstrap.
     pub interval: Interval,
-    /// On how many questions ours scored higher.
+    /// Number of questions on which ours scored higher.
     pub won: u64,
-    /// On how many it scored lower.
+    /// Number of questions on which it scored lower.
     pub lost: u64,
-    /// The two-sided p of no difference: McNemar's exact test; where lots make scores of other sizes, a sign-flip test.
+    /// The two-sided p-value of no difference: McNemar's exact test; if random tie-breaks give fractional scores, a
+    /// sign-flip test.
     pub p: f64,
-    /// The least true difference that this test would see four times in five.
+    /// The smallest true difference that this test would detect with 80 % power.
     pub detectable: f64,
-    /// What may be said.
+    /// The conclusion.
     pub verdict: Verdict,
 }
 
-/// What may be said of a difference.
+/// The conclusion about a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The whole interval lies above nothing, and p is below .05.
+    /// The whole interval is above zero, and p is below .05.
     Better,
-    /// The whole interval lies below nothing, and p is below .05.
+    /// The whole interval is below zero, and p is below .05.
     Worse,
-    /// The interval spans nothing, or p is not below .05: neither may be said.
+    /// The interval contains zero, or p is not below .05: no conclusion.
     NotShown,
-    /// There is not one question on which they differ.
+    /// They differ on no question.
     Same,
 }
 
 impl Verdict {
-    /// In words.
+    /// Returns its words.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Better => "better",
@@ -52,7 +53,7 @@ impl Verdict {
     }
 }
 
-/// Compares `ours` with `theirs`, question by question; what one has more of is left out.
+/// Compares `ours` with `theirs`, question by question; surplus questions of either are ignored.
 pub fn compare(ours: &[f64], theirs: &[f64], seed: u64) -> Comparison {
     let d: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a - b).collect();
     let count = |sign: f64| d.iter().filter(|d| **d * sign > 0.0).count() as u64;
@@ -88,14 +89,14 @@ pub fn compare(ours: &[f64], theirs: &[f64], seed: u64) -> Comparison {
     }
 }
 
-/// The two-sided p of `won` against `lost` where both are as likely (McNemar 1947, exact).
+/// Returns the two-sided p-value of `won` against `lost` if both are equally likely (McNemar 1947, exact).
 pub fn mcnemar(won: u64, lost: u64) -> f64 {
     let n = won + lost;
     if n == 0 {
         return 1.0;
     }
     let few = won.min(lost);
-    // The tail is summed from its largest term down, each term from the one before, in logarithms.
+    // The tail is summed from its largest term down, each term derived from the one before, in logarithms.
     let half = n as f64 * std::f64::consts::LN_2;
     let mut term = ln_choose(n, few) - half;
     let mut sum = 0.0;
@@ -110,8 +111,8 @@ pub fn mcnemar(won: u64, lost: u64) -> f64 {
     (2.0 * sum).min(1.0)
 }
 
-/// The two-sided p of a mean of nothing, where each difference might as well have had the other sign: the share of
-/// [`DRAWS`] draws of signs whose sum is as far from nothing as the one seen, the one seen counted among them.
+/// Returns the two-sided p-value of a zero mean if each difference could equally have the opposite sign: the share of
+/// [`DRAWS`] random signings whose sum is at least as far from zero as the observed one, which is included.
 fn sign_flip(differences: &[f64], seed: u64) -> f64 {
     let mut sizes: Vec<f64> = differences
         .iter()
@@ -136,7 +137,7 @@ fn sign_flip(differences: &[f64], seed: u64) -> f64 {
     (far + 1) as f64 / (DRAWS + 1) as f64
 }
 
-/// The logarithm of how many ways there are to choose `k` of `n`.
+/// Returns the logarithm of the binomial coefficient of `n` and `k`.
 pub(crate) fn ln_choose(n: u64, k: u64) -> f64 {
     (1..=k.min(n - k))
         .map(|i| ((n - i + 1) as f64 / i as f64).ln())
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn mcnemar_is_the_exact_binomial_test() {
-        // binom.test(x, n, 0.5) of R.
+        // R's binom.test(x, n, 0.5).
         for (won, lost, p) in [
             (0, 0, 1.0),
             (5, 5, 1.0),
@@ -204,7 +205,7 @@ mod tests {
         let mut d = vec![1.0; 30];
         d.extend([-1.0; 14]);
         assert!((sign_flip(&d, 3) - mcnemar(30, 14)).abs() < 0.01);
-        // Many small losses against few large gains of the same sum are no difference.
+        // Many small losses and few large gains with the same sum show no difference.
         let mut even = vec![1.0; 50];
         even.extend([-0.5; 100]);
         assert!(sign_flip(&even, 3) > 0.9 && mcnemar(50, 100) < 1e-4);

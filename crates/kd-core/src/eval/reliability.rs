@@ -1,4 +1,4 @@
-//! How reliable members are when nobody knows the right answers: from how they agree.
+//! Estimates how reliable members are without knowing the right answers: from their agreement.
 
 use super::correlation::pairs;
 use std::collections::BTreeMap;
@@ -10,21 +10,23 @@ const START: f64 = 0.6;
 const ROUNDS: usize = 50;
 const CLIP: (f64, f64) = (0.01, 0.99);
 
-/// What agreement tells of members and answers.
+/// What agreement reveals about members and answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DawidSkene {
-    /// For each member the estimated probability that its answer is right; silence counts as wrong.
+    /// For each member the estimated probability that its answer is right; no answer counts as wrong.
     pub right: Vec<f64>,
-    /// For each question its likeliest answers: several where they are equally likely, none where nobody answered.
+    /// For each question its most likely answers: several if tied, none without answers.
     pub winners: Vec<Vec<usize>>,
     /// For each question the probability of the first of its winners.
     pub probability: Vec<f64>,
 }
 
-/// The one-coin model of Dawid and Skene (1979): a member is right with one probability, wrong answers are equally
-/// likely among `options`. Fifty rounds of expectation and maximisation from .6 for everybody, kept within .01 and .99.
+/// Fits the one-coin model of Dawid and Skene (1979): a member is right with one probability, wrong answers are equally
+/// likely among `options`. Fifty iterations of expectation-maximisation from .6 for every member, clamped to .01 and
+/// .99.
 ///
-/// Members of one family who make the same mistakes raise each other: see [`peer_scores`] for a second opinion.
+/// Members of one family that make the same mistakes raise each other's estimates: see [`peer_scores`] for a second
+/// opinion.
 pub fn dawid_skene(answers: &[Vec<Option<usize>>], members: usize, options: u64) -> DawidSkene {
     let wrong = (options.max(2) - 1) as f64;
     let mut p = vec![START; members];
@@ -67,7 +69,8 @@ fn log_odds(p: &[f64], wrong: f64) -> Vec<f64> {
     p.iter().map(|p| (p * wrong / (1.0 - p)).ln()).collect()
 }
 
-/// The answers given, and how likely each is: the log-odds of those who gave it, brought to a sum of one.
+/// Returns the given answers and the probability of each: the log-odds of those who gave it, normalised to a sum of
+/// one.
 fn posterior(given: &[Option<usize>], odds: &[f64]) -> (Vec<usize>, Vec<f64>) {
     let (mut keys, mut logs): (Vec<usize>, Vec<f64>) = (Vec::new(), Vec::new());
     for (key, odds) in given.iter().zip(odds) {
@@ -87,8 +90,8 @@ fn posterior(given: &[Option<usize>], odds: &[f64]) -> (Vec<usize>, Vec<f64>) {
     (keys, q)
 }
 
-/// Peer prediction (Dasgupta and Ghosh 2013): for each member the mean, over its peers, of how often the two agree on
-/// the same question beyond how often they would on different questions. Higher is better; only the order is meant.
+/// Scores members by peer prediction (Dasgupta and Ghosh 2013): the mean, over a member's peers, of how much more often
+/// the two agree on the same question than on different questions. Higher is better; only the order is meaningful.
 ///
 /// Numbers must mean the same answer on every question (the letter of an option, the text of a number).
 pub fn peer_scores(answers: &[Vec<Option<usize>>], members: usize) -> Vec<f64> {
@@ -119,7 +122,7 @@ pub fn peer_scores(answers: &[Vec<Option<usize>>], members: usize) -> Vec<f64> {
     score.iter().map(|s| s / peers).collect()
 }
 
-/// Spearman's rank correlation; equal values share a rank. `None` where one of the two never changes.
+/// Returns Spearman's rank correlation; equal values share a rank. `None` if either is constant.
 pub fn spearman(a: &[f64], b: &[f64]) -> Option<f64> {
     let (a, b) = (ranks(a), ranks(b));
     let n = a.len().min(b.len()) as f64;
@@ -150,7 +153,7 @@ mod tests {
     use rand::rngs::ChaCha12Rng;
     use rand::{RngExt, SeedableRng};
 
-    /// Members of known strength on questions of four options; the right answer is `q % 4`.
+    /// Generates members of known strength on questions with four options; the right answer is `q % 4`.
     fn council(right: &[f64], questions: usize) -> Answers {
         let mut chance = ChaCha12Rng::seed_from_u64(11);
         (0..questions)

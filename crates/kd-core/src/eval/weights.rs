@@ -1,13 +1,13 @@
-//! What a member's vote should weigh: from how often it is right, or fitted on answers that all members gave.
+//! Vote weights of members: from how often they are right, or fitted on answers of all members.
 
-/// Shares right are kept this far from nothing and from everything: nobody is infallible on the next question.
+/// Minimum distance of shares from 0 and 1: no member is infallible on the next question.
 const CLIP: f64 = 0.01;
 
-/// The odds `p / (1 - p)` that each is right.
+/// Returns the odds `p / (1 - p)` that each is right.
 ///
-/// Log-odds are best for members who err independently (Nitzan and Paroush 1982). Real members err together, so that
-/// the weaker ones agree on wrong answers more often than log-odds allow for; the odds themselves allow for it. On 40
-/// random councils of each of four recorded data sets log-odds lose to the best member on two, odds gain on all
+/// Log-odds are optimal for independent errors (Nitzan and Paroush 1982). Real members' errors correlate, so the weaker
+/// ones agree on wrong answers more often than log-odds account for; plain odds do account for it. On 40 random
+/// councils of each of four recorded data sets log-odds lose to the best member on two, odds gain on all
 /// (`docs/eval.md`).
 pub fn odds(right: &[f64]) -> Vec<f64> {
     right
@@ -23,28 +23,28 @@ pub fn odds(right: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// How strongly [`learned`] pulls weights towards nothing: the precision of a normal prior of variance one.
+/// How strongly [`learned`] shrinks weights towards zero: the precision of a normal prior with variance one.
 const PRIOR: f64 = 1.0;
-/// Newton's method needs five to eight steps here.
+/// Maximum steps; Newton's method needs five to eight here.
 const STEPS: usize = 40;
-/// No step of Newton's method is longer than this in any weight, in log-odds.
+/// Maximum length of a Newton step in any weight, in log-odds.
 const STEP_MAX: f64 = 1.0;
 
 /// The answers of all members to one question: `None` abstains, equal numbers are equal answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Labelled<'a> {
-    /// A member's answer each.
+    /// Each member's answer.
     pub answers: &'a [Option<usize>],
     /// Whether an answer is right.
     pub right: &'a [bool],
 }
 
-/// Weights fitted on questions whose right answer is known, one for each of `n` members.
+/// Returns weights for `n` members, fitted on questions with known right answers.
 ///
 /// A conditional logit: an answer is right with probability `exp(Σ weights of those who gave it) / Σ over the answers
-/// given`. It is fitted by Newton's method on the posterior with a normal prior, which has one maximum. Because the
-/// members are fitted together, those who err together share one weight and nobody's correlation has to be stated.
-/// Questions that nobody or everybody answered rightly, and those with one answer, teach nothing and are passed over.
+/// given`, fitted by Newton's method on the posterior with a normal prior, which has a single maximum. Because members
+/// are fitted jointly, those with correlated errors share one weight and no correlation has to be specified. Questions
+/// that no member or every member answered correctly, and those with one answer, are uninformative and skipped.
 pub fn learned(questions: &[Labelled<'_>], n: usize) -> Vec<f64> {
     let taught: Vec<Contest> = questions.iter().filter_map(|q| Contest::of(q, n)).collect();
     let mut w = vec![0.0; n];
@@ -73,7 +73,7 @@ pub fn learned(questions: &[Labelled<'_>], n: usize) -> Vec<f64> {
 
 /// A question with several answers, one of them right: who gave which.
 struct Contest {
-    /// The place of each member's answer among the answers given, and `None` where it gave none.
+    /// The index of each member's answer among the answers given, and `None` if it gave none.
     gave: Vec<Option<usize>>,
     answers: usize,
     right: usize,
@@ -124,7 +124,7 @@ impl Contest {
     }
 }
 
-/// Solves `a x = b` for a positive definite `a`, by elimination with pivots.
+/// Solves `a x = b` for a positive definite `a`, by elimination with pivoting.
 fn solve(mut a: Vec<Vec<f64>>, mut b: Vec<f64>) -> Vec<f64> {
     let n = b.len();
     for c in 0..n {
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn twins_share_one_weight_and_the_better_member_has_more() {
-        // Of 100 questions the first member is right on 80; two others are always right together, on the other 60.
+        // Of 100 questions the first member is right on 80; the two others are always right together, on the other 60.
         let right = [true, false];
         let rows: Vec<[Option<usize>; 3]> = (0..100)
             .map(|q| {
@@ -199,7 +199,7 @@ mod tests {
             w[0] > w[1] + w[2],
             "two who are one do not outvote the better: {w:?}"
         );
-        // At the maximum nothing is left to gain.
+        // At the maximum no change is an improvement.
         let again = learned(&questions, 3);
         assert_eq!(w, again, "the same in, the same out");
     }

@@ -1,4 +1,4 @@
-//! `auto`: what `kd deliberate` would choose for these members.
+//! `auto`: the choice of `kd deliberate` for these members.
 
 use super::{Decider, Decision, Needs, Setting, heaviest};
 use crate::eval::auto::{Auto, Known, Task, auto};
@@ -12,7 +12,7 @@ pub(super) const DECIDER: Decider = Decider {
     decide,
 };
 
-/// Fewer questions than this teach strengths, but no weights of all members together.
+/// Minimum number of questions for fitting joint weights; fewer only yield individual strengths.
 const LEARN_MIN: u64 = 100;
 
 fn decide(setting: &Setting<'_>) -> Vec<Decision> {
@@ -34,7 +34,7 @@ fn decide(setting: &Setting<'_>) -> Vec<Decision> {
                 .map(|w| *w as f64 / NANOS as f64)
                 .collect();
             let alone = chosen.seats.as_slice();
-            // Whoever decides alone is asked alone; the others are asked where it is silent.
+            // A member that decides alone is asked alone; the others are asked if it gives no answer.
             let asked = match alone {
                 [m] if q.answers[*m].is_some() => Some(alone.to_vec()),
                 _ => None,

@@ -1,4 +1,4 @@
-//! `cascade`: two cheap members first, a strong one where they disagree.
+//! `cascade`: two cheap members first, a strong one if they disagree.
 
 use super::{Decider, Decision, Needs, Setting};
 

@@ -1,4 +1,4 @@
-//! `certain`: plurality that stops asking as soon as nobody can change it any more.
+//! `certain`: plurality that stops asking once the result can no longer change.
 
 use super::{Decider, Decision, Needs, Setting, commonest};
 use rand::SeedableRng;

@@ -1,4 +1,4 @@
-//! `dawid-skene`: weights from agreement alone, no right answer is looked at.
+//! `dawid-skene`: weights from agreement alone, without using right answers.
 
 use super::{Decider, Decision, Needs, Setting};
 use crate::eval::reliability;

@@ -1,34 +1,34 @@
-//! The two halves of a record: a rule that learns from right answers learns on one and decides the other.
+//! The two halves of a record: a rule that learns from right answers is trained on one half and decides the other.
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 
-/// How many parts a record has.
+/// Number of parts of a record.
 pub(super) const HALVES: usize = 2;
 
-/// Which half each question is in.
+/// The half of each question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Halves(Vec<usize>);
 
 impl Halves {
-    /// Draws the halves. The order of a file shows nowhere in them: in a file whose rows alternate in difficulty, halves
-    /// by row would teach every rule on questions unlike those that it decides.
+    /// Draws the halves at random, independent of the order of the file: in a file whose rows alternate in difficulty,
+    /// halves by row would train every rule on questions unlike those it decides.
     pub fn drawn(questions: usize, seed: u64) -> Self {
         let mut halves = Self::by_row(questions);
         let mut chance = ChaCha12Rng::seed_from_u64(seed);
-        // A separate stream: with the same seed, councils and ties are drawn elsewhere.
+        // A separate stream: the same seed is also used for councils and ties.
         chance.set_stream(u64::from_be_bytes(*b"__halves"));
         halves.0.shuffle(&mut chance);
         halves
     }
 
-    /// Every second row, as in some published figures.
+    /// Alternates rows, as in some published figures.
     pub fn by_row(questions: usize) -> Self {
         Self((0..questions).map(|at| at % HALVES).collect())
     }
 
-    /// The half of a question.
+    /// Returns the half of a question.
     pub(in crate::eval) fn of(&self, question: usize) -> usize {
         self.0[question]
     }

@@ -1,4 +1,4 @@
-//! What every decider must hold to: a new file is judged the moment it is registered.
+//! Properties that every decider must have: a new one is tested as soon as it is registered.
 
 use super::*;
 use crate::eval::replay::{Select, read_csv};
@@ -6,7 +6,7 @@ use crate::voting::RULES;
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 
-/// A record of members of any strength, silence included.
+/// Generates a record of members of any strength, including missing answers.
 fn record(seed: u64, members: usize, questions: usize, trails: bool) -> Replay {
     let mut chance = ChaCha12Rng::seed_from_u64(seed);
     let mut text = String::from("id,gold");
@@ -84,7 +84,7 @@ fn every_way_decides_every_question_among_the_answers_given() {
                     "{}",
                     way.name()
                 );
-                // Whoever was not asked cannot have decided.
+                // A member that was not asked cannot have decided.
                 let heard = |k: &usize| {
                     asked
                         .iter()
@@ -101,7 +101,7 @@ fn every_way_decides_every_question_among_the_answers_given() {
     }
 }
 
-/// Nobody peeks: the right answers of one half change nothing that is decided on that half.
+/// No leakage: the right answers of one half do not affect decisions on that half.
 #[test]
 fn no_way_but_the_oracle_looks_at_what_it_decides() {
     let replay = record(3, 5, 300, true);
@@ -211,7 +211,7 @@ fn what_the_record_lacks_is_said() {
     );
 }
 
-/// Rows that alternate in difficulty: of two members each is right on every second row. Halves by row teach the exact
+/// Rows that alternate in difficulty: each of two members is right on every second row. Halves by row teach the exact
 /// opposite of what is right; drawn halves cannot.
 #[test]
 fn the_order_of_rows_teaches_nothing() {

@@ -1,4 +1,4 @@
-//! `learned`: weights fitted on answers that all members gave.
+//! `learned`: weights fitted on answers of all members.
 
 use super::{Decider, Decision, Needs, Setting, heaviest};
 

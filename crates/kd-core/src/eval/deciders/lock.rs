@@ -1,4 +1,4 @@
-//! `lock`: an answer that more than half gave at first stays, whatever the debate says.
+//! `lock`: an answer that more than half gave initially stays, whatever the debate says.
 
 use super::{Decider, Decision, Needs, Setting, commonest};
 

@@ -1,7 +1,7 @@
-//! Ways to decide recorded questions: one file each, one row each in [`DECIDERS`]; and every rule of `kd vote` besides.
+//! Ways to decide recorded questions: one file and one row in [`DECIDERS`] each; and all rules of `kd vote`.
 //!
-//! Whatever is learned from right answers is learned on the other half of the questions ([`Halves`], drawn by the seed):
-//! nobody peeks at the half that it decides.
+//! Everything learned from right answers is learned on the other half of the questions ([`Halves`], drawn by the seed),
+//! so no decider sees the right answers of the half that it decides.
 
 mod auto;
 mod best;
@@ -25,32 +25,32 @@ use crate::voting;
 pub use halves::Halves;
 pub(crate) use peer::codes;
 
-/// What is known while deciding.
+/// The input of a decider.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The answers.
     pub replay: &'a Replay,
-    /// How many answers are possible.
+    /// Number of possible answers.
     pub options: u64,
-    /// The seed of lots and orders.
+    /// The seed of random draws and orders.
     pub seed: u64,
     /// The half of each question.
     pub halves: &'a Halves,
 }
 
-/// What was decided on one question.
+/// The decision on one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// The winning answers; several where a lot would settle it, none where nobody answered.
+    /// The winning answers; several if tied, none without answers.
     pub winners: Vec<usize>,
-    /// Who had to be asked; `None`: everybody.
+    /// The members that had to be asked; `None` for all.
     pub asked: Option<Vec<usize>>,
 }
 
-/// What a decider needs of the record.
+/// What a decider requires of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Answers alone.
+    /// Only answers.
     Answers,
     /// The same members on every question.
     Members,
@@ -58,7 +58,7 @@ pub enum Needs {
     Rounds,
 }
 
-/// A row of the table.
+/// A decider.
 #[derive(Clone, Copy)]
 pub struct Decider {
     /// Its name.
@@ -67,7 +67,7 @@ pub struct Decider {
     pub doc: &'static str,
     /// Who proposed it.
     pub source: &'static str,
-    /// What it needs of the record.
+    /// What it requires of the record.
     pub needs: Needs,
     /// Decides all questions.
     pub decide: fn(&Setting<'_>) -> Vec<Decision>,
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Decider {
     }
 }
 
-/// All deciders that are no rule of `kd vote`.
+/// All deciders other than the rules of `kd vote`.
 pub const DECIDERS: &[Decider] = &[
     auto::DECIDER,
     learned::DECIDER,
@@ -101,30 +101,31 @@ pub const DECIDERS: &[Decider] = &[
 pub enum Way {
     /// A row of the table.
     Decider(&'static Decider),
-    /// A rule of `kd vote`: votes weigh the odds of their voters, whose reliability is measured on the other half.
+    /// A rule of `kd vote`: votes are weighted by the odds of their voters, whose reliability is measured on the other
+    /// half.
     Rule(&'static voting::Rule),
 }
 
 impl Way {
-    /// The way of a name; case, blanks and underscores do not matter.
+    /// Returns the way with this name; case, blanks and underscores do not matter.
     pub fn find(name: &str) -> Option<Self> {
         let plain = name.to_lowercase().replace([' ', '_'], "-");
         let own = DECIDERS.iter().find(|d| d.name == plain).map(Way::Decider);
         own.or_else(|| voting::find(name).map(Way::Rule))
     }
 
-    /// The name nearest to one that is none, if one is near enough to be meant.
+    /// Returns the nearest known name, if it is similar enough.
     pub fn nearest(name: &str) -> Option<String> {
         crate::config::nearest(name, Self::names())
     }
 
-    /// All names.
+    /// Iterates over all names.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let own = DECIDERS.iter().map(|d| d.name);
         own.chain(voting::RULES.iter().map(|r| r.name))
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Way::Decider(d) => d.name,
@@ -132,7 +133,7 @@ impl Way {
         }
     }
 
-    /// Whether it can be used on this record; if not, why.
+    /// Checks whether it can be used on this record.
     ///
     /// # Errors
     /// What the record lacks, in words.
@@ -180,7 +181,7 @@ impl Way {
 }
 
 impl<'a> Setting<'a> {
-    /// The questions on which the half of a question is taught: all of the other half.
+    /// Returns the training questions of a half: those of the other half.
     fn taught(&self, half: usize) -> impl Iterator<Item = &'a Question> + use<'a> {
         let halves = self.halves;
         self.replay
@@ -191,7 +192,7 @@ impl<'a> Setting<'a> {
             .map(|(_, q)| q)
     }
 
-    /// How often each member was right on the questions on which this half is taught.
+    /// Returns each member's strength on the training questions of a half.
     pub fn strengths(&self, half: usize) -> Vec<Strength> {
         let n = self.taught(half).count() as u64;
         (0..self.replay.members.len())
@@ -205,7 +206,7 @@ impl<'a> Setting<'a> {
             .collect()
     }
 
-    /// Weights fitted on the questions on which this half is taught.
+    /// Returns weights fitted on the training questions of a half.
     pub fn learned(&self, half: usize) -> Vec<f64> {
         let rows: Vec<Labelled<'_>> = self
             .taught(half)
@@ -217,7 +218,7 @@ impl<'a> Setting<'a> {
         super::weights::learned(&rows, self.replay.members.len())
     }
 
-    /// Decides each question by what its half was taught.
+    /// Decides each question with what was learned for its half.
     fn by_half<T>(
         &self,
         teach: impl Fn(usize) -> T,
@@ -230,7 +231,7 @@ impl<'a> Setting<'a> {
 }
 
 impl Decision {
-    /// Everybody was asked.
+    /// Creates a decision for which all members were asked.
     pub fn of(winners: Vec<usize>) -> Self {
         Self {
             winners,
@@ -239,8 +240,8 @@ impl Decision {
     }
 }
 
-/// The answers with the most weight. Weights within a billionth of each other tie; those not above nothing count as
-/// next to nothing, so that somebody is heard where only they answered.
+/// Returns the answers with the most weight. Weights within a billionth of each other tie; weights that are not
+/// positive count as tiny positive ones, so that an answer given only by such members still wins.
 pub(crate) fn heaviest(answers: &[Option<usize>], weights: &[f64]) -> Vec<usize> {
     const LEAST: f64 = 1e-6;
     let mut sums: Vec<(usize, f64)> = Vec::new();
@@ -259,7 +260,7 @@ pub(crate) fn heaviest(answers: &[Option<usize>], weights: &[f64]) -> Vec<usize>
         .collect()
 }
 
-/// The answers that most members gave.
+/// Returns the most common answers.
 pub(crate) fn commonest(answers: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut counts: Vec<(usize, u32)> = Vec::new();
     for key in answers {
@@ -276,7 +277,7 @@ pub(crate) fn commonest(answers: impl Iterator<Item = usize>) -> Vec<usize> {
         .collect()
 }
 
-/// The strongest member: the first of equals.
+/// Returns the strongest member, the first one among equals.
 pub(crate) fn strongest(strengths: &[Strength]) -> usize {
     (0..strengths.len())
         .max_by(|a, b| {

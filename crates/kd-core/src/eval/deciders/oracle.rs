@@ -1,4 +1,4 @@
-//! `oracle`: right wherever anybody is right. Nothing can decide so; it is the ceiling.
+//! `oracle`: right if any member is right. Not achievable; an upper bound.
 
 use super::{Decider, Decision, Needs, Setting};
 

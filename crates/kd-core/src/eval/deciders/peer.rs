@@ -1,4 +1,4 @@
-//! `peer`: the member whom agreement shows to be strongest decides ties; no right answer is looked at.
+//! `peer`: ties are decided by the member that agreement shows to be strongest, without using right answers.
 
 use super::{Decider, Decision, Needs, Setting, commonest};
 use crate::eval::reliability::peer_scores;
@@ -29,7 +29,7 @@ fn decide(setting: &Setting<'_>) -> Vec<Decision> {
     each.collect()
 }
 
-/// Answers as numbers that mean the same text on every question.
+/// Numbers answers so that a number means the same text on every question.
 pub(crate) fn codes(replay: &Replay) -> Vec<Vec<Option<usize>>> {
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut all = Vec::with_capacity(replay.questions.len());

@@ -1,4 +1,4 @@
-//! Plurality whose ties are settled by a person's place, not by lot.
+//! Plurality whose ties are decided by a member's position, not at random.
 
 use super::{Decider, Decision, Needs, Setting, commonest, strongest};
 
@@ -20,7 +20,7 @@ pub(super) const BEST: Decider = Decider {
 
 fn first(setting: &Setting<'_>) -> Vec<Decision> {
     let each = setting.replay.questions.iter().map(|q| {
-        // Winners stand in the order in which they were first given.
+        // Winners are in the order in which they were first given.
         let mut winners = commonest(q.answers.iter().flatten().copied());
         winners.truncate(1);
         Decision::of(winners)

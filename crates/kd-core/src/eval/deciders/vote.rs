@@ -6,10 +6,10 @@ use crate::eval::auto::Strength;
 use crate::eval::weights::odds;
 use crate::voting::{Ballot, Mark, NANOS, Nano, Rule, Rules, nanos, winners};
 
-/// Reliabilities measured on half a file are kept within .001 and .999.
+/// Reliabilities measured on half a file are clamped to .001 and .999.
 const CLIP: Nano = NANOS / 1000;
 
-/// Decides by a rule. Votes weigh the odds of their voters where the rule counts weights.
+/// Decides by a rule. Votes are weighted by the odds of their voters if the rule uses weights.
 pub(super) fn by_rule(rule: &'static Rule, setting: &Setting<'_>) -> Vec<Decision> {
     let mut rules = Rules {
         options: Some(setting.options),
@@ -18,7 +18,7 @@ pub(super) fn by_rule(rule: &'static Rule, setting: &Setting<'_>) -> Vec<Decisio
         ..Rules::of(Vec::<String>::new())
     };
     let members = setting.replay.members.len();
-    // What nobody reads is not measured.
+    // Values that the rule does not read are not measured.
     let blank: Vec<Ballot> = (0..members).map(|_| Ballot::choice(0)).collect();
     let knows = setting.replay.named && (rule.weighted || rule.name == "log-odds");
     let taught: Vec<Vec<Ballot>> = (0..HALVES)
@@ -48,7 +48,7 @@ pub(super) fn by_rule(rule: &'static Rule, setting: &Setting<'_>) -> Vec<Decisio
     decisions
 }
 
-/// The same ballots with what is known of who casts them.
+/// Adds what is known about the voters to the ballots.
 fn known(ballots: &[Ballot], strengths: &[Strength]) -> Vec<Ballot> {
     let right: Vec<f64> = strengths.iter().map(|s| s.right).collect();
     let with = |((b, p), w): ((&Ballot, &f64), f64)| Ballot {

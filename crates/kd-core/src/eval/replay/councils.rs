@@ -1,4 +1,4 @@
-//! Many random councils of one file: whether a way to decide gains over the best member of whatever council it meets.
+//! Many random councils from one file: whether a decider gains over the best member of each council.
 
 use super::{ReadError, Table};
 use crate::eval::deciders::{Halves, Setting, Way};
@@ -7,41 +7,41 @@ use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-/// What each way gained.
+/// The gain of each decider.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Councils {
-    /// How many councils were drawn.
+    /// Number of councils drawn.
     pub councils: usize,
-    /// How many members each has.
+    /// Members per council.
     pub size: usize,
     /// The seed of the draw.
     pub seed: u64,
-    /// The mean share right of the best member of each, known only afterwards.
+    /// The mean share of right answers of each council's best member, known only afterwards.
     pub best: f64,
-    /// By way.
+    /// The gains, by decider.
     pub gains: Vec<Gain>,
 }
 
-/// What a way gained over the best member of each council.
+/// The gain of a decider over the best member of each council.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gain {
-    /// The name of the way.
+    /// The decider's name.
     pub name: &'static str,
-    /// The mean of the gains, in shares of the questions.
+    /// The mean gain, as a share of the questions.
     pub mean: f64,
-    /// The least of them.
+    /// The smallest gain.
     pub least: f64,
-    /// The greatest.
+    /// The largest gain.
     pub greatest: f64,
-    /// In how many councils it was at least as good.
+    /// Number of councils in which it was at least as good.
     pub kept: usize,
 }
 
-/// Draws councils of `size` members and lets each way decide their questions. The best member is the best on all
-/// questions; ways that learn are taught on one half and decide the other.
+/// Draws councils of `size` members and lets each decider decide their questions. The best member is the best on all
+/// questions; deciders that learn are trained on one half and decide the other.
 ///
 /// # Errors
-/// Fewer members than seats, or a council that shares no question.
+/// If there are fewer members than `size`, or a council has no question in common.
 pub fn councils(
     table: &Table,
     ways: &[Way],

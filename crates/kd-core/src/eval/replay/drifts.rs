@@ -1,7 +1,8 @@
-//! How soon a broken promise is noticed: after the marks that it was learned from, something changes.
+//! How soon a broken promise is detected if something changes after the marks it was learned from.
 //!
-//! Promises come from [`Basis`], learned anew after every few marks as in `kd deliberate`. A promise is gone once not even a
-//! unanimous verdict gets it: because the running test has withdrawn it, or because its test no longer passes.
+//! Promises come from [`Basis`], relearned after every few marks as in `kd deliberate`. A promise has ended once not
+//! even a unanimous verdict gets it: because the sequential test has withdrawn it, or because its own test no longer
+//! passes.
 
 use super::promises::{fail, verdicts};
 use super::{Question, ReadError, Replay};
@@ -12,46 +13,46 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
-/// Marks after the change, where the record has as many.
+/// Marks after the change, if the record has that many.
 const AFTER: usize = 200;
-/// The promise is looked at after so many marks.
+/// The promise is checked after every this many marks.
 const STEP: usize = 5;
-/// The share of unanimous verdicts that are still marked by a user who marks what they doubt.
+/// The share of unanimous verdicts marked by a user who mainly marks doubtful ones.
 const UNDOUBTED: f64 = 0.2;
 
-/// What is tried.
+/// The setup of a drift trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriftTrial {
-    /// The members; the best of them is the one that changes.
+    /// The members; the best of them is replaced.
     pub members: Vec<String>,
-    /// The promised shares right, each above 0 and below 1.
+    /// The promised shares of right verdicts, each above 0 and below 1.
     pub promises: Vec<f64>,
     /// Marks to learn from before the change.
     pub marks: Vec<usize>,
-    /// How often the questions are split.
+    /// Number of random splits of the questions.
     pub splits: usize,
     /// The seed of splits, ties and marks.
     pub seed: u64,
 }
 
-/// How soon broken promises are noticed.
+/// How soon broken promises are detected.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drifts {
     /// The members.
     pub members: Vec<String>,
-    /// Questions that every model of the file was asked.
+    /// Number of questions asked of every model in the file.
     pub questions: usize,
     /// Number of splits.
     pub splits: usize,
     /// The seed of splits, ties and marks.
     pub seed: u64,
-    /// The best member, and the model that answers in its place after the swap.
+    /// The best member, and the model that replaces it in the swap.
     pub swap: (String, String),
-    /// For each promise, number of marks and change.
+    /// One row for each promise, number of marks and change.
     pub rows: Vec<Noticed>,
 }
 
-/// What changes.
+/// The change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
@@ -59,7 +60,7 @@ pub enum Change {
     Nothing,
     /// The weakest model of the file answers in place of the best member, under its name.
     Swap,
-    /// Questions come from the harder half: fewer models of the file are right.
+    /// Questions come from the harder half, which fewer models of the file answer correctly.
     Harder,
     /// All verdicts with a dissent are marked, and one in five of the others.
     Doubted,
@@ -73,7 +74,7 @@ impl Change {
         Change::Doubted,
     ];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Change::Nothing => "nothing",
@@ -84,35 +85,35 @@ impl Change {
     }
 }
 
-/// How soon one promise was noticed to be broken by one change.
+/// How soon one promise was found broken after one change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Noticed {
-    /// The promised share right.
+    /// The promised share of right verdicts.
     pub promise: f64,
     /// Marks before the change.
     pub marks: usize,
-    /// What changed.
+    /// The change.
     pub change: Change,
-    /// Splits in which the promise was made before the change.
+    /// Number of splits in which the promise was made before the change.
     pub promised: usize,
-    /// The mean number of marks after the change that the promise covered.
+    /// The mean number of marks after the change covered by the promise.
     pub covered: f64,
-    /// The share of them that is wrong; `None` without such marks.
+    /// The share of wrong ones among them; `None` without such marks.
     pub wrong: Option<f64>,
-    /// Splits in which the promise went, among those in which it was made.
+    /// Number of splits in which the promise ended, among those in which it was made.
     pub gone: usize,
-    /// Those of them in which the running test withdrew it.
+    /// Number of those in which the sequential test withdrew it.
     pub withdrawn: usize,
-    /// Marks from the change until it went: the median and the nine tenths quantile over the splits in which it did.
+    /// Marks from the change until it ended: the median and the 90 % quantile over the splits in which it did.
     pub delay: Option<(usize, usize)>,
-    /// The mean number of marks after the change that could be looked at.
+    /// The mean number of marks available after the change.
     pub looked: f64,
 }
 
-/// Marks until a promise is noticed to be gone, for every change.
+/// Measures the marks until a promise is found to have ended, for every change.
 ///
 /// # Errors
-/// A share that is none, an unknown member, fewer questions than marks and one more.
+/// An invalid share, an unknown member, or not more questions than marks.
 pub fn drifts(all: &Replay, trial: &DriftTrial) -> Result<Drifts, ReadError> {
     if let Some(share) = trial.promises.iter().find(|s| Promise::of(**s).is_none()) {
         let what = format!("{share} cannot be promised");
@@ -151,7 +152,7 @@ pub fn drifts(all: &Replay, trial: &DriftTrial) -> Result<Drifts, ReadError> {
         return Err(fail(what, "choose fewer marks"));
     }
     let mut chance = ChaCha12Rng::seed_from_u64(trial.seed);
-    // A separate stream: with the same seed, ties and promises are drawn elsewhere.
+    // A separate stream: the same seed is also used for ties and promises.
     chance.set_stream(u64::from_be_bytes(*b"___drift"));
     let mut cells: Vec<(Noticed, Tried)> = Vec::new();
     for promise in &trial.promises {
@@ -217,7 +218,7 @@ fn row(promise: f64, marks: usize, change: Change) -> Noticed {
     }
 }
 
-/// Counts of one cell over all splits.
+/// Counts for one cell over all splits.
 #[derive(Debug, Default)]
 struct Tried {
     promised: usize,
@@ -239,7 +240,7 @@ impl Tried {
         let Some(sample) = marked.first() else {
             return;
         };
-        // A verdict that nobody has marked, and that all members back.
+        // An unmarked verdict supported by all members.
         let mut surest = (*sample).clone();
         surest.message = 0;
         surest.members.iter_mut().for_each(|m| m.backs = true);
@@ -289,7 +290,7 @@ impl Tried {
     }
 }
 
-/// Some members of a record, under these names.
+/// Returns a record with some of the members, under these names.
 fn seated(all: &Replay, columns: &[usize], names: &[String]) -> Replay {
     let question = |from: &Question| {
         let mut to = Question {
@@ -317,7 +318,7 @@ fn seated(all: &Replay, columns: &[usize], names: &[String]) -> Replay {
     }
 }
 
-/// Which questions are in the harder half: fewer models of the file are right.
+/// Returns which questions are in the harder half: those that fewer models of the file answer correctly.
 fn harder(all: &Replay) -> Vec<bool> {
     let right = |q: &Question| (0..all.members.len()).filter(|m| q.is_right(*m)).count();
     let rights: Vec<usize> = all.questions.iter().map(right).collect();
@@ -334,7 +335,8 @@ fn harder(all: &Replay) -> Vec<bool> {
 mod tests {
     use super::*;
 
-    /// Three models that err together, one for easy questions, and one that is never right. Every second question is harder.
+    /// Builds three models with correlated errors, one that is right on easy questions, and one that is never right.
+    /// Every second question is harder.
     fn record(n: usize) -> Replay {
         let mut chance = ChaCha12Rng::seed_from_u64(9);
         let mut question = |at: usize| {

@@ -1,4 +1,4 @@
-//! Recorded answers: what members said to questions whose right answer is known.
+//! Recorded answers of members to questions with known right answers.
 
 mod councils;
 mod drifts;
@@ -18,39 +18,39 @@ pub use report::{
 /// Answers of the same members to many questions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Replay {
-    /// The members, in the order chosen. In recorded debates they are places at the table: somebody else each time.
+    /// The members, in the chosen order. In recorded debates they are positions, held by different agents each time.
     pub members: Vec<String>,
-    /// Whether the members are the same ones on every question.
+    /// Whether the members are the same on every question.
     pub named: bool,
     /// The questions, in the order of the file.
     pub questions: Vec<Question>,
-    /// How many questions were left out because one of the members was never asked.
+    /// Number of questions skipped because one of the members was never asked.
     pub dropped: usize,
-    /// The number of possible answers, where the file says it.
+    /// The number of possible answers, if the file states it.
     pub options: Option<u64>,
 }
 
-/// A question and what was answered. An answer is a place in `keys`.
+/// A question and its answers. An answer is an index into `keys`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Question {
-    /// What it is called.
+    /// Its id.
     pub id: String,
     /// The distinct answers, in the order in which they were first given.
     pub keys: Vec<String>,
     /// Whether each of them is right.
     pub right: Vec<bool>,
-    /// The last answer of each member; `None` gave none.
+    /// The last answer of each member; `None` if it gave none.
     pub answers: Vec<Option<usize>>,
-    /// All answers of each member, round by round; empty where there was one round.
+    /// All answers of each member, by round; empty if there was one round.
     pub trails: Vec<Vec<Option<usize>>>,
-    /// How sure each member said it was, 0 to 1.
+    /// Each member's stated confidence, 0 to 1.
     pub stated: Vec<Option<f64>>,
-    /// What each member's answer cost, in money.
+    /// The cost of each member's answer, in money.
     pub cost: Vec<Option<f64>>,
 }
 
 impl Question {
-    /// Whether a member's last answer is right.
+    /// Returns whether a member's last answer is right.
     pub fn is_right(&self, member: usize) -> bool {
         self.answers
             .get(member)
@@ -59,7 +59,7 @@ impl Question {
             .is_some_and(|k| self.right[k])
     }
 
-    /// The expected share of right answers in a set, one of which a lot picks.
+    /// Returns the expected share of right answers if one of `winners` is picked at random.
     pub fn share_right(&self, winners: &[usize]) -> f64 {
         if winners.is_empty() {
             return 0.0;
@@ -67,7 +67,7 @@ impl Question {
         winners.iter().filter(|k| self.right[**k]).count() as f64 / winners.len() as f64
     }
 
-    /// The number of a key; a new one where nobody gave it before.
+    /// Returns the index of a key, adding it if new.
     fn key(&mut self, text: &str) -> usize {
         match self.keys.iter().position(|k| k == text) {
             Some(at) => at,
@@ -80,7 +80,7 @@ impl Question {
     }
 }
 
-/// The SHA-256 of a text, in hexadecimal: what was replayed can be told again.
+/// Returns the SHA-256 of a text, in hexadecimal, to identify what was replayed.
 pub fn fingerprint(text: &str) -> String {
     use sha2::{Digest, Sha256};
     Sha256::digest(text.as_bytes())

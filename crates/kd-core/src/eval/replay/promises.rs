@@ -1,7 +1,7 @@
 //! Whether promises are kept: they are learned from marks of some recorded questions and applied to the others.
 //!
-//! Promises come from [`Basis`], as in `kd deliberate`. The verdict of a question is the plurality, a random draw settling
-//! ties. A mark tells whether the verdict was right, not what the right answer was.
+//! Promises come from [`Basis`], as in `kd deliberate`. The verdict of a question is the plurality, with ties broken at
+//! random. A mark tells whether the verdict was right, not what the right answer was.
 
 use super::{ReadError, Replay};
 use crate::Timestamp;
@@ -15,25 +15,25 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use serde::Serialize;
 
-/// What is tried.
+/// The setup of a trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// The promised shares right, each above 0 and below 1.
+    /// The promised shares of right verdicts, each above 0 and below 1.
     pub promises: Vec<f64>,
     /// Numbers of marks to learn from.
     pub marks: Vec<usize>,
-    /// How often the questions are split into marked ones and others.
+    /// How often the questions are split into marked and unmarked ones.
     pub splits: usize,
     /// The seed of splits and ties.
     pub seed: u64,
 }
 
-/// Whether promises were kept.
+/// The results of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Promises {
     /// The members.
     pub members: Vec<String>,
-    /// Questions with a verdict.
+    /// Number of questions with a verdict.
     pub questions: usize,
     /// Number of splits.
     pub splits: usize,
@@ -41,24 +41,24 @@ pub struct Promises {
     pub seed: u64,
     /// The share of verdicts that are right.
     pub right: f64,
-    /// The risk that each promise takes.
+    /// The risk of each promise.
     pub risk: f64,
-    /// For each promise and each number of marks.
+    /// One row for each promise and number of marks.
     pub rows: Vec<Kept>,
-    /// For each number of marks.
+    /// One row for each number of marks.
     pub calibration: Vec<Calibrated>,
 }
 
-/// Expected calibration errors on the questions that were not marked, ten bins, means over splits: 0 is best.
+/// Expected calibration errors on the unmarked questions, ten bins, means over splits: 0 is best.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibrated {
-    /// Marks it was learned from.
+    /// Number of marks used for learning.
     pub marks: usize,
-    /// Of the agreement, taken for a probability.
+    /// Of the agreement, taken as a probability.
     pub agreement: f64,
-    /// Of the probability that the marks tell; `None` where they are too few.
+    /// Of the probability derived from the marks; `None` if there are too few.
     pub probability: Option<f64>,
-    /// Of the same probabilities if they were true: questions are finite, so it is above 0.
+    /// Of the same probabilities if they were exact: above 0, because the number of questions is finite.
     pub ideal: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ struct Errors {
 }
 
 impl Errors {
-    /// Adds the questions of a split that were not marked.
+    /// Adds the unmarked questions of a split.
     fn add(&mut self, basis: &Basis, rest: &[&Mark], chance: &mut ChaCha12Rng) {
         let ece = |forecasts: &[Forecast]| calibration(forecasts).map_or(0.0, |found| found.ece);
         let agreed = |mark: &&Mark| {
@@ -101,24 +101,24 @@ impl Errors {
     }
 }
 
-/// How one promise fared.
+/// The results of one promise.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Kept {
-    /// The promised share right.
+    /// The promised share of right verdicts.
     pub promise: f64,
-    /// Marks it was learned from.
+    /// Number of marks used for learning.
     pub marks: usize,
-    /// Splits in which a greater share of the answered questions was wrong than promised.
+    /// Number of splits in which more of the answered questions were wrong than promised.
     pub broken: usize,
     /// Wilson's 95 % interval of their share of all splits.
     pub broken_interval: Interval,
-    /// Splits in which no question was answered.
+    /// Number of splits in which no question was answered.
     pub refused: usize,
     /// The mean share of questions answered, over all splits.
     pub answered: f64,
     /// The share of wrong verdicts among all answered ones; `None` if none was.
     pub wrong: Option<f64>,
-    /// The greatest share that anybody could answer who knows which verdicts are right.
+    /// The largest share that could be answered by someone who knows which verdicts are right.
     pub possible: f64,
 }
 
@@ -133,10 +133,10 @@ struct Count {
     possible: f64,
 }
 
-/// Learns promises on some questions and applies them to the others, once for each split.
+/// Learns promises on some questions and applies them to the others, once per split.
 ///
 /// # Errors
-/// A record without named members, a share that is none, and fewer questions than marks and one more.
+/// A record without named members, an invalid share, or not more questions than marks.
 pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
     if !replay.named {
         return Err(fail(
@@ -167,7 +167,7 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
         ));
     }
     let mut chance = ChaCha12Rng::seed_from_u64(trial.seed);
-    // A separate stream: with the same seed, ties and councils are drawn elsewhere.
+    // A separate stream: the same seed is also used for ties and councils.
     chance.set_stream(u64::from_be_bytes(*b"promises"));
     let mut order: Vec<usize> = (0..all.len()).collect();
     let cells: Vec<(f64, usize)> = (trial.promises.iter())
@@ -188,7 +188,7 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
                     ..all[*place].clone()
                 })
                 .collect();
-            // A mark of the sample would be left out.
+            // Marks of the sample itself would be excluded.
             let sample = rest.first().map_or(sample, |place| &all[*place]);
             let usual = Basis::of(&given, sample, None);
             let unmarked: Vec<&Mark> = rest.iter().map(|at| &all[*at]).collect();
@@ -198,7 +198,7 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
                 if n != marks {
                     continue;
                 }
-                // A share that is no level of its own adds a test to the sequence.
+                // A share that is not one of the levels adds a test to the sequence.
                 let own = (!LEVELS.contains(promise))
                     .then(|| Basis::of(&given, sample, Some(*promise)))
                     .map(|basis| rest.iter().map(|at| basis.right(&all[*at])).collect());
@@ -234,7 +234,7 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
 }
 
 impl Count {
-    /// Adds a split: of each question whether its verdict is right, and what was promised of it.
+    /// Adds a split: for each question, whether its verdict is right, and what was promised for it.
     fn add<'a>(&mut self, promise: f64, rest: impl Iterator<Item = (bool, &'a Option<f64>)>) {
         let (mut all, mut right, mut answered, mut wrong) = (0usize, 0usize, 0usize, 0usize);
         for (is_right, promised) in rest {
@@ -245,7 +245,7 @@ impl Count {
                 wrong += usize::from(!is_right);
             }
         }
-        // Not by division: a share exactly as promised is kept.
+        // No division, so that a share exactly as promised counts as kept.
         let allowed = (1.0 - promise) * answered as f64 + 1e-9;
         self.broken += usize::from(wrong as f64 > allowed);
         self.refused += usize::from(answered == 0);
@@ -264,7 +264,7 @@ pub(super) fn fail(what: String, hint: &str) -> ReadError {
     }
 }
 
-/// The verdict of each question, marked right or wrong; `None` where nobody answered.
+/// Returns the verdict of each question, marked right or wrong; `None` without answers.
 pub(super) fn verdicts(replay: &Replay, seed: u64) -> Vec<Option<Mark>> {
     let Some(way) = Way::find("plurality") else {
         return vec![None; replay.questions.len()];
@@ -315,7 +315,8 @@ mod tests {
     use super::super::Question;
     use super::*;
 
-    /// Three members whose agreement tells how likely they are right: all three in half of the questions.
+    /// Builds three members whose agreement indicates how likely they are right: all three agree on half of the
+    /// questions.
     fn replay(sure: f64, split: f64) -> Replay {
         let mut chance = ChaCha12Rng::seed_from_u64(3);
         let question = |at: usize| {
@@ -395,7 +396,7 @@ mod tests {
 
     #[test]
     fn what_marks_tell_is_calibrated_where_agreement_is_not() {
-        // Agreement says .93 and .63; it comes .8 and .3.
+        // Agreement suggests .93 and .63; the true shares are .8 and .3.
         let found = promises(&replay(0.8, 0.3), &trial(0.9, 400)).expect("a record");
         let [told] = &found.calibration[..] else {
             panic!("{found:?}");

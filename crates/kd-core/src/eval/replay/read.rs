@@ -1,16 +1,16 @@
-//! Recorded answers from text: CSV with a column for each member, or JSON Lines of debates.
+//! Parses recorded answers: CSV with a column per member, or JSON Lines of debates.
 //!
-//! CSV: `id` or `question_id`, `gold`, then a column for each member; `n_options` where known; `confidence:NAME` and
-//! `cost:NAME` beside a member's column. An empty cell is no answer (an abstention), `<missing>` says that the member was
-//! never asked. Debates: `{"gold": …, "answers": [[round by round] for each agent], "correct": [[…] …]}`.
+//! CSV: `id` or `question_id`, `gold`, then a column per member; `n_options` if known; `confidence:NAME` and
+//! `cost:NAME` for a member's column. An empty cell is an abstention; `<missing>` means that the member was never
+//! asked. Debates: `{"gold": …, "answers": [[round by round] for each agent], "correct": [[…] …]}`.
 
 use super::{Question, Replay};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A member that was never asked.
+/// Marks a member that was never asked.
 const MISSING: &str = "<missing>";
-/// Columns of the file that are nobody's answers.
+/// Columns that are not a member's answers.
 const OWN: [&str; 6] = [
     "id",
     "question_id",
@@ -20,11 +20,11 @@ const OWN: [&str; 6] = [
     "n_options",
 ];
 
-/// Recorded answers that cannot be read.
+/// Recorded answers cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct ReadError {
-    /// Which, from 1.
+    /// The line, 1-based.
     pub line: usize,
     /// What is wrong with it.
     pub what: String,
@@ -32,24 +32,24 @@ pub struct ReadError {
     pub hint: String,
 }
 
-/// What an empty answer is.
+/// The meaning of an empty answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Empty {
     /// No answer: an abstention.
     #[default]
     Abstains,
-    /// An answer like any other, and wrong. Some published figures count so.
+    /// An answer like any other, and wrong. Some published figures count it so.
     Answer,
 }
 
-/// Which part of a file is replayed.
+/// The part of a file to replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Select {
-    /// The members, in this order; all where empty.
+    /// The members, in this order; all if empty.
     pub members: Vec<String>,
-    /// Only debates recorded under this mode, where the file has several.
+    /// Only debates recorded in this mode, if the file has several.
     pub mode: Option<String>,
-    /// What an empty answer is.
+    /// The meaning of an empty answer.
     pub empty: Empty,
 }
 
@@ -61,10 +61,10 @@ fn fail(line: usize, what: impl Into<String>, hint: impl Into<String>) -> ReadEr
     }
 }
 
-/// Reads a table of answers and seats the members chosen.
+/// Parses a table of answers and selects the members.
 ///
 /// # Errors
-/// What [`Table::read`] and [`Table::council`] say.
+/// As for [`Table::read`] and [`Table::council`].
 pub fn read_csv(text: &str, select: &Select) -> Result<Replay, ReadError> {
     Table::read(text, select.empty)?.council(&select.members)
 }
@@ -72,7 +72,7 @@ pub fn read_csv(text: &str, select: &Select) -> Result<Replay, ReadError> {
 /// A whole file of answers, from which councils are chosen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// Every member that has a column, in the order of the file.
+    /// All members with a column, in the order of the file.
     pub members: Vec<String>,
     rows: Vec<(Question, Vec<bool>)>,
     options: Option<u64>,
@@ -81,10 +81,10 @@ pub struct Table {
 const HEAD_HINT: &str = "a head such as `id,gold,MODEL,MODEL,…`, then a question a row";
 
 impl Table {
-    /// Reads all of it.
+    /// Parses the whole file.
     ///
     /// # Errors
-    /// No column `gold`, a name that stands twice, a row of another length, a number that is none.
+    /// No column `gold`, a duplicate name, a row of another length, an invalid number.
     pub fn read(text: &str, empty: Empty) -> Result<Self, ReadError> {
         let rows =
             crate::csv::rows(text).map_err(|at| fail(at, "a quote is never closed", HEAD_HINT))?;
@@ -135,11 +135,11 @@ impl Table {
         Ok(table)
     }
 
-    /// The answers of these members, in this order; of all of them where none is named. Questions that one of them was
-    /// never asked are left out.
+    /// Returns the answers of these members, in this order; of all of them if none is named. Skips questions that one
+    /// of them was never asked.
     ///
     /// # Errors
-    /// A member that has no column or is named twice, or no question that was put to all of them.
+    /// If a member has no column or is named twice, or no question was asked of all of them.
     pub fn council(&self, members: &[String]) -> Result<Replay, ReadError> {
         let members = chosen(&self.members, members).map_err(|what| {
             fail(
@@ -183,7 +183,7 @@ impl Table {
     }
 }
 
-/// Where in a row what stands.
+/// The column positions.
 struct Columns {
     id: Option<usize>,
     gold: usize,
@@ -242,7 +242,7 @@ impl Columns {
     }
 }
 
-/// The number in a cell; `None` where there is no such column or nothing in it.
+/// Parses the number in a cell; `None` without such a column or an empty cell.
 fn number(
     line: usize,
     row: &[String],
@@ -262,7 +262,7 @@ fn number(
     }
 }
 
-/// The columns wanted, all of them where none is named.
+/// Returns the selected columns, or all of them if none is named.
 fn chosen(all: &[String], wanted: &[String]) -> Result<Vec<String>, String> {
     if wanted.is_empty() {
         return Ok(all.to_vec());
@@ -304,10 +304,10 @@ struct DebateLine {
     correct: Vec<Vec<bool>>,
 }
 
-/// Reads debates, a line each. Members are places at the table.
+/// Parses debates, one per line. Members are positions.
 ///
 /// # Errors
-/// A line that is no such object, or whose answers and marks are of different shape.
+/// A line that is not such an object, or whose answers and marks have different shapes.
 pub fn read_debates(text: &str, select: &Select) -> Result<Replay, ReadError> {
     let hint = "a line is {\"answers\": [[\"7\", \"5\"], [\"5\"]], \"correct\": [[false, true], [true]]}: a list for each agent, round by round";
     let mut replay = Replay::default();

@@ -1,4 +1,4 @@
-//! What recorded answers say of their members and of ways to decide: every number with its uncertainty.
+//! What recorded answers reveal about their members and about deciders: every number with its uncertainty.
 
 use super::{Question, Replay};
 use crate::eval::calibration::{Calibration, Isotonic, calibration};
@@ -15,178 +15,178 @@ use std::collections::BTreeMap;
 /// What was replayed, and how.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setup {
-    /// How many questions were decided.
+    /// Number of questions decided.
     pub questions: usize,
-    /// How many were left out: one of the members was never asked.
+    /// Number skipped because one of the members was never asked.
     pub dropped: usize,
-    /// The number of possible answers that log-odds and Dawid-Skene reckon with.
+    /// The number of possible answers assumed by log-odds and Dawid–Skene.
     pub options: u64,
-    /// The seed of lots, orders and bootstraps.
+    /// The seed of random draws, orders and bootstraps.
     pub seed: u64,
 }
 
-/// All of it.
+/// The whole report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// What was replayed.
     pub setup: Setup,
-    /// The members; empty for debates, whose agents are places at a table.
+    /// The members; empty for debates, whose members are positions.
     pub members: Vec<MemberReport>,
     /// The council as a whole; `None` for debates.
     pub council: Option<Council>,
-    /// What the debate moved; `None` where there was one round.
+    /// The effect of the debate; `None` if there was one round.
     pub debate: Option<Debate>,
-    /// Each way to decide.
+    /// One entry per decider.
     pub rules: Vec<RuleReport>,
 }
 
-/// A member.
+/// The results of a member.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemberReport {
     /// Its name.
     pub name: String,
-    /// The share of questions it answered rightly.
+    /// The share of questions it answered correctly.
     pub right: f64,
-    /// Wilson's 95 % interval of it.
+    /// Its Wilson 95 % interval.
     pub interval: Interval,
-    /// How often it gave no answer.
+    /// Number of questions without its answer.
     pub silent: usize,
-    /// Its odds of being right, the mean of all members being one: what its vote should weigh.
+    /// Its odds of being right, scaled to a mean of one over all members: the recommended vote weight.
     pub weight: f64,
-    /// How often it is right by Dawid and Skene, who see no right answer.
+    /// Its share of right answers as estimated by Dawid–Skene, without right answers.
     pub without_labels: f64,
-    /// Its score by peer prediction, which sees no right answer either; only the order is meant.
+    /// Its score by peer prediction, without right answers either; only the order is meaningful.
     pub peer_score: f64,
     /// What a plurality loses without it.
     pub leave_one_out: f64,
-    /// The 95 % interval of that.
+    /// Its 95 % interval.
     pub leave_one_out_interval: Interval,
-    /// Whether the council is better off without it: the whole interval lies below nothing.
+    /// Whether the council is better off without it: the whole interval is below zero.
     pub dismiss: bool,
-    /// Its part of what a plurality gets right beyond a guess.
+    /// Its share of what a plurality gets right beyond a guess.
     pub shapley: f64,
-    /// How well it knows how sure it may be; `None` where it did not say.
+    /// The calibration of its stated confidence; `None` if it stated none.
     pub stated: Option<Calibration>,
-    /// What all its answers cost; `None` where the record does not say.
+    /// The cost of all its answers; `None` if the record has no costs.
     pub cost: Option<f64>,
 }
 
 /// The council as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Council {
-    /// The place of the member that was right most often, on all questions: known only afterwards.
+    /// The index of the member that was right most often on all questions: known only afterwards.
     pub best: usize,
     /// The mean of the members.
     pub mean: f64,
-    /// Right wherever any member is.
+    /// The share of questions on which any member is right.
     pub oracle: f64,
-    /// How they err together.
+    /// The correlation of errors.
     pub errors: Errors,
-    /// How they agree.
+    /// The agreement of members.
     pub agreement: Agreement,
-    /// Where the gain comes from.
+    /// The sources of the gain.
     pub gains: Reward,
-    /// The share of members behind the plurality, taken as the probability that it is right.
+    /// The share of members supporting the plurality, taken as the probability that it is right.
     pub votes: Option<Calibration>,
-    /// The same after a rising map that was fitted on the other half.
+    /// The same after a monotonic map fitted on the other half.
     pub fitted: Option<Calibration>,
-    /// Spearman's correlation of the members' accuracy with what Dawid and Skene find without labels.
+    /// Spearman's correlation of the members' accuracy with the label-free Dawid–Skene estimates.
     pub spearman_dawid_skene: Option<f64>,
     /// The same for peer prediction.
     pub spearman_peer: Option<f64>,
 }
 
-/// How members err together.
+/// The correlation of members' errors.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Errors {
     /// The mean correlation of errors over all pairs.
     pub correlation: Option<f64>,
-    /// How many independent members that is worth; `None` where errors do not correlate.
+    /// The equivalent number of independent members; `None` if errors do not correlate.
     pub n_eff: Option<f64>,
-    /// Of pairs of wrong answers the share that are the same.
+    /// The share of identical answers among pairs of wrong answers.
     pub same_wrong: Option<f64>,
 }
 
-/// How members agree.
+/// The agreement of members.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Agreement {
-    /// The share of questions on which all gave one answer.
+    /// The share of questions on which all gave the same answer.
     pub unanimous: f64,
     /// How often they were right then.
     pub unanimous_right: f64,
-    /// Of questions on which the plurality was wrong, the share on which some member was right.
+    /// The share of questions with a right member among those on which the plurality was wrong.
     pub minority_right: f64,
     /// Krippendorff's alpha.
     pub alpha: Option<f64>,
-    /// Each pattern of votes, from the most agreement down.
+    /// Each pattern of votes, in descending order of agreement.
     pub patterns: Vec<Pattern>,
 }
 
-/// Questions whose votes fell alike.
+/// Questions with the same pattern of votes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pattern {
-    /// How many gave each answer, falling: `3-1-1`.
+    /// The number of votes for each answer, descending: `3-1-1`.
     pub votes: String,
-    /// How many questions.
+    /// Number of questions.
     pub n: usize,
-    /// The share that a plurality got right, a lot settling ties.
+    /// The share that a plurality got right, with ties broken at random.
     pub right: f64,
 }
 
-/// Where a council's gain comes from, each in shares of all questions.
+/// The sources of a council's gain, each as a share of all questions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reward {
-    /// Plurality less the mean member.
+    /// Plurality minus the mean member.
     pub vote: f64,
-    /// What is gained when the best member breaks ties, not a lot.
+    /// The gain if the best member breaks ties instead of a random draw.
     pub tie_break: f64,
-    /// What is gained by fitted weights over that.
+    /// The additional gain by fitted weights.
     pub weights: f64,
-    /// What the oracle is ahead of plurality.
+    /// The lead of the oracle over plurality.
     pub oracle_gap: f64,
 }
 
-/// What a debate moved.
+/// The effect of a debate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Debate {
     /// The vote before it.
     pub first_vote: f64,
     /// The vote after it.
     pub last_vote: f64,
-    /// Wrong first answers that were right in the second round, of all wrong ones whose agent went on.
+    /// Wrong first answers corrected in the second round, of all wrong ones whose agent continued.
     pub corrected: (u64, u64),
-    /// Right first answers that were wrong in the second round, of all right ones whose agent went on.
+    /// Right first answers that became wrong in the second round, of all right ones whose agent continued.
     pub subverted: (u64, u64),
-    /// Changed answers that went to what most others had said first, of all changed answers.
+    /// Changed answers that adopted the others' first majority, of all changed answers.
     pub conformed: (u64, u64),
 }
 
-/// A way to decide.
+/// The results of a decider.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RuleReport {
     /// Its name.
     pub name: &'static str,
-    /// The expected share right, a lot settling what it leaves tied.
+    /// The expected share of right decisions, with ties broken at random.
     pub right: f64,
-    /// Wilson's 95 % interval of it.
+    /// Its Wilson 95 % interval.
     pub interval: Interval,
-    /// The share of questions it left tied.
+    /// The share of questions left tied.
     pub ties: f64,
-    /// How many members it asked on average.
+    /// The mean number of members asked.
     pub calls: f64,
     /// The share of questions on which it asked each member.
     pub asked: Vec<f64>,
-    /// What it cost; `None` where the record does not say what members cost.
+    /// The cost; `None` if the record has no costs.
     pub cost: Option<f64>,
-    /// What each right answer cost.
+    /// The cost per right answer.
     pub cost_of_right: Option<f64>,
-    /// Beside the member that was right most often on all questions.
+    /// Compared with the member that was right most often on all questions.
     pub against_best: Option<Comparison>,
-    /// Beside plurality; in debates beside the vote of the first round.
+    /// Compared with plurality; in debates, with the vote of the first round.
     pub against_vote: Comparison,
 }
 
-/// Replays.
+/// Replays the record with each decider.
 pub fn report(replay: &Replay, ways: &[Way], options: u64, seed: u64) -> Report {
     let halves = Halves::drawn(replay.questions.len(), seed);
     let setting = Setting {
@@ -252,7 +252,7 @@ pub fn report(replay: &Replay, ways: &[Way], options: u64, seed: u64) -> Report 
     }
 }
 
-/// The expected share right of each decision.
+/// Returns the expected share of right answers of each decision.
 fn shares(replay: &Replay, decisions: &[Decision]) -> Vec<f64> {
     replay
         .questions
@@ -266,7 +266,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// The first of the members that were right most often.
+/// Returns the first of the members that were right most often.
 fn best_of(replay: &Replay) -> Option<usize> {
     let hits = |m: usize| replay.questions.iter().filter(|q| q.is_right(m)).count();
     (0..replay.members.len()).max_by(|a, b| hits(*a).cmp(&hits(*b)).then(b.cmp(a)))
@@ -396,7 +396,7 @@ fn council(
     let plurality = mean(vote);
     let said: Vec<(f64, bool)> = questions
         .iter()
-        // Ties to the best member, as in a council that knows it; one that even this leaves open is not right.
+        // Ties go to the best member, as in a council that knows it; a tie left open even then is not right.
         .zip(settled)
         .map(|(q, share)| (sureness(q), *share > 0.5))
         .collect();
@@ -423,7 +423,7 @@ fn council(
     }
 }
 
-/// The share of members behind the leading answer; a rival close behind lowers it by less than a vote.
+/// Returns the share of members supporting the leading answer; a close rival lowers it by less than a vote.
 fn sureness(q: &Question) -> f64 {
     let counts = counts(q);
     let members = q.answers.len().max(1) as f64;
@@ -434,7 +434,7 @@ fn sureness(q: &Question) -> f64 {
     ((top - next / (members + 1.0)) / members).max(0.0)
 }
 
-/// Each half mapped by what the other half teaches.
+/// Maps each half with what was learned on the other.
 fn fitted(said: &[(f64, bool)], halves: &Halves) -> Vec<(f64, bool)> {
     let maps: Vec<Isotonic> = (0..2)
         .map(|half| {
@@ -453,7 +453,7 @@ fn fitted(said: &[(f64, bool)], halves: &Halves) -> Vec<(f64, bool)> {
         .collect()
 }
 
-/// How many gave each answer, falling.
+/// Returns the number of votes for each answer, descending.
 fn counts(q: &Question) -> Vec<usize> {
     let mut counts = vec![0; q.keys.len()];
     q.answers.iter().flatten().for_each(|k| counts[*k] += 1);
@@ -498,7 +498,7 @@ fn agreement(questions: &[Question], vote: &[f64], codes: &[Vec<Option<usize>>])
     }
 }
 
-/// What agents did between the first and the second round.
+/// Returns what agents did between the first and the second round.
 fn debate(replay: &Replay, first_vote: f64, last_vote: f64) -> Debate {
     let mut d = Debate {
         first_vote,

@@ -2,11 +2,11 @@
 
 use crate::gamma::ln_gamma;
 
-/// How fine the quantiles are.
+/// Number of quantiles.
 pub(super) const STEPS: usize = 4096;
 
-/// For each of [`STEPS`] equally likely questions, from the hardest to the easiest, how likely a member of accuracy `p`
-/// is right, so that two members' errors correlate by `rho`. The values' mean is `p`.
+/// Returns, for each of [`STEPS`] equally likely questions from the hardest to the easiest, the probability that a
+/// member of accuracy `p` is right, so that two members' errors correlate by `rho`. The mean of the values is `p`.
 pub(super) fn quantiles(p: f64, rho: f64) -> Vec<f64> {
     if rho <= 0.0 || p <= 0.0 || p >= 1.0 {
         return vec![p.clamp(0.0, 1.0); STEPS];
@@ -31,7 +31,7 @@ pub(super) fn quantiles(p: f64, rho: f64) -> Vec<f64> {
             low
         })
         .collect();
-    // What the grid misses at its ends is put back, so that the mean is the accuracy asked for.
+    // Corrects what the grid misses at its ends, so that the mean is exactly `p`.
     let miss = p - values.iter().sum::<f64>() / STEPS as f64;
     values
         .iter_mut()
@@ -39,7 +39,8 @@ pub(super) fn quantiles(p: f64, rho: f64) -> Vec<f64> {
     values
 }
 
-/// The probability that a beta variable is below `x`: the continued fraction of the incomplete beta function, by Lentz.
+/// Returns the probability that a beta variable is below `x`: Lentz's continued fraction of the incomplete beta
+/// function.
 fn below(x: f64, a: f64, b: f64, front: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;

@@ -1,15 +1,15 @@
-//! One question put to scripted members: what they draft, and how they revise it when they see what others say.
+//! One question asked of scripted members: their drafts, and how they revise them when they see the others' answers.
 
 use super::beta::{STEPS, quantiles};
 use super::spec::{Script, Spec};
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 
-/// The right answer's number, and that of the wrong one which lures.
+/// The number of the right answer, and of the common wrong one.
 pub(super) const RIGHT: usize = 0;
 const LURE: usize = 1;
 
-/// Members at a table.
+/// The members of a simulation.
 pub(super) struct Table {
     pub(super) seats: Vec<Script>,
     difficulty: Vec<Vec<f64>>,
@@ -18,22 +18,22 @@ pub(super) struct Table {
     seed: u64,
 }
 
-/// How a discussion is led.
+/// The rules of a discussion.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Manners {
-    /// Members do not see who said what: nobody is followed for a name.
+    /// Members do not see who said what, so nobody is followed for a name.
     pub(super) anonymous: bool,
-    /// A changed answer counts only where its giver can say what was wrong with the old one.
+    /// A changed answer counts only if the member can say what was wrong with the old one.
     pub(super) justified: bool,
 }
 
-/// One question. Its chance is its own: protocols that ask the same members see the same drafts.
+/// One question. It has its own random generator: protocols that ask the same members see the same drafts.
 pub(super) struct Game<'t> {
     table: &'t Table,
     chance: ChaCha12Rng,
-    /// What each member says now; `None` says nothing.
+    /// Each member's current answer; `None` if it gives none.
     pub(super) says: Vec<Option<usize>>,
-    /// How many answers were asked for.
+    /// Number of answers requested.
     pub(super) calls: u64,
 }
 
@@ -75,7 +75,8 @@ impl Table {
 impl Game<'_> {
     fn draft(&mut self, member: usize, hardness: usize) -> Option<usize> {
         let script = &self.table.seats[member];
-        // Every member draws the same numbers of the stream whatever it is, so that one change changes one member.
+        // Every member draws the same random numbers whatever its script, so that changing one changes only that
+        // member.
         let (fails, knows, lured, other) = (
             self.chance.random::<f64>(),
             self.chance.random::<f64>(),
@@ -94,7 +95,7 @@ impl Game<'_> {
         Some(if lured < self.table.lure { LURE } else { other })
     }
 
-    /// Everybody reads what everybody else said, and may change its answer.
+    /// Every member reads all other answers, and may change its own.
     pub(super) fn discuss(&mut self, manners: Manners) {
         let seen = self.says.clone();
         for m in 0..seen.len() {
@@ -117,7 +118,7 @@ impl Game<'_> {
         }
         let others = || seen.iter().enumerate().filter(|(o, _)| *o != member);
         let shown_right = others().any(|(_, s)| *s == Some(RIGHT));
-        // To see that one was wrong is a reason; to follow others is none.
+        // Recognising one's own mistake is a reason; following others is not.
         if own != Some(RIGHT) && shown_right && draws[1] < script.skill {
             return Some(RIGHT);
         }
@@ -136,18 +137,18 @@ impl Game<'_> {
         }
         let most = crate::eval::deciders::commonest(others().filter_map(|(_, s)| *s));
         match (most.as_slice(), own) {
-            // Of several that most others gave, the own one is kept.
+            // If several answers are equally common among the others, the member keeps its own.
             ([single], _) => Some(*single),
             (_, own) => own,
         }
     }
 
-    /// The answers that most of these members give.
+    /// Returns the most common answers of these members.
     pub(super) fn vote(&self, among: impl Iterator<Item = usize>) -> Vec<usize> {
         crate::eval::deciders::commonest(among.filter_map(|m| self.says[m]))
     }
 
-    /// The answers that most give.
+    /// Returns the most common answers of all members.
     pub(super) fn vote_all(&self) -> Vec<usize> {
         self.vote(0..self.says.len())
     }

@@ -1,4 +1,4 @@
-//! A judge that favours whatever it reads first, asked in one order and in both.
+//! A judge biased towards what it reads first, asked in one order and in both.
 
 use crate::voting::{self, Ballot, Mark, Rules};
 use rand::rngs::ChaCha12Rng;
@@ -7,13 +7,13 @@ use rand::{RngExt, SeedableRng};
 /// A judge of pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judge {
-    /// How often it sees which of the two is better, were it not for the order.
+    /// How often it recognises the better of the two, apart from the order.
     pub accuracy: f64,
-    /// How often it names the one it read first without looking.
+    /// How often it names the first one without looking.
     pub first_bias: f64,
 }
 
-/// What pairs were decided to, of so many in which the first contender was truly better.
+/// Decisions on pairs whose first contender was truly better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
     /// Pairs decided for the first contender.
@@ -23,7 +23,7 @@ pub struct Verdicts {
 }
 
 impl Judge {
-    /// What it says of a pair whose better one is `better`, presented with `first` first.
+    /// Returns its choice for a pair whose better one is `better`, presented with `first` first.
     fn says(self, chance: &mut ChaCha12Rng, better: usize, first: usize) -> usize {
         let (blind, sees) = (chance.random::<f64>(), chance.random::<f64>());
         if blind < self.first_bias {
@@ -37,7 +37,8 @@ impl Judge {
 }
 
 /// Judges `pairs` pairs, in half of which each contender is better. The first contender is always shown first; with
-/// `both` it is shown second as well, and a verdict that turns with the order is none (the rule `judge` of `kd vote`).
+/// `both` it is shown second as well, and a choice that changes with the order is discarded (the rule `judge` of `kd
+/// vote`).
 pub fn judge(judge: Judge, pairs: u32, both: bool, seed: u64) -> Verdicts {
     let mut chance = ChaCha12Rng::seed_from_u64(seed);
     let rule = voting::find("judge");

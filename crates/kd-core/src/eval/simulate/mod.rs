@@ -1,7 +1,7 @@
-//! Scripted members of known strength, led through protocols: what a protocol does to a council whose truth is known.
+//! Simulates protocols with scripted members of known strength, where the right answers are known.
 //!
-//! Comes in: a [`Spec`]. Goes out: a [`Simulated`], the same for the same spec. Every protocol meets the same questions
-//! and the same first answers, so that their differences are differences of protocol.
+//! Input: a [`Spec`]. Output: a [`Simulated`], the same for the same spec. All protocols see the same questions and the
+//! same first answers, so that differences are due to the protocol.
 
 mod beta;
 mod game;
@@ -18,39 +18,39 @@ use game::{RIGHT, Table};
 use protocols::{PROTOCOLS, Protocol};
 use serde::Serialize;
 
-/// What came of it.
+/// The result of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Simulated {
     /// What was simulated.
     pub spec: Spec,
-    /// What theory says of a vote, where all members are equal and there are two answers.
+    /// The theoretical accuracy of a vote, if all members are equal and there are two answers.
     pub expected_vote: Option<f64>,
     /// Each member's name and the share of its first answers that were right.
     pub members: Vec<(String, f64)>,
-    /// By protocol.
+    /// One entry per protocol.
     pub protocols: Vec<Led>,
 }
 
-/// A protocol that was led through.
+/// The results of a protocol.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Led {
     /// Its name.
     pub name: &'static str,
-    /// The expected share right, a lot settling ties.
+    /// The expected share of right decisions, with ties broken at random.
     pub right: f64,
-    /// Wilson's 95 % interval of it.
+    /// Its Wilson 95 % interval.
     pub interval: Interval,
-    /// Answers asked for, on average.
+    /// The mean number of answers requested.
     pub calls: f64,
     /// The share of wrong first answers that ended right.
     pub corrected: f64,
     /// The share of right first answers that ended wrong.
     pub subverted: f64,
-    /// Beside the blind vote of the same members.
+    /// Compared with the blind vote of the same members.
     pub against_vote: Comparison,
 }
 
-/// Simulates.
+/// Runs a simulation.
 pub fn simulate(spec: &Spec) -> Simulated {
     let table = Table::of(spec);
     let chosen: Vec<&Protocol> = if spec.protocols.is_empty() {
@@ -139,7 +139,7 @@ fn lead(table: &Table, spec: &Spec, protocol: &Protocol) -> Run {
     run
 }
 
-/// Condorcet's jury, where it applies.
+/// Returns the prediction of Condorcet's jury theorem, if it applies.
 fn expected(spec: &Spec, table: &Table) -> Option<f64> {
     let first = table.seats.first()?;
     let plain = |s: &Script| !s.adversary && s.failure == 0.0 && s.accuracy == first.accuracy;
@@ -160,7 +160,7 @@ mod tests {
         s.protocols.iter().find(|p| p.name == name).unwrap()
     }
 
-    /// The standard error of a paired difference, from what differed.
+    /// Returns the standard error of a paired difference, from the questions that differ.
     fn se(c: &Comparison, n: f64) -> f64 {
         ((c.won + c.lost) as f64).sqrt() / n
     }

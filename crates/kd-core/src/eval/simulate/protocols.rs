@@ -1,4 +1,4 @@
-//! The protocols that scripted members are led through: one row each.
+//! The protocols for scripted members: one row each.
 
 use super::game::{Game, Manners, Table};
 use crate::eval::deciders::heaviest;
@@ -7,11 +7,11 @@ use crate::eval::weights::odds;
 /// A row of the table.
 #[derive(Clone, Copy)]
 pub struct Protocol {
-    /// Its name, that of `kd deliberate` where it has one there.
+    /// Its name; the one in `kd deliberate` if it exists there.
     pub name: &'static str,
     /// What it does, for people.
     pub doc: &'static str,
-    /// Leads it; the winners.
+    /// Runs it and returns the winners.
     pub(super) lead: fn(&mut Game<'_>, &Table, u32) -> Vec<usize>,
 }
 
@@ -65,7 +65,7 @@ pub const PROTOCOLS: &[Protocol] = &[
     },
 ];
 
-/// The row of a name.
+/// Returns the protocol with this name.
 pub fn find(name: &str) -> Option<&'static Protocol> {
     PROTOCOLS.iter().find(|p| p.name == name)
 }
@@ -79,10 +79,10 @@ fn vote(game: &mut Game<'_>, _: &Table, _: u32) -> Vec<usize> {
     game.vote_all()
 }
 
-/// Members from the weakest to the strongest.
+/// Returns the members from the weakest to the strongest.
 fn by_strength(table: &Table) -> Vec<usize> {
     let mut order: Vec<usize> = (0..table.seats.len()).collect();
-    // Whoever means harm is no expert, whatever it claims.
+    // An adversary is not an expert, whatever its accuracy.
     let right = |m: usize| {
         if table.seats[m].adversary {
             0.0

@@ -1,26 +1,26 @@
-//! What is simulated: questions, members and protocols, as JSON.
+//! The specification of a simulation: questions, members and protocols, as JSON.
 
 use serde::{Deserialize, Serialize};
 
-/// A simulation. Unknown keys are refused: a misspelt one would be simulated as if it were absent.
+/// A simulation. Unknown keys are errors: a misspelt key would otherwise be ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Spec {
-    /// How many questions are put.
+    /// Number of questions.
     pub questions: u32,
-    /// How many answers each has, one of them right.
+    /// Number of answers per question, one of them right.
     pub options: u32,
-    /// How far members err together, 0 to below 1: the correlation of two members' errors.
+    /// The correlation of two members' errors, 0 to below 1.
     pub correlation: f64,
-    /// How often a wrong member gives the wrong answer that most give, and not one at random.
+    /// How often a wrong member gives the common wrong answer rather than a random one.
     pub lure: f64,
-    /// The seed of everything.
+    /// The seed of the whole simulation.
     pub seed: u64,
-    /// How many rounds of discussion protocols that have rounds.
+    /// Rounds of discussion, for protocols with rounds.
     pub rounds: u32,
-    /// The protocols, by name; all where empty.
+    /// The protocols, by name; all if empty.
     pub protocols: Vec<String>,
-    /// Who sits in the council.
+    /// The members.
     pub members: Vec<Script>,
 }
 
@@ -43,21 +43,21 @@ impl Default for Spec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Script {
-    /// Its name; a number is added where several are alike.
+    /// Its name; a number is appended if there are several.
     pub name: String,
-    /// How many of this kind sit.
+    /// Number of members of this kind.
     pub count: u32,
     /// How often its first answer is right.
     pub accuracy: f64,
-    /// How often it adopts what most others say, right or wrong.
+    /// How often it adopts the majority answer of the others, right or wrong.
     pub conformity: f64,
-    /// How often it adopts the right answer when it is shown it, and can say what was wrong with its own.
+    /// How often it adopts the right answer when shown it, and can say what was wrong with its own.
     pub skill: f64,
     /// How often it keeps its answer whatever it is shown.
     pub obstinacy: f64,
     /// How often a conforming reader who sees names follows it instead of the majority.
     pub persuasion: f64,
-    /// It always gives the luring wrong answer and never moves.
+    /// Always gives the common wrong answer and never changes it.
     pub adversary: bool,
     /// How often it gives no answer.
     pub failure: f64,
@@ -79,15 +79,15 @@ impl Default for Script {
     }
 }
 
-/// The most members, and the most answers in all, that one simulation has: it shall end while somebody waits.
+/// Maximum members, and answers in total, of one simulation, so that it ends within an acceptable time.
 const MEMBERS_MAX: usize = 1000;
 const ANSWERS_MAX: u64 = 100_000_000;
 
 impl Spec {
-    /// Reads and checks a simulation.
+    /// Parses and validates a simulation.
     ///
     /// # Errors
-    /// Everything that is wrong with it, a line each.
+    /// All problems, one per line.
     pub fn read(text: &str) -> Result<Self, Vec<String>> {
         let spec: Self = serde_json::from_str(text).map_err(|e| vec![e.to_string()])?;
         let wrong = spec.wrong();
@@ -162,7 +162,7 @@ impl Spec {
         wrong
     }
 
-    /// The members seat by seat, each with a name of its own.
+    /// Returns the members one by one, each with a unique name.
     pub fn seats(&self) -> Vec<Script> {
         let mut seats: Vec<Script> = Vec::new();
         for m in &self.members {
