@@ -1,8 +1,8 @@
-//! What a forum costs at a million posts and ten thousand agents: what is new to an agent, a post, a search.
+//! Measures a forum with a million posts and ten thousand agents: what is new to an agent, a post, a search.
 //!
-//! `cargo bench -p kd-store --bench forum` fills an SQLite file and, where `KD_TEST_POSTGRES_URL` names a server, a
-//! schema there (`-- postgres`: there alone); `KD_BENCH_POSTS=20000` makes it small. Each figure stands beside a floor taken in the same run: reading
-//! one row by its number (which is not there: nothing is built from it).
+//! `cargo bench -p kd-store --bench forum` fills an SQLite file and, if `KD_TEST_POSTGRES_URL` names a server, a schema
+//! there (`-- postgres`: only there); `KD_BENCH_POSTS=20000` makes it small. Each figure is printed beside a lower
+//! bound from the same run: reading one row by its number (of a row that does not exist, so nothing is built from it).
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -19,13 +19,13 @@ use std::io::{self, BufRead, Read};
 use std::time::{Duration, Instant};
 
 const AGENTS: u64 = 10_000;
-/// Posts of one thread.
+/// Posts per thread.
 const DEPTH: u64 = 20;
-/// Calls that are timed.
+/// Number of timed calls.
 const CALLS: usize = 2_000;
 const WRITES: usize = 1_000;
 
-/// SplitMix64: the same forum at every run.
+/// SplitMix64: the same forum in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -38,7 +38,7 @@ impl Dice {
     }
 }
 
-/// The forum as lines of an export, made while they are read.
+/// The forum as lines of an export, generated while they are read.
 struct Lines {
     posts: u64,
     at: u64,
@@ -108,7 +108,7 @@ impl Lines {
             }));
             self.at += 1;
         } else if self.agents < AGENTS {
-            // Everybody was here at some time among the last hundredth of all posts.
+            // Everyone's last visit was somewhere among the last hundredth of all posts.
             let post_id = (self.posts - self.dice.below(self.posts / 100 + 1)) as i64;
             let agent = format!("agent-{}", self.agents);
             self.put(&Record::Mark {
@@ -142,7 +142,7 @@ impl BufRead for Lines {
     }
 }
 
-/// Times of calls, sorted.
+/// Returns the durations of calls, sorted.
 fn times(calls: usize, mut call: impl FnMut(usize)) -> Vec<Duration> {
     let mut all: Vec<Duration> = (0..calls)
         .map(|i| {
@@ -188,7 +188,7 @@ fn measure(name: &str, place: &Place, posts: u64) {
         floor.as_secs_f64() * 1e3
     );
     let mut someone = || format!("agent-{}", dice.below(AGENTS));
-    // Once each, so that no page is read from disk within a measurement.
+    // Once each, so that no page is read from disk during a measurement.
     for _ in 0..200 {
         store.news(MAIN, &someone(), 8).unwrap();
     }

@@ -1,8 +1,8 @@
-//! What a thread costs at 10, 1,000 and 10,000 messages: appending, the newest screenful, everything, the list.
+//! Measures a thread with 10, 1,000 and 10,000 messages: appending, the newest screenful, everything, the list.
 //!
-//! `cargo bench -p kd-store --bench thread` prints a table first: processor time for each operation beside a plain
-//! floor taken in the same run (creating and writing a file of the same size in a folder as full; opening and reading
-//! the same files by name), so that the ratios mean something on any machine. Then criterion measures wall time.
+//! `cargo bench -p kd-store --bench thread` first prints a table: CPU time of each operation beside a plain lower bound
+//! from the same run (creating and writing a file of the same size in an equally full folder; opening and reading the
+//! same files by name), so that the ratios are meaningful on any machine. Then criterion measures wall time.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -23,12 +23,12 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const SIZES: [u32; 3] = [10, 1_000, 10_000];
-/// As many messages as fill a screen and the scroll above it.
+/// Messages that fill a screen and its scrollback.
 const SCREENFUL: usize = 30;
-/// Appends to one copy of a thread, few enough not to change its size by much.
+/// Appends to one copy of a thread, few enough not to change its size much.
 const APPENDS: u32 = 200;
 
-/// A thread of so many messages of the usual size (757 bytes is the median of real use).
+/// A thread with a number of messages of the usual size (757 bytes is the median of real use).
 struct Prepared {
     _dir: TempDir,
     layout: Layout,
@@ -51,7 +51,7 @@ fn prepare(messages: u32) -> Prepared {
     for seq in 1..messages {
         fs::write(thread.path().join(format!("{seq:04}-claude.md")), &text).unwrap();
     }
-    // The first append sees what others wrote and writes the index.
+    // The first append detects the other files and writes the index.
     thread.append(&draft()).unwrap();
     Prepared {
         _dir: dir,
@@ -78,13 +78,13 @@ fn draft() -> Draft {
     }
 }
 
-/// The floor of appending: one new file of the same size.
+/// The lower bound of appending: one new file of the same size.
 fn plain_write(folder: &std::path::Path, i: u32, text: &str) {
     let mut file = File::create_new(folder.join(format!("plain-{i}"))).unwrap();
     file.write_all(text.as_bytes()).unwrap();
 }
 
-/// The floor of reading: the same files by names that are known.
+/// The lower bound of reading: the same files by known names.
 fn plain_read(paths: &[std::path::PathBuf]) -> usize {
     paths.iter().map(|path| fs::read(path).unwrap().len()).sum()
 }
@@ -97,7 +97,7 @@ fn cpu() -> Duration {
     )
 }
 
-/// Milliseconds of processor time for each of `times` runs.
+/// Returns the milliseconds of CPU time per run.
 fn cost(times: u32, mut run: impl FnMut(u32)) -> f64 {
     let begun = cpu();
     for i in 0..times {
@@ -106,7 +106,7 @@ fn cost(times: u32, mut run: impl FnMut(u32)) -> f64 {
     (cpu() - begun).as_secs_f64() * 1000.0 / f64::from(times)
 }
 
-/// The smallest of five, operation and floor in turns: what else the machine does only ever adds.
+/// Returns the minimum of five, alternating operation and lower bound: other activity on the machine only adds time.
 fn beside(mut ours: impl FnMut() -> f64, mut floor: impl FnMut() -> f64) -> (f64, f64) {
     (0..5).fold((f64::MAX, f64::MAX), |best, _| {
         (best.0.min(ours()), best.1.min(floor()))
@@ -240,7 +240,7 @@ criterion_group! {
 }
 
 fn main() {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that it runs.
     if !std::env::args().any(|arg| arg == "--test") {
         table();
     }

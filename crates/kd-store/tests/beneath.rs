@@ -1,7 +1,7 @@
 //! Nothing below `.kd` leads out of it: every file and folder × what a hostile archive can put in its place × every
 //! operation of this crate. Nothing outside changes, nothing hangs, no memory is filled.
 //!
-//! Each row runs in a process of its own, which the test kills when it does not end.
+//! Each row runs in a separate process, which the test kills if it does not exit.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test may fail and speak as a test may"
@@ -72,7 +72,7 @@ const FOLDERS: &[&str] = &[
     "T/.kd-lost",
 ];
 
-/// What can be in the place of a file or folder.
+/// What may replace a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Odd {
     LinkToFile,
@@ -105,9 +105,9 @@ const ODD: &[Odd] = &[
     Unreadable,
 ];
 
-/// No command may need more.
+/// No command may use more.
 const MEMORY_MAX_KB: u64 = 200 << 10;
-/// A row that takes longer hangs; it takes a second on a quick machine.
+/// A row that takes longer hangs; on a fast machine it takes a second.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 struct Stage {
@@ -158,7 +158,7 @@ impl Stage {
         }
     }
 
-    /// Puts something odd in the place of a row.
+    /// Replaces a row's path by something odd.
     fn spoil(&self, row: &str, odd: Odd) {
         let outside = self.dir.path().join("outside");
         let path = self.path(row);
@@ -198,7 +198,7 @@ impl Stage {
         }
     }
 
-    /// Everything that must not change, with its times.
+    /// Returns everything that must not change, with its times.
     fn untouchable(&self) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
         let mut all = BTreeMap::new();
         for folder in [
@@ -219,7 +219,7 @@ impl Stage {
         all
     }
 
-    /// The other thread, wherever a spoiled parent was moved to.
+    /// Returns the other thread, wherever a spoiled parent was moved to.
     fn real_other(&self) -> PathBuf {
         let moved = self.dir.path().join("moved");
         let below = |base: &Path| {
@@ -235,7 +235,7 @@ impl Stage {
     }
 }
 
-/// Does everything that this crate can do with a project. What fails, fails.
+/// Runs every operation of this crate on a project. Failures are ignored.
 fn everything(stage: &Stage) {
     let project = stage.dir.path().join("project");
     let path = |row: &str| stage.path(row);
@@ -335,7 +335,7 @@ fn repair(layout: &Layout) {
     }
 }
 
-/// One row of the table, in a process of its own.
+/// Runs one row of the table in a separate process.
 #[test]
 #[ignore = "started by the test below, once for each row"]
 fn row() {
@@ -343,7 +343,7 @@ fn row() {
         return;
     };
     for odd in ODD {
-        // The parent reads the last of these when it has to kill us.
+        // The parent prints the last of these lines if it has to kill the process.
         eprintln!("{row} {odd:?}");
         let stage = Stage::new();
         stage.spoil(&row, *odd);
@@ -407,7 +407,7 @@ fn nothing_below_kd_leads_out_of_it() {
     );
 }
 
-/// Files of the program that touch the file system themselves, and why they may.
+/// Source files that access the file system directly, and why they may.
 const MAY: &[(&str, &str)] = &[
     ("kd-store/src/beneath.rs", "this is the place"),
     ("kd-store/src/git.rs", "reads `.git`"),

@@ -1,4 +1,4 @@
-//! The configuration on a real disk: layers, origins, every broken file, edits that keep comments, what `kd init` writes.
+//! The configuration on a real disk: layers, origins, every broken file, edits that keep comments, output of `kd init`.
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
 mod common;
@@ -35,7 +35,7 @@ impl House {
         load(&self.paths, env, &[])
     }
 
-    /// The problems, with the folder cut off.
+    /// Returns the problems, without the folder's path.
     fn problems(&self) -> Vec<String> {
         self.told(&self.load().unwrap_err())
     }
@@ -389,7 +389,7 @@ fn a_key_file_in_the_repository_is_refused() {
             Ok(_) => assert!(!refused),
         }
     }
-    // Behind a link, too.
+    // Also behind a link.
     fs::create_dir_all(house.dir.path().join("home")).unwrap();
     let link = house.dir.path().join("home/link");
     std::os::unix::fs::symlink(house.dir.path().join("repo"), &link).unwrap();
@@ -745,7 +745,7 @@ fn every_line_that_init_offers_is_right_once_it_is_uncommented() {
     assert!(offered >= 15, "{text}");
     let house = House::new().has(Layer::Local, all.join("\n"));
     let plain = House::new().has(Layer::Local, text);
-    // Defaults that are made explicit change nothing.
+    // Writing the defaults explicitly changes nothing.
     assert_eq!(house.load().unwrap().config, plain.load().unwrap().config);
     let empty = House::new().has(Layer::Local, render_init(&[]));
     assert_eq!(empty.load().unwrap().config, Config::default());

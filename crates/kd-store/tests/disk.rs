@@ -1,7 +1,7 @@
-//! Disks that refuse: full, read-only, without permission. The errors name the place and the way out.
+//! Disks that fail: full, read-only, without permission. The errors name the path and the fix.
 //!
-//! A full or read-only disk is a small one in memory, mounted for the test; only the superuser may do that, so others
-//! see a notice instead.
+//! A full or read-only disk is a small one in memory, mounted for the test; only root can do that, so other users see a
+//! notice instead.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -18,7 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A disk in memory, unmounted when dropped.
+/// A disk in memory, unmounted on drop.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -79,7 +79,7 @@ fn a_full_disk_loses_nothing_that_was_there_and_leaves_nothing_half() {
             0
         );
 
-        // Room again: it goes on with the next number.
+        // With free space again, it continues with the next number.
         fs::remove_file(thread.path().join("0001-a.md")).unwrap();
         let next = thread.append(&draft("a", "small")).unwrap();
         assert_eq!(next.seq, written.last().unwrap().seq + 1);
@@ -120,7 +120,7 @@ fn a_thread_that_could_not_be_begun_leaves_nothing() {
         let threads = layout.threads().unwrap();
         threads.into_iter().map(|place| place.id.0).collect()
     };
-    // From full to almost enough room: it fails at every step of it.
+    // From full to almost enough space: fails at every step in between.
     for free in 0..8 {
         let fill = disk.0.join("fill");
         let _ = fs::write(&fill, vec![0; 128 << 10]);
@@ -163,7 +163,7 @@ fn a_read_only_disk_can_be_read_and_says_why_it_cannot_be_written() {
     let error = thread.append(&draft("a", "y")).unwrap_err();
     assert!(error.hint().contains("read-only"), "{}", error.hint());
 
-    // A project on such a disk gets its threads in the person's data folder, and finds them there again.
+    // A project on such a disk gets its threads in the user's data folder, and finds them there again.
     let project = disk.0.join("elsewhere");
     assert!(!project.exists());
     fs::remove_dir_all(dir.path().join("data")).ok();

@@ -1,6 +1,6 @@
-//! Which `.kd` counts, where the search ends, and where a new one is made.
+//! Which `.kd` counts, where the search ends, and where a new one is created.
 //!
-//! Folders of other users can only be made by the superuser; others see a notice instead.
+//! Only root can create folders of other users; other users see a notice instead.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -20,10 +20,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A user that is nobody's.
+/// A user id that nobody has.
 const STRANGER: u32 = 64_999;
 
-/// A home with folders below and beside it.
+/// A home directory with folders below and beside it.
 struct Stage {
     top: tempfile::TempDir,
 }
@@ -41,7 +41,7 @@ impl Stage {
         self.top.path().canonicalize().unwrap().join(below)
     }
 
-    /// Makes a folder with these rights, and those above it.
+    /// Creates a folder with this mode, and its parents.
     fn folder(&self, below: &str, mode: u32) -> PathBuf {
         let path = self.path(below);
         fs::create_dir_all(&path).unwrap();
@@ -66,7 +66,7 @@ impl Stage {
         self.search(start).layout.map(|l| l.root().to_path_buf())
     }
 
-    /// Opens a project as the first question does.
+    /// Opens a project like the first question does.
     fn create(&self, start: &Path) -> Layout {
         Layout::find_or_create(start, &self.env(None))
             .unwrap()
@@ -74,7 +74,7 @@ impl Stage {
     }
 }
 
-/// Gives a folder to the stranger; false where that is not ours to do.
+/// Gives a folder to the stranger; returns false if that is not permitted.
 fn give_away(path: &Path) -> bool {
     let given = chown(path, Some(STRANGER), Some(STRANGER)).is_ok();
     if !given {
@@ -109,7 +109,7 @@ fn a_kd_of_another_user_is_passed_over_and_named() {
     );
     assert_eq!(line, wanted);
 
-    // The same where the folder around it is theirs, and where a folder on the way down is.
+    // The same if the folder around it is theirs, or a folder on the way down.
     chown(stage.path("a/b/.kd"), Some(0), Some(0)).unwrap();
     assert_eq!(stage.found(&work), Some(stage.path("a/b")));
     for theirs in ["a/b", "a"] {
@@ -139,7 +139,7 @@ fn an_owner_that_the_user_accepted_counts_at_that_path_alone() {
     assert_eq!(foreign().users(), [STRANGER].into());
     let folders: Vec<PathBuf> = foreign().owners.into_iter().map(|o| o.folder).collect();
     assert_eq!(folders, [kd.clone(), work.clone()]);
-    // A look at what would count is no consent.
+    // A preview is no consent.
     let look = Layout::search_accepting(&work, &stage.env(None), &[foreign()]).unwrap();
     assert_eq!(look.layout.unwrap().root(), work);
     assert_eq!(stage.found(&work), None);
@@ -148,14 +148,14 @@ fn an_owner_that_the_user_accepted_counts_at_that_path_alone() {
     assert_eq!((opened.layout.root(), opened.created), (&*work, false));
     assert_eq!(mode(&kd), 0o755, "it is not ours to close");
     assert!(!kd.join(".gitignore").exists());
-    // Another owner is not accepted, of the `.kd` or of the way.
+    // Another owner is not accepted, neither of the `.kd` nor of a folder on the way.
     for folder in [&kd, &work] {
         chown(folder, Some(STRANGER + 1), None).unwrap();
         assert_eq!(stage.found(&work), None, "{}", folder.display());
         chown(folder, Some(STRANGER), None).unwrap();
     }
     assert_eq!(stage.found(&work), Some(work.clone()));
-    // Neither is a copy of it, or the same folder under another name.
+    // Nor is a copy of it, or the same folder under another name.
     let moved = stage.path("moved");
     fs::rename(&work, &moved).unwrap();
     assert_eq!(stage.found(&moved), None);
@@ -222,7 +222,7 @@ fn what_others_can_write_to_does_not_count_and_a_sticky_folder_on_the_way_does()
         ("a/b", 0o1777, true),
         ("a", 0o777, false),
         ("a", 0o1777, true),
-        // Below the `.kd`: nobody can reach it from there.
+        // Below the `.kd`, where nobody can reach it.
         ("a/b/c", 0o777, true),
     ] {
         stage.folder(folder, bits);
@@ -230,7 +230,7 @@ fn what_others_can_write_to_does_not_count_and_a_sticky_folder_on_the_way_does()
         assert_eq!(found, counts, "{folder} {bits:o}");
         stage.folder(folder, 0o755);
     }
-    // A group with others in it; that of a user alone is held by the tests of `owner`.
+    // A group with other members; the tests of `owner` cover a user's private group.
     if chown(stage.path("a/b/.kd"), None, Some(STRANGER)).is_ok() {
         stage.folder("a/b/.kd", 0o770);
         let search = stage.search(&work);
@@ -269,7 +269,7 @@ fn what_a_kd_holds_must_be_the_users_own_too() {
         fs::set_permissions(&path, Permissions::from_mode(rights | 0o002)).unwrap();
         assert_eq!(stage.found(&work), None, "{} for everyone", path.display());
         assert!(foreign_owners(&work, &stage.env(None)).is_err());
-        // Nobody else can come to it.
+        // Nobody else can reach it.
         stage.folder("work/.kd", 0o700);
         assert_eq!(stage.found(&work), Some(work.clone()), "{}", path.display());
         stage.folder("work/.kd", 0o755);
@@ -301,7 +301,7 @@ fn a_link_counts_only_where_kd_base_says_so() {
 
     assert!(search.passed_over.len() == 1 && named.elsewhere().is_none());
 
-    // Nothing is made through it either, also where it leads nowhere.
+    // Nothing is created through it either, even if it leads nowhere.
     for target in [stage.path("real/.kd"), stage.path("nowhere")] {
         fs::remove_file(work.join(".kd")).unwrap();
         symlink(&target, work.join(".kd")).unwrap();
@@ -352,7 +352,7 @@ fn the_search_ends_at_the_top_of_the_checkout_and_at_home() {
     assert_eq!(stage.create(&deep).root(), app);
     assert_eq!(stage.search(&deep).passed_over, [], "said once is enough");
 
-    // Home has one of its own, which no project below it is of; and nothing above it counts.
+    // The home directory has its own `.kd`, to which no project below belongs; and nothing above it counts.
     stage.folder(".kd", 0o700);
     let notes = stage.folder("home/notes", 0o755);
     assert_eq!(stage.found(&notes), None);
@@ -368,7 +368,7 @@ fn the_search_ends_at_the_top_of_the_checkout_and_at_home() {
     );
     assert_eq!(stage.found(&stage.path("home")), Some(stage.path("home")));
     assert_eq!(stage.create(&notes).root(), notes);
-    // It is still on the way: who can write to it can replace what is below.
+    // It is still on the way: anyone who can write to it can replace what is below.
     stage.folder("home", 0o777);
     assert_eq!(stage.found(&notes), None);
     stage.folder("home", 0o755);
@@ -423,7 +423,7 @@ fn home_and_shared_folders_keep_their_threads_in_the_users_data() {
     }
     assert_eq!(fs::read_dir(&data).unwrap().count(), 3, "the link is home");
 
-    // A project below is not touched by that, also where home is a checkout of dotfiles.
+    // A project below is not affected, even if the home directory is a checkout of dotfiles.
     let notes = stage.folder("home/notes", 0o755);
     assert_eq!(stage.found(&notes), None);
     assert_eq!(stage.create(&notes).root(), notes);
@@ -471,7 +471,7 @@ fn a_kd_is_for_the_user_alone_and_kept_out_of_git_also_if_it_was_there() {
     stage.create(&new);
     let old = stage.folder("old", 0o755);
     stage.folder("old/.kd", 0o755);
-    // To look is not to change.
+    // Searching changes nothing.
     assert_eq!(stage.found(&old), Some(old.clone()));
     assert_eq!(mode(&old.join(".kd")), 0o755);
     stage.create(&old);
@@ -479,7 +479,7 @@ fn a_kd_is_for_the_user_alone_and_kept_out_of_git_also_if_it_was_there() {
         assert_eq!(mode(&root.join(".kd")), 0o700, "{}", root.display());
         assert!(ignored(root).unwrap().contains("*.jsonl"));
     }
-    // Lines that are missing are added below the user's own, once, but for those that the user took back.
+    // Missing lines are added below the user's own, once, except those that the user negated.
     let ours = ignored(&new).unwrap();
     for mine in [
         "mine",
@@ -508,7 +508,7 @@ fn a_kd_is_for_the_user_alone_and_kept_out_of_git_also_if_it_was_there() {
     }
 }
 
-/// A `.git` that came out of an archive cannot make a folder part of another project.
+/// A `.git` from an archive cannot make a folder part of another project.
 #[test]
 fn a_git_pointer_is_believed_only_if_the_other_side_points_back() {
     let stage = Stage::new();
@@ -546,18 +546,18 @@ fn a_git_pointer_is_believed_only_if_the_other_side_points_back() {
     put(".git/commondir", &text(&mine.join(".git")));
     put(".git/gitdir", &text(&hostile.join(".git")));
     assert_eq!(stage.found(&hostile), None);
-    // A repository that claims the other as a worktree of its own.
+    // A repository that claims the other as its own worktree.
     fs::remove_file(hostile.join(".git/commondir")).unwrap();
     put(".git/worktrees/x/gitdir", &text(&mine.join(".git")));
     put(".git/worktrees/y/gitdir", &text(&linked.join(".git")));
     assert_eq!(stage.found(&hostile), None);
-    // With a `.kd` of its own, its configuration is its own.
+    // With its own `.kd`, it has its own configuration.
     put(".git/commondir", &text(&mine.join(".git")));
     stage.folder("home/hostile/.kd", 0o700);
     let own = Layout::find(&hostile, &stage.env(None)).unwrap();
     assert_eq!(own.config_file(), hostile.join(".kd/config.json"));
 
-    // A sister that others can write to is none.
+    // A worktree that others can write to does not count.
     stage.folder("home/mine/.kd", 0o777);
     assert_eq!(stage.found(&linked), None);
     stage.folder("home/linked/.kd", 0o700);
@@ -587,7 +587,7 @@ fn what_a_git_folder_holds_is_read_up_to_a_bound() {
             } else {
                 symlink(target, &path).unwrap();
             }
-            // Its branch may be unknown; it ends.
+            // Its branch may be unknown, but the search ends.
             let found = Layout::search(&work, &stage.env(None));
             assert!(
                 found.is_ok() || name == "HEAD",

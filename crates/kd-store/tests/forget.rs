@@ -1,4 +1,4 @@
-//! A forgotten text is nowhere on the disk, a killed run is finished by the next one, and nothing else changes.
+//! A forgotten text is nowhere on the disk, the next run completes a killed one, and nothing else changes.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
@@ -26,10 +26,10 @@ use tempfile::TempDir;
 
 const MARKER: &str = "The launch code of project Heron is 7731-ALPHA-9.";
 const OTHER: &str = "Words of another thread that must stay where they are.";
-/// A process id that nobody has.
+/// A process id that no process has.
 const GONE: u32 = 999_999_999;
 
-/// A project and a home folder in one folder, with a thread whose marker is wherever `kd` keeps anything.
+/// A project and a home directory in one folder, with a thread whose marker is in every place that `kd` writes.
 struct Planted {
     top: TempDir,
     layout: Layout,
@@ -204,7 +204,7 @@ impl Planted {
         .unwrap()
     }
 
-    /// The files below the project and the home folder that have a text in their bytes or names.
+    /// Returns the files below the project and the home directory with a text in their content or names.
     fn holding(&self, text: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.top.path().to_path_buf()];
@@ -233,7 +233,7 @@ impl Planted {
         found
     }
 
-    /// What must hold whatever was forgotten: the rest is there and sound.
+    /// Checks that everything else is unchanged and valid.
     fn check_rest(&self, case: &str) {
         assert!(!self.holding(OTHER).is_empty(), "{case}");
         assert_eq!(typed::sent(&self.layout), [OTHER], "{case}");
@@ -298,7 +298,7 @@ fn a_forgotten_message_keeps_its_number_and_nothing_of_its_text() {
     let fork = place(&planted.layout, &fork);
     drop(source);
     let job = planted.job(Some(1));
-    // Another message quotes it: it is named, and stays until it is forgotten too.
+    // Another message quotes it: it is listed, and kept until it is forgotten too.
     let quotes: BTreeSet<u32> = job.quotes().unwrap().iter().map(|(_, n)| *n).collect();
     assert_eq!(quotes, BTreeSet::from([2]));
     job.forget().unwrap();
@@ -328,7 +328,7 @@ fn a_forgotten_message_keeps_its_number_and_nothing_of_its_text() {
         assert_eq!(noted, [1, 2]);
         let logged = log::read(&thread).unwrap();
         assert_eq!((logged.records.len(), logged.skipped), (3, 0));
-        // The thread goes on with the next number.
+        // The thread continues with the next number.
         assert_eq!(thread.append(&draft("king", "Next?")).unwrap().seq, 3);
     }
     planted.check_rest("message");
@@ -439,7 +439,7 @@ fn copies_stay_where_they_are_to_be_kept_and_a_source_keeps_its_own() {
     assert!(fork.path.exists() && !planted.place.path.exists());
 }
 
-/// A process that is started has all files open until it runs its own program.
+/// A child process has all files open until it executes its program.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]

@@ -1,4 +1,4 @@
-//! Forks share bytes, keep their lineage, and leave nothing where they fail.
+//! Forks share bytes, keep their lineage, and leave nothing behind on failure.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// The message files of a thread, with their bytes and times.
+/// Returns the message files of a thread, with their bytes and times.
 fn files(thread: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
     let named = fs::read_dir(thread).unwrap().map(Result::unwrap);
     let messages = named.filter(|entry| entry.file_name().to_string_lossy().ends_with(".md"));
@@ -26,7 +26,7 @@ fn files(thread: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
         .collect()
 }
 
-/// A thread of six messages with a log, as a file from another program among them.
+/// Creates a thread of six messages with a log, including a file from another program.
 fn source(root: &Path) -> Thread {
     let thread = thread(root, &["ann", "bob"]);
     let mut records = Vec::new();
@@ -47,7 +47,7 @@ fn source(root: &Path) -> Thread {
         });
     }
     EventLog::open(&thread).unwrap().append(&records).unwrap();
-    // Bytes that kd would not write so: no time, spaces, CRLF.
+    // Bytes that kd would not write: no time, spaces, CRLF.
     let odd = thread.path().join("0006-bob.md");
     fs::write(
         &odd,
@@ -78,7 +78,7 @@ fn a_fork_shares_the_bytes_and_times_of_what_comes_before() {
         assert_eq!(forked.members(), seats(&["ann", "bob"]));
         let records = log::read(&forked).unwrap().records;
         assert_eq!(records.len() as u32, (before - 1).min(5));
-        // What is written next has the number that was left out, and the source does not see it.
+        // The next message gets the number that was left out; the source is unaffected.
         let next = forked.append(&draft("king", "Another way.")).unwrap();
         assert_eq!(next.seq, before);
         assert_eq!(files(source.path()), all);
@@ -140,7 +140,7 @@ fn what_cannot_be_forked_leaves_nothing() {
         fails(&source, Cut::Stage("review".into())),
         ForkError::Stage(NoStage::NoDeliberation)
     ));
-    // A link in the place of a message is not followed.
+    // A link in place of a message is not followed.
     let link = source.path().join("0003-bob.md");
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();

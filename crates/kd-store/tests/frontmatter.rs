@@ -1,4 +1,4 @@
-//! The text of message files: exact bytes out, leniency in, and no way to smuggle a key through a value.
+//! The text of message files: exact output, lenient input, and no way to smuggle a key through a value.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test may fail and speak as a test may"
@@ -289,7 +289,7 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is written reads without a flaw, and reads the same when it is written again.
+    /// Everything that is written parses without a flaw, and survives another round trip.
     #[test]
     fn what_is_written_is_read_and_written_the_same(draft in any_draft()) {
         let text = format(&draft);
@@ -310,7 +310,7 @@ proptest! {
         prop_assert_eq!(format(&again), text);
     }
 
-    /// Plain values survive as they are.
+    /// Plain values are preserved.
     #[test]
     fn plain_values_come_back_as_they_were(
         from in "[a-z][a-z0-9_.]{0,12}",
@@ -331,7 +331,7 @@ proptest! {
         prop_assert_eq!(message.body, draft.body);
     }
 
-    /// No bytes make the reader panic, and what it makes of them can be written and read.
+    /// No bytes make the parser panic, and its result can be written and read.
     #[test]
     fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), header in any::<bool>()) {
         let mut text = if header { b"---\n".to_vec() } else { Vec::new() };
@@ -348,7 +348,7 @@ proptest! {
     }
 }
 
-/// Sound files with bytes changed, cut and doubled: the seeded kin of the fuzz target.
+/// Valid files with bytes changed, cut and doubled: the seeded version of the fuzz target.
 #[test]
 fn damaged_files_never_panic_and_never_lose_their_body_to_the_header() {
     let originals: Vec<Vec<u8>> = fs::read_dir(samples().join("council-3970"))

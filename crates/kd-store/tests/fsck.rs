@@ -1,5 +1,5 @@
-//! What other versions, editors, clones and kills leave in a thread: each kind is found, read as far as it can be, and
-//! mended without losing a byte.
+//! Damage by other versions, editors, clones and kills in a thread: each kind is found, read as far as possible, and
+//! repaired without losing a byte.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test may fail and speak as a test may"
@@ -44,7 +44,7 @@ impl Stage {
         self.layout().threads().unwrap().remove(0)
     }
 
-    /// Puts a file into the thread, as old as everything else.
+    /// Puts a file into the thread, as old as the others.
     fn put(&self, name: &str, text: impl AsRef<[u8]>) {
         let path = self.place().path.join(name);
         fs::write(&path, text).unwrap();
@@ -55,7 +55,7 @@ impl Stage {
         fsck::check(&self.place(), PATIENCE).unwrap()
     }
 
-    /// Checks, repairs, and says what each finding came to; nothing is open and nothing is found afterwards.
+    /// Checks, repairs, and returns the result of each finding; afterwards nothing is open and nothing is found.
     fn repair(&self) -> Report {
         let before = everything(&self.place().path);
         let mut report = self.check();
@@ -84,13 +84,13 @@ impl Stage {
     }
 }
 
-/// As if it had been written an hour ago.
+/// Makes a file look an hour old.
 fn age(path: &Path) {
     let then = SystemTime::now() - Duration::from_secs(3600);
     File::open(path).unwrap().set_modified(then).unwrap();
 }
 
-/// The content of every file that is a message or was one, or describes the thread.
+/// Returns the content of every file that is or was a message, or describes the thread.
 fn everything(folder: &Path) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for item in fs::read_dir(folder).unwrap().map(|i| i.unwrap()) {
@@ -265,7 +265,7 @@ fn a_fence_inside_a_value_is_taken_apart() {
     only(&stage.check(), Kind::EarlyEnd, "0003-codex.md");
     stage.repair();
     let text = fs::read_to_string(stage.place().path.join("0003-codex.md")).unwrap();
-    // kingdom-cli ends the header at the second `---`, wherever it stands.
+    // kingdom-cli ends the header at the second `---`, wherever it is.
     assert_eq!(text.splitn(3, "---").nth(2), Some("\n\nWords\n"), "{text}");
 }
 
@@ -401,7 +401,7 @@ fn a_double_that_a_program_without_our_lock_makes_is_parted_by_our_next_writer()
     let thread = thread(dir.path(), &["ada"]);
     thread.append(&draft(KING, "one")).unwrap();
     let ours = thread.append(&draft("ada", "two")).unwrap();
-    // It listed before ours was there, and created after.
+    // It listed before our message existed, and created after.
     fs::write(
         thread.path().join("0002-zed.md"),
         format!("{HEAD}---\n\nby zed\n"),
@@ -428,7 +428,7 @@ fn a_double_that_a_program_without_our_lock_makes_is_parted_by_our_next_writer()
         Some((5, "again"))
     );
 
-    // Doubles that are old were there before: a clone, or a merge. `fsck` tells of them.
+    // Old duplicates existed before: a clone, or a merge. `fsck` reports them.
     let (abe, zed) = (
         thread.path().join("0005-abe.md"),
         thread.path().join("0005-zed.md"),
@@ -438,7 +438,7 @@ fn a_double_that_a_program_without_our_lock_makes_is_parted_by_our_next_writer()
     age(&zed);
     assert_eq!(thread.append(&draft("ada", "six")).unwrap().seq, 6);
     assert!(abe.exists() && zed.exists());
-    // And what we have announced keeps its number, whenever it was.
+    // And announced messages keep their number, whatever their age.
     fs::write(
         thread.path().join("0006-zed.md"),
         format!("{HEAD}---\n\nlate\n"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Settings that name a program, `RUN` for it; each in a repository of its own.
+/// Settings that name a program, written as `RUN`; each in a separate repository.
 const HOSTILE: [(&str, &str); 16] = [
     ("clean", "[filter \"x\"]\n clean = RUN\n"),
     (
@@ -39,7 +39,7 @@ const HOSTILE: [(&str, &str); 16] = [
     ),
 ];
 
-/// What `kd` and its agents ask of a repository.
+/// The commands that `kd` and its agents run on a repository.
 fn questions() -> Vec<Vec<&'static str>> {
     let diff = |more: &[&'static str]| [&["diff"], &DIFF[..], more].concat();
     vec![
@@ -56,7 +56,7 @@ struct Repository {
 }
 
 impl Repository {
-    /// One commit, one file that differs from it and is marked for filters and drivers, and these settings.
+    /// Creates one commit, one changed file that is marked for filters and drivers, and these settings.
     fn new(settings: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let repository = Self { folder };
@@ -71,7 +71,7 @@ impl Repository {
         fs::write(top.join("file.x"), "other\n").unwrap();
         let program = repository.folder.path().join("run.sh");
         let mark = repository.mark();
-        // It passes on what it is given, as a filter must.
+        // Passes its input through, as a filter must.
         let script = format!("#!/bin/sh\necho \"$0 $*\" >>'{}'\ncat\n", mark.display());
         for path in [program.clone(), top.join("hooks/post-index-change")] {
             fs::write(&path, &script).unwrap();
@@ -129,7 +129,7 @@ fn no_program_that_a_repository_names_is_run() {
     }
 }
 
-/// The table can fail: most of it runs in a git that is called as usual.
+/// The table can fail: a plain git runs most of it.
 #[test]
 fn a_plain_git_would_run_them() {
     let run = |settings: &str| {
@@ -171,7 +171,7 @@ fn variables_of_git_do_not_reach_it() {
         "GIT_OPTIONAL_LOCKS",
         "GIT_PAGER",
         "GIT_TERMINAL_PROMPT",
-        // Without its relative places.
+        // Without its relative entries.
         "PATH",
     ];
     assert_eq!(set, wanted);

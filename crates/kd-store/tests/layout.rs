@@ -1,4 +1,4 @@
-//! Where things stand: the search for the root, branches, worktrees, thread ids.
+//! Where things are: the search for the root, branches, worktrees, thread ids.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -19,7 +19,7 @@ use std::process::Command;
 
 const NO_ENV: &dyn Fn(&str) -> Option<OsString> = &|_| None;
 
-/// A repository with one commit, on a branch.
+/// Creates a repository with one commit, on a branch.
 fn repository(root: &Path, branch: &str) {
     fs::create_dir_all(root).unwrap();
     git(root, &["init", "-q", "-b", branch]);
@@ -85,7 +85,7 @@ fn a_new_kd_stands_at_the_top_of_the_checkout_with_its_gitignore() {
             .ends_with(".kd/branches/feature-kd-chat/threads")
     );
 
-    // What git would commit of a thread in use: its messages and nothing else.
+    // Of a thread in use, git would commit only the messages.
     let thread = Thread::create(&opened.layout, &seats(&["a"])).unwrap();
     thread.append(&common::draft("a", "x")).unwrap();
     let stream = kd_store::StreamWriter::create(&thread, "a").unwrap();
@@ -189,7 +189,7 @@ fn worktrees_find_their_sisters_kd_and_the_owners_configuration() {
     assert_eq!(from_linked.root(), owner);
     assert_eq!(from_linked.branch(), "side/line");
 
-    // With a `.kd` of its own the worktree keeps its threads there, but the configuration is the owner's.
+    // A worktree with its own `.kd` stores its threads there, but uses the owner's configuration.
     fs::create_dir(linked.join(".kd")).unwrap();
     let own = find(&linked);
     assert_eq!(own.root(), linked);
@@ -198,7 +198,7 @@ fn worktrees_find_their_sisters_kd_and_the_owners_configuration() {
     let fixed = Layout::find(&linked, &env).unwrap();
     assert_eq!(fixed.config_file(), linked.join(".kd/config.json"));
 
-    // The owner in turn finds a linked sister's.
+    // The owner in turn finds that of a linked worktree.
     fs::remove_dir_all(owner.join(".kd")).unwrap();
     assert_eq!(find(&owner).root(), linked);
 }

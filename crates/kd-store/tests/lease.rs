@@ -1,4 +1,4 @@
-//! A lease is held by one, and by nobody once its holder is gone.
+//! A lease has one holder, and none once its holder is gone.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Under this name the test program is a second holder.
+/// With this variable the test program acts as a second holder.
 const HOLD: &str = "KD_TEST_HOLDS";
 
 fn thread(folder: &std::path::Path) -> Thread {
@@ -74,7 +74,7 @@ fn the_lease_of_a_killed_process_is_free_at_once() {
     assert!(Lease::try_take(&thread, "ada").unwrap().is_none());
     assert_eq!(Lease::holder(&thread, "ada"), Some(other.id()));
     other.kill().unwrap();
-    // Woken by the system as soon as it is dead.
+    // Woken by the system as soon as the holder is dead.
     let ours = Lease::wait(&thread, "ada").unwrap();
     other.wait().unwrap();
     drop(ours);
@@ -86,7 +86,7 @@ fn the_first_lease_of_a_member_is_not_waited_for_while_somebody_writes() {
     let dir = tempfile::tempdir().unwrap();
     let thread = thread(dir.path());
     let writer = Lock::take(&thread.path().join(".kd-thread.lock"), Duration::ZERO).unwrap();
-    // The writer goes on only once this has returned.
+    // The writer continues only once this has returned.
     assert!(Lease::try_take(&thread, "ada").unwrap().is_none());
     assert!(!thread.path().join(".turn-ada.lock").exists());
     let waits = thread::spawn(move || Lease::wait(&thread, "ada").map(drop));

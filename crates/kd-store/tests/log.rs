@@ -1,4 +1,4 @@
-//! The event log: what is left out, torn lines, and records of other versions.
+//! The event log: what is left out, incomplete lines, and records of other versions.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test may fail and speak as a test may"

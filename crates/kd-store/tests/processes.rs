@@ -1,7 +1,7 @@
-//! Many real processes in one thread: racing, killed in the middle, and one kind that knows none of our locks.
+//! Many real processes in one thread: racing, killed in the middle, and one kind that does not use our locks.
 //!
-//! The children are this very binary, started again with [`child`] as the only test and told by the environment what
-//! to do. They report on standard output, one line each, after the deed.
+//! The children are this same binary, started with [`child`] as the only test; the environment says what to do. They
+//! report on standard output, one line per completed action.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -27,10 +27,10 @@ const DEED: &str = "KD_TEST_DEED";
 const FOLDER: &str = "KD_TEST_FOLDER";
 const SENDER: &str = "KD_TEST_SENDER";
 const COUNT: &str = "KD_TEST_COUNT";
-/// Begins every report, to tell it from what the test runner prints.
+/// Prefix of every report, to distinguish it from the test runner's output.
 const REPORT: &str = "wrote ";
 
-/// The children's part: does nothing unless one of the tests below started this process.
+/// The children's code: does nothing unless one of the tests below started this process.
 #[test]
 fn child() {
     let Ok(deed) = env::var(DEED) else { return };
@@ -46,14 +46,14 @@ fn child() {
 }
 
 fn report(seq: u32, sender: &str, i: u32) {
-    // Past the test runner's capture, in one write, so that a killed child leaves no half report.
+    // Bypasses the test runner's capture, in one write, so that a killed child leaves no partial report.
     let line = format!("{REPORT}{seq} {sender} {i}\n");
     let mut out = stdout().lock();
     out.write_all(line.as_bytes()).unwrap();
     out.flush().unwrap();
 }
 
-/// A body whose end proves that it is whole.
+/// Builds a body whose end proves that it is complete.
 fn body(sender: &str, i: u32) -> String {
     let filler = "An answer that goes on for a while.\n".repeat(1 + i as usize % 90);
     format!("{sender} {i}\n{filler}end {sender} {i}")
@@ -69,7 +69,7 @@ fn append(folder: &Path, sender: &str, count: u32) {
     }
 }
 
-/// A stream as the engine begins it.
+/// Starts a stream like the engine.
 fn begin(thread: &Thread, member: &str) -> StreamWriter {
     let first = Delta::Started {
         model: None,
@@ -79,7 +79,7 @@ fn begin(thread: &Thread, member: &str) -> StreamWriter {
     StreamWriter::begin(thread, member, &first, PATIENCE).unwrap()
 }
 
-/// As the engine does it: a stream, the log, the message, the end of the stream.
+/// Does what the engine does: a stream, the log, the message, the end of the stream.
 fn stream(folder: &Path, sender: &str, count: u32) {
     let thread = Thread::open_folder(folder)
         .unwrap()
@@ -106,7 +106,7 @@ fn stream(folder: &Path, sender: &str, count: u32) {
     }
 }
 
-/// The highest number plus one, exclusive creation, at most ten tries.
+/// Creates a file exclusively with the highest number plus one, in at most ten attempts.
 fn create_next(folder: &Path, sender: &str) -> Option<(u32, File)> {
     let highest = numbers(folder).into_iter().max().unwrap_or(0);
     (highest + 1..=highest + 10).find_map(|seq| {
@@ -116,10 +116,10 @@ fn create_next(folder: &Path, sender: &str) -> Option<(u32, File)> {
     })
 }
 
-/// As a program does it that knows no lock.
+/// Writes like a program that uses no locks.
 fn foreign(folder: &Path, sender: &str, count: u32) {
     for i in 0..count {
-        // Ten tries may be too few while doubles are given new numbers at the end: it lists again then.
+        // Ten attempts may be too few while duplicates are renumbered at the end: then it lists again.
         let (seq, mut file) = (0..100).find_map(|_| create_next(folder, sender)).unwrap();
         let text = format!(
             "---\nfrom: {sender}\nto: king\ntimestamp: 2026-11-21T07:57:55Z\n---\n\n{}\n",
@@ -140,13 +140,13 @@ fn numbers(folder: &Path) -> Vec<u32> {
         .collect()
 }
 
-/// A child, killed when it is dropped.
+/// A child, killed on drop.
 struct Writer {
     process: Child,
     out: BufReader<ChildStdout>,
 }
 
-/// What a child reported: the number, the sender, the count of its own.
+/// A child's report: the number, the sender, the child's own count.
 type Deed = (u32, String, u32);
 
 impl Writer {
@@ -164,14 +164,14 @@ impl Writer {
         Writer { process, out }
     }
 
-    /// The next report; none when the child has ended.
+    /// Returns the next report; `None` if the child has exited.
     fn next(&mut self) -> Option<Deed> {
         loop {
             let mut line = String::new();
             if self.out.read_line(&mut line).unwrap() == 0 {
                 return None;
             }
-            // The runner prints `test child ... ` without an end before the first report.
+            // The runner prints `test child ... ` without a line break before the first report.
             if let Some((_, rest)) = line.split_once(REPORT) {
                 let mut words = rest.split_whitespace();
                 return Some((
@@ -183,14 +183,14 @@ impl Writer {
         }
     }
 
-    /// All reports until the end, which must be a good one.
+    /// Returns all reports; the child must exit with success.
     fn finish(mut self) -> Vec<Deed> {
         let deeds = std::iter::from_fn(|| self.next()).collect();
         assert!(self.process.wait().unwrap().success());
         deeds
     }
 
-    /// Kills it as the kernel would, and gives what it had reported.
+    /// Kills it with SIGKILL, and returns its reports.
     fn kill(mut self) -> Vec<Deed> {
         self.process.kill().unwrap();
         let deeds = std::iter::from_fn(|| self.next()).collect();
@@ -206,8 +206,8 @@ impl Drop for Writer {
     }
 }
 
-/// Every reported message is there and whole, nothing is half-written, and no two share a number. Those of `ours` have
-/// the number that was reported; one of another program may have been given another.
+/// Checks that every reported message exists and is complete, nothing is half-written, and no two share a number.
+/// Messages of `ours` have the reported number; those of another program may have been renumbered.
 fn check(thread: &Thread, deeds: &[Deed], is_ours: impl Fn(&str) -> bool) {
     let all = thread.messages().unwrap();
     assert_eq!(all.problems, []);
@@ -248,7 +248,7 @@ fn thirty_two_processes_write_one_thread() {
     let dir = tempfile::tempdir().unwrap();
     let thread = thread(dir.path(), &["m"]);
     let writers: Vec<_> = (0..PROCESSES)
-        // Some share a sender, so that their names clash too.
+        // Some share a sender, so that their names conflict too.
         .map(|p| Writer::start("append", &thread, &format!("m{}", p % 20), EACH))
         .collect();
     let deeds: Vec<_> = writers.into_iter().flat_map(Writer::finish).collect();
@@ -282,7 +282,7 @@ fn five_hundred_kills_lose_no_finished_message() {
             .map(|member| Writer::start("stream", &thread, member, 1_000_000))
             .into_iter()
             .collect();
-        // All three are at work, and then each dies somewhere in the middle of a message.
+        // All three are working, and then each is killed in the middle of a message.
         for writer in &mut writers {
             deeds.extend(writer.next());
         }
@@ -308,7 +308,7 @@ fn five_hundred_kills_lose_no_finished_message() {
     }
     check(&thread, &deeds, |_| true);
 
-    // What the dead left is swept: streams by the next writer of that member, drafts when the folder is next listed.
+    // Leftovers are removed: streams by the next writer of that member, drafts when the folder is next listed.
     for member in ["a", "b", "c"] {
         begin(&thread, member).finish().unwrap();
     }
@@ -347,12 +347,12 @@ fn beside_a_program_without_locks_numbers_stay_unique_and_nothing_is_lost() {
         Writer::start("append", &thread, "ours-a", EACH),
         Writer::start("foreign", &thread, "theirs", EACH),
         Writer::start("append", &thread, "ours-b", EACH),
-        // A sender of whom the thread knows nothing.
+        // A sender unknown to the thread.
         Writer::start("foreign", &thread, "stranger", EACH),
     ];
     let deeds: Vec<_> = writers.into_iter().flat_map(Writer::finish).collect();
     assert_eq!(deeds.len() as u32, 4 * EACH);
-    // What the last of the others did after the last of ours is put right when a session ends.
+    // Writes of others after our last one are fixed when a session ends.
     thread.settle().unwrap();
     check(&thread, &deeds, |from| from.starts_with("ours"));
     // Whatever the others did among themselves, every file is read, and the next number is new.
@@ -364,7 +364,7 @@ fn beside_a_program_without_locks_numbers_stay_unique_and_nothing_is_lost() {
     );
 }
 
-/// Xorshift: where the kills fall need not be good randomness, but the same in every run.
+/// Xorshift: the times of the kills need not be very random, but the same in every run.
 struct Random(u64);
 
 impl Random {

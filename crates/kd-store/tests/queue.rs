@@ -1,4 +1,4 @@
-//! A message that waits survives the session that kept it, and is taken over once.
+//! A queued message survives its session, and is taken over once.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test may fail and speak as a test may"
@@ -97,7 +97,7 @@ fn a_queue_is_for_the_user_alone_and_not_reached_through_a_link() {
     assert!(planted.exists());
 }
 
-/// Nothing below `.kd` is a queue: it is in the user's state folder, one for each project, branch and thread.
+/// Nothing below `.kd` is a queue: it is in the user's state folder, one per project, branch and thread.
 #[test]
 fn the_queue_of_a_thread_is_outside_the_project() {
     let dir = tempfile::tempdir().unwrap();

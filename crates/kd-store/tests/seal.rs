@@ -1,4 +1,5 @@
-//! A thread that is sealed and imported is the same, byte for byte, and nothing is made of a seal that is no thread.
+//! A thread that is sealed and imported is the same, byte for byte, and nothing is created from a seal that is no
+//! thread.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod common;
@@ -12,7 +13,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// The files that a seal carries, with their bytes.
+/// Returns the files that a seal contains, with their bytes.
 fn files(thread: &Thread) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(thread.path())
         .unwrap()
@@ -33,7 +34,7 @@ fn source(root: &Path) -> Thread {
     ] {
         thread.append(&draft(from, text)).unwrap();
     }
-    // A line that nobody understands, and one that a killed writer left torn.
+    // A line of unknown content, and an incomplete one of a killed writer.
     let log = "{\"v\":1,\"x\":1.50}\n{\"v\":1,\"to";
     fs::write(thread.path().join(".kd-events.jsonl"), log).unwrap();
     thread
@@ -62,7 +63,7 @@ fn an_imported_thread_has_the_bytes_of_the_sealed_one_and_names_it() {
     assert_ne!(made.id(), target.id());
     assert_eq!(files(&made).len(), files(&source).len());
     for ((name, made), (_, bytes)) in files(&made).iter().zip(files(&source)) {
-        // The log ends with a line break, and is not torn any more.
+        // The log now ends with a line break, so its last line is complete.
         let made = if name.ends_with(".jsonl") {
             made.trim_ascii_end()
         } else {
@@ -73,11 +74,11 @@ fn an_imported_thread_has_the_bytes_of_the_sealed_one_and_names_it() {
     let origin = made.meta().origin().unwrap();
     assert_eq!((&origin.of, &origin.head), (source.id(), &sealed.head));
     assert_eq!(origin.key, Some(key.public().to_string()));
-    // A thread here that has the id of the source there is another one.
+    // A local thread with the source's id is a different one.
     assert!(source.meta().lineage().is_some());
     assert_eq!(origin.fork, source.meta().lineage());
     assert_eq!(made.meta().lineage(), None);
-    // A fork of it is one of the imported thread, and was not imported.
+    // A fork of it is a fork of the imported thread, and is not imported itself.
     let forked = fork(&layout(there.path()), &made, &Default::default()).unwrap();
     assert_eq!(forked.meta().lineage().unwrap().of, *made.id());
     assert_eq!(forked.meta().origin(), None);
@@ -86,7 +87,7 @@ fn an_imported_thread_has_the_bytes_of_the_sealed_one_and_names_it() {
         again.messages().unwrap().messages,
         source.messages().unwrap().messages
     );
-    // Sealed again it has the same messages.
+    // Sealed again, it has the same messages.
     let kinds = |seal: &Seal| -> Vec<String> {
         let messages = seal.entries.iter().filter(|e| e.kind != Kind::Thread);
         messages.map(|e| e.opened.clone().unwrap().text).collect()
@@ -145,7 +146,7 @@ fn a_seal_that_is_no_thread_makes_nothing() {
             "{pieces:?}: {made:?}"
         );
     }
-    // What would be too large to be read, once it is written out.
+    // Would be too large to be read once it is written.
     let lists = format!("{{\"id\":\"x\",\"x\":[{}[]]}}", "[],".repeat(200_000));
     let large = vec![piece(Kind::Thread, "thread.json", &lists)];
     let seal = Seal::new("council-x", "", large).unwrap();

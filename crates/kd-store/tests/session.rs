@@ -1,4 +1,4 @@
-//! Sessions: the other program's bytes, unknown keys, and no update lost.
+//! Sessions: kingdom-cli's bytes, unknown keys, and no lost update.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test may fail and speak as a test may"

@@ -1,4 +1,4 @@
-//! Streams on a real disk: whole lines, partial ends, leftovers, and who is alive.
+//! Streams on a real disk: complete lines, partial ends, leftovers, and which writers are alive.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test may fail and speak as a test may"
@@ -41,7 +41,7 @@ fn lines_come_out_as_they_went_in_and_the_file_goes() {
     thread.append(&draft("claude", "done")).unwrap();
     writer.finish().unwrap();
     assert!(!path.exists());
-    // What was written just before the end is not lost to a reader who held the file.
+    // A reader with the open file does not lose what was written just before the end.
     let heard = reader.read().unwrap();
     assert_eq!((heard.lines, heard.gone), (vec!["last".to_owned()], false));
     assert!(reader.read().unwrap().gone);
@@ -95,14 +95,14 @@ fn a_new_attempt_is_told_from_the_old_one() {
     fs::write(&path, "one\ntwo\nhal").unwrap();
     let heard = reader.read().unwrap();
     assert_eq!((heard.lines.len(), heard.restarted), (2, false));
-    // Emptied and begun again, as the other program does.
+    // Truncated and started again, as kingdom-cli does.
     fs::write(&path, "uno\n").unwrap();
     let heard = reader.read().unwrap();
     assert_eq!(
         (heard.lines, heard.restarted),
         (vec!["uno".to_owned()], true)
     );
-    // Removed and made anew, longer than before.
+    // Removed and created again, longer than before.
     fs::remove_file(&path).unwrap();
     fs::write(&path, "eins\nzwei\ndrei\n").unwrap();
     let heard = reader.read().unwrap();
@@ -176,9 +176,9 @@ fn streams_do_not_make_the_index_untrue() {
         stream.finish().unwrap();
         assert_eq!(thread.tail(1).unwrap().messages.len(), 1);
     }
-    // Written anew it would be another file.
+    // A rebuilt index would be another file.
     assert_eq!(inode(&index), before);
-    // The first line says that the thread was empty.
+    // The first line records the empty thread.
     assert_eq!(fs::read_to_string(&index).unwrap().lines().count(), 7);
 }
 
@@ -226,10 +226,10 @@ fn a_stream_of_the_other_program_stays_for_as_long_as_its_turn_may_take() {
         ("{\"type\":\"x\"}\n", 599, 600, false),
         ("{\"type\":\"x\"}\n", 601, 600, true),
         ("{\"type\":\"x\"}\n", 601, 3600, false),
-        // It makes its file before it has anything to write.
+        // It creates its file before it has anything to write.
         ("", 1, 600, false),
         ("", 601, 600, true),
-        // What a killed kd left has no writer.
+        // Left by a killed kd: it has no writer.
         ("{\"kind\":\"text\",\"text\":\"half\"}\n", 0, 600, true),
     ] {
         fs::write(&path, text).unwrap();

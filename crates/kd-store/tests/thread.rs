@@ -1,4 +1,4 @@
-//! One thread on a real disk: numbers, order, the index, and files that other programs put there.
+//! A thread on a real disk: numbers, order, the index, and files of other programs.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test may fail and speak as a test may"
@@ -118,7 +118,7 @@ fn a_message_of_another_program_is_seen_and_its_number_not_given_again() {
     let dir = tempfile::tempdir().unwrap();
     let thread = thread(dir.path(), &["a"]);
     thread.append(&draft(KING, "one")).unwrap();
-    // A sender of whom nothing is known.
+    // An unknown sender.
     fs::write(
         thread.path().join("0002-stranger.md"),
         "---\nfrom: stranger\n---\n\ntwo\n",
@@ -129,8 +129,8 @@ fn a_message_of_another_program_is_seen_and_its_number_not_given_again() {
     assert_eq!(thread.count().unwrap(), 3);
 }
 
-/// The one moment the index cannot see: between the naming of our file and the setting of the folder's time. The test
-/// makes it by setting the time back.
+/// The one moment that the index cannot detect: between linking our file and setting the folder's time. The test
+/// produces it by setting the time back.
 #[test]
 fn a_known_sender_who_wrote_at_the_same_moment_keeps_the_number() {
     let dir = tempfile::tempdir().unwrap();

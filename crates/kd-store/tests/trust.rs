@@ -36,7 +36,7 @@ fn path(text: &str) -> KeyPath {
     text.parse().unwrap()
 }
 
-/// The path of a row, with names in the place of placeholders.
+/// Returns the path of a row, with names for its placeholders.
 fn row(key: &Key) -> KeyPath {
     KeyPath::new(key.pattern().map(|part| match part {
         "<name>" => "mine",
@@ -45,12 +45,12 @@ fn row(key: &Key) -> KeyPath {
     }))
 }
 
-/// Whether a project needs consent for some value of a row.
+/// Returns whether a project needs consent for some value of a row.
 fn is_gated(key: &Key) -> bool {
     !matches!(key.project, FromProject::Free | FromProject::Text)
 }
 
-/// A value that a row takes and that is not its default.
+/// Returns a valid value for a row that is not its default.
 fn sample(key: &Key) -> Value {
     match key.kind {
         Kind::Text | Kind::Words if key.path == "deliberation.answer" => json!("exact"),
@@ -75,7 +75,7 @@ fn sample(key: &Key) -> Value {
     }
 }
 
-/// Other values that a row takes.
+/// Returns other valid values for a row.
 fn others(key: &Key) -> Vec<Value> {
     match key.kind {
         Kind::Text if key.path == "forum.unconfirmed" => vec![json!("set"), json!("text, set")],
@@ -101,7 +101,7 @@ fn others(key: &Key) -> Vec<Value> {
     }
 }
 
-/// The user's own file with this setting; an agent of it needs a backend.
+/// Builds the user's own file with this setting; an agent in it needs a backend.
 fn own(path: &KeyPath, value: Option<&Value>) -> String {
     let mut all = json!({"agents": {"mine": {"backend": "local"}}});
     if path.segments()[0] != "agents" {
@@ -187,7 +187,7 @@ fn what_counted_as_stricter_is_asked_about_once_the_users_file_makes_it_a_raise(
             if tried > start + 1 || asks(before) || !asks(after) {
                 continue;
             }
-            // Beside it stands something that is allowed: that brings nothing along.
+            // Consent for a neighboring setting does not include this one.
             let mut project: Value = nested(&path, theirs.clone());
             project["forum"]["interval"] = json!("adaptive");
             let stage = Stage::new()
@@ -234,7 +234,7 @@ fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
         (consent.settings.len(), consent.decision),
         (4, Decision::Unknown)
     );
-    // A no takes nothing away, and is remembered for this list.
+    // Declining changes nothing, and is remembered for this list.
     consent.decline().unwrap();
     let loaded = stage.load();
     assert_eq!(stage.held(), ["council.chair", "council.timeout"]);
@@ -247,7 +247,7 @@ fn a_new_setting_is_asked_about_alone_and_the_old_consent_is_kept() {
     );
     stage.load().project.consent.unwrap().allow().unwrap();
     assert!(stage.held().is_empty());
-    // What is gone from the files is asked about when it comes back.
+    // A setting that was removed from the files needs consent again when it returns.
     let stage = stage.has(Layer::Project, r#"{"council": {"timeout": 900}}"#);
     stage.load().project.consent.unwrap().allow().unwrap();
     let stage = stage.has(Layer::Project, with(r#", "timeout": 900"#));
@@ -264,23 +264,23 @@ fn settings_of_one_agent_or_provider_are_allowed_together() {
     let stage = Stage::new().has(Layer::Project, p(&format!("{url}, {key}")));
     stage.load().project.consent.unwrap().allow().unwrap();
     assert!(stage.held().is_empty());
-    // Without the key that was shown, the usual one would go to that host.
+    // Without the key that was shown, the standard one would be sent to that host.
     let stage = stage.has(Layer::Project, p(url));
     assert_eq!(stage.held(), ["providers.openai.base_url"]);
     let moved = format!("{url}, {}", key.replace("A_KEY", "OTHER"));
     let stage = stage.has(Layer::Project, p(&moved));
     assert_eq!(stage.held().len(), 2);
-    // Texts and limits beside them are another matter.
+    // Texts and limits beside them are independent.
     let stage = stage.has(
         Layer::Project,
         p(&format!("{url}, {key}, \"requests_per_minute\": 1")),
     );
     assert!(stage.held().is_empty());
-    // Another agent or provider is no part of it.
+    // So is another agent or provider.
     let more = format!("{{\"providers\": {{\"openai\": {{{url}, {key}}}, \"b\": {{{url}}}}}}}");
     let stage = stage.has(Layer::Project, &more);
     assert_eq!(stage.held(), ["providers.b.base_url"]);
-    // The local file speaks about the same agent.
+    // The local file configures the same agent.
     let stage = stage
         .has(Layer::Project, p(&format!("{url}, {key}")))
         .has(Layer::Local, p(r#""key_env": null"#));
@@ -300,7 +300,7 @@ fn a_command_of_the_users_keeps_what_they_allowed_for_the_same_agent() {
     assert!(stage.held().is_empty(), "{:?}", stage.held());
     unset(&stage.paths, Layer::Local, &flags).unwrap();
     assert!(stage.held().is_empty());
-    // A stranger's setting that came meanwhile comes along with neither.
+    // Neither allows a foreign setting that was added meanwhile.
     let worse = HOSTILE.replace("\"dialect\"", "\"env\": [\"AWS_KEY\"], \"dialect\"");
     let stage = stage.has(Layer::Project, &worse);
     set(&stage.paths, Layer::Local, &flags, json!(["-x"])).unwrap();
@@ -314,7 +314,7 @@ fn no_row_of_the_table_takes_effect_from_either_file_without_consent() {
         let (gated, path, value) = (is_gated(key), row(key), sample(key));
         for layer in [Layer::Project, Layer::Local] {
             let stage = Stage::new().has(layer, nested(&path, value.clone()).to_string());
-            // A setting of an agent needs an agent of the user's.
+            // A setting of an agent requires that the user has the agent.
             let own = json!({"agents": {"mine": {"backend": "local"}}});
             let needs_agent = path.segments()[0] == "agents";
             let stage = if needs_agent {
@@ -329,7 +329,7 @@ fn no_row_of_the_table_takes_effect_from_either_file_without_consent() {
                 );
             };
             let set = path.find(&loaded.value).filter(|set| **set == value);
-            // Of limits whose loosest value is the default nothing is left to hold back.
+            // Of limits whose loosest value is the default nothing can be held back.
             let harmless =
                 matches!(key.project, FromProject::Limit(_)) && loaded.project.held.is_empty();
             assert_eq!(set.is_some(), !gated || harmless, "{path} in {layer}");
@@ -364,7 +364,7 @@ fn what_needs_consent_is_held_back_and_the_rest_works() {
     assert_eq!(texts, ["council.preamble"]);
     let place = project.held[2].origin.to_string();
     assert!(place.ends_with(".kd/config.json:3"), "{place}");
-    // A variable or a flag names its own members.
+    // A variable or a flag sets the user's own members.
     let env = [(OsString::from("KD_MEMBERS"), OsString::from("mine"))];
     let mine = load(&stage.paths, env, &[]).unwrap();
     assert!(!mine.project.everyone);
@@ -384,7 +384,7 @@ fn consent_is_for_the_settings_that_were_shown_and_any_change_voids_it() {
     let stage = stage.has(Layer::Project, HOSTILE);
     assert!(stage.held().is_empty());
     assert_eq!(stage.load().config.agents["e"].command, ["sh", "-c", "id"]);
-    // Each change of a setting that needs consent voids it; others do not.
+    // Changing a setting that needs consent voids it; other changes do not.
     for (from, to, voids) in [
         ("\"obey\"", "\"please\"", false),
         ("\"id\"", "\"id \"", true),
@@ -444,7 +444,7 @@ fn a_no_is_remembered_for_these_settings_and_nothing_counts_without_a_store() {
     let loaded = load(&paths, [], &[]).unwrap();
     assert!(loaded.project.holds_back());
     assert!(loaded.project.consent.unwrap().allow().is_err());
-    // A store that cannot be relied on allows nothing, and that is told.
+    // An untrusted store allows nothing, and that is reported.
     stage.load().project.consent.unwrap().allow().unwrap();
     fs::write(stage.paths.trust.as_ref().unwrap().file(), "{").unwrap();
     let loaded = stage.load();
@@ -455,7 +455,7 @@ fn a_no_is_remembered_for_these_settings_and_nothing_counts_without_a_store() {
 fn a_local_file_that_git_tracks_is_held_back_whoever_allowed_what() {
     let stage = Stage::new().has(Layer::Local, HOSTILE);
     stage.git(&["init", "-q"]);
-    // Programs that a hostile repository would have git run.
+    // Programs that a hostile repository would make git run.
     let ran = stage.dir.path().join("ran");
     let hook = stage.dir.path().join("hook");
     fs::write(&hook, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
@@ -478,7 +478,7 @@ fn a_local_file_that_git_tracks_is_held_back_whoever_allowed_what() {
             .all(|s| matches!(s.why, Because::Tracked(_)))
     );
     assert!(!ran.exists(), "git ran a program of the repository");
-    // The shared file's settings can still be allowed; the local ones stay.
+    // The shared file's settings can still be allowed; the local ones remain held back.
     let stage = stage.has(Layer::Project, r#"{"council": {"writable": true}}"#);
     stage.load().project.consent.unwrap().allow().unwrap();
     let loaded = stage.load();
@@ -525,7 +525,7 @@ fn one_setting_of_the_users_does_not_bring_a_strangers_along() {
             written.notices
         );
         assert!(stage.held().contains(&"agents.e.command".to_owned()));
-        // A limit that is lowered needs nobody's consent, and brings nothing along either.
+        // Lowering a limit needs no consent, and allows nothing else.
         let lower = set(
             &stage.paths,
             Layer::Project,
@@ -539,7 +539,7 @@ fn one_setting_of_the_users_does_not_bring_a_strangers_along() {
             lower.notices
         );
         assert_eq!(stage.held().len(), 3);
-        // `kd init --force` replaces the local file; the shared one stays held back.
+        // `kd init --force` replaces the local file; the shared one remains held back.
         create(
             &stage.paths,
             Layer::Local,
@@ -550,7 +550,7 @@ fn one_setting_of_the_users_does_not_bring_a_strangers_along() {
         assert!(stage.held().contains(&"agents.e.command".to_owned()));
         assert!(stage.held().contains(&"agents.b.backend".to_owned()));
     }
-    // Where all that was not allowed stood in the file that is replaced, nothing of it is left.
+    // If everything that was not allowed is in the replaced file, nothing is held back.
     let stage = Stage::new().has(Layer::Local, HOSTILE);
     create(
         &stage.paths,
@@ -574,7 +574,7 @@ fn a_persona_with_the_name_of_an_agent_that_has_servers_is_held_back() {
         fs::write(folder.join(format!("{name}.yaml")), text).unwrap();
     };
     let before = stage.load().project;
-    // Without a server, these would run unasked.
+    // Without a server, these need no consent.
     persona("here", "backend: local\n");
     persona("mine", "backend: codex\n");
     persona("other", "backend: local\n");
@@ -585,7 +585,7 @@ fn a_persona_with_the_name_of_an_agent_that_has_servers_is_held_back() {
     assert!(wants.clone().all(|servers| *servers == json!(["wiki"])));
     assert!(project.allow_change(&before, |_, _| true).unwrap());
     assert!(!stage.load().project.holds_back());
-    // The consent is for these servers.
+    // The consent covers these servers.
     let more = own.replace(
         "\"servers\": {",
         r#""servers": {"mail": {"command": ["mail"], "tools": ["send"], "agents": ["here"]}, "#,
@@ -614,7 +614,7 @@ fn a_persona_that_costs_money_or_runs_a_program_is_held_back() {
     let project = stage.load().project;
     let names: Vec<&str> = project.personas.iter().map(String::as_str).collect();
     assert_eq!(names, ["ada", "script"]);
-    // A command of the user's that wrote one of them does not bring the other along.
+    // The user's own command that writes one of them does not allow the other.
     let ada = KeyPath::new(["forum", "agents", "ada.yaml"]);
     assert!(
         !project

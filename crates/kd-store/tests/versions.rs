@@ -1,7 +1,7 @@
-//! Every version of every stored format that was ever written is read, and the next one is refused and left as it is.
+//! Every past version of every stored format is readable, and the next one is rejected and left unchanged.
 //!
-//! `data/versions/<format>/<version>….<end>` are files of each version. All of them say `kept` in what is read from them.
-//! Threads that older versions recorded are in `kd/tests/data/recorded`.
+//! `data/versions/<format>/<version>….<end>` are files of each version. All of them contain `kept`. Threads recorded by
+//! older versions are in `kd/tests/data/recorded`.
 #![allow(
     clippy::unwrap_used,
     reason = "a helper of a test may fail and speak as a test may"
@@ -32,25 +32,25 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How a format is put on disk, read and changed.
+/// How a format is stored, read and changed.
 struct Case {
     format: &'static Format,
     /// The folder of its files.
     corpus: &'static str,
-    /// Puts a file where it belongs.
+    /// Puts a file in its place.
     put: fn(&Stage, &Path),
-    /// What is read, or why it is not.
+    /// Returns what is read, or why it cannot be read.
     read: fn(&Stage) -> Result<String, String>,
-    /// Everything that would change it.
+    /// Tries everything that would change it.
     change: fn(&Stage),
-    /// The same file in the next version: a text, and what takes its place.
+    /// The same file in the next version: a text and its replacement.
     newer: &'static [(&'static str, &'static str)],
 }
 
-/// Formats whose newer files or lines are passed over: nothing is done with them.
+/// Formats whose newer files or lines are skipped: nothing is done with them.
 const PASSED_OVER: &[&Format] = &[&formats::RUN, &formats::LEDGER];
 
-/// A home and a project with one thread.
+/// A home directory and a project with one thread.
 struct Stage {
     top: TempDir,
     layout: Layout,
@@ -118,7 +118,7 @@ impl Stage {
         Ok(log::read(&thread).map_err(told)?.records)
     }
 
-    /// Every file, without locks: with its bytes.
+    /// Returns every file except locks, with its bytes.
     fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut found = BTreeMap::new();
         let mut folders = vec![self.top.path().to_path_buf()];
@@ -158,7 +158,7 @@ fn run_sql(file: &Path, scripts: &[PathBuf]) -> rusqlite::Connection {
     db
 }
 
-/// A deliberation of the corpus, decided again. Says `kept` if it is decided as it was.
+/// Decides a deliberation of the corpus again. Returns `kept` if the decision is the same.
 fn decided(stage: &Stage) -> Result<String, String> {
     let records = deliberation::last(stage.events()?).unwrap();
     deliberation::check(&records).map_err(told)?;
@@ -351,7 +351,7 @@ fn cases() -> Vec<Case> {
             format: &formats::FORUM,
             corpus: "forum",
             put: |stage, file| {
-                // A step and all before it make a forum of that version.
+                // A step and all before it create a forum of that version.
                 let mut steps: Vec<PathBuf> = corpus("forum");
                 steps.retain(|step| step.file_name() < file.file_name());
                 steps.push(file.to_path_buf());
@@ -445,7 +445,7 @@ fn fsck_is_clean_of_repairs(stage: &Stage) -> bool {
     report.findings.iter().all(|found| found.remedy.is_none())
 }
 
-/// The files of a folder of the corpus, in the order of their names.
+/// Returns the files of a corpus folder, by name.
 fn corpus(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data/versions")
@@ -527,7 +527,7 @@ fn a_newer_version_is_refused_and_left_as_it_is() {
     }
 }
 
-/// What `kd` writes now states the version of its row, or can be read without one.
+/// Everything `kd` writes now states its version, or can be read without one.
 #[test]
 fn what_is_written_now_states_its_version() {
     let stage = Stage::new();

@@ -179,7 +179,8 @@ fn old_typed(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Er
     Ok(found)
 }
 
-/// Removes files of a folder below `.kd`: those selected by `sure`, and others that repeat forgotten text.
+/// Finds, and unless `dry` removes, files of a folder below `.kd`: those selected by `sure`, and others that repeat
+/// forgotten text or are too large to search.
 fn searched(
     job: &Job<'_>,
     folder: &Path,

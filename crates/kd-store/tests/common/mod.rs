@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a fresh project, drafts, names.
+//! Helpers for this crate's tests: a new project, drafts, names.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A home and a project, with the places of their settings.
+/// A home directory and a project, with their configuration files.
 pub(crate) struct Project {
     pub(crate) dir: TempDir,
     pub(crate) paths: ConfigPaths,
@@ -39,12 +39,12 @@ impl Project {
         Self { dir, paths }
     }
 
-    /// The file of a layer.
+    /// Returns the file of a layer.
     pub(crate) fn file(&self, layer: Layer) -> PathBuf {
         self.paths.file(layer).unwrap()
     }
 
-    /// The same with this text in a layer's file.
+    /// Sets a layer's file to this text.
     pub(crate) fn has(self, layer: Layer, text: impl AsRef<[u8]>) -> Self {
         let file = self.file(layer);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -52,13 +52,13 @@ impl Project {
         self
     }
 
-    /// The folder of the project.
+    /// Returns the folder of the project.
     pub(crate) fn repo(&self) -> PathBuf {
         self.dir.path().join("repo")
     }
 }
 
-/// Runs git in a folder, without the settings of whoever tests.
+/// Runs git in a folder, without the tester's own settings.
 pub(crate) fn git(folder: &Path, args: &[&str]) {
     let output = Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@example.invalid"])
@@ -72,19 +72,19 @@ pub(crate) fn git(folder: &Path, args: &[&str]) {
     assert!(output.status.success(), "{args:?}: {said}");
 }
 
-/// A project in a folder, without any environment.
+/// Returns the layout of a project in a folder, with an empty environment.
 pub(crate) fn layout(root: &Path) -> Layout {
     Layout::find_or_create(root, &|_| None).unwrap().layout
 }
 
-/// A new thread in a folder's project; unsynced, because a power cut is not tested.
+/// Creates a thread in a folder's project; unsynced, because power failures are not tested.
 pub(crate) fn thread(root: &Path, members: &[&str]) -> Thread {
     Thread::create(&layout(root), &seats(members))
         .unwrap()
         .with_durability(Durability::Buffered)
 }
 
-/// A message to everybody.
+/// A message to everyone.
 pub(crate) fn draft(from: &str, body: &str) -> Draft {
     Draft {
         turn: None,
