@@ -1,7 +1,7 @@
-//! Finds everything that is wrong with a configuration, at once.
+//! Finds all problems of a configuration at once.
 //!
-//! In: a JSON value, one layer or all of them merged. Out: problems, in the order of the value. What each key takes stands in
-//! [`keys`](super::keys); here stands how to tell.
+//! Input: a JSON value, one layer or all of them merged. Output: problems, in the order of the value.
+//! [`keys`](super::keys) defines the values of each key; this module checks them.
 
 use super::keys::{self, BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, NOT_PROVIDERS, RETIRED};
 use super::path::KeyPath;
@@ -13,16 +13,16 @@ use crate::roles::{CHAIR, ROLES};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// All problems of a whole configuration: [`check_shape`] and [`check_links`].
+/// Returns all problems of a whole configuration: [`check_shape`] and [`check_links`].
 pub fn check(value: &Value) -> Vec<Problem> {
     let mut problems = check_shape(value);
     problems.extend(check_links(value));
     problems
 }
 
-/// Problems that one layer has by itself: unknown keys, wrong types, values out of range, bad names, secrets.
+/// Returns the problems of a single layer: unknown keys, wrong types, values out of range, bad names, secrets.
 ///
-/// `null` stands for "unset" everywhere.
+/// `null` means "unset" everywhere.
 pub fn check_shape(value: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     if value.is_object() {
@@ -39,8 +39,8 @@ pub fn check_shape(value: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Problems between keys, to be looked for once all layers are merged: agents without a backend, members that name no agent,
-/// backends that nobody knows. Values of the wrong type are passed over: [`check_shape`] has named them.
+/// Returns the problems between keys, once all layers are merged: agents without a backend, members that name no agent,
+/// unknown backends. Ignores values of the wrong type, which [`check_shape`] reports.
 pub fn check_links(value: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     let empty = Map::new();
@@ -106,7 +106,7 @@ pub fn check_links(value: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Names that seat somebody without a definition: agent programs, and the roles of the built-in model.
+/// Returns the member names that need no definition: agent programs, and the roles of the built-in model.
 fn undefined_seats() -> impl Iterator<Item = &'static str> {
     let roles = ROLES
         .iter()
@@ -115,7 +115,7 @@ fn undefined_seats() -> impl Iterator<Item = &'static str> {
     KNOWN_AGENTS.iter().map(|(name, _)| *name).chain(roles)
 }
 
-/// A problem if a text names neither an agent nor a known model. `root` is the whole configuration.
+/// Returns a problem if a text names neither an agent nor a known model. `root` is the whole configuration.
 pub(super) fn no_agent(path: KeyPath, name: &str, root: &Value) -> Option<Problem> {
     let none = Map::new();
     let agents = root.get("agents").and_then(Value::as_object);
@@ -148,7 +148,7 @@ pub(super) fn no_agent(path: KeyPath, name: &str, root: &Value) -> Option<Proble
     Some(Problem::new(path, what).meant(near))
 }
 
-/// Names in the order of the alphabet, at most twenty.
+/// Lists names in alphabetical order, at most twenty.
 fn listed(known: impl Iterator<Item = &'static str>, more: &Map<String, Value>) -> String {
     let mut names: BTreeSet<&str> = more.keys().map(String::as_str).collect();
     for name in known {
@@ -191,7 +191,7 @@ fn shape(path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The parts that can follow a path.
+/// Returns the parts that can follow a path.
 fn parts_below(path: &KeyPath) -> Vec<&'static str> {
     let mut parts: Vec<&'static str> = KEYS
         .iter()
@@ -318,7 +318,7 @@ fn leaf(key: &Key, path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
     }
 }
 
-/// What is wrong with a text that a parameter of the forum reads: a voting rule, kinds of motions.
+/// Returns what is wrong with a forum parameter that is parsed: a voting rule, kinds of motions.
 fn bad_in_forum(path: &KeyPath, text: &str) -> Option<String> {
     let [section, parameter] = path.segments() else {
         return None;
@@ -330,7 +330,7 @@ fn bad_in_forum(path: &KeyPath, text: &str) -> Option<String> {
     Some(format!("is {}: {bad}", shown(text)))
 }
 
-/// What is wrong with an address; `Some(None)` for the usual sentence.
+/// Returns what is wrong with an address; `Some(None)` for the default message.
 fn url_problem(text: Option<&str>) -> Option<Option<String>> {
     let Some(text) = text else { return Some(None) };
     let lower = text.to_ascii_lowercase();
@@ -360,7 +360,7 @@ fn url_problem(text: Option<&str>) -> Option<Option<String>> {
     None
 }
 
-/// What is wrong with the name of a variable; `Some(None)` for the usual sentence.
+/// Returns what is wrong with a variable name; `Some(None)` for the default message.
 fn variable_problem(text: Option<&str>) -> Option<Option<String>> {
     let Some(text) = text else { return Some(None) };
     let named = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -382,7 +382,7 @@ fn has_drive(text: &str) -> bool {
         && matches!(chars.next(), Some('\\' | '/'))
 }
 
-/// Whether a key's name says that its value is a secret.
+/// Returns whether the name of a key indicates that its value is a secret.
 fn is_secret_name(name: &str) -> bool {
     let flat = name.to_lowercase().replace(['-', '_', ' '], "");
     const ENDS: &[&str] = &[
@@ -401,7 +401,7 @@ fn is_secret_name(name: &str) -> bool {
         || ENDS.iter().any(|end| flat.ends_with(end))
 }
 
-/// Whether a text looks like a key rather than a word.
+/// Returns whether a text looks like a key rather than a word.
 pub(crate) fn looks_secret(text: &str) -> bool {
     const STARTS: &[&str] = &[
         "sk-", "sk_", "gsk_", "xai-", "hf_", "ghp_", "aiza", "pk-", "key-",
@@ -412,7 +412,7 @@ pub(crate) fn looks_secret(text: &str) -> bool {
         || (text.len() >= 24 && digits >= 4 && text.chars().any(|c| c.is_ascii_lowercase()))
 }
 
-/// A text as a message may show it: quoted, short, and not if it may be a secret.
+/// Formats a text for a message: quoted, shortened, and hidden if it may be a secret.
 pub(crate) fn shown(text: &str) -> String {
     if looks_secret(text) {
         return "a text that is not shown here, since it may be a secret".into();
@@ -424,12 +424,12 @@ pub(crate) fn shown(text: &str) -> String {
     quoted(&short)
 }
 
-/// A name as a list shows it: without quotes where it needs none.
+/// Formats a name for a list: quoted only if necessary.
 fn plain(name: &str) -> String {
     KeyPath::new([name]).to_string()
 }
 
-/// What a value is, for "must be …, not …". Texts are shown only where they cannot be long or secret.
+/// Describes a value for "must be …, not …". Texts are included only if they cannot be long or secret.
 pub(super) fn got(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),

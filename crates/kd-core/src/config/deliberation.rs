@@ -1,4 +1,4 @@
-//! `deliberation.*`: how a council plans itself. Names and defaults are those of the seed's schema.
+//! `deliberation.*`: the planning of a council.
 
 use crate::deliberation::plan::{Complexity, PlanningMode, Strategy};
 use crate::spending::{Ceiling, micro_usd};
@@ -10,32 +10,32 @@ use serde::{Deserialize, Serialize};
 pub struct DeliberationConfig {
     /// How the plan is made.
     pub meta: MetaConfig,
-    /// Who sits and how they decide.
+    /// Members and voting.
     pub council: CouncilPlan,
-    /// How often the council begins anew.
+    /// Iteration.
     pub iteration: IterationConfig,
-    /// What is carried on.
+    /// Memory.
     pub memory: MemoryConfig,
     /// The protocol.
     pub protocol: String,
-    /// The preset, where the rules shall not choose.
+    /// The preset; `None` leaves it to the rules.
     pub preset: Option<String>,
-    /// How answers are compared; none leaves it to the form of the question.
+    /// How answers are compared; `None` leaves it to the form of the question.
     pub answer: Option<String>,
     /// Rounds after the first in protocols with rounds.
     pub rounds: u32,
-    /// Answers of one member in `sample-vote`.
+    /// Answers per member in `sample-vote`.
     pub samples: u32,
-    /// The most calls.
+    /// Maximum calls.
     pub max_calls: u64,
-    /// The most money, in US dollars.
+    /// Maximum money, in US dollars.
     pub max_usd: Option<f64>,
-    /// The most tokens of one answer.
+    /// Maximum tokens per answer.
     pub answer_tokens: Option<u32>,
 }
 
 impl DeliberationConfig {
-    /// What a deliberation may spend, its planning included.
+    /// Returns the spending limit of a deliberation, including its planning.
     pub fn ceiling(&self) -> Ceiling {
         Ceiling {
             calls: Some(self.max_calls),
@@ -49,15 +49,15 @@ impl DeliberationConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MetaConfig {
-    /// Who plans.
+    /// The planning mode.
     pub planning_mode: PlanningMode,
-    /// How hard the question is; none leaves it to the planner.
+    /// Difficulty of the question; `None` leaves it to the planner.
     pub complexity: Option<Complexity>,
-    /// What it is about; none leaves it to the planner.
+    /// Subject area; `None` leaves it to the planner.
     pub domain: Option<String>,
-    /// A note of whoever wrote the plan.
+    /// A note by the author of the plan.
     pub reasoning: Option<String>,
-    /// The agent that plans in the modes `llm` and `hybrid`; none means the first member.
+    /// The agent that plans in the modes `llm` and `hybrid`; `None` means the first member.
     pub planner: Option<String>,
 }
 
@@ -65,11 +65,11 @@ pub struct MetaConfig {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CouncilPlan {
-    /// How many seats; none means as many as the preset has.
+    /// Number of members; `None` means as many as the preset has.
     pub size: Option<u32>,
-    /// Exactly these seats.
+    /// Exactly these members.
     pub members: Option<Vec<MemberPlan>>,
-    /// How they decide.
+    /// The voting settings.
     pub voting: VotingPlan,
 }
 
@@ -77,9 +77,9 @@ pub struct CouncilPlan {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct VotingPlan {
-    /// The rule; none means the preset's.
+    /// The rule; `None` means the preset's.
     pub method: Option<String>,
-    /// The share that the winner needs.
+    /// The share needed to win.
     pub threshold: Option<f64>,
 }
 
@@ -91,10 +91,10 @@ pub struct MemberPlan {
     pub model: String,
     /// The role.
     pub role: String,
-    /// What it calls itself.
+    /// Its display name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persona: Option<String>,
-    /// Its own prompt, in place of the role's.
+    /// Its own prompt, replacing the role's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// 0 to 2.
@@ -111,19 +111,19 @@ pub struct MemberPlan {
 pub struct IterationConfig {
     /// Off by default.
     pub enabled: bool,
-    /// The most passes.
+    /// Maximum passes.
     pub max_iterations: u32,
-    /// The most tokens in all.
+    /// Maximum total tokens.
     pub max_tokens: u64,
-    /// The most milliseconds in all, where iteration is on.
+    /// Maximum total milliseconds, if iteration is on.
     pub max_duration_ms: u64,
-    /// How deep sub-councils may nest.
+    /// Maximum depth of nested sub-councils.
     pub max_depth: u32,
     /// Stops at this agreement.
     pub convergence_threshold: f64,
-    /// Stops at less gain than this.
+    /// Stops if agreement rises by less than this.
     pub improvement_threshold: f64,
-    /// What the next pass does differently.
+    /// How the next pass differs.
     pub strategy: Strategy,
 }
 
@@ -131,11 +131,11 @@ pub struct IterationConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MemoryConfig {
-    /// Whether passes know of earlier ones.
+    /// Whether passes know the results of earlier ones.
     pub enabled: bool,
-    /// Whether a seat sums up.
+    /// Whether a member summarizes.
     pub compression: bool,
-    /// The most tokens of it in a prompt.
+    /// Maximum tokens of memory in a prompt.
     pub max_context_tokens: u32,
     /// Whether anything is kept across questions.
     pub long_term: bool,

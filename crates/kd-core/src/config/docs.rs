@@ -1,4 +1,4 @@
-//! The tables of the manual (`docs/configuration.md`), made from the table of keys.
+//! Generates the tables of the manual (`docs/configuration.md`) from the table of keys.
 
 use super::keys::{KEYS, Key, Reader};
 use super::text::env_name;
@@ -6,7 +6,7 @@ use super::text::env_name;
 const HEAD: &str =
     "| key | takes | default | a project may set it | meaning |\n|---|---|---|---|---|\n";
 
-/// All keys with type, default and meaning, as Markdown: what kd reads first, then what only kingdom-cli reads.
+/// Returns all keys with type, default and meaning, as Markdown: those read by kd, then those read only by kingdom-cli.
 pub fn docs_table() -> String {
     let mut out = String::new();
     let mut section = "";
@@ -30,7 +30,7 @@ pub fn docs_table() -> String {
     out
 }
 
-/// The variables, as Markdown.
+/// Returns the variables, as Markdown.
 pub fn environment_table() -> String {
     let mut out = String::from("| variable | short | sets |\n|---|---|---|\n");
     for key in KEYS {

@@ -1,35 +1,35 @@
 //! The commented configuration that `kd init` writes.
 //!
-//! In: the seats that were chosen. Out: JSON with comments, made from the table of keys: each key that is set stands under its
-//! sentence, and the interesting ones that are not set stand as comments with their defaults, ready to be uncommented.
+//! Input: the chosen members. Output: JSON with comments, generated from the table of keys: each key that is set
+//! follows its description, and useful unset keys are commented out with their defaults.
 
 use super::keys;
 use super::path::KeyPath;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// One seat that `kd init` found and the person chose. Names are unique.
+/// A member found by `kd init` and chosen by the user. Names are unique.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InitSeat {
     /// The member's name.
     pub name: String,
-    /// What answers: one of [`BACKENDS`](super::BACKENDS) or a provider's name.
+    /// Its backend: one of [`BACKENDS`](super::BACKENDS) or a provider's name.
     pub backend: String,
     /// The model.
     pub model: Option<String>,
-    /// The part it plays.
+    /// Its role.
     pub role: Option<String>,
     /// Its own prompt.
     pub prompt: Option<String>,
-    /// The variable that holds the key of its provider.
+    /// The variable with the key of its provider.
     pub key_env: Option<String>,
-    /// Where its provider is.
+    /// The address of its provider.
     pub base_url: Option<String>,
-    /// Words for the person who reads the file, for example where the seat was found.
+    /// A comment for readers of the file, for example where the member was found.
     pub comment: String,
 }
 
-/// The file, with every seat as a member, in order.
+/// Renders the file with every member, in order.
 pub fn render_init(seats: &[InitSeat]) -> String {
     let mut page = Page::default();
     page.comment("Settings of kd. `kd config show --origin` tells what is in force, and `kd config check` what is wrong.");
@@ -116,7 +116,7 @@ pub fn render_init(seats: &[InitSeat]) -> String {
 struct Page {
     text: String,
     depth: usize,
-    /// The keys whose sentence stands already: it is said once.
+    /// The keys already described: each is described once.
     told: BTreeSet<String>,
 }
 

@@ -1,44 +1,44 @@
-//! Every key there is, in one table. What is checked, documented, offered to editors and read from the environment follows from it.
+//! The table of all keys, from which checks, documentation, editor support and environment variables are derived.
 //!
-//! To add a key: one row here, and the field of the same name in the typed [`Config`](super::Config).
+//! To add a key: add one row here, and the field of the same name in the typed [`Config`](super::Config).
 
 use super::path::KeyPath;
 use super::project::{FromProject, Limit};
 
-/// What a key takes.
+/// The type of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// Any text.
     Text,
-    /// Text with something in it.
+    /// Non-empty text.
     Words,
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// True or false.
     Bool,
-    /// A whole number, both ends included.
+    /// A whole number in an inclusive range.
     Whole {
-        /// The least.
+        /// Minimum.
         min: i64,
-        /// The most.
+        /// Maximum.
         max: u64,
     },
-    /// A number, both ends included.
+    /// A number in an inclusive range.
     Number {
-        /// The least.
+        /// Minimum.
         min: f64,
-        /// The most.
+        /// Maximum.
         max: f64,
     },
     /// A list of texts.
     Texts,
     /// The name of an agent.
     Agent,
-    /// A list of names of agents, each once.
+    /// A list of distinct agent names.
     Agents,
-    /// A list of seats of a deliberation: objects with `model` and `role`.
+    /// A list of members of a deliberation: objects with `model` and `role`.
     Seats,
-    /// What answers: one of [`BACKENDS`] or a name under `providers`.
+    /// A backend: one of [`BACKENDS`] or a name under `providers`.
     Backend,
     /// An `http` or `https` address without a key in it.
     Url,
@@ -49,7 +49,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The rest of the sentence "it must be …".
+    /// Returns the rest of the sentence "it must be …".
     pub fn words(&self) -> String {
         match self {
             Self::Text => "text".into(),
@@ -73,50 +73,50 @@ impl Kind {
     }
 }
 
-/// Who acts on a key.
+/// The program that uses a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// This program.
     Kd,
-    /// kingdom-cli 1.1.0 only: accepted, without effect here.
+    /// Only kingdom-cli 1.1.0: accepted, but without effect here.
     KingdomCli,
-    /// Editors only.
+    /// Only editors.
     Editor,
 }
 
-/// One row.
+/// A key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
-    /// Where it stands; `<name>` and `<model>` stand for names that people choose.
+    /// Its path; `<name>` and `<model>` stand for user-defined names.
     pub path: &'static str,
-    /// What it takes.
+    /// Its type.
     pub kind: Kind,
-    /// The value where nobody sets it, as JSON; `null` where its absence means something, which [`Key::doc`] then tells.
+    /// The default value, as JSON; `null` if absence has a meaning, which [`Key::doc`] explains.
     pub default: &'static str,
-    /// One sentence.
+    /// A one-sentence description.
     pub doc: &'static str,
-    /// Who acts on it.
+    /// The program that uses it.
     pub reader: Reader,
-    /// Whether kingdom-cli 1.1.0 knows it; it refuses files with keys that it does not know.
+    /// Whether kingdom-cli 1.1.0 knows it; it rejects files with unknown keys.
     pub kingdom: bool,
-    /// A second, shorter variable for it.
+    /// An additional, shorter variable for it.
     pub short_env: Option<&'static str>,
-    /// What a project's files may do with it. A new row is [`FromProject::Trusted`] unless it says otherwise.
+    /// What a project's files may do with it. A new row defaults to [`FromProject::Trusted`].
     pub project: FromProject,
 }
 
 impl Key {
-    /// The parts of the pattern.
+    /// Returns the parts of the path pattern.
     pub fn pattern(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.path.split('.')
     }
 
-    /// Whether a path is this key.
+    /// Returns whether a path matches this key.
     pub fn matches(&self, segments: &[String]) -> bool {
         self.pattern().count() == segments.len() && self.leads(segments)
     }
 
-    /// Whether this key is at the path or below it.
+    /// Returns whether this key is at the path or below it.
     pub(crate) fn leads(&self, segments: &[String]) -> bool {
         let mut pattern = self.pattern();
         segments.iter().all(|segment| {
@@ -126,7 +126,7 @@ impl Key {
         })
     }
 
-    /// Whether its absence means something of its own.
+    /// Returns whether its absence has a meaning.
     pub fn is_optional(&self) -> bool {
         self.default == "null"
     }
@@ -152,13 +152,13 @@ impl Key {
         self
     }
 
-    /// A project may set it without being asked about: nothing it can say costs money, runs, sends or reveals anything.
+    /// A project may set it without consent: no value costs money, or runs, sends or reveals anything.
     const fn free(mut self) -> Self {
         self.project = FromProject::Free;
         self
     }
 
-    /// Words that reach models.
+    /// Text that is sent to models.
     const fn text(mut self) -> Self {
         self.project = FromProject::Text;
         self
@@ -195,7 +195,7 @@ pub const BACKENDS: &[&str] = &[
     "scripted",
 ];
 
-/// Of [`BACKENDS`], those that are no service: a provider cannot have their names.
+/// Those [`BACKENDS`] that are not services: a provider cannot have their names.
 pub(crate) const NOT_PROVIDERS: &[&str] = &[
     "local",
     "claude_code",
@@ -208,17 +208,17 @@ pub(crate) const NOT_PROVIDERS: &[&str] = &[
     "scripted",
 ];
 
-/// Whether a backend is an agent program.
+/// Returns whether a backend is an agent program.
 pub fn is_program(backend: &str) -> bool {
     NOT_PROVIDERS.contains(&backend) && !matches!(backend, "local" | "scripted")
 }
 
-/// Whether a backend is an agent program that stops by itself at a budget of money.
+/// Returns whether a backend is an agent program that enforces a money budget.
 pub fn keeps_budget(backend: &str) -> bool {
     backend == "claude_code"
 }
 
-/// Members that may be named without being defined under `agents`, and their backends.
+/// Members that need no definition under `agents`, and their backends.
 pub const KNOWN_AGENTS: &[(&str, &str)] = &[
     ("claude", "claude_code"),
     ("codex", "codex"),
@@ -227,14 +227,14 @@ pub const KNOWN_AGENTS: &[(&str, &str)] = &[
     ("opencode", "opencode"),
 ];
 
-/// Names that were keys once, and what to say.
+/// Former keys, and their messages.
 pub(crate) const RETIRED: &[(&str, &str)] = &[
     ("council.auto_rounds", "council.auto_messages"),
     ("council.chat_auto_rounds", "council.auto_messages"),
     ("council.chat_mode", "council.mode"),
 ];
 
-/// The longest wait that can be asked for: a week, in seconds.
+/// Maximum for all waiting times: a week, in seconds.
 const WEEK: u64 = 604_800;
 const TIMEOUT: Kind = Kind::Whole { min: 1, max: WEEK };
 const WAIT: Kind = Kind::Whole { min: 0, max: WEEK };
@@ -435,17 +435,17 @@ pub const KEYS: &[Key] = &[
     key("lord.max_cycles", COUNT, "200", "Maximum rounds of the watcher.").only_kingdom().free(),
 ];
 
-/// The row of a path.
+/// Finds the row of a path.
 pub fn find(path: &KeyPath) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.matches(path.segments()))
 }
 
-/// The value of a path where nobody sets it; none for a path that is no key.
+/// Returns the default value of a path; `None` if it is not a key.
 pub fn default_value(path: &KeyPath) -> Option<serde_json::Value> {
     serde_json::from_str(find(path)?.default).ok()
 }
 
-/// Whether a part of a pattern stands for a name that people choose.
+/// Returns whether a part of a pattern stands for a user-defined name.
 pub(crate) fn is_placeholder(part: &str) -> bool {
     part.starts_with('<')
 }

@@ -1,5 +1,5 @@
-//! What kingdom-cli 1.1.0 would refuse in `.kd/config.json`. It stops at any key or value that it does not know, so such settings
-//! belong in another file.
+//! Problems that kingdom-cli 1.1.0 would have with `.kd/config.json`. It rejects unknown keys and values, so such
+//! settings belong in another file.
 
 use super::check::shown;
 use super::keys;
@@ -7,14 +7,14 @@ use super::path::KeyPath;
 use super::problem::Problem;
 use serde_json::{Map, Value};
 
-/// The backends that it knows.
+/// The backends it knows.
 const BACKENDS: &[&str] = &["claude_code", "codex", "cursor"];
-/// The agents that it knows without a definition.
+/// The agents it knows without a definition.
 const AGENTS: &[&str] = &["claude", "codex"];
 const CLAUDE_EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 const CODEX_EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max", "ultra"];
 
-/// Everything in the content of `.kd/config.json` that kingdom-cli 1.1.0 refuses, beside what is wrong here too.
+/// Returns what kingdom-cli 1.1.0 rejects in `.kd/config.json` in addition to our own checks.
 pub fn kingdom_problems(value: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     walk(&KeyPath::default(), value, &mut problems);

@@ -1,6 +1,6 @@
-//! The settings, typed and checked. Reading files and the environment is the store's business.
+//! The settings, typed and checked. The store reads files and the environment.
 //!
-//! In: a JSON value. Out: a [`Config`], or all [`Problem`]s at once. [`KEYS`] is the one table of all keys.
+//! Input: a JSON value. Output: a [`Config`], or all [`Problem`]s at once. [`KEYS`] is the table of all keys.
 
 mod check;
 mod deliberation;
@@ -43,13 +43,13 @@ use crate::spending::{Ceiling, micro_usd};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// All settings, every default filled in.
+/// All settings, with defaults filled in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// How the council works.
+    /// The council.
     pub council: CouncilConfig,
-    /// The members that can be seated, by name.
+    /// The agents, by name.
     pub agents: BTreeMap<String, AgentConfig>,
     /// Phase prompts for every member.
     pub prompts: PhasePrompts,
@@ -59,32 +59,32 @@ pub struct Config {
     pub local: LocalConfig,
     /// The forum.
     pub forum: ForumConfig,
-    /// The screen of `kd chat`.
+    /// The chat screen.
     pub chat: ChatConfig,
-    /// The two seats of `kd think`.
+    /// The two members of `kd think`.
     pub think: ThinkConfig,
-    /// How a council plans itself.
+    /// The planning of a council.
     pub deliberation: DeliberationConfig,
-    /// What one run may spend.
+    /// Spending limits.
     pub limits: LimitsConfig,
-    /// Backends of installed agent programs that answer for their vendor's models, where the vendor's service has no key
-    /// here. Not a setting.
+    /// Backends of installed agent programs used for their vendor's models if there is no key for the vendor's service.
+    /// Not a setting.
     #[serde(skip)]
     pub programs_for_models: BTreeSet<&'static str>,
-    /// What models cost where `providers.<name>.prices` does not say it. Not a setting.
+    /// Model prices, overridden by `providers.<name>.prices`. Not a setting.
     #[serde(skip)]
     pub prices: Prices,
 }
 
 impl Config {
-    /// Takes over what is no setting, from a configuration of the same run.
+    /// Copies the fields that are not settings from a configuration of the same run.
     pub fn surroundings_of(&mut self, other: &Config) {
         self.programs_for_models
             .clone_from(&other.programs_for_models);
         self.prices.clone_from(&other.prices);
     }
 
-    /// What the service of a member charges for its model. `None` where that is unknown, or nothing is charged.
+    /// Returns the price of a member's model. `None` if unknown or free.
     pub fn tariff(&self, member: &Member) -> Option<Tariff> {
         let provider = self.providers.get(&member.backend);
         let usual = || provider.and_then(|provider| provider.model.as_ref());
@@ -93,13 +93,13 @@ impl Config {
     }
 }
 
-/// `limits.*`: what one run of `kd` may spend, and all runs of a day. `None` means no limit.
+/// `limits.*`: spending limits of one run of `kd`, and of all runs of a day. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LimitsConfig {
     /// US dollars.
     pub usd: Option<f64>,
-    /// US dollars that all runs of one day may pay together.
+    /// US dollars of all runs of one day together.
     pub usd_per_day: Option<f64>,
     /// Requests to models.
     pub calls: Option<u64>,
@@ -108,7 +108,7 @@ pub struct LimitsConfig {
 }
 
 impl LimitsConfig {
-    /// As an account keeps them.
+    /// Converts to the limits of a spending account.
     pub fn ceiling(&self) -> Ceiling {
         Ceiling {
             calls: self.calls,
@@ -118,23 +118,23 @@ impl LimitsConfig {
     }
 }
 
-/// `think.*`: a fast and a rigorous seat.
+/// `think.*`: a fast and a rigorous member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ThinkConfig {
-    /// Who looks first; none means the first member of the council.
+    /// The member that replies first; `None` means the first member of the council.
     pub fast: Option<String>,
-    /// Who checks; none means the second member of the council.
+    /// The member that checks; `None` means the second member of the council.
     pub rigorous: Option<String>,
-    /// Who answers when they do not agree; none means the rigorous seat.
+    /// The member that answers if they disagree; `None` means the rigorous one.
     pub arbiter: Option<String>,
-    /// The most messages between them.
+    /// Maximum messages between them.
     pub exchanges_max: u32,
-    /// The fewest; none means 1 for the built-in model and 0 for others.
+    /// Minimum messages; `None` means 1 for the built-in model and 0 for others.
     pub exchanges_min: Option<u32>,
-    /// The most tokens of all prompts and replies for one question; none means no limit.
+    /// Maximum tokens of all prompts and replies per question; `None` means no limit.
     pub tokens_max: Option<u64>,
-    /// Seconds until the answer is asked for; none means no limit.
+    /// Seconds until the answer is requested; `None` means no limit.
     pub seconds_max: Option<u64>,
 }
 
@@ -152,13 +152,13 @@ impl Default for ThinkConfig {
     }
 }
 
-/// `chat.*`: how the screen of `kd chat` looks, and how it calls.
+/// `chat.*`: colors and notifications of the chat screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChatConfig {
-    /// Its colours.
+    /// Its colors.
     pub theme: ChatTheme,
-    /// How it tells that the members are done.
+    /// How it signals that the members are done.
     pub notify: ChatNotify,
 }
 
@@ -166,16 +166,16 @@ pub struct ChatConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChatTheme {
-    /// As the ground of the terminal is.
+    /// Matches the terminal's background.
     #[default]
     Auto,
-    /// For a dark ground.
+    /// For a dark background.
     Dark,
-    /// For a light ground.
+    /// For a light background.
     Light,
-    /// Only the sixteen colours of the terminal's own palette.
+    /// Only the 16 colors of the terminal's palette.
     Terminal,
-    /// No colours.
+    /// No colors.
     Plain,
 }
 
@@ -183,14 +183,14 @@ pub enum ChatTheme {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChatNotify {
-    /// By a sequence where the terminal is known to show it, else by the bell.
+    /// An escape sequence if the terminal supports it, otherwise the terminal bell.
     #[default]
     Auto,
-    /// By a sequence.
+    /// An escape sequence.
     Osc,
-    /// By the bell.
+    /// The terminal bell.
     Bell,
-    /// Not at all.
+    /// No notification.
     Off,
 }
 
@@ -198,13 +198,13 @@ pub enum ChatNotify {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ForumConfig {
-    /// A path or a PostgreSQL address; none means `.kd/forum.db`.
+    /// A path or a PostgreSQL address; `None` means `.kd/forum.db`.
     pub store: Option<String>,
     /// Forums on other machines, by name.
     pub remotes: BTreeMap<String, RemoteConfig>,
-    /// Further MCP servers that agents may call on their visits, by name.
+    /// Additional MCP servers that agents may call during visits, by name.
     pub servers: BTreeMap<String, ServerConfig>,
-    /// The rules, before motions change them.
+    /// The initial rules, which motions can change.
     #[serde(flatten)]
     pub settings: crate::forum::settings::Settings,
 }
@@ -215,25 +215,25 @@ pub struct ForumConfig {
 pub struct RemoteConfig {
     /// The address of its MCP server.
     pub url: Option<String>,
-    /// The variable that holds the token.
+    /// The variable with the token.
     pub key_env: Option<String>,
-    /// The file that holds the token.
+    /// The file with the token.
     pub key_file: Option<String>,
     /// The command that prints the token.
     pub key_command: Vec<String>,
 }
 
-/// `forum.servers.<name>.*`: one more MCP server for agents of the forum. Nothing is allowed by default.
+/// `forum.servers.<name>.*`: an additional MCP server for agents of the forum. Nothing is allowed by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerConfig {
-    /// A program and its arguments, spoken to on stdin and stdout.
+    /// A program and its arguments, using stdin and stdout.
     pub command: Vec<String>,
-    /// An address, in place of a program.
+    /// An address, instead of a program.
     pub url: Option<String>,
-    /// Names of further variables that the program may see.
+    /// Names of additional environment variables passed to the program.
     pub env: Vec<String>,
-    /// The variable that holds the token for the address.
+    /// The variable with the token for the address.
     pub key_env: Option<String>,
     /// The tools that may be called.
     pub tools: Vec<String>,
@@ -245,33 +245,33 @@ pub struct ServerConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CouncilConfig {
-    /// Who sits, in order; empty means all agents, or the built-in three when there are none.
+    /// The members, in order; empty means all agents, or the built-in three if there are none.
     pub members: Vec<String>,
-    /// Who sits when a change is reviewed; empty means the same.
+    /// The members of a code review; empty means the same.
     pub review_members: Vec<String>,
-    /// Seconds for one member's turn.
+    /// Seconds per turn.
     pub timeout: u64,
-    /// Sequential turns after the broadcast; none means one for each unmuted member.
+    /// Sequential turns after the broadcast; `None` means one for each unmuted member.
     pub auto_messages: Option<u32>,
     /// Who speaks when.
     pub mode: Mode,
-    /// The first words of every prompt; none means the built-in text.
+    /// The beginning of every prompt; `None` means the built-in text.
     pub preamble: Option<String>,
     /// Whether the chair concludes after `kd ask`.
     pub conclude: bool,
-    /// The agent that chairs; none means the first member that answered lends its backend.
+    /// The agent that chairs; `None` means the backend of the first member that answered.
     pub chair: Option<String>,
     /// Whether agents may change files.
     pub writable: bool,
-    /// Whether the system keeps agents that may not write from other files.
+    /// Whether the system sandboxes agents without write permission.
     pub sandbox: bool,
-    /// Whether only members that answer on this machine may be asked.
+    /// Whether only members that run on this machine may be asked.
     pub private: bool,
-    /// Seconds to the first sign of life of a member; 0 means no limit of its own.
+    /// Seconds until a member's first response; 0 means no separate limit.
     pub first_secs: u64,
-    /// Seconds between two signs of life; 0 means no limit of its own.
+    /// Seconds between two responses; 0 means no separate limit.
     pub idle_secs: u64,
-    /// Seconds that a member's program is kept running without a question; 0 starts one for each.
+    /// Seconds that an idle agent program is kept running; 0 starts one for each question.
     pub warm_secs: u64,
 }
 
@@ -300,28 +300,28 @@ impl Default for CouncilConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Everybody at once, then bounded sequential turns.
+    /// All at once, then a limited number of turns one by one.
     #[default]
     Broadcast,
     /// One by one from the start.
     Sequential,
-    /// First message at once; later ones one by one in shuffled order.
+    /// All at once for the first message; later ones one by one in random order.
     Natural,
-    /// Only who is mentioned.
+    /// Only mentioned members.
     Manual,
 }
 
-/// `prompts.*` and `agents.<name>.prompts.*`: words added in one phase.
+/// `prompts.*` and `agents.<name>.prompts.*`: text added in one phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhasePrompts {
-    /// While the council talks.
+    /// For conversations of the council.
     pub council: String,
-    /// While designing.
+    /// For designing.
     pub design: String,
-    /// While reviewing a change.
+    /// For code reviews.
     pub review: String,
-    /// While working on a ticket (kingdom-cli).
+    /// For work on a ticket (kingdom-cli).
     pub peasant: String,
 }
 
@@ -329,51 +329,51 @@ pub struct PhasePrompts {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentConfig {
-    /// What answers: `local`, the name of a provider, `claude_code`, `codex`, `cursor`, …
+    /// The backend: `local`, the name of a provider, `claude_code`, `codex`, `cursor`, …
     pub backend: String,
     /// The model.
     pub model: Option<String>,
-    /// The part it plays, in a word or two.
+    /// Its role in a word or two.
     pub role: Option<String>,
     /// Its own prompt.
     pub prompt: String,
-    /// Its own phase prompts; they take the place of the shared ones.
+    /// Its own phase prompts, which replace the shared ones.
     pub prompts: PhasePrompts,
-    /// The program and its arguments (`command`, `acp`), or in place of a known program.
+    /// The program and its arguments: required for `command` and `acp`, an override for known programs.
     pub command: Vec<String>,
-    /// What the program of `command` prints.
+    /// The output format of the program of `command`.
     pub dialect: Option<String>,
-    /// Names of further variables that the program may see.
+    /// Names of additional environment variables passed to the program.
     pub env: Vec<String>,
-    /// Further files and folders that its program may read and write in the sandbox.
+    /// Additional files and folders that its program may read and write in the sandbox.
     pub state: Vec<String>,
     /// Whether its program is kept running between questions.
     pub warm: Option<bool>,
-    /// Whether it may change files, in place of `council.writable`.
+    /// Whether it may change files; overrides `council.writable`.
     pub writable: Option<bool>,
-    /// Further arguments for an agent program.
+    /// Additional arguments for an agent program.
     pub extra_flags: Vec<String>,
-    /// Reasoning effort, in the backend's words.
+    /// Reasoning effort, in the backend's terms.
     pub effort: String,
     /// 0 to 2.
     pub temperature: Option<f32>,
     /// 0 to 1.
     pub top_p: Option<f32>,
-    /// 0 to 1 (built-in model and servers that know it).
+    /// 0 to 1 (built-in model and servers that support it).
     pub min_p: Option<f32>,
-    /// The most tokens of one answer.
+    /// Maximum tokens per answer.
     pub max_tokens: Option<u32>,
-    /// Fixes the chance, where the backend can.
+    /// Random seed, if the backend supports one.
     pub seed: Option<u64>,
-    /// What its vote counts.
+    /// The weight of its vote.
     pub weight: Option<f64>,
-    /// How often it is right, where that was measured.
+    /// Measured accuracy, if known.
     pub reliability: Option<f64>,
-    /// Seconds for its turn, in place of `council.timeout`.
+    /// Seconds per turn; overrides `council.timeout`.
     pub timeout: Option<u64>,
 }
 
-/// The wire that a provider speaks.
+/// The API of a provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Wire {
@@ -390,50 +390,50 @@ pub enum Wire {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProviderConfig {
-    /// What it speaks.
+    /// Its API.
     pub wire: Wire,
-    /// Where it is; none means the service's own address.
+    /// Its address; `None` means the service's default address.
     pub base_url: Option<String>,
-    /// The environment variable that holds the key.
+    /// The environment variable with the key.
     pub key_env: Option<String>,
-    /// A file outside the repository that holds the key.
+    /// A file outside the repository with the key.
     pub key_file: Option<String>,
     /// A command that prints the key.
     pub key_command: Vec<String>,
-    /// The most requests a minute; none means no limit of ours.
+    /// Maximum requests per minute; `None` means no limit on our side.
     pub requests_per_minute: Option<u32>,
-    /// The most attempts for one turn, the first included.
+    /// Maximum attempts per turn, including the first.
     pub attempts: Option<u32>,
-    /// The model where a member names none.
+    /// The default model of its members.
     pub model: Option<String>,
-    /// Whether the service is told what of a prompt to keep for the next one; none leaves it to the address.
+    /// Whether requests mark the part of a prompt to cache; `None` leaves it to the address.
     pub prompt_cache: Option<bool>,
-    /// Prices in US dollars for a million tokens, by model name.
+    /// Prices in US dollars per million tokens, by model name.
     pub prices: BTreeMap<String, Price>,
 }
 
-/// `providers.<name>.prices.<model>.*`, in US dollars for a million tokens.
+/// `providers.<name>.prices.<model>.*`, in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Price {
-    /// Of the prompt.
+    /// For prompt tokens.
     pub input: f64,
-    /// Of the answer.
+    /// For answer tokens.
     pub output: f64,
-    /// Of cached prompt tokens; none means as `input`.
+    /// For cached prompt tokens; `None` means as `input`.
     pub cached: Option<f64>,
-    /// Of prompt tokens that the service writes to its cache; none means a quarter more than `input`.
+    /// For prompt tokens written to the cache; `None` means 25% more than `input`.
     pub cache_write: Option<f64>,
 }
 
 impl Price {
-    /// The most that a token can cost.
+    /// Returns the maximum price of a token.
     pub fn worst(&self) -> crate::spending::Price {
         let input = self.cached.map_or(self.input, |c| c.max(self.input));
         crate::spending::Price::per_million(input, self.output)
     }
 
-    /// The same of a service that is told what of a prompt to keep, and charges for writing it.
+    /// Returns the same for a service that charges for cache writes.
     pub fn worst_written(&self) -> crate::spending::Price {
         let worst = self.worst();
         let written = crate::spending::Price::per_million(self.written(), self.output);
@@ -443,7 +443,7 @@ impl Price {
         }
     }
 
-    /// Of prompt tokens that the service writes to its cache.
+    /// Returns the price of prompt tokens written to the cache.
     pub fn written(&self) -> f64 {
         self.cache_write.unwrap_or(self.input * 1.25)
     }
@@ -453,12 +453,12 @@ impl Price {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LocalConfig {
-    /// A path to a GGUF file, or a key of `kd model list`; none means the default model.
+    /// A path to a GGUF file, or a key of `kd model list`; `None` means the default model.
     pub model: Option<String>,
-    /// Threads; none means one for each core, at most 8.
+    /// Threads; `None` means one per core, at most 8.
     pub threads: Option<usize>,
-    /// The most tokens of prompt and answer together; none means what the model allows.
+    /// Maximum tokens of prompt and answer together; `None` means the model's maximum.
     pub context: Option<usize>,
-    /// Never fetch a model; say what is missing instead.
+    /// Never download a model; report what is missing instead.
     pub offline: bool,
 }

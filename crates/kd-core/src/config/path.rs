@@ -1,6 +1,6 @@
-//! The name of a place in the configuration: `council.timeout`, `agents."gpt-5.1".model`.
+//! Paths in the configuration: `council.timeout`, `agents."gpt-5.1".model`.
 //!
-//! In: text that a person wrote. Out: segments that match object keys, and the same text again.
+//! Input: text written by a user. Output: segments that match object keys, and the same text again.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,8 +8,8 @@ use std::str::FromStr;
 
 /// A path of object keys. The empty path is the whole configuration.
 ///
-/// As text the segments are joined by dots; a segment with other characters than letters, digits, `_`, `-` and `$` stands in
-/// double quotes with JSON escapes. A place in a list is a segment of digits.
+/// In text form the segments are joined by dots; a segment with characters other than letters, digits, `_`, `-` and `$`
+/// is in double quotes with JSON escapes. A list index is a segment of digits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct KeyPath(Vec<String>);
@@ -20,35 +20,35 @@ pub struct KeyPath(Vec<String>);
 pub struct BadKeyPath(String);
 
 impl KeyPath {
-    /// A path of these segments.
+    /// Creates a path from segments.
     pub fn new<S: Into<String>>(segments: impl IntoIterator<Item = S>) -> Self {
         Self(segments.into_iter().map(Into::into).collect())
     }
 
-    /// The segments, unquoted.
+    /// Returns the segments, unquoted.
     pub fn segments(&self) -> &[String] {
         &self.0
     }
 
-    /// This path and one more segment.
+    /// Appends a segment.
     pub fn join(&self, segment: impl Into<String>) -> Self {
         let mut segments = self.0.clone();
         segments.push(segment.into());
         Self(segments)
     }
 
-    /// The path above; none for the empty path.
+    /// Returns the parent path; `None` for the empty path.
     pub fn parent(&self) -> Option<Self> {
         let (_, above) = self.0.split_last()?;
         Some(Self(above.to_vec()))
     }
 
-    /// Whether this path is the other one or lies below it.
+    /// Returns whether this path is equal to or below another.
     pub fn is_within(&self, above: &Self) -> bool {
         self.0.starts_with(&above.0)
     }
 
-    /// The value at this path, if there is one.
+    /// Returns the value at this path, if any.
     pub fn find<'v>(&self, value: &'v serde_json::Value) -> Option<&'v serde_json::Value> {
         self.0.iter().try_fold(value, |value, segment| match value {
             serde_json::Value::Array(items) => items.get(segment.parse::<usize>().ok()?),

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where it stands, and what was probably meant.
+//! Problems of a configuration: what is wrong, where, and what was probably meant.
 //!
 //! A problem never repeats a value that could be a secret.
 
@@ -6,26 +6,26 @@ use super::path::KeyPath;
 use serde::Serialize;
 use std::fmt;
 
-/// Where a setting can come from; the later wins.
+/// The sources of a setting; a later one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
-    /// What the program knows by itself.
+    /// Built-in defaults.
     Builtin,
-    /// The person's own file, for all projects.
+    /// The user's own file, for all projects.
     User,
-    /// `.kd/config.json`, shared with everybody who works on the project.
+    /// `.kd/config.json`, shared by everyone working on the project.
     Project,
-    /// `.kd/config.local.json`, this checkout's own.
+    /// `.kd/config.local.json`, for this checkout.
     Local,
     /// `KD_*` variables.
     Env,
-    /// Arguments of this call.
+    /// Command-line arguments.
     Flag,
 }
 
 impl Layer {
-    /// The word for it, as `--layer` takes it.
+    /// Returns its name as accepted by `--layer`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Builtin => "builtin",
@@ -44,12 +44,12 @@ impl fmt::Display for Layer {
     }
 }
 
-/// Where one setting stands.
+/// The origin of a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
     /// The layer.
     pub layer: Layer,
-    /// The file's path, or the variable's or the flag's name; empty for built-in values.
+    /// The file path, variable or flag; empty for built-in values.
     pub source: String,
     /// The line in the file, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The origin of what nobody set.
+    /// Returns the origin of a default value.
     pub fn builtin() -> Self {
         Self {
             layer: Layer::Builtin,
@@ -77,23 +77,23 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One thing that is wrong.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// The setting; empty where the whole file is meant.
+    /// The setting; empty for the whole file.
     pub path: KeyPath,
-    /// What is wrong and what to do, as the rest of a sentence that starts with the path.
+    /// The problem and its solution, as the rest of a sentence that starts with the path.
     pub what: String,
     /// What was probably meant: a path or a value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<String>,
-    /// Where it stands, once somebody knows.
+    /// Its origin, once known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
 impl Problem {
-    /// A problem of a setting.
+    /// Creates a problem of a setting.
     pub fn new(path: KeyPath, what: impl Into<String>) -> Self {
         Self {
             path,
@@ -103,13 +103,13 @@ impl Problem {
         }
     }
 
-    /// With what was probably meant.
+    /// Adds what was probably meant.
     pub fn meant(mut self, nearest: Option<String>) -> Self {
         self.nearest = nearest;
         self
     }
 
-    /// With where it stands.
+    /// Adds the origin.
     pub fn at(mut self, origin: Origin) -> Self {
         self.origin = Some(origin);
         self
@@ -132,7 +132,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A text in quotes, short and without control characters, fit for a terminal.
+/// Formats a text for a terminal: quoted, shortened, and without control characters.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -151,12 +151,12 @@ pub(crate) fn quoted(text: &str) -> String {
     out
 }
 
-/// Characters that turn or hide the text around them.
+/// Returns whether a character reverses or hides the text around it.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// The candidate nearest to a word that was not understood, if one is near enough to be meant.
+/// Returns the candidate closest to an unknown word, if it is close enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     if word.len() > 100 {
         return None;

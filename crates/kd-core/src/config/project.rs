@@ -1,7 +1,8 @@
-//! What a project's files may set without the user's consent. The marks are in [`KEYS`](super::KEYS).
+//! Decides what a project's files may set without the user's consent. [`KEYS`](super::KEYS) marks each key.
 //!
-//! Input: the value of one project file, and the value of the layers below it (built-in and the user's own file). Output:
-//! the settings that need consent, and the file's value without them. Pure: who consented is the store's business.
+//! Input: the value of one project file, and the value of the layers below it (built-in and the user's own file).
+//! Output: the settings that need consent, and the file's value without them. Pure: the store knows what the user has
+//! allowed.
 
 use super::keys::{self, KEYS, KNOWN_AGENTS, Key, default_value, find};
 use super::path::KeyPath;
@@ -9,47 +10,47 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Seats that a project may ask for without consent: those of the smallest council.
+/// Number of members that a project may request without consent: the size of the smallest council.
 const SEATS_MAX: usize = 3;
 
 /// What a project file may do with a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FromProject {
-    /// It counts as written: it cannot cost money, run, send, reveal or unlock anything.
+    /// Effective as written: it cannot cost money, run, send, reveal or unlock anything.
     Free,
-    /// It counts; the text reaches models, so `kd trust` lists it and `kd why` marks it.
+    /// Effective; the text reaches models, so `kd trust` lists it and `kd why` marks it.
     Text,
-    /// It counts where it is at least as strict as the layers below.
+    /// Effective if at least as strict as the layers below.
     Limit(Limit),
-    /// It counts where it names members of the built-in model or of the user's own council.
+    /// Effective if it names members of the built-in model or of the user's own council.
     Members,
-    /// It counts only once the user allowed it.
+    /// Effective only once the user has allowed it.
     Trusted,
 }
 
-/// How to tell the stricter of two values.
+/// How to determine the stricter of two values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// The lower number; unset is the row's default.
+    /// The lower number; unset means the key's default.
     Default,
     /// The lower number; unset means no limit.
     NoLimit,
-    /// The lower number; unset is compared as this one, since its meaning depends on the member.
+    /// The lower number; unset counts as this value, since its meaning depends on the member.
     As(f64),
     /// The lower number, except that 0 means no limit.
     ZeroIsNone,
-    /// The higher number, for waits and chances to be left out.
+    /// The higher number, for delays and skip probabilities.
     AtLeast,
     /// `false`.
     Off,
     /// `true`.
     On,
-    /// The lower number; unset is the value of another key.
+    /// The lower number; unset means the value of another key.
     Like(&'static str),
 }
 
 impl FromProject {
-    /// The cell of the table in the manual.
+    /// Returns the cell of the table in the manual.
     pub fn words(self) -> &'static str {
         match self {
             Self::Free => "yes",
@@ -64,14 +65,14 @@ impl FromProject {
     }
 }
 
-/// A setting of a project that needs consent.
+/// A project setting that needs consent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Wanted {
     /// The setting, or a section that is reset by `null`.
     pub path: KeyPath,
     /// Its value.
     pub value: Value,
-    /// What it would do.
+    /// Its effect.
     pub why: Why,
 }
 
@@ -79,7 +80,7 @@ pub struct Wanted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// It runs programs, names hosts, keys or files, widens rights, or outweighs other members.
+    /// It runs programs, names hosts, keys or files, extends permissions, or outweighs other members.
     Trusted,
     /// It raises a limit.
     Raises,
@@ -90,7 +91,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// The reason, as the rest of a sentence that starts with the setting.
+    /// Returns the reason, as the rest of a sentence that starts with the setting.
     pub fn words(self) -> &'static str {
         match self {
             Self::Trusted => "needs your consent",
@@ -101,7 +102,8 @@ impl Why {
     }
 }
 
-/// The settings of a project file that need consent. `below` is the merged value of the layers below all project files.
+/// Returns the settings of a project file that need consent. `below` is the merged value of the layers below all
+/// project files.
 pub fn wanted(file: &Value, below: &Value) -> Vec<Wanted> {
     let mut judge = Judge {
         circle: Circle::new(below),
@@ -112,8 +114,8 @@ pub fn wanted(file: &Value, below: &Value) -> Vec<Wanted> {
     judge.out
 }
 
-/// Puts limits of the user where a file that the user named would loosen them; `binds` says which limits are the user's.
-/// Returns those that the file sets otherwise.
+/// Restores limits of the user that a file named by the user would loosen; `binds` tells which limits are the user's.
+/// Returns those that the file sets differently.
 pub fn keep_limits(
     file: &mut Value,
     below: &Value,
@@ -150,7 +152,8 @@ pub fn keep_limits(
     kept
 }
 
-/// Every setting of a project file that can need consent, whatever the layers below say; sections that are reset too.
+/// Returns every setting of a project file that may need consent, regardless of the layers below, including reset
+/// sections.
 pub fn gated(file: &Value) -> Vec<(KeyPath, Value)> {
     fn walk(path: &KeyPath, value: &Value, out: &mut Vec<(KeyPath, Value)>) {
         let is_free = |key: &Key| matches!(key.project, FromProject::Free | FromProject::Text);
@@ -169,8 +172,8 @@ pub fn gated(file: &Value) -> Vec<(KeyPath, Value)> {
     out
 }
 
-/// The agent, provider or server that a setting is of. What one of its settings does depends on the others: a key that is no
-/// longer named is replaced by the usual one, and goes to the host that was allowed for another.
+/// Returns the agent, provider or server that a setting belongs to. The effect of one of its settings depends on the
+/// others: if a key is no longer named, the default one is used and sent to the host that was allowed for another.
 pub fn unit_of(path: &KeyPath) -> Option<KeyPath> {
     match path.segments() {
         [section, name, ..] if section == "agents" || section == "providers" => {
@@ -183,12 +186,12 @@ pub fn unit_of(path: &KeyPath) -> Option<KeyPath> {
     }
 }
 
-/// Whether a setting only ever makes something stricter or looser, and nothing else.
+/// Returns whether a setting only makes something stricter or looser.
 pub fn is_limit(path: &KeyPath) -> bool {
     find(path).is_some_and(|key| matches!(key.project, FromProject::Limit(_)))
 }
 
-/// The settings of a project file that are texts for models.
+/// Returns the settings of a project file that are texts for models.
 pub fn project_texts(file: &Value) -> Vec<KeyPath> {
     let mut found = Vec::new();
     leaves(&KeyPath::default(), file, &mut |path, key, value| {
@@ -206,16 +209,16 @@ pub fn project_texts(file: &Value) -> Vec<KeyPath> {
     found
 }
 
-/// What is left of project files when settings are held back, and who cannot sit without them.
+/// The effect of removing settings from project files: agents and members that are left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Remainder {
-    /// Agents whose definition is held back: they do not exist.
+    /// Agents whose definition was removed: they do not exist.
     pub agents: BTreeSet<String>,
-    /// Members that were taken out of a list or a seat, though they exist.
+    /// Existing members that were removed from a list.
     pub members: BTreeSet<String>,
 }
 
-/// Takes settings out of the project files they stand in. `files` holds each file's value and its settings to hold back.
+/// Removes settings from the project files. `files` contains each file's value and the settings to remove.
 pub fn hold_back(files: &mut [(&mut Value, Vec<Wanted>)], below: &Value) -> Remainder {
     let mut rest = Remainder::default();
     let all = |section: &str, files: &[(&mut Value, Vec<Wanted>)]| -> BTreeSet<String> {
@@ -238,7 +241,7 @@ pub fn hold_back(files: &mut [(&mut Value, Vec<Wanted>)], below: &Value) -> Rema
             take(value, &["providers".to_owned(), name.clone()]);
         }
     }
-    // An agent of the project without a backend, or with a provider that is gone, does not exist.
+    // A project agent without a backend, or with a removed provider, does not exist.
     let backend = |name: &str, files: &[(&mut Value, Vec<Wanted>)]| {
         let path = KeyPath::new(["agents", name, "backend"]);
         let found = files
@@ -266,7 +269,7 @@ pub fn hold_back(files: &mut [(&mut Value, Vec<Wanted>)], below: &Value) -> Rema
     rest
 }
 
-/// Takes one setting out of a file; of a list of members only those that may not sit. Returns the members that went.
+/// Removes one setting from a file; from a list of members only those not permitted. Returns the removed members.
 fn cut(value: &mut Value, wanted: &Wanted, circle: &Circle) -> Vec<String> {
     let path = wanted.path.segments();
     if let Some(items) = names_of(wanted) {
@@ -290,7 +293,7 @@ fn cut(value: &mut Value, wanted: &Wanted, circle: &Circle) -> Vec<String> {
     name.map(str::to_owned).into_iter().collect()
 }
 
-/// Takes agents that do not exist out of everything that names members, unless a higher layer defines them.
+/// Removes agents that do not exist from all member lists, unless a higher layer defines them.
 pub fn unseat(value: &mut Value, gone: &BTreeSet<String>) {
     let defined = |value: &Value, name: &str| {
         let path = KeyPath::new(["agents", name, "backend"]);
@@ -330,7 +333,7 @@ pub fn unseat(value: &mut Value, gone: &BTreeSet<String>) {
     }
 }
 
-/// What a setting would do, in a word, for a list that the user is asked to allow.
+/// Describes the effect of a setting in a word, for the list that the user is asked to allow.
 pub fn effect(path: &KeyPath) -> &'static str {
     if matches!(path.segments(), [forum, agents, _] if forum == "forum" && agents == "agents") {
         return "runs";
@@ -395,7 +398,7 @@ impl Judge<'_> {
                 self.walk(&path.join(name), value);
             }
         } else if path.find(self.below).is_some_and(|set| !set.is_null()) {
-            // Not an object where a section is: `null` takes away all that the user set there.
+            // Not an object in place of a section: `null` removes everything the user set there.
             self.want(path, value, Why::Resets);
         }
     }
@@ -408,12 +411,12 @@ impl Judge<'_> {
         });
     }
 
-    /// Why a setting needs consent; `None` where it needs none.
+    /// Returns why a setting needs consent; `None` if it does not.
     fn leaf(&self, key: &Key, path: &KeyPath, value: &Value) -> Option<Why> {
         let set = |value: &Value| (!value.is_null()).then(|| value.clone());
         let new = set(value);
         let old = path.find(self.below).and_then(set);
-        // What changes nothing needs no consent.
+        // A setting without effect needs no consent.
         let default = default_value(path).and_then(|value| set(&value));
         if new == old || (old.is_none() && new == default) {
             return None;
@@ -434,8 +437,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether every member that a setting names is of the built-in model, of the user's own council, or an agent of the
-    /// project itself, whose backend is judged on its own.
+    /// Returns whether all members that a setting names are from the built-in model, the user's own council, or agents
+    /// of the project itself, whose backend is checked separately.
     fn is_own(&self, path: &KeyPath, new: &Value) -> bool {
         if let ["agents", name, "backend"] = path
             .segments()
@@ -450,11 +453,11 @@ impl Judge<'_> {
         let fine = |name: &Value| name.as_str().is_none_or(|name| self.circle.may_sit(name));
         match new {
             Value::Array(items) => {
-                // Seats cost a call each, and a weight is a share of the vote.
+                // Each member costs a call, and a weight is a share of the vote.
                 let seats = items.iter().filter(|item| item.is_object());
                 let modest = seats.clone().count() <= SEATS_MAX
                     && seats.clone().all(|seat| seat.get("weight").is_none());
-                // A member of the user sits once, as in the user's own council.
+                // A member of the user takes part once, as in the user's own council.
                 let mut seated = BTreeSet::new();
                 let once = |seat: &Value| {
                     let model = seat.get("model").and_then(Value::as_str);
@@ -463,7 +466,7 @@ impl Judge<'_> {
                     })
                 };
                 let modest = modest && seats.clone().all(once);
-                // Each name beyond the user's own council costs a call, too.
+                // Each name beyond the user's own council also costs a call.
                 let names = items.len() - seats.clone().count();
                 let modest = modest && names <= SEATS_MAX.max(self.circle.own.len());
                 modest
@@ -504,7 +507,8 @@ impl Judge<'_> {
                     |value: Option<&Value>| value.map_or(Some(f64::INFINITY), Value::as_f64);
                 (unset(new), unset(old))
             }
-            // What unset means is not known here: over a value it counts as more, below one as this number.
+            // The meaning of unset is not known here: compared with a larger value it counts as more, with a smaller
+            // one as this number.
             Limit::As(least) => {
                 let known = |n: f64| if n < 0.0 { f64::INFINITY } else { n };
                 let old = number(old).filter(|n| *n >= 0.0).unwrap_or(least);
@@ -534,17 +538,17 @@ impl Judge<'_> {
     }
 }
 
-/// The members that a project may seat. By default no agent program, and none of the user's agents.
+/// The members that a project may add. By default no agent programs and none of the user's agents.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Circle {
-    /// Those that the user's own settings seat.
+    /// Members in the user's own settings.
     own: BTreeSet<String>,
     /// All agents of the user, and the models by which they and the user's services can be named.
     agents: BTreeSet<String>,
 }
 
 impl Circle {
-    /// The members that files of a project may seat, given the merged value of the layers below them.
+    /// Creates the set for project files, from the merged value of the layers below them.
     pub fn new(below: &Value) -> Self {
         let agents = names("agents", below);
         let models = models("agents", below).chain(models("providers", below));
@@ -562,7 +566,7 @@ impl Circle {
         }
     }
 
-    /// Adds those that sit by the settings in force, and the agents that a project was allowed to define.
+    /// Adds the members in the active settings, and the agents that a project was allowed to define.
     #[must_use]
     pub fn with(mut self, in_force: &Value) -> Self {
         let now = Self::new(in_force);
@@ -572,8 +576,8 @@ impl Circle {
         self
     }
 
-    /// Whether a member is of the user's council, or neither an agent program, nor a model of a service, nor an agent of the
-    /// user: then it is of the built-in model, or an agent of the project, whose backend is judged on its own.
+    /// Returns whether a member is in the user's council, or is not an agent program, a service's model or an agent of
+    /// the user: then it is from the built-in model, or an agent of the project, whose backend is checked separately.
     pub fn may_sit(&self, name: &str) -> bool {
         let known = KNOWN_AGENTS.iter().any(|(known, _)| *known == name)
             || crate::models::family(name).is_some();
@@ -581,7 +585,7 @@ impl Circle {
     }
 }
 
-/// The names in a section.
+/// Returns the names in a section.
 fn names(section: &str, value: &Value) -> BTreeSet<String> {
     let fields = value.get(section).and_then(Value::as_object);
     let set = fields
@@ -591,7 +595,7 @@ fn names(section: &str, value: &Value) -> BTreeSet<String> {
     set.map(|(name, _)| name.clone()).collect()
 }
 
-/// The models that entries of a section name: their own, and those with a price.
+/// Returns the models named by entries of a section: their own, and those with a price.
 fn models<'v>(section: &str, value: &'v Value) -> impl Iterator<Item = String> + use<'v> {
     let entries = value.get(section).and_then(Value::as_object);
     entries.into_iter().flatten().flat_map(|(_, entry)| {
@@ -604,7 +608,7 @@ fn models<'v>(section: &str, value: &'v Value) -> impl Iterator<Item = String> +
     })
 }
 
-/// The names of a list of members that needs consent.
+/// Returns the names of a member list that needs consent.
 fn names_of(wanted: &Wanted) -> Option<&Vec<Value>> {
     let items = wanted
         .value

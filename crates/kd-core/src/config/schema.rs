@@ -1,11 +1,12 @@
-//! The JSON Schema (2020-12) of one configuration file, for editors; made from the table of keys.
+//! Generates the JSON Schema (2020-12) of a configuration file, for editors, from the table of keys.
 
 use super::keys::{self, BACKENDS, KEYS, Key, Kind, NOT_PROVIDERS, Reader};
 use crate::ids::{ALL, KING};
 use crate::names::RESERVED;
 use serde_json::{Map, Value, json};
 
-/// The schema. It tells the shape of one file; what keys say about each other is checked by [`check_links`](super::check_links).
+/// Returns the schema. It covers the structure of one file; [`check_links`](super::check_links) checks relations
+/// between keys.
 pub fn schema() -> Value {
     let rows: Vec<(Vec<&str>, &Key)> = KEYS
         .iter()
@@ -24,7 +25,7 @@ pub fn schema() -> Value {
     schema
 }
 
-/// The schema of the rows that share their first `depth` parts.
+/// Returns the schema of the rows that share their first `depth` parts.
 fn object(rows: &[(Vec<&str>, &Key)], depth: usize) -> Value {
     let mut properties = Map::new();
     let mut others = Value::Bool(false);

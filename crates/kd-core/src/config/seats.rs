@@ -1,4 +1,4 @@
-//! `deliberation.*`: the seats of a plan, and the names in it that other tables know.
+//! `deliberation.*`: the members of a plan, and names defined by other tables.
 
 use super::check::{got, no_agent, shown};
 use super::path::KeyPath;
@@ -8,7 +8,7 @@ use crate::roles::ROLES;
 use crate::voting::{self, RULES};
 use serde_json::{Map, Value, json};
 
-/// The fields of a seat, as in the seed's schema: the first two are needed.
+/// The fields of a member; the first two are required.
 const FIELDS: [&str; 6] = [
     "model",
     "role",
@@ -18,7 +18,7 @@ const FIELDS: [&str; 6] = [
     "weight",
 ];
 
-/// The schema of the list of seats.
+/// Returns the schema of the member list.
 pub(super) fn schema() -> Value {
     let roles: Vec<&str> = ROLES.iter().map(|r| r.name).collect();
     json!({"type": ["array", "null"], "minItems": 3, "maxItems": 9, "items": {
@@ -36,7 +36,7 @@ pub(super) fn schema() -> Value {
     }})
 }
 
-/// Everything that is wrong with the list by itself.
+/// Checks the list on its own.
 pub(super) fn check(path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
     let seats = value.as_array().map_or(&[][..], Vec::as_slice);
     if !(3..=9).contains(&seats.len()) {
@@ -108,7 +108,7 @@ fn field(path: &KeyPath, name: &str, value: &Value, problems: &mut Vec<Problem>)
     }
 }
 
-/// What is wrong between the plan and other tables: agents, rules, kinds of answers.
+/// Returns the problems between the plan and other tables: agents, rules, kinds of answers.
 pub(super) fn links(plan: &Map<String, Value>, config: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     let root = KeyPath::new(["deliberation"]);

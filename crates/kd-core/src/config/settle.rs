@@ -1,4 +1,4 @@
-//! From a checked JSON value to the typed configuration.
+//! Converts a checked JSON value to the typed configuration.
 
 use super::keys::KNOWN_AGENTS;
 use super::path::KeyPath;
@@ -7,9 +7,9 @@ use super::{AgentConfig, Config, check};
 use serde_json::Value;
 
 impl Config {
-    /// The configuration of a value, or everything that is wrong with it.
+    /// Returns the configuration of a value, or all of its problems.
     ///
-    /// Members and a chair that are known without a definition (see [`KNOWN_AGENTS`]) get one.
+    /// Adds a definition for members and a chair that need none (see [`KNOWN_AGENTS`]).
     pub fn from_value(value: &Value) -> Result<Self, Vec<Problem>> {
         let problems = check(value);
         if !problems.is_empty() {
@@ -47,7 +47,7 @@ impl Config {
     }
 }
 
-/// Takes out what is unset. An object stays, even when nothing is left in it.
+/// Removes unset values. An object is kept even if it becomes empty.
 fn drop_nulls(value: &mut Value) {
     if let Value::Object(fields) = value {
         fields.retain(|_, value| !value.is_null());

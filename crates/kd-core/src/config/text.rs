@@ -1,6 +1,7 @@
-//! Settings written as text: arguments and environment variables.
+//! Settings given as text: arguments and environment variables.
 //!
-//! In: a path or a variable's name, and text. Out: a path and a JSON value, checked as far as one key can be.
+//! Input: a path or a variable's name, and text. Output: a path and a JSON value, checked as far as possible for one
+//! key.
 
 use super::check::shown;
 use super::keys::{self, KEYS, Key, Kind, Reader};
@@ -8,10 +9,10 @@ use super::path::KeyPath;
 use super::problem::{Problem, nearest};
 use serde_json::{Map, Value};
 
-/// What the variables of the configuration start with.
+/// Prefix of the configuration's environment variables.
 pub const ENV_PREFIX: &str = "KD_";
 
-/// Variables of that prefix that mean something else.
+/// Variables with that prefix and another meaning.
 const ENV_OTHERS: &[&str] = &[
     "KD_BASE",
     "KD_ROLE",
@@ -24,21 +25,21 @@ const ENV_OTHERS: &[&str] = &[
     "KD_LLAMA_LOG",
 ];
 
-/// What an environment variable is to the configuration.
+/// The meaning of an environment variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnvName {
     /// A setting.
     Key(KeyPath),
-    /// Perhaps a setting, mistyped; the name that was probably meant.
+    /// Possibly a mistyped setting, with the name that was probably meant.
     Mistyped(String),
-    /// Not ours.
+    /// Unrelated.
     Other,
 }
 
-/// The value of a key from text.
+/// Parses the value of a key from text.
 ///
-/// Texts are taken as they are. `true`, `yes`, `on`, `1` and their opposites are truths. Lists are separated by commas, or are
-/// JSON if they start with `[`. `null` unsets a key whose absence means something.
+/// Texts are used as they are. `true`, `yes`, `on`, `1` and their opposites are booleans. Lists are separated by
+/// commas, or JSON if they start with `[`. `null` unsets a key whose absence has a meaning.
 pub fn parse_text(path: &KeyPath, text: &str) -> Result<Value, Problem> {
     let problem = |what: String| Problem::new(path.clone(), what);
     let Some(key) = keys::find(path) else {
@@ -81,7 +82,7 @@ pub fn parse_text(path: &KeyPath, text: &str) -> Result<Value, Problem> {
             .collect(),
         _ => Value::String(text.to_owned()),
     };
-    // One key by itself is judged like a file that holds nothing else.
+    // A single key is checked like a file that contains nothing else.
     match super::check::check_shape(&nested(path, value.clone()))
         .into_iter()
         .next()
@@ -91,14 +92,14 @@ pub fn parse_text(path: &KeyPath, text: &str) -> Result<Value, Problem> {
     }
 }
 
-/// A whole section given as a JSON object.
+/// Parses a whole section given as a JSON object.
 fn section(path: &KeyPath, text: &str) -> Option<Value> {
     let is_section = KEYS.iter().any(|key| key.leads(path.segments()));
     let value: Value = serde_json::from_str(text).ok().filter(|_| is_section)?;
     value.is_object().then_some(value)
 }
 
-/// The problem of a path that is no key: a section, or unknown with what was probably meant.
+/// Returns the problem of a path that is not a key: a section, or unknown with what was probably meant.
 fn not_a_key(path: &KeyPath) -> Problem {
     let mut problems = super::check::check_shape(&nested(path, Value::Bool(true)));
     match problems.pop() {
@@ -112,15 +113,15 @@ fn not_a_key(path: &KeyPath) -> Problem {
     }
 }
 
-/// A configuration that holds one value.
+/// Returns a configuration with a single value.
 pub fn nested(path: &KeyPath, value: Value) -> Value {
     path.segments().iter().rev().fold(value, |value, segment| {
         Value::Object(Map::from_iter([(segment.clone(), value)]))
     })
 }
 
-/// The variable of a key's pattern: `KD_` and the path in capitals with `_` for every dot, names in their place. None for keys
-/// that no variable sets.
+/// Returns the variable of a key's pattern: `KD_` and the path in capitals, with `_` for dots and placeholders for
+/// names. `None` for keys without a variable.
 pub fn env_name(key: &Key) -> Option<String> {
     let names = key
         .pattern()
@@ -141,10 +142,10 @@ pub fn env_name(key: &Key) -> Option<String> {
     })
 }
 
-/// What a variable sets, given the agents and providers that the files name.
+/// Returns what a variable sets, given the agents and providers named in the files.
 ///
-/// In a variable a name is written in capitals with `_` for every other character. It is the name from the files that is
-/// written so, or else the same in small letters.
+/// In a variable a name is in capitals, with `_` for every other character. It stands for the matching name in the
+/// files, or for its lowercase form.
 pub fn env_path(variable: &str, files: &Value) -> EnvName {
     if !variable.starts_with(ENV_PREFIX) || ENV_OTHERS.contains(&variable) {
         return EnvName::Other;
@@ -158,7 +159,7 @@ pub fn env_path(variable: &str, files: &Value) -> EnvName {
             return EnvName::Key(KeyPath::new(key.pattern()));
         }
     }
-    // The longest end wins: PROMPTS_COUNCIL before COUNCIL.
+    // The longest suffix wins: PROMPTS_COUNCIL before COUNCIL.
     patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.len()));
     for (pattern, key) in &patterns {
         let Some((start, end)) = pattern.split_once("<NAME>") else {
