@@ -67,7 +67,7 @@ const fn row(
     }
 }
 
-/// Every recognised shape. The first row that matches at a position counts.
+/// Every recognized shape. The first row that matches at a position counts.
 #[rustfmt::skip]
 pub const SHAPES: &[Shape] = &[
     row("aws-access-key", "AWS access key", &["AKIA", "ASIA"], Body::Run(is_upper, 16, 16)),
@@ -631,7 +631,7 @@ fn encoded(body: &[u8]) -> usize {
     body.iter().filter(|b| is_base64(**b)).count()
 }
 
-/// Masks text that arrives in pieces. Recognises a secret split between two pieces: text that may be the beginning of
+/// Masks text that arrives in pieces. Recognizes a secret split between two pieces: text that may be the beginning of
 /// one is held back.
 #[derive(Clone, Debug, Default)]
 pub struct Masker {

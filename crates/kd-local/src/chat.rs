@@ -1,7 +1,7 @@
 //! Formats a conversation as the model was trained to read it.
 //!
 //! Input: the file's `tokenizer.chat_template` and messages. Output: the tokens of a prompt that ends where the
-//! assistant's answer begins. The template is recognised by its special tokens and rendered by this code, not executed:
+//! assistant's answer begins. The template is recognized by its special tokens and rendered by this code, not executed:
 //! special tokens are inserted as ids and message texts are always encoded as plain text, so a text that contains
 //! `<|im_start|>` cannot open a turn.
 //!
@@ -84,7 +84,7 @@ impl ChatMessage {
 }
 
 impl ChatTemplate {
-    /// Recognises the template of a model file.
+    /// Recognizes the template of a model file.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the file has no template (it is not a chat model) or an unknown one,
@@ -98,7 +98,7 @@ impl ChatTemplate {
         Self::from_text(template, tokenizer)
     }
 
-    /// Recognises a template by its text.
+    /// Recognizes a template by its text.
     pub(crate) fn from_text(template: &str, tokenizer: &Tokenizer) -> Result<Self, Error> {
         let mark = |text: &str| {
             tokenizer.special(text).ok_or_else(|| Error::Tokenizer {

@@ -1,6 +1,6 @@
 //! The arithmetic: every inner loop of the model, once in portable Rust and once per instruction set.
 //!
-//! The portable code is the reference: the vectorised code does the same operations on each number in the same order,
+//! The portable code is the reference: the vectorized code does the same operations on each number in the same order,
 //! so all variants give the same bits, and nothing depends on how many rows are computed together or where a sequence
 //! was split. `KD_SIMD=off` forces the portable code.
 //!
@@ -55,7 +55,7 @@ impl Tile8 {
     };
 }
 
-/// Rows of activations, quantised to 8 bits in blocks of 32.
+/// Rows of activations, quantized to 8 bits in blocks of 32.
 #[derive(Default)]
 pub(crate) struct Acts {
     /// Number of rows.
@@ -170,7 +170,7 @@ everywhere! {
     fn rms_norm(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) => rms_norm_plain
 }
 everywhere! {
-    /// Quantises one row to 8 bits: values, scale and scaled sum of each block of 32.
+    /// Quantizes one row to 8 bits: values, scale and scaled sum of each block of 32.
     fn quantise(x: &[f32], q: &mut [i8], d: &mut [f32], s: &mut [f32]) => quantise_plain
 }
 everywhere! {

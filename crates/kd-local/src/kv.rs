@@ -118,7 +118,7 @@ impl Sequence {
     pub(crate) fn reserve(&mut self, more: usize) {
         let needed = self.tail.len + more;
         if needed > self.tail.room {
-            // Doubling amortises the copies; the first segment of a prompt gets exactly what it needs.
+            // Doubling amortizes the copies; the first segment of a prompt gets exactly what it needs.
             self.tail = self
                 .tail
                 .with_room(needed.max(self.tail.len * 2).max(LANES * 2));

@@ -137,7 +137,7 @@ fn read_words(
     Ok((tokenizer, layout))
 }
 
-/// Returns llama.cpp's backend, initialised once per process.
+/// Returns llama.cpp's backend, initialized once per process.
 fn backend() -> Result<&'static LlamaBackend, Error> {
     static BACKEND: OnceLock<Result<LlamaBackend, LlamaCppError>> = OnceLock::new();
     let made = BACKEND.get_or_init(|| {

@@ -20,7 +20,7 @@ use crate::quant;
 
 /// Queries processed together per pass over the keys.
 const QUERIES: usize = 16;
-/// Minimum number of rows at which the work between the matrices is parallelised too.
+/// Minimum number of rows at which the work between the matrices is parallelized too.
 const MANY_ROWS: usize = 8;
 
 /// A loaded network.
@@ -373,7 +373,7 @@ impl Model {
         });
     }
 
-    /// Collects the outputs of the heads, row by row, quantised.
+    /// Collects the outputs of the heads, row by row, quantized.
     fn gather(&self, pool: &Pool, attended: &[f32], m: usize, acts: &mut Acts) {
         let columns = self.config.heads * self.config.shape.dim;
         let unit = columns / self.config.shape.heads;
@@ -384,7 +384,7 @@ impl Model {
         });
     }
 
-    /// Computes `silu(gate) * up`, row by row, quantised.
+    /// Computes `silu(gate) * up`, row by row, quantized.
     fn gate(&self, pool: &Pool, y: &[f32], m: usize, acts: &mut Acts) {
         let columns = self.config.feed_forward;
         fill_acts(pool, self.simd, m, columns, acts, |i, out| {
@@ -446,7 +446,7 @@ fn add(pool: &Pool, x: &mut [f32], y: &[f32], m: usize, width: usize) {
     });
 }
 
-/// Fills `m` rows of `columns` numbers and quantises them.
+/// Fills `m` rows of `columns` numbers and quantizes them.
 fn fill_acts(
     pool: &Pool,
     simd: Simd,

@@ -25,9 +25,9 @@ pub(crate) struct Pool {
 
 struct Shared {
     state: Mutex<State>,
-    /// Signalled when a region begins or the pool is dropped.
+    /// Signaled when a region begins or the pool is dropped.
     begun: Condvar,
-    /// Signalled when the last helper leaves a region.
+    /// Signaled when the last helper leaves a region.
     left: Condvar,
     /// Copy of `State::epoch`, readable without the lock.
     epoch: AtomicUsize,

@@ -221,7 +221,7 @@ fn four_bits(kind: GgmlType) -> bool {
 /// Returns block `b` of a row, rounded to what a tile can hold.
 fn block(kind: GgmlType, row: &[u8], b: usize) -> Block {
     if let Some((q, d, m)) = integers(kind, row, b) {
-        // A 4-bit tile holds 0..=15: for centred formats the offset moves into the minimum.
+        // A 4-bit tile holds 0..=15: for centered formats the offset moves into the minimum.
         let (q, m) = if kind == GgmlType::Q4_0 {
             (q.map(|q| q + 8), -8.0 * d)
         } else {

@@ -22,7 +22,7 @@ pub struct Sampling {
     pub min_p: f32,
     /// Keeps this many of the most likely tokens; 0 keeps all.
     pub top_k: usize,
-    /// Penalises tokens used among the answer's last [`repeat_window`](Self::repeat_window) tokens; 1 disables it.
+    /// Penalizes tokens used among the answer's last [`repeat_window`](Self::repeat_window) tokens; 1 disables it.
     pub repeat_penalty: f32,
     /// How many tokens of the answer the three penalties consider.
     pub repeat_window: usize,

@@ -302,7 +302,7 @@ fn when_done_only_the_end_remains() {
     assert_eq!(c.forced().unwrap(), [0u32; 0]);
 }
 
-/// Steps until the choice is reported; returns the labels' probabilities under logits that favour `liked`.
+/// Steps until the choice is reported; returns the labels' probabilities under logits that favor `liked`.
 fn probabilities(schema: &Value, labels: &[&str], written: &str, liked: &str) -> Option<Vec<f64>> {
     let labels: Vec<String> = labels.iter().map(|l| (*l).to_owned()).collect();
     let mut c = Constraint::new(&VOCAB, schema).unwrap();

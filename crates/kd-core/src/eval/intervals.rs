@@ -56,7 +56,7 @@ pub fn wilson(hits: f64, n: u64) -> Interval {
 }
 
 /// Returns the 95 % percentile interval of the mean of paired differences, by a bootstrap of `draws` samples with
-/// replacement. Deterministic for the same differences and seed. Empty around zero if there is no difference at all.
+/// replacement. Deterministic for the same differences and seed. 0 to 0 if there are no differences.
 pub fn bootstrap(differences: &[f64], draws: usize, seed: u64) -> Interval {
     let n = differences.len();
     if n == 0 || draws == 0 {

@@ -22,7 +22,7 @@ pub struct DawidSkene {
 }
 
 /// Fits the one-coin model of Dawid and Skene (1979): a member is right with one probability, wrong answers are equally
-/// likely among `options`. Fifty iterations of expectation-maximisation from .6 for every member, clamped to .01 and
+/// likely among `options`. Fifty iterations of expectation-maximization from .6 for every member, clamped to .01 and
 /// .99.
 ///
 /// Members of one family that make the same mistakes raise each other's estimates: see [`peer_scores`] for a second
@@ -69,7 +69,7 @@ fn log_odds(p: &[f64], wrong: f64) -> Vec<f64> {
     p.iter().map(|p| (p * wrong / (1.0 - p)).ln()).collect()
 }
 
-/// Returns the given answers and the probability of each: the log-odds of those who gave it, normalised to a sum of
+/// Returns the given answers and the probability of each: the log-odds of those who gave it, normalized to a sum of
 /// one.
 fn posterior(given: &[Option<usize>], odds: &[f64]) -> (Vec<usize>, Vec<f64>) {
     let (mut keys, mut logs): (Vec<usize>, Vec<f64>) = (Vec::new(), Vec::new());

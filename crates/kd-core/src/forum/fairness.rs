@@ -250,7 +250,7 @@ impl Used {
         self.squares += over * over;
     }
 
-    /// Returns the probability of sums this large if no agent exceeds the bound: by self-normalised sums.
+    /// Returns the probability of sums this large if no agent exceeds the bound: by self-normalized sums.
     fn p(&self, look: Look) -> f64 {
         if self.over <= 0.0 || self.squares <= 0.0 {
             return 1.0;

@@ -489,7 +489,7 @@ pub fn same_value(a: Option<&str>, b: Option<&str>) -> bool {
     }
 }
 
-/// Normalises a title: no case, punctuation or spaces.
+/// Normalizes a title: no case, punctuation or spaces.
 fn plain(title: &str) -> String {
     let letters = title.chars().filter(|c| c.is_alphanumeric());
     crate::names::skeleton(&letters.collect::<String>())

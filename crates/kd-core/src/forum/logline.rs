@@ -23,7 +23,7 @@ pub enum LogEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<String>,
     },
-    /// A cycle is void; the next one is drawn anew.
+    /// A cycle is void; the next one is a new draw.
     CycleVoided {
         /// Its number.
         cycle: i64,

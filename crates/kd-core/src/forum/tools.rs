@@ -456,7 +456,7 @@ impl Given<'_> {
         }
     }
 
-    /// Returns text normalised to one line.
+    /// Returns text normalized to one line.
     fn line(&self, name: &str) -> Result<String, String> {
         Ok(self
             .text(name)?

@@ -132,7 +132,7 @@ pub struct Seal {
     pub signature: Option<Signed>,
 }
 
-/// Deserialises a field that must have a value if present: `null` is not accepted as absent.
+/// Deserializes a field that must have a value if present: `null` is not accepted as absent.
 fn present<'d, D, T>(from: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'d>,
@@ -174,7 +174,7 @@ pub enum SealError {
     Signature(&'static str),
 }
 
-/// Serialises a value as canonical JSON (RFC 8785).
+/// Serializes a value as canonical JSON (RFC 8785).
 ///
 /// # Errors
 /// If it cannot be JSON: a key that is not a string, or a number that is not finite.
@@ -234,7 +234,7 @@ impl Seal {
     /// Seals the pieces of a thread in order.
     ///
     /// # Errors
-    /// None in practice: strings can always be serialised as JSON.
+    /// None in practice: strings can always be serialized as JSON.
     pub fn new(
         thread: &str,
         sealed_at: &str,

@@ -1,4 +1,4 @@
-//! Two hundred questions of mixed kinds in five languages against a scripted council: the kind of each is recognised,
+//! Two hundred questions of mixed kinds in five languages against a scripted council: the kind of each is recognized,
 //! equal answers are merged, and the winner is the intended one. The replies are written the way models write. A judge
 //! groups open answers as the corpus does: how well a model groups is not measured here.
 

@@ -20,7 +20,7 @@ fn iterating(strategy: Strategy) -> Plan {
     plan
 }
 
-/// Runs a council in which nobody agrees, and everybody says something new each time.
+/// Runs a council in which no member agrees with another, and each makes a new point every time.
 fn quarrel(plan: &Plan) -> Run {
     let mut turn = 0;
     run(plan, |asked| {

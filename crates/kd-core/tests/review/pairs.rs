@@ -16,7 +16,7 @@ struct Pair {
     a: (usize, String),
     b: (usize, String),
     same: bool,
-    /// The judgement of a second reader who did not know the first.
+    /// The judgment of a second reader who did not know the first.
     second: bool,
 }
 

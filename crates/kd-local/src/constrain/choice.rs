@@ -1,7 +1,7 @@
 //! Detects when the next token chooses among labels, and reads their probabilities from the logits.
 //!
 //! Input: the JSON written so far and the allowed next tokens. Output: the tokens of each label. The confidence that a
-//! model writes beside its vote ("confidence": 100) means little; the probability it assigned to each label when
+//! model writes next to its vote ("confidence": 100) means little; the probability it assigned to each label when
 //! choosing comes at no cost.
 
 use crate::tokenizer::Tokenizer;
@@ -20,7 +20,7 @@ impl Choice {
         &self.labels
     }
 
-    /// Returns the probability of each label, normalised over the labels: from the model's logits at temperature 1,
+    /// Returns the probability of each label, normalized over the labels: from the model's logits at temperature 1,
     /// over the tokens that the schema allows.
     ///
     /// A token that begins several labels (`a` of `agree` and `abstain`) is divided among them in proportion to their

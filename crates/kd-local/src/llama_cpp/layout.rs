@@ -61,7 +61,7 @@ pub(super) fn foreign(
 
 #[derive(Debug, PartialEq)]
 enum Piece {
-    /// Text of the template, in which special tokens are recognised.
+    /// Text of the template, in which special tokens are recognized.
     Marks(String),
     /// The text of this message.
     Message(usize),

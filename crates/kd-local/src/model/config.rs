@@ -26,7 +26,7 @@ pub(crate) struct Config {
 /// Rotary position embedding of queries and keys.
 #[derive(Clone, Debug)]
 pub(super) struct Rope {
-    /// Pairs the two halves of a head (NeoX) rather than neighbours.
+    /// Pairs the two halves of a head (NeoX) rather than neighbors.
     halves: bool,
     /// The angle per position, for each pair.
     pub(super) angles: Vec<f64>,

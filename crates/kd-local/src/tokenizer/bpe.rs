@@ -1,6 +1,6 @@
-//! Byte pair encoding of one word: merges neighbours, the pair learned earliest first, until no pair is left.
+//! Byte pair encoding of one word: merges neighbors, the pair learned earliest first, until no pair is left.
 //!
-//! Input: token ids of single bytes. Output: the merged ids. A word of n bytes takes O(n log n): neighbours in a linked
+//! Input: token ids of single bytes. Output: the merged ids. A word of n bytes takes O(n log n): neighbors in a linked
 //! list, candidate pairs in a heap.
 
 use std::cmp::Reverse;
@@ -27,7 +27,7 @@ struct Node {
     after: u32,
 }
 
-/// No neighbour, or a node that has been merged away.
+/// No neighbor, or a node that has been merged away.
 const NONE: u32 = u32::MAX;
 
 impl Merges {

@@ -118,7 +118,7 @@ impl Game<'_> {
         }
         let others = || seen.iter().enumerate().filter(|(o, _)| *o != member);
         let shown_right = others().any(|(_, s)| *s == Some(RIGHT));
-        // Recognising one's own mistake is a reason; following others is not.
+        // Recognizing one's own mistake is a reason; following others is not.
         if own != Some(RIGHT) && shown_right && draws[1] < script.skill {
             return Some(RIGHT);
         }

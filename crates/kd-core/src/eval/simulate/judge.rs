@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 /// A judge of pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judge {
-    /// How often it recognises the better of the two, apart from the order.
+    /// How often it recognizes the better of the two, apart from the order.
     pub accuracy: f64,
     /// How often it names the first one without looking.
     pub first_bias: f64,

@@ -1,5 +1,5 @@
 //! Moves every agent one position per cycle. All are in each position equally often, but always after the same
-//! neighbour.
+//! neighbor.
 
 use super::{Promises, Scheduler, as_set};
 

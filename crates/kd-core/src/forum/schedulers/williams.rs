@@ -1,5 +1,5 @@
 //! Balanced Latin squares (E. J. Williams, 1949): within a block of cycles every agent is in each position equally
-//! often, and comes right after each other equally often. A fresh random relabelling for each block keeps it
+//! often, and comes right after each other equally often. A fresh random relabeling for each block keeps it
 //! unpredictable, as far as balance allows: the last order of a block follows from the others.
 //!
 //! With a seed per cycle, the first cycle of a block shuffles all agents, and each later one draws one of the remaining

@@ -251,7 +251,7 @@ fn gather(lines: Vec<(usize, Map<String, Value>)>) -> Result<Case, ReadError> {
     })
 }
 
-/// Reads settings beside the ballots.
+/// Reads settings given with the ballots.
 fn settings(rules: &mut Rules, object: &Map<String, Value>) {
     if let Some(seed) = object.get("seed").and_then(Value::as_u64) {
         rules.seed = seed;
