@@ -1,5 +1,5 @@
-//! The published table, derived from recorded reviews by `tests/review/replay.rs`, which checks it against them.
-//! `BLESS=1 cargo test -p kd-core --test review published` regenerates it.
+//! The published table, derived from recorded reviews by `tests/review/replay.rs`, which holds it to them.
+//! `BLESS=1 cargo test -p kd-core --test review published` writes it again.
 
 use super::chance::Row;
 
