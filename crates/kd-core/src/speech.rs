@@ -18,7 +18,7 @@ pub enum Speech {
     Pass,
 }
 
-/// What a member with nothing to add is told to write.
+/// The reply of a member with nothing to add, as its prompt asks.
 pub const PASS: &str = "nothing to add";
 
 /// Complete answers that are a pass.

@@ -259,7 +259,7 @@ pub struct CouncilConfig {
     pub preamble: Option<String>,
     /// Whether the chair concludes after `kd ask`.
     pub conclude: bool,
-    /// The agent that chairs; `None` means the backend of the first member that answered.
+    /// The agent that chairs; `None` means the backend of the first member.
     pub chair: Option<String>,
     /// Whether agents may change files.
     pub writable: bool,

@@ -158,7 +158,7 @@ impl Council {
         self.drop_questions();
     }
 
-    /// Returns whom the message is for: as given by the front end, otherwise as mentioned, otherwise everybody.
+    /// Returns the recipients: as given by the front end, otherwise the mentioned members, otherwise all.
     pub(super) fn address(&self, body: &str, to: Address) -> Result<(Address, Call), Refusal> {
         let known: Vec<&SeatName> = self.members.iter().collect();
         let seats = match to {

@@ -91,7 +91,7 @@ impl Round {
 
     /// Returns the round of the user's last message, as far as messages and log show it; `None` after a debate or a
     /// deliberation. Called members without a message count as failed, unless the log shows that the round ended
-    /// without a turn of theirs.
+    /// without asking them.
     pub(super) fn from_history(
         history: &[Message],
         members: &[SeatName],

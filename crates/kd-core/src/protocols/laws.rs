@@ -13,7 +13,7 @@ struct Play {
     auto: Option<u32>,
     /// Number of turns after which the user speaks again.
     over: Option<usize>,
-    /// For each turn: whether it is answered, whom it mentions, and who is muted after it.
+    /// For each turn: whether it is answered, the members it mentions, and the member muted after it.
     turns: Vec<(bool, Vec<usize>, Option<usize>)>,
 }
 

@@ -26,7 +26,7 @@ const HEADS: &str = "is are was were do does did can could will would should sha
      sollten kann können könnte muss müssen darf dürfen wird werden würde würden ist sind war haben hat nehmen wollen will \
      macht machen lohnt faut-il doit-on peut-on vaut-il devrait-on est-ce est-il est-elle conviene deberíamos debería \
      debemos debo puedo podemos quieres let's lass lasst";
-/// Words that make a clause a question of its own, so that it contains no alternative.
+/// Words that make a clause a separate question, so that it contains no alternative.
 const QUESTION_WORDS: &str = "which wich what who who's whom whose where when how welche welcher welches welchen welchem was wer wen wem wo \
      wann wie wohin quel quelle quels quelles lequel laquelle qui que où quand comment qu'est-ce qué cuál cuáles quién dónde \
      cuándo cómo qual";
