@@ -1,4 +1,4 @@
-//! Accounts: who is let in under which name, and what the name keeps.
+//! Accounts: who is admitted under which name, and what a name protects.
 
 use crate::servers::each;
 use crate::talk::at;

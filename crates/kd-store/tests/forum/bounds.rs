@@ -1,4 +1,4 @@
-//! However much a forum holds, every tool's answer has a maximum, and reading on reaches all of it.
+//! However much a forum contains, every tool's answer has a maximum size, and paging reaches everything.
 
 use crate::chain::draw_next;
 use crate::servers::each;
@@ -18,12 +18,13 @@ const THREADS: i64 = 130;
 const MEMBERS: usize = 140;
 const MOTIONS: usize = 60;
 
-/// A text of this length that is twice as long as JSON.
+/// Returns a text of this length that is twice as long as JSON.
 fn full(chars: usize) -> String {
     "\"".repeat(chars)
 }
 
-/// Fills what an agent can read up to its maximum. The first thread has 40 posts of the maximum length; a guest wrote it.
+/// Fills everything an agent can read up to its maximum. The first thread, by a guest, has 40 posts of the maximum
+/// length.
 fn fill(store: &mut ForumStore) {
     let names: Vec<String> = (0..MEMBERS).map(|n| format!("member-{n:03}")).collect();
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -94,7 +95,7 @@ fn fill(store: &mut ForumStore) {
     assert!(ended.is_ok(), "{ended:?}");
 }
 
-/// Arguments by which a tool answers as much as it can.
+/// Returns arguments for a tool's longest answer.
 fn greedy(tool: &str) -> Value {
     match tool {
         "read_thread" => json!({"thread_id": 1}),
@@ -117,7 +118,7 @@ fn greedy(tool: &str) -> Value {
     }
 }
 
-/// Reads on to the end: the pages.
+/// Reads all pages.
 fn pages(store: &mut ForumStore, tool: &str, first: &Value) -> Vec<Value> {
     let mut arguments = first.clone();
     let mut pages = Vec::new();

@@ -1,4 +1,4 @@
-//! Changed bytes of the record: in any value that the audit covers, at any place, on both databases.
+//! Changed bytes of the record: in any value that the audit covers, at any position, on both databases.
 //!
 //! `KD_CHANGES=10000 cargo test -p kd-store --test forum bytes -- --nocapture` tries more of them.
 
@@ -9,10 +9,10 @@ use crate::talk::at;
 use kd_core::forum::MAIN;
 use kd_store::forum::Place;
 
-/// Changes that are tried.
+/// Number of changes to try.
 const CHANGES: usize = 200;
 
-/// What posts, deeds and cycles refer to, beside the columns of [`RECORD`].
+/// What posts, actions and cycles refer to, besides the columns of [`RECORD`].
 const AROUND: &[(&str, &str, &[&str])] = &[
     ("cycles", "id", &["forum"]),
     ("runs", "id", &["forum"]),
@@ -20,7 +20,7 @@ const AROUND: &[(&str, &str, &[&str])] = &[
     ("motions", "id", &["title"]),
 ];
 
-/// The database, behind kd's back.
+/// The database, accessed without kd.
 enum Direct {
     Sqlite(rusqlite::Connection),
     Postgres(postgres::Client),
@@ -44,7 +44,7 @@ impl Direct {
         }
     }
 
-    /// Keys and values of a column, as text.
+    /// Returns the keys and values of a column, as text.
     fn values(&mut self, table: &str, key: &str, column: &str) -> Vec<(String, String)> {
         let sql = format!(
             "SELECT CAST({key} AS TEXT), CAST({column} AS TEXT) FROM {table} WHERE {column} IS NOT NULL ORDER BY {key}"
@@ -62,7 +62,7 @@ impl Direct {
         }
     }
 
-    /// Sets one value; false where the database refuses it.
+    /// Sets one value; returns false if the database rejects it.
     fn put(&mut self, table: &str, key: &str, id: &str, column: &str, value: &str) -> bool {
         // A literal takes the type of its column in both databases.
         let value = value.replace('\'', "''");
@@ -75,7 +75,7 @@ impl Direct {
     }
 }
 
-/// The text with one byte replaced; the bytes are those that a text of the record can have at all.
+/// Returns the text with one byte replaced by one that is valid in a text of the record.
 fn replaced(text: &str, dice: &mut Dice) -> Option<String> {
     let number = text.parse::<i64>().is_ok();
     let mut bytes = text.as_bytes().to_vec();
@@ -123,7 +123,7 @@ fn a_changed_byte_anywhere_in_the_record_is_found() {
                 continue;
             }
             let (id, value) = &values[dice.below(values.len())];
-            // Of a post that was edited, the digest of its first words is sealed, and who wrote it.
+            // For an edited post, only the author and the digest of its original text are sealed.
             let edited = table == "posts" && *id == post.id.to_string();
             let edited = edited && ["body", "created_at", "quote_post_id"].contains(&column);
             let Some(changed) = replaced(value, &mut dice).filter(|_| !edited) else {

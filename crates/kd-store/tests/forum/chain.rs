@@ -1,5 +1,5 @@
-//! The chain of draws: nobody foretells a cycle, a killed one goes on, a lost secret is recorded, and a changed byte of
-//! the record is found.
+//! The chain of draws: nobody can predict a cycle, a killed one continues, a lost secret is recorded, and a changed
+//! byte of the record is detected.
 
 use crate::servers::{Site, each};
 use crate::talk::at;
@@ -33,12 +33,12 @@ pub(crate) fn draw_next(
     drawn.unwrap().record
 }
 
-/// Lets everybody have a turn: a thread first, replies later.
+/// Gives every agent a turn: a thread first, replies later.
 pub(crate) fn take_turns(store: &mut ForumStore, settings: &Settings, cycle: &CycleRecord) {
     for (turn, number) in cycle.plan.turns.iter().zip(2..) {
         let run = store.begin_run(Some(cycle.id), MAIN, &turn.agent, at(1));
         let Some(run) = run.unwrap() else { continue };
-        // No two posts have one time.
+        // No two posts have the same time.
         let now = at(100 * cycle.number + number);
         let caller = Caller {
             run: Some(run),
@@ -74,7 +74,7 @@ pub(crate) fn live(store: &mut ForumStore, leader: &mut Leader, cycles: usize) {
     }
 }
 
-/// A cycle in which everybody proposes, replies with a quote, claims something or skips.
+/// Plays a cycle in which each agent proposes, replies with a quote, makes a claim or skips.
 pub(crate) fn live_otherwise(store: &mut ForumStore, leader: &mut Leader) {
     let settings = Settings::default();
     let cycle = draw_next(store, leader, &settings, &AGENTS, None);
@@ -101,7 +101,7 @@ pub(crate) fn live_otherwise(store: &mut ForumStore, leader: &mut Leader) {
             ("finish", json!({"did": "skip", "reason": "nothing to say"})),
         ];
         for (tool, arguments) in calls.iter().cycle().skip(number).take(2) {
-            // What is refused is not recorded.
+            // A refused call is not recorded.
             let _ = store.call(&caller, &settings, tool, arguments, now);
         }
         let end = RunEnd {
@@ -123,7 +123,7 @@ pub(crate) fn audited(store: &mut ForumStore) -> Audited {
     store.audit(MAIN, &mut |_| {}).unwrap()
 }
 
-/// The file with the secrets of a site's forum.
+/// Returns the file with the secrets of a site's forum.
 pub(crate) fn secrets(site: &Site) -> PathBuf {
     let folder = site.state().join("forums");
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().collect();
@@ -185,7 +185,7 @@ fn only_the_leader_knows_the_order_of_a_running_cycle() {
             let lines = String::from_utf8(lines).unwrap();
             let line = lines.lines().rfind(|l| l.contains(r#""record":"cycle""#));
             assert_eq!(line.unwrap().contains(r#""order":[]"#), seed.is_none());
-            // A new process of the same user goes on with the same order.
+            // A new process of the same user continues with the same order.
             assert_eq!(ForumStore::plan(&leader, &recorded), drawn.plan);
             let audited = store.audit(MAIN, &mut |_| {}).unwrap();
             assert_eq!(audited.faults, Vec::new());
@@ -225,7 +225,7 @@ fn the_secrets_are_in_a_private_file_and_nowhere_in_the_database() {
     }
     assert!(!format!("{leader:?}").contains(kept[0]["secret"].as_str().unwrap()));
     drop(store);
-    // A copy of the database goes on otherwise: it has no secret, which its record says.
+    // A copy of the database continues differently: it has no secret, and its record says so.
     let copy = folder.path().join("copy.db");
     for end in ["", "-wal"] {
         let _ = std::fs::copy(
@@ -275,7 +275,7 @@ fn a_killed_cycle_goes_on_with_the_same_order_and_is_revealed() {
     });
 }
 
-/// A server needs a moment to notice that a connection is gone.
+/// A PostgreSQL server needs a moment to notice that a connection is gone.
 pub(crate) fn lead(store: &mut ForumStore) -> Leader {
     for _ in 0..2_000 {
         if let Ok(leader) = store.lead(MAIN) {
@@ -506,7 +506,7 @@ fn a_change_of_any_column_of_the_record_is_found() {
     direct.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
     for (table, key, columns) in RECORD {
         for column in *columns {
-            // The middle row of those that have a value there.
+            // One of the rows with a value in this column.
             let row: Option<(String, rusqlite::types::Value)> = direct
                 .prepare(&format!(
                     "SELECT CAST({key} AS TEXT), {column} FROM {table} WHERE {column} IS NOT NULL ORDER BY {key}"
@@ -517,7 +517,7 @@ fn a_change_of_any_column_of_the_record_is_found() {
                 .map(Result::unwrap)
                 .nth(match *table {
                     "chains" | "first_words" => 0,
-                    // Not the post that was edited: of that only its first words are sealed.
+                    // Not the edited post: of that only its original text is sealed.
                     "posts" => 3,
                     _ => 1,
                 });
@@ -534,7 +534,7 @@ fn a_change_of_any_column_of_the_record_is_found() {
                     let after = changed(&value, *column == "claim_agrees");
                     (id, value, after)
                 }
-                // Nobody quoted, and nothing was void: the column gets a value.
+                // No row has a value: set one.
                 None => {
                     let sql = format!(
                         "SELECT CAST({key} AS TEXT) FROM {table} ORDER BY {key} LIMIT 1 OFFSET 2"
@@ -560,7 +560,7 @@ fn a_change_of_any_column_of_the_record_is_found() {
     }
     let mut store = ForumStore::open(&place, Some(&state)).unwrap();
     assert_eq!(audited(&mut store).faults, Vec::new());
-    // A row that goes is missed, too; also the last ones, by the seal outside of the database.
+    // A deleted row is detected too; even the last ones, by the seal outside of the database.
     let last = store.last_cycle(MAIN).unwrap();
     drop(store);
     for sql in [
@@ -577,7 +577,7 @@ fn a_change_of_any_column_of_the_record_is_found() {
     }
 }
 
-/// The same with one character or digit changed.
+/// Returns the value with one character or digit changed.
 fn changed(value: &rusqlite::types::Value, yes_or_no: bool) -> rusqlite::types::Value {
     use rusqlite::types::Value;
     match value {
@@ -589,7 +589,7 @@ fn changed(value: &rusqlite::types::Value, yes_or_no: bool) -> rusqlite::types::
     }
 }
 
-/// A text with the character at a place, or the next that is a letter or a digit, changed to another.
+/// Changes the character at a position, or the next letter or digit, to another one.
 pub(crate) fn flip(text: &str, place: usize) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     let count = chars.len().max(1);

@@ -94,7 +94,7 @@ fn a_mention_is_news_until_it_was_read() {
         );
         assert_eq!(store.mentions(MAIN, "ada", 5).unwrap().1, 0);
         assert_ne!(store.news_mark(MAIN, "ada").unwrap(), before);
-        // An edit mentions once, whatever it says; a deleted post mentions nobody.
+        // An edit never adds a second mention; a deleted post mentions nobody.
         let post = store.reply(thread.id, &by("bob", "hm"), at(1)).unwrap().id;
         for body in ["@cy", "@cy again", "@cy and @ada"] {
             store.edit_post(post, "bob", body, at(2)).unwrap();
@@ -163,7 +163,7 @@ fn charter(store: &mut ForumStore, text: &str) {
     store.give_order(MAIN, KING, &order, "why", at(1)).unwrap();
 }
 
-/// A store with one of each.
+/// Fills a store with one of each.
 fn filled(store: &mut ForumStore) {
     store.candidate("ada").unwrap();
     call(

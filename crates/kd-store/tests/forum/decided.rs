@@ -1,4 +1,4 @@
-//! Motions that keep order: what they say, whom they cannot touch, who must confirm them, and how they are undone.
+//! Motions that keep order: what they say, whom they cannot affect, who must confirm them, and how they are undone.
 
 use crate::servers::each;
 use crate::talk::{at, by, persona};
@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 const AGENTS: [&str; 5] = ["ada", "bob", "cy", "dee", "eve"];
 
-/// A forum of five agents, a guest, and a person besides its owner. Thread 1 is by `ada` with a reply of `eve` (post 2)
-/// and one of `king` (post 3).
+/// Creates a forum of five agents, a guest, and a person besides its owner. Thread 1 is by `ada` with a reply of `eve`
+/// (post 2) and one of `king` (post 3).
 fn founded(store: &mut ForumStore) {
     store.sync_personas(MAIN, &AGENTS, at(0)).unwrap();
     for (name, kind) in [
@@ -39,7 +39,7 @@ fn founded(store: &mut ForumStore) {
     store.reply(1, &by(KING, "No."), at(3)).unwrap();
 }
 
-/// Begins a cycle, so that everybody may move again.
+/// Begins a cycle, so that everyone may propose motions again.
 fn cycle(store: &mut ForumStore, second: i64) -> i64 {
     let cards = Cards::new(&Settings::default(), 1, 0, vec![Candidate::named("ada")]);
     let record = store.begin_cycle(MAIN, &cards, &draw(&cards), at(second));
@@ -66,7 +66,7 @@ fn wants(kind: &str, key: &str, value: &str) -> Value {
     wants
 }
 
-/// Moves something as the first agent that may still move in this cycle; its number, or the refusal.
+/// Proposes a motion as the first agent that still may in this cycle; returns its number, or the refusal.
 fn moved(
     store: &mut ForumStore,
     kind: &str,
@@ -88,7 +88,7 @@ fn moved(
     Err(why)
 }
 
-/// Moves, lets all agents but the last vote yes, and ends the vote under these settings.
+/// Proposes a motion, lets all agents except the last vote yes, and ends the vote under these settings.
 fn decided(
     store: &mut ForumStore,
     settings: &Settings,
@@ -116,7 +116,7 @@ fn told(store: &mut ForumStore, motion: &Motion) -> String {
     posts.into_iter().map(|p| p.body + "\n").collect()
 }
 
-/// Everything that a motion of order can change.
+/// Returns everything that a motion of order can change.
 fn order_of(store: &mut ForumStore) -> String {
     let members = store.members(MAIN).unwrap();
     let members: Vec<_> = members
@@ -170,7 +170,7 @@ fn every_motion_of_order_says_what_it_does_waits_for_a_person_and_is_undone() {
             assert!(
                 entry.line().contains("by motion") && entry.line().ends_with(": it asks for keys")
             );
-            // A person takes it back, and gives it back.
+            // A person revokes it, and restores it.
             let id = entry.id;
             let undo = store.undo_order(MAIN, KING, Some(id), "", at(7)).unwrap();
             assert_eq!(order_of(&mut store), before);
@@ -180,7 +180,7 @@ fn every_motion_of_order_says_what_it_does_waits_for_a_person_and_is_undone() {
                 .undo_order(MAIN, KING, Some(undo.id), "", at(8))
                 .unwrap();
             assert_eq!(state(&mut store), MotionState::InForce);
-            // And so does another motion.
+            // Another motion can do that too.
             let undo = decided(&mut store, &settings, "undo", "", &motion.id.to_string());
             let undo = store
                 .confirm_motion(undo.id, KING, &settings, at(9))
@@ -287,7 +287,7 @@ fn no_motion_touches_people_owners_votes_or_motions() {
             assert!(refused.contains(why), "{kind} {value}: {refused}");
         }
         assert_eq!(order_of(&mut store), before);
-        // Nobody can make all guests moderators.
+        // No motion can make all guests moderators.
         let guests = Order::role("guest", Role::Moderator);
         let refused = store
             .give_order(MAIN, KING, &guests, "r", at(14))
@@ -319,7 +319,7 @@ fn without_a_person_motions_hide_posts_of_agents_and_nothing_else() {
         );
         let back = decided(&mut store, &open, "undo", "", &hide.id.to_string());
         assert_eq!(back.state, MotionState::InForce, "{}", back.outcome);
-        // What a person hid, a person shows.
+        // Only a person can show what a person hid.
         store
             .give_order(MAIN, KING, &Order::hide(2, true), "r", at(20))
             .unwrap();
@@ -348,7 +348,7 @@ fn motions_cannot_shrink_the_electorate_to_a_few() {
         let mut store = site.open();
         founded(&mut store);
         let settings = Settings::default();
-        // Four of five vote for each: at most two go, by motions that pass and are confirmed.
+        // Four of five vote for each: at most two are banned, by motions that pass and are confirmed.
         let first = decided(&mut store, &settings, "ban", "", "eve");
         let second = decided(&mut store, &settings, "role", "dee", "reader");
         let third = decided(&mut store, &settings, "ban", "", "cy");
@@ -395,7 +395,7 @@ fn a_motion_sets_a_rule_about_threads_and_nothing_that_is_a_right() {
     each(|site| {
         let mut store = site.open();
         founded(&mut store);
-        // No setting lets a rule in force without a person.
+        // No setting lets a rule take effect without a person.
         let planted = Settings {
             unconfirmed: "rule".into(),
             ..Settings::default()

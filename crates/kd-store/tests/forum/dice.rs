@@ -1,6 +1,6 @@
-//! Chance that is the same at every run.
+//! Random numbers that are the same in every run.
 
-/// Random numbers of a seed (SplitMix64).
+/// Seeded random numbers (SplitMix64).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {

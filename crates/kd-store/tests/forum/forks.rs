@@ -1,5 +1,5 @@
-//! A record that was put back, wiped or exchanged is refused, no secret is drawn from twice, and what the owner accepts
-//! is shown for good.
+//! A record that was rolled back, wiped or replaced is rejected, no secret is used for two draws, and what the owner
+//! accepts is shown permanently.
 
 use crate::chain::{AGENTS, audited, draw_next, lead, live, secrets, take_turns};
 use crate::servers::{Site, each, tamper};
@@ -15,7 +15,7 @@ fn candidates() -> Vec<Candidate> {
     AGENTS.iter().map(|name| Candidate::named(name)).collect()
 }
 
-/// Takes away the cycles behind a number, as an older copy of the database would.
+/// Deletes the cycles after a number, as if an older copy of the database had been restored.
 fn put_back(site: &Site, number: i64) {
     let gone = format!("(SELECT id FROM cycles WHERE number > {number})");
     tamper(
@@ -29,7 +29,7 @@ fn put_back(site: &Site, number: i64) {
     );
 }
 
-/// Every way to go on with a record.
+/// Checks that every way to continue a record is refused.
 fn refused(store: &mut ForumStore, leader: &mut Leader, says: &str) {
     let settings = Settings::default();
     let last = store.last_cycle(MAIN).unwrap();
@@ -73,7 +73,7 @@ fn revealed(store: &mut ForumStore) -> BTreeSet<String> {
     secrets.collect()
 }
 
-/// Accepts the record; the fork is shown after it, and after more cycles.
+/// Accepts the record; the fork is still shown after that, and after more cycles.
 fn accepted(store: &mut ForumStore, leader: &mut Leader, used: &BTreeSet<String>, number: i64) {
     let settings = Settings::default();
     let nothing = store.fork_record(leader, &settings, " ", at(9));
@@ -158,7 +158,7 @@ fn a_wiped_record_never_counts_as_one_of_an_older_version() {
         let faults = audited(&mut store).faults;
         let gone = faults.iter().filter(|(_, fault)| fault.contains("gone"));
         assert_eq!(gone.count(), 4, "{faults:?}");
-        // Also where no state is left.
+        // Even if no state is left.
         drop((leader, store));
         tamper(site, "DELETE FROM links; DELETE FROM chains");
         std::fs::remove_file(secrets(site)).unwrap();
@@ -201,7 +201,7 @@ fn the_state_of_another_forum_is_told_apart_from_a_lost_one() {
             let mut leader = lead(&mut store);
             refused(&mut store, &mut leader, "another forum");
             drop((leader, store));
-            // Back at its place, it goes on.
+            // Restored to its place, it continues.
             std::fs::write(&ours, &kept[0]).unwrap();
             let mut store = site.open();
             let mut leader = lead(&mut store);

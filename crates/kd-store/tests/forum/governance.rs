@@ -1,4 +1,4 @@
-//! Motions from their first word to their undoing.
+//! Motions from proposal to undo.
 
 use crate::servers::each;
 use crate::talk::{at, call, persona};
@@ -11,7 +11,7 @@ use kd_core::ids::KING;
 use kd_store::forum::{Caller, ForumStore, Governance, Place, Repeat};
 use serde_json::json;
 
-/// Moves a motion as the first of four members who may.
+/// Proposes a motion as the first of four members that may.
 fn moved(store: &mut ForumStore, key: &str, value: &str) -> i64 {
     let members = ["ada", "bob", "cy", "dee"];
     store.sync_personas(MAIN, &members, at(0)).unwrap();
@@ -126,7 +126,7 @@ fn a_motion_passes_waits_for_a_person_rules_and_is_undone_by_another() {
     });
 }
 
-/// What a forum said in a motion's thread, the newest first.
+/// Returns the forum's messages in a motion's thread, newest first.
 fn told(store: &mut ForumStore, id: i64) -> String {
     let thread = store.motion(id).unwrap().0.thread_id.unwrap();
     let (_, posts) = store.thread(thread, 0, 50).unwrap();
@@ -175,7 +175,7 @@ fn a_motion_that_changes_nothing_is_refused_and_never_in_force() {
                 .contains("`skip_probability` is `0.2` already"),
             "{refused}"
         );
-        // Two equal motions, moved before either was decided: the second one has nothing left to change.
+        // Two equal motions, proposed before either was decided: the second has nothing left to change.
         let first = moved(&mut store, "skip_probability", "0.05");
         let second = moved(&mut store, "max_tool_calls", "7");
         for id in [first, second] {
@@ -193,7 +193,7 @@ fn a_motion_that_changes_nothing_is_refused_and_never_in_force() {
         let motion = store.confirm_motion(second, KING, &changed, at(3)).unwrap();
         assert_eq!(motion.state, MotionState::Rejected, "{}", motion.outcome);
         assert!(told(&mut store, second).starts_with("The motion changes nothing: "));
-        // An undo that would give back what is there.
+        // An undo that would restore the current value.
         let changed = Settings {
             skip_probability: 0.05,
             ..configured.clone()
@@ -264,7 +264,7 @@ fn plant(file: &std::path::Path, value: impl Fn(&str) -> String) {
     }
 }
 
-/// A value beside the default: the lower one, or the higher.
+/// Returns a value next to the default: the lower one, or the higher.
 fn beside(key: &str, higher: bool) -> String {
     let value = match (key, higher) {
         ("scheduler", _) => "fixed",
@@ -351,12 +351,12 @@ fn a_file_put_in_the_place_of_the_users_own_forum_is_foreign() {
     let place = Place::File(file.clone());
     let foreign = || ForumStore::open(&place, Some(&state)).unwrap().is_foreign();
     assert!(!foreign() && !foreign());
-    // The same bytes, number and all, as a checkout or an archive brings them.
+    // The same bytes, including the identity, as a checkout or an archive would contain them.
     let copy = folder.path().join("copy.db");
     std::fs::copy(&file, &copy).unwrap();
     std::fs::rename(&copy, &file).unwrap();
     assert!(foreign());
-    // Another's bytes in the same inode.
+    // Another file's bytes in the same inode.
     let other = Place::File(folder.path().join("other.db"));
     drop(ForumStore::open(&other, None).unwrap());
     std::fs::remove_file(&file).unwrap();
@@ -522,7 +522,7 @@ fn an_import_gives_no_agent_back_what_it_has_spent() {
     assert!(text.contains("\"tokens\":500,\"turns\":500"), "{text}");
 }
 
-/// Three agents against names made up on the spot (finding D1).
+/// Three agents against invented names (finding D1).
 #[test]
 fn a_ballot_cannot_be_stuffed() {
     each(|site| {
@@ -543,7 +543,7 @@ fn a_ballot_cannot_be_stuffed() {
             let name = |prefix: &str| Caller::new(&format!("{prefix}{i}"), MAIN).unwrap();
             assert!(try_vote(name("guest-")).contains("is a guest"));
             assert!(try_vote(name("s").proven(Proof::Owner)).contains("is a guest"));
-            // A token that was given out after the motion was moved.
+            // A token that was issued after the motion was proposed.
             assert!(try_vote(name("t").proven(Proof::Token)).contains("when it was moved"));
             assert!(try_vote(name("ada")).contains("nothing shows"));
         }
@@ -563,7 +563,7 @@ fn a_ballot_cannot_be_stuffed() {
     });
 }
 
-/// Votes that stand in the table, however they came there, count only if their names are in the electorate.
+/// Votes in the table, however they got there, count only if their names are in the electorate.
 #[test]
 fn rows_of_strangers_are_not_counted() {
     let folder = tempfile::tempdir().unwrap();
@@ -660,7 +660,7 @@ fn nobody_acts_faster_than_the_settings_allow_outside_a_visit() {
                 && error.contains("in 51 s"),
             "{error}"
         );
-        // Another account is not held up; guests are one account, whatever they call themselves.
+        // Another account is not delayed; guests share one account, whatever they call themselves.
         assert_eq!(post(&named("bob", Proof::Token), 10), None);
         for name in ["guest-a", "guest-b", "s1"] {
             let proof = if name == "s1" {
@@ -680,7 +680,7 @@ fn nobody_acts_faster_than_the_settings_allow_outside_a_visit() {
         assert_eq!(post(&ada, 61), None);
         assert!(post(&ada, 3600).unwrap().contains("5 times a day"));
         assert_eq!(post(&ada, 86_400), None);
-        // People are at home here.
+        // People are not limited.
         let king = Caller::person("king", MAIN).unwrap();
         assert!((0..9).all(|_| post(&king, 10).is_none()));
         let threads = store.threads(MAIN, 100).unwrap().len();

@@ -1,20 +1,20 @@
-//! Seeded runs of hostile agents against a forum: stuffing, spam, impersonation, reading the future, motions that lift
-//! limits or take rights, injections. A gullible member takes part and obeys every post word for word. After each run
+//! Seeded runs of hostile agents against a forum: ballot stuffing, spam, impersonation, predicting draws, motions that
+//! lift limits or take rights, injections. A gullible member takes part and obeys every post literally. After each run
 //! nothing but the hostile agents' own posts and votes may have changed.
 //!
 //! With each call the runs assert that:
-//! - callers without proof, look-alikes and callers in the visit of another write nothing and read no notes;
-//! - guests post and do nothing else, and nobody acts faster than `posts_per_minute` and `posts_per_day` allow;
-//! - only members of the electorate vote, no two open motions want the same, nobody moves more than their share, and no
+//! - callers without proof, look-alikes and callers in another's visit write nothing and read no notes;
+//! - guests only post, and nobody acts faster than `posts_per_minute` and `posts_per_day` allow;
+//! - only members of the electorate vote, no two open motions are equal, nobody proposes more than their share, and no
 //!   motion is about the user, owners, or how motions are decided;
 //! - motions that lift a limit, take rights, or hide a person's post wait for a person, even if every member votes yes;
-//! - no prompt and no answer of a tool shows words of hidden posts;
-//! - the secret of the next draw is new, in no table, and readable by the user alone.
+//! - no prompt and no answer of a tool contains text of hidden posts;
+//! - the secret of the next draw is new, in no table, and readable only by the user.
 //!
 //! After each run the tables hold the posts, votes, notes, roles, settings and orders of the test's own record, and the
 //! audit finds no fault.
 //!
-//! `cargo test` plays 10 runs; `KD_HOSTILE_RUNS=1000` plays as many as it says, `KD_HOSTILE_SEED` begins elsewhere.
+//! `cargo test` plays 10 runs; `KD_HOSTILE_RUNS=1000` sets their number, `KD_HOSTILE_SEED` the first seed.
 
 mod attacks;
 mod guards;
@@ -50,7 +50,7 @@ const GULLIBLE: &str = "gus";
 const HOSTILE: [&str; 2] = ["mallory", "trudy"];
 const PERSONAS: [&str; 7] = ["ada", "bob", "cy", "dee", "fay", GULLIBLE, "mallory"];
 const CYCLES: i64 = 4;
-/// Calls that others see. Outside visits their pace is limited.
+/// Visible calls. Outside of visits their rate is limited.
 const DEEDS: [&str; 7] = [
     "create_thread",
     "reply_to_thread",
@@ -60,7 +60,7 @@ const DEEDS: [&str; 7] = [
     "propose",
     "vote",
 ];
-/// Parameters that no motion changes.
+/// Parameters that no motion can change.
 const FOR_PEOPLE: [&str; 7] = [
     "voting_cycles",
     "quorum",
@@ -70,33 +70,34 @@ const FOR_PEOPLE: [&str; 7] = [
     "posts_per_minute",
     "posts_per_day",
 ];
-/// Begins the titles of honest motions that need a person.
+/// Prefix for titles of honest motions that need a person.
 const RISKY: &str = "Risky";
 
-/// What the honest members did, beside the forum's own record of it.
+/// What the honest members did, independent of the forum's own record.
 #[derive(Default)]
 struct Ledger {
     /// Posts of honest members and of the user: author and body.
     posts: BTreeMap<i64, (String, String)>,
     votes: BTreeMap<(i64, String), String>,
-    /// Who may vote on a motion, as the test counts them.
+    /// Who may vote on a motion, as counted by the test.
     electors: BTreeMap<i64, BTreeSet<String>>,
-    /// What the honest members want of their own motions; they are against all others.
+    /// How the honest members vote on their own motions; they reject all others.
     wanted: BTreeMap<i64, bool>,
     notes: BTreeMap<String, String>,
-    /// Motions that every honest member wants and that need a person.
+    /// Motions that every honest member supports and that need a person.
     risky: BTreeSet<i64>,
-    /// Motions moved: the cycle and who.
+    /// Motions proposed, by cycle and member.
     moved: BTreeMap<(i64, String), usize>,
-    /// A word in each post of the hostile and gullible agents that is nowhere else.
+    /// A unique word in each post of the hostile and gullible agents.
     words: BTreeMap<i64, String>,
     /// Hidden posts and their words.
     hidden: Vec<(i64, String)>,
-    /// Deeds of an account outside visits: the second in which its minute began, how many in this minute, and in all.
+    /// An account's actions outside of visits: the start of its minute in seconds, the number in this minute, and in
+    /// total.
     paced: BTreeMap<String, (i64, u32, u32)>,
     /// Secrets of draws.
     secrets: BTreeSet<String>,
-    /// What attacks achieved, for the count that the test prints.
+    /// Attacks refused and tried, for the summary that the test prints.
     refused: usize,
     tried: usize,
 }
@@ -123,7 +124,7 @@ impl World<'_> {
         self.store.settings(&self.forum, &self.configured).unwrap()
     }
 
-    /// Calls a tool. `who` is the member that really calls, if it is one; what honest members do goes into the ledger.
+    /// Calls a tool. `who` is the member that really calls, if any; the ledger records what honest members do.
     fn call(&mut self, caller: &Caller, who: Option<&str>, call: &Value) -> Value {
         let mut arguments = call.clone();
         let tool = arguments["tool"]
@@ -165,7 +166,7 @@ impl World<'_> {
             self.ledger.tried += 1;
             self.ledger.refused += usize::from(!done);
         }
-        // Equal motions are refused, whoever moved first.
+        // Equal motions are refused, whichever came first.
         assert!(
             done || !honest || tool == "propose",
             "{who:?} {tool} {arguments}: {answer}"
@@ -265,7 +266,7 @@ impl World<'_> {
 /// Counts of runs.
 #[derive(Clone, Copy, Default)]
 struct Played {
-    /// Orders guessed right.
+    /// Orders guessed correctly.
     hits: usize,
     tried: usize,
     refused: usize,
@@ -396,6 +397,6 @@ fn hostile_agents_change_nothing_but_their_own_posts_and_votes() {
          {hidden} posts hidden, {hits} orders foretold"
     );
     assert!(runs < 10 || risky > 0 && hidden > 0);
-    // Seven agents have 5,040 orders: one right guess in 1,000 runs is luck, three are not.
+    // Seven agents have 5,040 orders: one correct guess in 1,000 runs is luck, three are not.
     assert!(hits <= 2, "{hits} of {runs} orders were foretold");
 }

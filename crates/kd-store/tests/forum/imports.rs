@@ -1,4 +1,4 @@
-//! What a file may do to a forum: somebody else's adds words and a history under marked names, and nothing that acts.
+//! What a file may do to a forum: a foreign file adds posts and history under marked names, and nothing with effects.
 
 use crate::chain::{AGENTS, audited, draw_next, lead, live, live_otherwise};
 use crate::servers::each;
@@ -12,7 +12,7 @@ use kd_store::forum::{ForumError, ForumStore, Governance, Place, Record, Repeat}
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Every kind of record, and whether a stranger's file may add it.
+/// Every kind of record, and whether a foreign file may add it.
 const KINDS: &[(&str, bool)] = &[
     ("forum", true),
     ("thread", true),
@@ -59,7 +59,7 @@ fn import(
     done.map(|done| done.left_out)
 }
 
-/// A file with every kind of record: a forum in the middle of a cycle, and what its author made up.
+/// A file with every kind of record: a forum in the middle of a cycle, and what its author invented.
 fn hostile() -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let place = Place::File(folder.path().join("forum.db"));
@@ -78,7 +78,7 @@ fn hostile() -> Vec<Value> {
     let (cycle, motion) = (of("cycle").unwrap(), of("motion").unwrap());
     let (thread, motion) = (of("thread").unwrap()["id"].clone(), motion["id"].clone());
     let t = "2026-11-22T21:00:00Z";
-    // A cycle that was begun and goes on, and many with one agent first.
+    // A cycle that was started and is still open, and many with one agent first.
     for number in 0..30 {
         let mut cycle = cycle.clone();
         cycle["id"] = json!(1_000 + number);
@@ -175,7 +175,7 @@ fn a_strangers_file_adds_words_and_a_history_under_marked_names() {
             assert!(kind != "run" || !line["ended_at"].is_null(), "{line}");
         }
         assert_eq!(added.len(), 5, "{added:?}");
-        // What was left out is said by kind and number.
+        // What was left out is reported by kind and number.
         for told in [
             "3 entries",
             "2 profiles",

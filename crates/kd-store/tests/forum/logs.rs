@@ -1,4 +1,4 @@
-//! What people read of the runs: the log file, and the view of the database.
+//! What people read about runs: the log file, and the view in the database.
 
 use crate::servers::{Site, each};
 use crate::talk::at;
@@ -42,7 +42,7 @@ fn the_log_file_begins_with_its_zone_and_turns_when_it_is_full() {
     assert_eq!(lines.len(), 3, "{text}");
     assert_eq!(lines[0], "# Times are in UTC.");
     assert!(lines[1].ends_with(r"(a\n2026-01-01 00:00:00 - Cycle complete)"));
-    // Another zone never stands below this first line.
+    // Another time zone never follows this first line.
     let there = RunnerLog::new(&logs, MAIN, new_york());
     there.write(&line("c")).unwrap();
     let text = std::fs::read_to_string(there.path()).unwrap();
@@ -178,7 +178,7 @@ fn a_run_is_read_in_the_view_of_the_seed() {
 
 type Row = (String, String, i64, String, String);
 
-/// What a person reads with a client of the database.
+/// Returns what a person reads with a database client.
 fn history(site: &Site) -> Vec<Row> {
     let sql = "SELECT agent, action, success, outcome, ended_at FROM run_history ORDER BY id";
     match &site.place {

@@ -1,4 +1,4 @@
-//! The forum's store, the same on SQLite and on PostgreSQL.
+//! The forum's store, equal on SQLite and PostgreSQL.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,

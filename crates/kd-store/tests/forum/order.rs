@@ -1,4 +1,5 @@
-//! Keeping order: hidden posts leave everything that agents see, nothing leaves the record, everything can be undone.
+//! Moderation: hidden posts are removed from everything agents see, nothing is removed from the record, everything can
+//! be undone.
 
 use crate::servers::each;
 use crate::talk::{at, call};
@@ -21,7 +22,8 @@ fn post<'a>(author: &'a str, body: &'a str, quote: Option<i64>) -> NewPost<'a> {
     }
 }
 
-/// A thread of three posts: a good one, a poisoned one, and one that quotes it; and a thread whose title is poison.
+/// Creates a thread of three posts: a good one, a poisoned one, and one that quotes it; and a thread with a poisoned
+/// title.
 fn poisoned(store: &mut ForumStore) {
     for name in ["ada", "bob", "eve"] {
         let account = Account::new(MAIN, name, Kind::Agent, Proof::Persona, at(0));
@@ -37,7 +39,7 @@ fn poisoned(store: &mut ForumStore) {
         .unwrap();
 }
 
-/// Everything that an agent can be shown, as one text.
+/// Returns everything that an agent can see, as one text.
 fn seen_by_agents(store: &mut ForumStore, name: &str) -> String {
     let mut all = Vec::new();
     for (tool, arguments) in [
@@ -58,7 +60,7 @@ fn seen_by_agents(store: &mut ForumStore, name: &str) -> String {
         ("read_log", json!({})),
     ] {
         let mut answer = call(store, name, tool, arguments);
-        // A search tells what was searched for.
+        // A search repeats its query.
         answer["query"] = Value::Null;
         all.push(answer.to_string());
     }
@@ -96,7 +98,7 @@ fn hidden_posts_leave_all_that_agents_see_and_come_back() {
             into["success"], false,
             "nobody answers in a hidden thread: {into}"
         );
-        // People see what is hidden, and that it is.
+        // People see hidden posts, and that they are hidden.
         let (_, posts) = store.thread(1, 0, 9).unwrap();
         assert!(posts[1].hidden_at.is_some() && posts[1].body == POISON);
         assert_eq!(posts[2].quoted_post_body, None);
@@ -228,7 +230,7 @@ fn only_those_who_may_keep_order() {
         ] {
             assert!(order(&mut store, "ada", wish).is_err(), "{wish:?}");
         }
-        // What the owner did is for the owner.
+        // Only the owner can undo what the owner did.
         let close = order(&mut store, KING, &all[1]).unwrap();
         assert!(
             store
@@ -246,7 +248,7 @@ fn only_those_who_may_keep_order() {
             store.undo_order(MAIN, KING, Some(ban), "", at(11)).is_err(),
             "once"
         );
-        // The last owner stays, and no reason is no entry.
+        // The last owner cannot be demoted, and every entry needs a reason.
         assert!(order(&mut store, KING, &Order::role(KING, Role::Reader)).is_err());
         assert!(
             store

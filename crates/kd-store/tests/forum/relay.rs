@@ -1,4 +1,4 @@
-//! The local record of a visit elsewhere: what stays here, what is sent, and what is entered.
+//! The local record of a visit to another forum: what stays here, what is sent, and what is recorded.
 
 use crate::servers::each;
 use crate::talk::at;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const LAB: &str = "@lab";
 
-/// An agent on a visit elsewhere.
+/// Creates an agent on a visit to another forum.
 fn visiting(store: &mut ForumStore, second: i64) -> Caller {
     let run = store.begin_run(None, LAB, "ada", at(second)).unwrap();
     Caller {
@@ -20,7 +20,7 @@ fn visiting(store: &mut ForumStore, second: i64) -> Caller {
     }
 }
 
-/// Relays a call to a forum that answers so; the answer, and what was sent.
+/// Relays a call to a forum that gives this answer; returns the answer, and what was sent.
 fn relayed(
     store: &mut ForumStore,
     caller: &Caller,
@@ -83,7 +83,7 @@ fn leaving_and_notes_stay_here_and_everything_else_is_sent() {
             }
         }
         assert_eq!(store.notes(LAB, "ada").unwrap(), "a note");
-        // Nothing that was done elsewhere is done here.
+        // Actions in the other forum change nothing here.
         assert!(store.threads(LAB, 9).unwrap().is_empty());
         assert!(store.motions(LAB, 9).unwrap().is_empty());
     });
@@ -101,7 +101,7 @@ fn only_checked_arguments_are_sent_and_only_success_is_a_deed() {
         assert_eq!(answer, done);
         let clean = json!({"thread_id": 4, "body": "So."});
         assert_eq!(sent, Some(("reply_to_thread".into(), clean)));
-        // Refused there, or not reached: told, and nothing is entered.
+        // Refused there, or unreachable: reported, and nothing is recorded.
         let refused = json!({"success": false, "error": "closed", "post_id": 8});
         let call = ("reply_to_thread", reply.clone());
         let (answer, _) = relayed(&mut store, &caller, call.clone(), Ok(refused.clone()));
@@ -111,7 +111,7 @@ fn only_checked_arguments_are_sent_and_only_success_is_a_deed() {
             (&answer["success"], &answer["error"]),
             (&json!(false), &json!("no answer"))
         );
-        // The fourth call is over the limit, and is not sent.
+        // The fourth call exceeds the limit, and is not sent.
         let (answer, sent) = relayed(&mut store, &caller, call.clone(), Ok(done.clone()));
         assert!(
             answer["error"].as_str().unwrap().contains("limit"),
@@ -122,7 +122,7 @@ fn only_checked_arguments_are_sent_and_only_success_is_a_deed() {
         let deeds: Vec<_> = run.deeds.iter().map(|d| (d.thread_id, d.post_id)).collect();
         assert_eq!((deeds, run.calls), (vec![(Some(4), Some(7))], 4));
 
-        // What cannot be read is counted and not sent.
+        // An unreadable call is counted and not sent.
         let caller = visiting(&mut store, 2);
         for wrong in [
             ("reply_to_thread", json!({"body": 3})),
@@ -137,7 +137,7 @@ fn only_checked_arguments_are_sent_and_only_success_is_a_deed() {
             );
         }
         assert_eq!(store.run(caller.run.unwrap()).unwrap().calls, 3);
-        // Nobody calls in the visit of another, or after its end.
+        // Nobody can call in another's visit, or after its end.
         let other = Caller {
             run: caller.run,
             ..Caller::new("bob", LAB).unwrap().proven(Proof::Persona)

@@ -1,5 +1,5 @@
-//! The rules and the charter of a single forum: enforced in the store, kept as entries, undone, and never wider than the
-//! configuration.
+//! The rules and the charter of a single forum: enforced in the store, recorded as entries, undone, and never broader
+//! than the configuration.
 
 use crate::servers::each;
 use crate::talk::{at, by, call, persona};
@@ -26,7 +26,7 @@ fn rule(
     entry.map(|entry| entry.id).map_err(|e| e.to_string())
 }
 
-/// A call in the forum `news`.
+/// Makes a call in the forum `news`.
 fn there(store: &mut ForumStore, caller: &Caller, tool: &str, arguments: Value) -> Value {
     let caller = Caller {
         forum: NEWS.into(),
@@ -84,7 +84,7 @@ fn the_rules_of_one_forum_hold_there_alone_for_every_kind_of_caller() {
                 ("edit_post", json!({"post_id": 3, "body": "changed"})),
             ] {
                 let done = there(&mut store, &agent(name), tool, arguments);
-                // Post 3 is nobody's of them.
+                // Post 3 belongs to none of them.
                 let expected = may && tool == "reply_to_thread";
                 assert_eq!(done["success"], expected, "{name} {tool}: {done}");
                 let by_rule = done["error"]
@@ -190,7 +190,7 @@ fn an_archived_thread_leaves_what_agents_are_shown_and_nothing_else() {
         }
         let fresh = store.news_at(NEWS, "ada", 9, day(7)).unwrap().threads;
         assert_eq!(fresh.len(), 1, "in a prompt");
-        // People see it; who knows its number reads it; a search finds it; the record is the same.
+        // People see it; it can be read by its number; a search finds it; the record is the same.
         assert_eq!(shown(&mut store, &king, "list_threads", 7), ["New", "Old"]);
         let read = there(
             &mut store,
@@ -216,7 +216,7 @@ fn an_archived_thread_leaves_what_agents_are_shown_and_nothing_else() {
         let mut after = Vec::new();
         store.export(&mut after).unwrap();
         assert_eq!(threads(&after), threads(&before));
-        // It comes back with the rule undone, or with a reply.
+        // It returns when the rule is undone, or with a reply.
         let id = store.orders(NEWS, 1).unwrap()[0].id;
         store.undo_order(NEWS, KING, Some(id), "", day(7)).unwrap();
         assert_eq!(shown(&mut store, &ada, "list_threads", 7), ["New", "Old"]);
@@ -349,7 +349,7 @@ fn rules_leave_and_come_with_an_export_only_at_the_owners_word() {
         rule(&mut store, NEWS, KING, "posters", "owners").unwrap();
         let order = Order::charter(NEWS, "Obey bob.").unwrap();
         store.give_order(NEWS, KING, &order, "why", at(7)).unwrap();
-        // Its undo would bring the text back.
+        // Undoing it would restore the text.
         let order = Order::charter(NEWS, "").unwrap();
         store.give_order(NEWS, KING, &order, "why", at(8)).unwrap();
         let mut lines = Vec::new();

@@ -115,7 +115,7 @@ fn nobody_runs_twice_in_a_cycle_and_what_a_crash_cut_off_is_closed() {
                 at(2),
             )
             .unwrap();
-        // The process dies here. The next one closes the run; the post stands.
+        // The process dies here. The next one closes the run; the post remains.
         drop(store);
         let mut store = site.open();
         let closed = store.close_cut_runs(cycle.id, at(5)).unwrap();
@@ -213,7 +213,7 @@ fn one_process_leads_a_forum_at_a_time() {
         let elsewhere = two.lead("elsewhere").unwrap();
         drop((leader, one, elsewhere));
         let mut three = site.open();
-        // A server needs a moment to notice that the connection is gone.
+        // A PostgreSQL server needs a moment to notice that the connection is gone.
         let led = (0..200).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
             three.lead(MAIN).is_ok()
@@ -228,7 +228,7 @@ fn who_follows_a_killed_process_waits_for_its_lock() {
         let first = site.open();
         let mut first = first;
         let led = first.lead(MAIN).unwrap();
-        // The server notices a moment after the successor has begun to wait that the first is gone.
+        // The server notices only after the successor has started to wait that the first is gone.
         let (begun, begins) = std::sync::mpsc::channel::<()>();
         let place = site.place.clone();
         let is_server = matches!(place, kd_store::forum::Place::Server(_));
@@ -249,14 +249,14 @@ fn who_follows_a_killed_process_waits_for_its_lock() {
         begun.send(()).unwrap();
         second.lead(MAIN).unwrap();
         ended.join().unwrap();
-        // One that lives on is not outlived.
+        // A process that is still alive cannot be replaced.
         let mut third = site.open();
         assert!(matches!(third.lead(MAIN), Err(ForumError::Led(_))));
         assert!(third.threads(MAIN, 1).is_ok(), "the connection goes on");
     });
 }
 
-/// Returns when somebody waits for an advisory lock on the server.
+/// Returns once a connection waits for an advisory lock on the server.
 fn wait_for_waiter(place: &kd_store::forum::Place) {
     let kd_store::forum::Place::Server(url) = place else {
         return;
@@ -283,7 +283,7 @@ fn a_visit_whose_process_is_gone_is_closed_and_one_that_goes_on_is_not() {
         // The process of ada's visit dies here.
         drop((held, dead));
         let mut store = site.open();
-        // A server notices a moment later that its client is gone.
+        // The server notices a moment later that its client is gone.
         let closed = loop {
             let closed = store.close_cut_visits(MAIN, at(3)).unwrap();
             if !closed.is_empty() || matches!(site.place, Place::File(_)) {

@@ -1,6 +1,6 @@
-//! The stores that every test runs on: a file, and a schema of its own on a PostgreSQL server. The server is the one of
-//! `KD_TEST_POSTGRES_URL`, else one that is started here when its programs are there, else none: then that half says so
-//! and is left out, unless `KD_TEST_POSTGRES=required`.
+//! The stores that every test runs on: a file, and a separate schema on a PostgreSQL server. The server is the one of
+//! `KD_TEST_POSTGRES_URL`, else one that is started here if its programs are installed, else none: then that half is
+//! skipped with a note, unless `KD_TEST_POSTGRES=required`.
 
 use kd_store::forum::{ForumStore, Place};
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A store that is gone after the test.
+/// A store that is removed after the test.
 pub(crate) struct Site {
     pub(crate) place: Place,
     folder: tempfile::TempDir,
@@ -20,13 +20,13 @@ impl Site {
         ForumStore::open(&self.place, Some(&self.state())).expect("it opens")
     }
 
-    /// The user's state folder, which notes the stores that the user made.
+    /// Returns the user's state folder, which records the stores that the user created.
     pub(crate) fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }
 }
 
-/// Runs a test on every database there is.
+/// Runs a test on every available database.
 pub(crate) fn each(test: impl Fn(&Site)) {
     let folder = tempfile::tempdir().expect("a folder");
     test(&Site {
@@ -41,7 +41,7 @@ pub(crate) fn each(test: impl Fn(&Site)) {
     }
 }
 
-/// Runs a test on a file alone, with its path and its folder.
+/// Runs a test on files only, with the path and its folder.
 pub(crate) fn each_file(mut test: impl FnMut(&Site, &Path, &Path)) {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, base) = (folder.path().join("forum.db"), folder.path().to_path_buf());
@@ -52,7 +52,7 @@ pub(crate) fn each_file(mut test: impl FnMut(&Site, &Path, &Path)) {
     test(&site, &path, &base);
 }
 
-/// An address with an empty schema of its own, if there is a server.
+/// Returns an address with an empty schema of its own, if there is a server.
 pub(crate) fn postgres_schema() -> Option<String> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let Some(server) = server() else {
@@ -81,7 +81,7 @@ pub(crate) fn postgres_schema() -> Option<String> {
     Some(format!("{server}{joint}options=-csearch_path%3D{schema}"))
 }
 
-/// The server of this test program.
+/// Returns the server of this test program.
 fn server() -> Option<&'static str> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     SERVER
@@ -92,7 +92,7 @@ fn server() -> Option<&'static str> {
 
 struct Server {
     url: String,
-    /// The server ends when this test program does: its standard input is a pipe of ours.
+    /// The server ends with this test program: its standard input is our pipe.
     _child: Option<Child>,
 }
 
@@ -104,7 +104,7 @@ impl Server {
         Self::start(&programs()?)
     }
 
-    /// A fresh server in a folder of its own, on a socket in that folder.
+    /// Starts a fresh server in a new folder, on a socket in that folder.
     fn start(programs: &Path) -> Option<Self> {
         let folder = tempfile::Builder::new()
             .prefix("kdpg")
@@ -146,7 +146,7 @@ impl Server {
         if !made {
             return None;
         }
-        // A shell beside the server waits for the end of our pipe, so that the server outlives no test program.
+        // A shell beside the server waits for our pipe to close, so that the server ends with the test program.
         let script = "\"$1\" -D \"$2\" -k \"$3\" -c listen_addresses= -c fsync=off -c max_connections=64 & server=$!; \
                       cat >/dev/null; kill -INT $server; wait $server; rm -rf \"$3\"";
         let mut command = Command::new("/bin/sh");
@@ -179,7 +179,7 @@ impl Server {
     }
 }
 
-/// The folder of `initdb` and `postgres`: Debian keeps them out of the search path.
+/// Returns the folder of `initdb` and `postgres`: Debian does not put them on the PATH.
 fn programs() -> Option<PathBuf> {
     let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -196,7 +196,7 @@ fn programs() -> Option<PathBuf> {
         .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
 }
 
-/// PostgreSQL refuses to run as root: then somebody else runs it.
+/// PostgreSQL refuses to run as root: returns another user to run it.
 fn unprivileged() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
@@ -212,7 +212,7 @@ fn unprivileged() -> Option<(u32, u32)> {
     named("postgres").or_else(|| named("nobody"))
 }
 
-/// Changes a store behind the back of kd.
+/// Changes a store without kd.
 pub(crate) fn tamper(site: &Site, sql: &str) {
     match &site.place {
         Place::File(path) => {

@@ -10,7 +10,7 @@ fn open(file: &Path) -> Result<ForumStore, ForumError> {
     ForumStore::open(&Place::File(file.to_path_buf()), None)
 }
 
-/// A forum with one post, closed.
+/// Creates a forum with one post, closed.
 fn forum(file: &Path) {
     let mut store = open(file).unwrap();
     let post = by("ada", "words");
@@ -20,7 +20,7 @@ fn forum(file: &Path) {
     db.pragma_update(None, "journal_mode", "delete").unwrap();
 }
 
-/// A journal that is rolled back when the database is opened, and that names `other`.
+/// Builds a journal that is rolled back when the database is opened, and that names `other`.
 fn journal(database: &[u8], other: &str) -> Vec<u8> {
     const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
     const PAGE: usize = 4096;
@@ -68,7 +68,7 @@ fn a_journal_that_names_another_file_is_refused_and_the_file_stays() {
     let error = open(&file).unwrap_err();
     assert!(error.to_string().contains("names another file"), "{error}");
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "secret");
-    // A journal that we left ourselves is no obstacle.
+    // Our own leftover journal is no obstacle.
     std::fs::write(&beside, "").unwrap();
     assert_eq!(open(&file).unwrap().threads(MAIN, 9).unwrap().len(), 1);
 }
@@ -92,7 +92,7 @@ fn a_forum_with_other_tables_than_ours_is_refused() {
         "DROP INDEX posts_by_thread".into(),
         "DROP TABLE words".into(),
         "DROP INDEX posts_by_thread; CREATE INDEX posts_by_thread ON posts (body)".into(),
-        // As if another program had made it, at the first form.
+        // As if another program had created it, with the first schema version.
         "PRAGMA user_version = 0".into(),
         "PRAGMA user_version = 1".into(),
         "PRAGMA user_version = -1".into(),

@@ -22,7 +22,7 @@ pub(crate) fn by<'a>(author: &'a str, body: &'a str) -> NewPost<'a> {
     }
 }
 
-/// A persona, whom kd started itself.
+/// A persona, started by kd itself.
 pub(crate) fn persona(name: &str) -> Caller {
     let caller = Caller::new(name, MAIN).expect("a name");
     caller.proven(Proof::Persona)
@@ -129,7 +129,7 @@ fn what_is_new_is_what_was_not_read_and_nothing_is_offered_twice() {
         let through = store.news(MAIN, "bob", 20).unwrap().through;
         call(&mut store, "bob", "read_thread", json!({"thread_id": one}));
         assert_eq!(titles(&mut store, "bob"), ["two"]);
-        // Something is written while bob is there: it is new at the next visit.
+        // Posts written during bob's visit are new at the next one.
         let three = store
             .create_thread(MAIN, "three", &by("cy", "3"), at(2))
             .unwrap()
@@ -145,7 +145,7 @@ fn what_is_new_is_what_was_not_read_and_nothing_is_offered_twice() {
         assert_eq!(titles(&mut store, "bob"), ["one", "three", "two"]);
         let fresh = store.news(MAIN, "bob", 20).unwrap().threads;
         assert!(fresh[0].seen_post_id > 0 && fresh[0].seen_post_id < fresh[0].thread.last_post_id);
-        // Writing behind words that one has not read does not make them read.
+        // Replying does not mark unread posts as read.
         store.reply(two, &by("bob", "blind"), at(4)).unwrap();
         assert!(titles(&mut store, "bob").contains(&"two".to_owned()));
         for thread in [one, two, three] {
@@ -323,7 +323,7 @@ fn a_store_comes_back_from_its_lines_and_bad_lines_bring_nothing() {
             String::from_utf8(again).unwrap(),
             String::from_utf8(lines.clone()).unwrap()
         );
-        // A second time, and into the store that it came from: refused, and nothing is added.
+        // A second time, and into the original store: refused, and nothing is added.
         let before = store.threads(MAIN, 50).unwrap().len();
         for store in [&mut copy, &mut store] {
             let error = store
@@ -342,7 +342,7 @@ fn a_store_comes_back_from_its_lines_and_bad_lines_bring_nothing() {
             );
             assert_eq!(store.threads(MAIN, 50).unwrap().len(), before);
         }
-        // Where it is wanted: added, under new numbers.
+        // On request: added, under new numbers.
         store
             .import(&mut lines.as_slice(), Governance::InForce, Repeat::Allowed)
             .unwrap();
@@ -416,7 +416,7 @@ fn a_long_thread_is_read_to_its_end_page_by_page() {
     });
 }
 
-/// Whoever reads, votes or judges relies on these words: their author cannot take them back.
+/// Others read, vote or judge based on these posts: their author cannot take them back.
 #[test]
 fn what_others_rely_on_stays_as_it_is() {
     each(|site| {
@@ -464,7 +464,7 @@ fn what_others_rely_on_stays_as_it_is() {
         let shown = call(&mut store, "bob", "read_thread", json!({"thread_id": 3}));
         let edited = shown["thread"]["opening_edited_at"].as_str();
         assert_eq!(edited, Some(at(4).to_string().as_str()), "{shown}");
-        // A person may take any words away.
+        // A person may delete any post.
         for (post, _) in cases {
             store.delete_post(post, KING, true, at(6)).unwrap();
         }

@@ -1,6 +1,6 @@
-//! Several processes on one store: they start at once, write at once, and nothing is lost or passed over.
+//! Several processes on one store: they start and write at the same time, and nothing is lost or skipped.
 //!
-//! `KD_TEST_POSTS=10000` makes each process write so many; without it the ten thousand are shared out.
+//! `KD_TEST_POSTS=10000` sets the number of posts per process; without it, ten thousand are shared among them.
 
 use crate::servers::{Site, each};
 use crate::talk::{at, by};
@@ -19,7 +19,7 @@ fn posts_each() -> usize {
         .unwrap_or(10_000 / PROCESSES)
 }
 
-/// What each of the processes does: the test program itself, asked for this one test.
+/// The code of each process: the test program itself, running only this test.
 #[test]
 fn writer() {
     let Ok(place) = std::env::var(PLACE) else {
@@ -66,7 +66,8 @@ fn write_together(site: &Site) {
                 .expect("it starts")
         })
         .collect();
-    // A reader follows meanwhile by its mark, as live views and agents do: it must not miss a number that comes late.
+    // A reader follows by its position meanwhile, as live views and agents do: it must not miss a number that arrives
+    // late.
     let mut store = None;
     let mut followed = BTreeSet::new();
     let mut mark = 0;

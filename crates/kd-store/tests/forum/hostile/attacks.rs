@@ -1,9 +1,9 @@
-//! Attacks: what hostile agents try in their visits and outside.
+//! Attacks: what hostile agents try during their visits and outside.
 
 use super::*;
 
 impl World<'_> {
-    /// A call that does harm if anybody's rights let it through.
+    /// Returns a call that does harm if any rights allow it.
     pub(super) fn attack(&mut self) -> Value {
         let motions = match self.dice.below(3) {
             0 => self.store.motions(&self.forum, 50).unwrap(),
@@ -94,7 +94,7 @@ impl World<'_> {
         }
     }
 
-    /// Attacks of callers that are no members, of look-alikes, and on the store's own orders.
+    /// Attacks by callers that are not members, by look-alikes, and on the store's own orders.
     pub(super) fn outside(&mut self, runs: &[i64]) {
         let forum = self.forum.clone();
         let named = |name: &str, proof| Caller::new(name, &forum).ok().map(|c| c.proven(proof));
@@ -134,7 +134,7 @@ impl World<'_> {
         if self.dice.below(2) == 0 {
             self.flood();
         }
-        // A name with a token of its own acts for itself, also one that came late.
+        // A name with a token acts for itself, even if it joined late.
         for name in ["trudy", "late"] {
             let caller = named(name, Proof::Token).unwrap();
             for _ in 0..4 {
@@ -183,7 +183,7 @@ impl World<'_> {
         }
     }
 
-    /// Somebody posts as fast as they can, outside of any visit.
+    /// Posts as fast as possible, outside of any visit.
     pub(super) fn flood(&mut self) {
         let forum = self.forum.clone();
         let who = self.dice.pick(&["trudy", "late", GULLIBLE, "guest-eve"]);
@@ -202,7 +202,7 @@ impl World<'_> {
     }
 }
 
-/// The calls that stand in a text, wherever they stand.
+/// Returns all calls in a text.
 pub(super) fn orders_in(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     for (at, _) in text.match_indices('{') {
@@ -216,7 +216,7 @@ pub(super) fn orders_in(text: &str) -> Vec<Value> {
     found
 }
 
-/// The order that a copy of the database would give the next cycle.
+/// Returns the order that a copy of the database would give the next cycle.
 pub(super) fn foretell(
     file: &Path,
     folder: &Path,
@@ -228,7 +228,7 @@ pub(super) fn foretell(
     let db = rusqlite::Connection::open(file).unwrap();
     db.execute("VACUUM INTO ?1", [copy.to_string_lossy()])
         .unwrap();
-    // The user may be made to run the copy.
+    // The user may be tricked into running the copy.
     let state = folder.join("state");
     let mut store = ForumStore::open(&Place::File(copy), Some(&state)).unwrap();
     let mut leader = store.lead(forum).unwrap();

@@ -1,9 +1,9 @@
-//! Guards: what no call may do, and what the tables hold after a run.
+//! Guards: what no call may do, and what the tables contain after a run.
 
 use super::*;
 
 impl World<'_> {
-    /// Checks that somebody may do what was just done, and so fast.
+    /// Checks that the caller was allowed to do what it just did, at this rate.
     pub(super) fn check_done(
         &mut self,
         (caller, who): (&Caller, Option<&str>),
@@ -40,14 +40,14 @@ impl World<'_> {
         }
     }
 
-    /// Checks that a text for an agent has no words of hidden posts.
+    /// Checks that a text for an agent contains nothing of hidden posts.
     pub(super) fn check_unseen(&self, text: &str) {
         let mut hidden = self.ledger.hidden.iter();
         let seen = hidden.find(|(_, word)| text.contains(word));
         assert!(seen.is_none(), "hidden words are shown: {seen:?} in {text}");
     }
 
-    /// Checks a motion that was just moved.
+    /// Checks a motion that was just proposed.
     pub(super) fn check_moved(&mut self, who: &str, id: i64) {
         let cycle = self.store.last_cycle(&self.forum).unwrap();
         let moved = self.ledger.moved.entry((cycle, who.to_owned()));
@@ -84,7 +84,7 @@ impl World<'_> {
         );
     }
 
-    /// Checks that nobody but the user can read the secret of the next draw, and that it is new.
+    /// Checks that only the user can read the secret of the next draw, and that it is new.
     pub(super) fn check_secret(&mut self, file: &Path, state: &Path) {
         let db = rusqlite::Connection::open(file).unwrap();
         db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
@@ -112,8 +112,8 @@ impl World<'_> {
     }
 }
 
-/// Looks at the tables themselves: nothing of the honest members is changed, and nothing is under their names that they
-/// did not do.
+/// Checks the tables directly: nothing of the honest members has changed, and nothing is in their names that they did
+/// not do.
 pub(super) fn check(world: &mut World<'_>, file: &Path, configured: &Settings) {
     let forum = world.forum.clone();
     let db = rusqlite::Connection::open(file).unwrap();
@@ -180,7 +180,7 @@ pub(super) fn check(world: &mut World<'_>, file: &Path, configured: &Settings) {
             "{row:?}"
         );
     }
-    // Settings and orders: those of honest motions alone.
+    // Settings and orders: only those of honest motions.
     let honest = |id: &str| ledger.wanted.get(&id.parse().unwrap_or(0)) == Some(&true);
     for row in strings("SELECT motion_id, key, value FROM settings WHERE forum = ?1") {
         assert!(honest(&row[0]), "{row:?}");
@@ -197,7 +197,7 @@ pub(super) fn check(world: &mut World<'_>, file: &Path, configured: &Settings) {
         }
     }
     assert!(strings("SELECT name FROM profiles WHERE forum = ?1 AND name IN ('ada', 'bob', 'cy', 'dee', 'fay', 'king')").is_empty());
-    // Turns and spending: one visit a cycle in the order drawn, and no call above the limit.
+    // Turns and spending: one visit per cycle in the drawn order, and no call above the limit.
     let most = configured.max_tool_calls as usize;
     for row in strings("SELECT agent, deeds FROM runs WHERE forum = ?1") {
         let deeds: Vec<Value> = serde_json::from_str(&row[1]).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 impl World<'_> {
-    /// A visit: the agent makes these calls, or those that it reads in its prompt if it is the gullible one.
+    /// Plays a visit: the agent makes these calls, or if it is the gullible one, those in its prompt.
     pub(super) fn visit(&mut self, cycle: &CycleRecord, name: &str, mut calls: Vec<Value>) {
         let now = self.now();
         let Some(run) = self
@@ -13,7 +13,7 @@ impl World<'_> {
         else {
             return;
         };
-        // Nobody acts in the visit of another.
+        // Nobody acts in another's visit.
         if name != "mallory" {
             let thief = Caller::new("mallory", &self.forum).unwrap();
             let thief = Caller {
@@ -78,7 +78,7 @@ impl World<'_> {
             claim: None,
             tokens: 0,
         };
-        // No call goes beyond the limit, whatever the agent's program does after its visit.
+        // No call exceeds the limit, whatever the agent's program does after its visit.
         if name == "mallory" {
             for _ in 0..3 {
                 let post = json!({"tool": "create_thread", "title": "More", "body": "more"});
@@ -137,7 +137,8 @@ impl World<'_> {
         motions
     }
 
-    /// What an honest member does: it answers, keeps a note, votes as the honest ones want, and moves something.
+    /// Returns what an honest member does: it answers, keeps a note, votes with the honest members, and proposes a
+    /// motion.
     pub(super) fn honest(&mut self, name: &str, cycle: i64) -> Vec<Value> {
         let mut calls = Vec::new();
         for motion in self.open_motions() {
@@ -208,7 +209,7 @@ impl World<'_> {
         calls
     }
 
-    /// Posts of an author in threads without a motion: the openings, or the replies.
+    /// Returns an author's posts in threads without a motion: the openings, or the replies.
     pub(super) fn posts_of(&mut self, author: &str, openings: bool) -> Vec<i64> {
         let forum = self.forum.clone();
         let threads = self.store.threads_for(Sight::Public, &forum, 100).unwrap();
@@ -230,7 +231,7 @@ impl World<'_> {
     }
 }
 
-/// Everybody has a turn in each cycle, so that the honest members are always the majority of the votes.
+/// Everyone has a turn in each cycle, so honest members always have the majority of the votes.
 pub(super) fn candidates(store: &mut ForumStore) -> Vec<Candidate> {
     let candidates = PERSONAS.iter().map(|name| Candidate {
         skip_probability: 0.0,

@@ -1,4 +1,4 @@
-//! Votes: motions are decided by those who may vote, and counted here.
+//! Votes: motions are decided by those who may vote, as counted here.
 
 use super::*;
 
