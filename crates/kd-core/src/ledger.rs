@@ -109,7 +109,7 @@ impl Entry {
         }
     }
 
-    /// Returns the money, ignoring negative, infinite and NaN values.
+    /// Returns the money, at most 1e6; 0 for negative, infinite and NaN values.
     fn sane_usd(&self) -> f64 {
         let usd = self.usd.unwrap_or(0.0);
         if usd.is_finite() {

@@ -277,7 +277,7 @@ fn is_safe(url: &str) -> bool {
     })
 }
 
-/// Returns whether text after this one is parsed unchanged, and nothing in it as the document's own.
+/// Returns whether the text affects neither the text after it nor the structure of the document.
 fn is_contained(text: &str, level: usize) -> bool {
     let document = format!("{text}\n# .\n");
     let parser = Parser::new_ext(&document, OPTIONS);

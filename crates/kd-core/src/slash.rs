@@ -82,7 +82,7 @@ pub enum Slash {
     Thinking,
     /// Show the help.
     Help,
-    /// Quit when the running turns have ended; a second time, at once.
+    /// Quit when the running turns have ended; if repeated, immediately.
     Quit,
 }
 

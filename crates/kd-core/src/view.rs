@@ -370,7 +370,7 @@ impl View {
         });
     }
 
-    /// Ends the round when the user speaks again: members that have spoken do not speak again in it.
+    /// Removes the members that have already spoken from the course, because the user spoke again.
     fn turns_end(&mut self) {
         let heard = |panel: &Panel| match &panel.content {
             Content::Message { message, .. } => Some(message.from.clone()),

@@ -172,8 +172,8 @@ pub fn gated(file: &Value) -> Vec<(KeyPath, Value)> {
     out
 }
 
-/// Returns the agent, provider or server that a setting belongs to. The effect of one of its settings depends on the
-/// others: if a key is no longer named, the default one is used and sent to the host that was allowed for another.
+/// Returns the agent, provider or server that a setting belongs to. The effect of one setting depends on the others:
+/// without a named key, the default key is used and sent to the host that was allowed for another key.
 pub fn unit_of(path: &KeyPath) -> Option<KeyPath> {
     match path.segments() {
         [section, name, ..] if section == "agents" || section == "providers" => {

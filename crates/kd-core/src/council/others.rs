@@ -41,7 +41,7 @@ impl Council {
         }
     }
 
-    /// Handles the end of a stream once its message is found; a new message of the user ends the turns of this round.
+    /// Takes note of another process's message: its sender has finished there, and one of the user ends this round.
     pub(super) fn spoke_elsewhere(&mut self, message: &Message) {
         self.others
             .0

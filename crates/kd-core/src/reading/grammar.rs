@@ -592,7 +592,7 @@ fn small_number(word: &str) -> bool {
     word.parse::<u32>().is_ok_and(|n| (2..=20).contains(&n))
 }
 
-/// Returns whether a clause asks for an open-ended set. A number limits the main ones.
+/// Returns whether a clause asks for an open-ended set. A number with a word such as "main" makes the set finite.
 fn is_endless(clause: &[Word<'_>]) -> bool {
     let counted = clause
         .iter()

@@ -74,7 +74,7 @@ pub fn found(asked: &str) -> (Kind, bool) {
     }
     match by_grammar {
         None | Some(Kind::Open) if wants_list(&sentences, at) => (Kind::List, true),
-        // A year is a date without its month.
+        // A year is a date without month and day.
         Some(Kind::Number) if date::asks_year(sentences[at].text) => (Kind::Date, true),
         kind => (kind.unwrap_or(Kind::Open), sure),
     }
@@ -203,7 +203,7 @@ fn options(sentences: &[Sentence<'_>], at: usize, listed: bool) -> Option<Kind> 
     })
 }
 
-/// Returns whether options are free of words from the surrounding sentence: `Is SQLite`, `est plus rapide`, `for a
+/// Returns whether options contain no part of the surrounding sentence, unlike `Is SQLite`, `est plus rapide`, `for a
 /// CLI`.
 fn are_whole(options: &[String]) -> bool {
     const COPULAS: &str = "is are was were est sont était ist sind war waren es son era fue eran";

@@ -289,7 +289,7 @@ pub fn object(reply: &str, fits: impl Fn(&Value) -> bool) -> Result<(Value, Step
     }
 }
 
-/// Returns the text around the objects of a reply: an object without an answer hides none.
+/// Returns the text around the objects of a reply: an object without an answer contains no hidden one.
 fn without_objects(text: &str) -> String {
     let mut out = String::new();
     let mut from = 0;

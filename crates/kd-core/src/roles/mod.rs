@@ -141,7 +141,7 @@ pub const ROLES: &[Role] = &[
     },
 ];
 
-/// The members of the council without configuration, in order.
+/// The members of the built-in council, in order.
 pub const BUILT_IN_COUNCIL: [&str; 3] = ["pragmatist", "skeptic", "explorer"];
 
 /// The role of the service that concludes.
