@@ -1,4 +1,4 @@
-//! `kd fsck`: what is wrong in the thread folders, and what was done about it.
+//! `kd fsck`: reports and repairs problems in thread folders.
 
 use super::here::Here;
 use super::thread;
@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// One folder, and what was found in it.
+/// A folder and the problems found in it.
 struct Looked {
     name: String,
     branch: String,
@@ -24,7 +24,7 @@ struct Looked {
 
 pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
-    // Threads can be mended where the settings cannot be read.
+    // Threads can be repaired even if the settings cannot be read.
     let patience = here.config(Some(&layout)).map_or(PATIENCE, |loaded| {
         Duration::from_secs(loaded.config.council.timeout)
     });
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
         (None, false) => layout.threads(),
     };
     let places = match places {
-        // Told above: the folder of the threads is a link, or no folder.
+        // Reported above: the folder of the threads is a link, or not a folder.
         Err(error) if error.is_refused_file() => Vec::new(),
         places => places?,
     };

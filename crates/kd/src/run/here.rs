@@ -1,4 +1,4 @@
-//! Where we run: folder, environment, terminal. The only file of the program that looks at them for the commands.
+//! The environment: folder, variables, terminal. Commands access these only through this file.
 
 use super::ask::notice_line;
 use crate::args::Color;
@@ -23,8 +23,8 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
-/// How agents run here: the environment, and whether the user trusts what agent programs run and obey in the working
-/// folder. Where that, or the state folder, cannot be relied on, it is not trusted.
+/// Returns the options for running agents: the environment, and whether the user trusts what agent programs run and
+/// obey in the working folder. If that or the state folder is unreliable, it is not trusted.
 pub(super) fn agents() -> kd_backends::Options {
     let trusts = || {
         let folder = std::env::current_dir().ok()?;
@@ -42,18 +42,18 @@ pub(super) fn agents() -> kd_backends::Options {
     }
 }
 
-/// The environment, as everything that asks members sees it: with the same home folder as the files of settings.
+/// Returns the environment for asking members, with the same home folder as for settings files.
 pub(super) fn env() -> kd_backends::Env {
     kd_backends::Env::looking_up(os_var)
 }
 
-/// Adds to settings what no file of settings says: installed programs, and prices.
+/// Adds what no settings file contains: installed programs, and prices.
 pub(super) fn fill_in(config: &mut Config) {
     config.programs_for_models = discovery::programs_for_models(&env(), config);
     config.prices = prices();
 }
 
-/// The table of prices in force; the one in the program, with a note, where the user's own cannot be used.
+/// Returns the price table in force; if the user's own is unusable, the built-in one, with a note.
 fn prices() -> Prices {
     static TOLD: Once = Once::new();
     kd_store::prices::load(&user_dirs()).unwrap_or_else(|error| {
@@ -67,7 +67,7 @@ fn prices() -> Prices {
     })
 }
 
-/// What all runs of the user have spent.
+/// Opens the ledger of all the user's spending.
 pub(super) fn ledger() -> Result<LedgerFile, Error> {
     let folder = std::env::current_dir().unwrap_or_default();
     let found = Layout::search(&folder, &os_var)
@@ -82,13 +82,13 @@ pub(super) fn ledger() -> Result<LedgerFile, Error> {
     )?)
 }
 
-/// Where we run.
+/// The environment of a command.
 pub(super) struct Here {
     color: Color,
     held: Mutex<Held>,
 }
 
-/// What is held back of the folder.
+/// What is withheld from the folder.
 #[derive(Clone, Default)]
 struct Held {
     settings: Vec<String>,
@@ -103,13 +103,13 @@ impl Here {
         }
     }
 
-    /// Remembers the settings of this folder that are held back, and the members without them, for output as JSON.
+    /// Records this folder's withheld settings, and the members left out because of them, for JSON output.
     pub(super) fn hold_back(&self, settings: Vec<String>, members: Vec<String>) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         *held = Held { settings, members };
     }
 
-    /// Remembers members that a thread of this folder is without.
+    /// Records members left out of a thread of this folder.
     pub(super) fn leave_out(&self, members: &[SeatName]) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         for name in members.iter().map(ToString::to_string) {
@@ -119,13 +119,13 @@ impl Here {
         }
     }
 
-    /// The settings of this folder that are held back.
+    /// Returns this folder's withheld settings.
     pub(super) fn held_back(&self) -> Vec<String> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.settings.clone()
     }
 
-    /// The same, with the members that are left out, as the event that a session begins with.
+    /// Returns the withheld settings and the members left out, as the event that a session begins with.
     pub(super) fn held_event(&self) -> Option<Event> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let Held { settings, members } = held.clone();
@@ -133,18 +133,18 @@ impl Here {
         (!nothing).then_some(Event::HeldBack { settings, members })
     }
 
-    /// A variable of the environment, if it is text.
+    /// Returns an environment variable, if it is valid text.
     pub(super) fn var(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
 
-    /// Whether a variable is set to something that means yes.
+    /// Returns whether a variable is set to a value that means yes.
     pub(super) fn is_on(&self, name: &str) -> bool {
         self.var(name)
             .is_some_and(|v| !matches!(v.as_str(), "" | "0" | "false" | "no" | "off"))
     }
 
-    /// The working folder.
+    /// Returns the working folder.
     pub(super) fn folder(&self) -> Result<PathBuf, Error> {
         std::env::current_dir().map_err(|e| {
             Error::new("io", Exit::Error, "the working folder cannot be found")
@@ -153,14 +153,14 @@ impl Here {
         })
     }
 
-    /// The project here, if there is one already.
+    /// Returns the project here, if there is one.
     pub(super) fn find_layout(&self) -> Result<Option<Layout>, Error> {
         let found = Layout::search(&self.folder()?, &os_var)?;
         tell(&found.passed_over);
         Ok(found.layout)
     }
 
-    /// The project here, as if the user had accepted these owners.
+    /// Returns the project here, as if the user had accepted these owners.
     pub(super) fn find_layout_accepting(
         &self,
         owners: &[Foreign],
@@ -168,8 +168,8 @@ impl Here {
         Ok(Layout::search_accepting(&self.folder()?, &os_var, owners)?.layout)
     }
 
-    /// Whose the nearest `.kd` is, if it is not used for that alone; an error in its place where accepting its owner would
-    /// not do.
+    /// Returns the owner of the nearest `.kd`, if it is ignored only because of its owner. Returns an error if
+    /// accepting the owner would not be enough.
     pub(super) fn passed_over_for_its_owner(
         &self,
     ) -> Result<Option<Result<Foreign, Distrust>>, Error> {
@@ -181,27 +181,27 @@ impl Here {
         }))
     }
 
-    /// The project here; an error if there is none.
+    /// Returns the project here, or an error if there is none.
     pub(super) fn layout(&self) -> Result<Layout, Error> {
         let start = self.folder()?;
         let found = self.find_layout()?;
         Ok(found.ok_or(kd_store::Error::NoBase { start })?)
     }
 
-    /// The project here; it is made if there is none.
+    /// Returns the project here; creates it if there is none.
     pub(super) fn make_layout(&self) -> Result<kd_store::Opened, Error> {
         let opened = Layout::find_or_create(&self.folder()?, &os_var)?;
         tell(&opened.passed_over);
         Ok(opened)
     }
 
-    /// Where configuration files may be.
+    /// Returns the possible paths of configuration files.
     pub(super) fn config_paths(&self, layout: Option<&Layout>) -> ConfigPaths {
         ConfigPaths::usual(layout)
     }
 
-    /// The settings in force. What needs consent and has none is held back; commands that act on the settings take them
-    /// from `trust::settings`, which asks.
+    /// Returns the settings in force. Withholds those that need consent and have none; commands that act on settings
+    /// use `trust::settings`, which asks.
     pub(super) fn config(&self, layout: Option<&Layout>) -> Result<Loaded, Error> {
         let mut loaded =
             kd_store::config::load(&self.config_paths(layout), std::env::vars_os(), &[])?;
@@ -209,12 +209,12 @@ impl Here {
         Ok(loaded)
     }
 
-    /// How stdout is decorated.
+    /// Returns the styles of stdout.
     pub(super) fn out_styles(&self) -> Styles {
         self.styles(io::stdout().is_terminal())
     }
 
-    /// How stderr is decorated.
+    /// Returns the styles of stderr.
     pub(super) fn err_styles(&self) -> Styles {
         self.styles(io::stderr().is_terminal())
     }
@@ -223,24 +223,24 @@ impl Here {
         Styles::decide(self.color.into(), terminal, &|name| self.var(name))
     }
 
-    /// Whether stdout is a terminal on which lines can be repainted, and the person does not mind.
+    /// Returns whether stdout is a terminal on which lines can be repainted, and the user allows it.
     pub(super) fn can_repaint(&self) -> bool {
         let dumb = self.var("TERM").is_none_or(|t| t.is_empty() || t == "dumb");
         io::stdout().is_terminal() && !dumb && !self.is_on("ACCESSIBLE")
     }
 
-    /// Columns for text on stdout: of the terminal, else eighty.
+    /// Returns the columns for text on stdout: the terminal's, else 80.
     pub(super) fn columns(&self) -> usize {
         super::terminal::size().map_or(80, |(columns, _)| columns.into())
     }
 }
 
-/// The user's own folders.
+/// Returns the user's folders.
 pub(super) fn user_dirs() -> kd_store::UserDirs {
     kd_store::UserDirs::from_env(&os_var)
 }
 
-/// Names the `.kd` folders that are not used, each once.
+/// Names the ignored `.kd` folders, each once.
 fn tell(passed_over: &[PassedOver]) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -251,7 +251,7 @@ fn tell(passed_over: &[PassedOver]) {
     }
 }
 
-/// The environment, as all that looks for the user's files sees it.
+/// Returns a variable of the environment, as seen by everything that looks for the user's files.
 pub(super) fn os_var(name: &str) -> Option<OsString> {
     kd_store::user_dirs::process_env(name)
 }
@@ -266,7 +266,7 @@ impl From<kd_store::Error> for Error {
         };
         let why = std::error::Error::source(&error).map(ToString::to_string);
         let mut out = Error::new(kind, Exit::Error, error.to_string()).next(error.hint());
-        // Some errors say their cause already.
+        // Some errors already contain their cause.
         out.why = why.filter(|why| !out.what.contains(why));
         out
     }

@@ -1,7 +1,7 @@
-//! Reads a file that the user named: bounded, and never waiting for a pipe that came with the folder.
+//! Reads a file named by the user: with a size limit, and without waiting for a pipe in a folder.
 //!
-//! Regular files are read. Pipes are read from stdin (`-`) and where the kernel names them, as `/dev/fd/63` of `<(command)`.
-//! A pipe or a device with a name in a folder is refused: the folder may have been made by someone else.
+//! Reads regular files. Pipes are read from stdin (`-`) and from kernel paths such as `/dev/fd/63` of `<(command)`.
+//! Refuses a pipe or device with a name in a folder: the folder may have been made by someone else.
 
 use super::outfile::is_of_kernel;
 use rustix::fs::{Mode, OFlags};
@@ -12,7 +12,7 @@ use std::path::Path;
 const MIB: u64 = 1 << 20;
 /// Maximum bytes of a plan.
 pub(super) const PLAN_BYTES_MAX: u64 = MIB;
-/// Maximum bytes of ballots: the largest published election has some 10 MiB.
+/// Maximum bytes of ballots: the largest published election has about 10 MiB.
 pub(super) const BALLOTS_BYTES_MAX: u64 = 64 * MIB;
 /// Maximum bytes of recorded answers.
 pub(super) const ANSWERS_BYTES_MAX: u64 = 256 * MIB;
@@ -27,7 +27,7 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     if folder.is_some_and(|folder| is_of_kernel(&folder)) {
         return Ok(Box::new(File::open(path)?));
     }
-    // A pipe without a writer is opened at once, and refused.
+    // Opens a pipe without a writer at once, to refuse it.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {
@@ -44,7 +44,7 @@ pub(super) fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
     };
     let file = open(path)?;
-    // What is told of a file is read all the same: it can grow.
+    // The size is only a hint: read to the end, since the file may grow.
     if std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.len() > bytes_max) {
         return too_long();
     }
@@ -56,7 +56,7 @@ pub(super) fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The same, as text.
+/// Like [`read`], but returns text.
 pub(super) fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(read(path, bytes_max)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))

@@ -1,4 +1,4 @@
-//! `kd init`: offers what is found on this machine as seats, and writes a commented configuration.
+//! `kd init`: offers what is found on this machine as members, and writes a commented configuration.
 
 use super::here::Here;
 use crate::args::init::Init;
@@ -15,9 +15,9 @@ use kd_core::roles;
 use kd_core::seating::LOCAL;
 use std::io::{self, BufRead, IsTerminal, Write};
 
-/// Models of one Ollama that are offered: more would bury the rest of the list.
+/// Maximum models offered per Ollama: more would bury the rest of the list.
 const OLLAMA_MAX: usize = 5;
-/// Columns for a command on the narrowest of terminals.
+/// Minimum columns for a command, even on a narrow terminal.
 const ROOM_MIN: usize = 20;
 
 pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
             .filter(|seat| !needs_model(seat))
             .cloned()
             .collect();
-        // Of services alone at least one must be given a model.
+        // If only services were found, at least one needs a model.
         if ready.is_empty() {
             offers
         } else {
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     let (layer, layout) = if args.user {
         (Layer::User, here.find_layout()?)
     } else {
-        // Not the committed file: it holds no comments, and who can be seated differs from machine to machine.
+        // Not in the committed file, which has no comments: available members differ between machines.
         (Layer::Local, Some(here.make_layout()?.layout))
     };
     let paths = here.config_paths(layout.as_ref());
@@ -124,7 +124,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// What is looked for, in lines of at most `columns`: each thing with the command that installs it or signs in.
+/// Lists what is searched for, in lines of at most `columns`, each with the command that installs it or signs in.
 fn looked_for(env: &Env, columns: usize) -> Vec<String> {
     let programs = PROGRAMS.iter().map(|program| {
         let how = program.install.replace('`', "");
@@ -161,13 +161,13 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The model for a service when the user names none.
+/// Returns the default model of a service.
 fn suggested(seat: &InitSeat) -> Option<String> {
     let known = known(&seat.backend).filter(|_| needs_model(seat))?;
     known.suggested.map(str::to_owned)
 }
 
-/// What is on this machine.
+/// Detects what is on this machine.
 pub(super) fn look_around() -> Result<Vec<Discovered>, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -176,7 +176,7 @@ pub(super) fn look_around() -> Result<Vec<Discovered>, Error> {
     Ok(runtime.block_on(discover(&super::here::env())))
 }
 
-/// The seats that something found could take.
+/// Returns the members that a discovery can provide.
 pub(super) fn seats(found: &Discovered) -> Vec<InitSeat> {
     let seat = |name: &str, model: Option<String>, comment: String| InitSeat {
         name: handle(name),
@@ -226,12 +226,12 @@ pub(super) fn seats(found: &Discovered) -> Vec<InitSeat> {
     }
 }
 
-/// Whether a seat's service serves several models and none is named.
+/// Returns whether a member's service has several models and none is named.
 fn needs_model(seat: &InitSeat) -> bool {
     seat.key_env.is_some() && seat.model.is_none()
 }
 
-/// A text as a member's name: what cannot stand in one becomes `-`.
+/// Converts a text to a member's name; invalid characters become `-`.
 fn handle(text: &str) -> String {
     let name: String = text
         .chars()
@@ -246,7 +246,7 @@ fn handle(text: &str) -> String {
     name.trim_matches('-').to_owned()
 }
 
-/// The seat of `NAME` or `NAME=MODEL`: something found, or the built-in model in a role.
+/// Returns the member for `NAME` or `NAME=MODEL`: something found, or the built-in model in a role.
 fn named(text: &str, offers: &[InitSeat]) -> Result<InitSeat, Error> {
     let (name, model) = match text.split_once('=') {
         Some((name, model)) => (name.trim(), Some(model.trim().to_owned())),
@@ -285,7 +285,7 @@ fn named(text: &str, offers: &[InitSeat]) -> Result<InitSeat, Error> {
     .next(format!("what can sit: {}", all.join(", "))))
 }
 
-/// Asks on the terminal: a numbered list, and a model where one is needed.
+/// Asks on the terminal: a numbered list, and a model where needed.
 fn choose(offers: Vec<InitSeat>) -> Result<Vec<InitSeat>, Error> {
     let mut err = io::stderr().lock();
     writeln!(err, "found on this machine:")?;
@@ -314,7 +314,7 @@ fn choose(offers: Vec<InitSeat>) -> Result<Vec<InitSeat>, Error> {
     }
 }
 
-/// Asks for the model of a service until there is one; Enter takes the suggested one.
+/// Asks for a service's model until there is one; Enter takes the suggestion.
 fn ask_model(err: &mut impl Write, seat: &InitSeat) -> Result<String, Error> {
     let suggested = suggested(seat);
     let default = suggested.as_deref().map(|model| format!(" [{model}]"));
@@ -339,7 +339,7 @@ fn ask(err: &mut impl Write, question: &str) -> Result<String, Error> {
     Ok(line.trim().to_owned())
 }
 
-/// The places that an answer names, from 0; an empty one names all.
+/// Parses the chosen positions, from 0; an empty answer means all.
 fn picked(answer: &str, count: usize) -> Option<Vec<usize>> {
     if answer.is_empty() || answer == "all" {
         return Some((0..count).collect());

@@ -1,4 +1,4 @@
-//! The house as servers see it: opens sessions and reads threads for them, with one engine for all.
+//! The host of servers: opens sessions and reads threads for them, with one shared engine.
 
 use super::ask::new_thread;
 use super::deliberate::opening;
@@ -29,35 +29,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc::Sender;
 
-/// A topic is the beginning of the first question.
+/// Maximum characters of a topic: the beginning of the first question.
 const TOPIC_CHARS: usize = 80;
 
-/// An agent's visit that is served.
+/// An agent's visit served by this process.
 #[derive(Clone, Debug)]
 pub(super) struct Visit {
     /// Its number.
     pub(super) run: i64,
-    /// How many calls it has, where that is not what the forum's settings say.
+    /// Its call limit, if different from the forum's settings.
     pub(super) calls: Option<u32>,
-    /// The word of the lines around each answer.
+    /// The word in the delimiter lines around each answer.
     pub(super) fence: Option<String>,
 }
 
-/// The forum on another machine in which a visit acts.
+/// The remote forum in which a visit acts.
 #[derive(Clone, Debug)]
 pub(super) struct Elsewhere {
     pub(super) name: String,
     pub(super) url: String,
-    /// The socket that gives the token.
+    /// The socket that passes the token.
     pub(super) token: PathBuf,
 }
 
-/// Further servers of a visit.
+/// Additional servers of a visit.
 struct Further {
-    /// What the names of their tools begin with; known without waiting for a call that runs.
+    /// The prefixes of their tools, known without waiting for a running call.
     starts: Vec<String>,
     servers: Mutex<Servers>,
-    /// Whether their faults are in the log.
+    /// Whether their errors are in the log.
     is_told: AtomicBool,
 }
 
@@ -71,34 +71,34 @@ impl Further {
 pub(super) struct House {
     here: Here,
     config: Config,
-    /// What the project wants, and what of it is held back.
+    /// The settings the project asks for, and which are withheld.
     project: Project,
-    /// The notice that marks texts of the project.
+    /// The notice about texts of the project.
     texts: Option<String>,
     engine: Engine,
     offline: bool,
-    /// Which forum.
+    /// The name of the forum.
     forum_name: String,
-    /// Where its store is, if a person said so.
+    /// The forum's store, if given by the user.
     store: Option<String>,
-    /// The visit that this serves.
+    /// The visit being served.
     visit: Option<Visit>,
     /// What that visit may still be shown.
     budget: Mutex<Budget>,
-    /// Names of tokens: registered agents of the forum.
+    /// Names of tokens: the forum's registered agents.
     tokens: Vec<String>,
-    /// Opened when first needed.
+    /// Opened on first use.
     forum: Mutex<Option<ForumStore>>,
-    /// Where the visit acts, if not here.
+    /// The remote forum of the visit, if any.
     elsewhere: Option<Elsewhere>,
-    /// Opened when first needed.
+    /// Opened on first use.
     remote: Mutex<Option<RemoteForum>>,
-    /// Further servers of the visit.
+    /// Additional servers of the visit.
     further: Option<Further>,
 }
 
 impl House {
-    /// The house of the working folder. Fails on settings that cannot be read.
+    /// Creates the host for the working folder. Fails if settings cannot be read.
     pub(super) fn open(here: &Here, offline: bool) -> Result<Self, Error> {
         let found = here.find_layout()?;
         let loaded = trust::settings(here, found.as_ref())?;
@@ -109,7 +109,7 @@ impl House {
         let hands = kd_backends::Hands::new(&loaded.config, super::here::agents());
         let masked = super::secrets::of(&loaded.config, false);
         Ok(Self {
-            // Nothing that goes through a server has colours.
+            // Output of servers has no colors.
             here: Here::new(Color::Never),
             config: loaded.config,
             project: loaded.project,
@@ -128,7 +128,7 @@ impl House {
         })
     }
 
-    /// The same house with this forum, in this store, for this visit.
+    /// Sets the forum, its store and the visit.
     pub(super) fn with_forum(
         self,
         name: Option<String>,
@@ -143,7 +143,7 @@ impl House {
         }
     }
 
-    /// The same house, whose visit acts in a forum on another machine.
+    /// Makes the visit act in a remote forum.
     pub(super) fn with_remote(self, elsewhere: Elsewhere) -> Self {
         Self {
             elsewhere: Some(elsewhere),
@@ -151,7 +151,7 @@ impl House {
         }
     }
 
-    /// The same house, whose visit may call these further servers.
+    /// Lets the visit call these additional servers.
     pub(super) fn with_further(self, servers: Servers) -> Self {
         let further = Further {
             starts: servers.starts(),
@@ -164,7 +164,7 @@ impl House {
         }
     }
 
-    /// Calls a tool of a further server. Waits: servers call it off their loop.
+    /// Calls a tool of an additional server. Blocks: servers call it off their event loop.
     fn ask_server(&self, tool: &str, arguments: &Value) -> ServerAnswer {
         let called = self.further.as_ref().and_then(|further| {
             let mut servers = further.open();
@@ -173,7 +173,7 @@ impl House {
         called.unwrap_or_else(|| ServerAnswer::refused(tool, "there is no such tool"))
     }
 
-    /// Calls a tool in the forum on another machine. Waits: servers call it off their loop.
+    /// Calls a tool of the remote forum. Blocks: servers call it off their event loop.
     fn send(&self, elsewhere: &Elsewhere, tool: &str, arguments: &Value) -> Result<Value, String> {
         let mut open = self.remote.lock().unwrap_or_else(PoisonError::into_inner);
         let call = async {
@@ -190,7 +190,7 @@ impl House {
         done.map_err(|why| why.with_advice())
     }
 
-    /// The same house, whose callers have tokens with these names.
+    /// Sets the names of the callers' tokens.
     pub(super) fn with_tokens(self, tokens: Vec<String>) -> Self {
         Self { tokens, ..self }
     }
@@ -201,12 +201,12 @@ impl House {
         Ok(Some(Thread::open(&place)?))
     }
 
-    /// The forum of this folder: it is made when first needed.
+    /// Opens the forum of this folder; creates it if missing.
     fn open_forum(&self) -> Result<ForumStore, Error> {
         let layout = self.here.make_layout()?.layout;
         let place = forum::place(self.store.as_deref(), &self.config, &layout, &self.here)?;
         let mut store = forum::open(&place)?;
-        // A server with one token for everybody says nothing about named ones.
+        // A server with one token for all says nothing about named ones.
         if !self.tokens.is_empty() {
             let names: Vec<&str> = self.tokens.iter().map(String::as_str).collect();
             store.sync_tokens(&self.forum_name, &names, Timestamp::now())?;
@@ -214,7 +214,7 @@ impl House {
         Ok(store)
     }
 
-    /// Does something with the forum, which is opened where it is not yet.
+    /// Calls a function with the forum, opening it if necessary.
     fn on_forum<T>(
         &self,
         act: impl FnOnce(&mut ForumStore) -> Result<T, ForumError>,
@@ -227,7 +227,7 @@ impl House {
         act(store).map_err(|e| Refusal(format!("{e}; {}", e.hint())))
     }
 
-    /// A caller of this name; in a visit only the agent whose visit it is.
+    /// Returns a caller with this name; during a visit, only the visiting agent.
     fn caller(
         &self,
         author: &str,
@@ -253,7 +253,7 @@ impl House {
         let layout = self.here.find_layout()?;
         let thread = old.as_ref().zip(layout.as_ref());
         let named = trust::Named {
-            // A client of the server that names a thread is not the user.
+            // A client that names a thread is not the user.
             thread: thread.map(|(thread, layout)| trust::GoesOn::of(layout, thread, None)),
             ..trust::Named::only(&ask.members)
         };
@@ -293,7 +293,7 @@ impl House {
         Ok(self.engine.run(thread, opening)?)
     }
 
-    /// A deliberation begins with its own question: the thread must be a new one, or one that is at rest.
+    /// Starts a deliberation. It begins with its own question, so the thread must be new or idle.
     fn deliberation(&self, ask: &Ask) -> Result<(Session, Op), Error> {
         let old = self.old(ask.thread.as_deref())?;
         let layout = self.here.find_layout()?;
@@ -312,7 +312,7 @@ impl House {
         Ok((self.engine.run(thread, opening)?, say))
     }
 
-    /// A thread to read.
+    /// Opens a thread for reading.
     fn open_thread(&self, id: &str) -> Result<Thread, Refusal> {
         if self.visit.is_some() {
             return Err(Refusal("a visit has no threads of the council".into()));
@@ -391,7 +391,7 @@ impl Kingdom for House {
     }
 
     fn threads(&self) -> Result<Vec<Listed>, Refusal> {
-        // A visit is to the forum alone: what the user asked the council is nobody's business there.
+        // A visit sees only the forum: the user's questions to the council are private.
         if self.visit.is_some() {
             return Ok(Vec::new());
         }
@@ -412,7 +412,7 @@ impl Kingdom for House {
 
     fn follow(&self, id: &str, tell: Sender<Followed>) -> Result<Box<dyn Following>, Refusal> {
         let thread = self.open_thread(id)?;
-        // A thread whose members cannot sit here any more can still be read.
+        // A thread can be read even if its members are no longer available.
         let seated = seats::seat_in(&self.config, Wishes::default(), None);
         let members = seated.map(|seated| seated.roster.members().to_vec());
         page::follow(thread, &members.unwrap_or_default(), tell).map_err(refusal)
@@ -428,7 +428,7 @@ impl Kingdom for House {
         let Some(further) = &self.further else {
             return Vec::new();
         };
-        // Let go of before the store is asked for: calls take both the other way round.
+        // Release the lock before using the store: calls take both in the other order.
         let (tools, faults) = {
             let mut servers = further.open();
             let tools = tokio::runtime::Handle::current().block_on(servers.tools());
@@ -442,7 +442,7 @@ impl Kingdom for House {
                     let caller = self.caller(&agent, Proof::Persona, store)?;
                     store.server_failed(&caller, fault, Timestamp::now())
                 };
-                // The agent has its other tools, whether that can be written or not.
+                // The agent has its other tools, whether or not this can be written.
                 let _ = self.on_forum(tell);
             }
         }
@@ -493,7 +493,7 @@ impl Kingdom for House {
     }
 }
 
-/// An error in one line, with what to do next.
+/// Converts an error to one line, with what to do next.
 fn refusal(error: Error) -> Refusal {
     Refusal(error.as_line())
 }

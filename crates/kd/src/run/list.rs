@@ -1,4 +1,4 @@
-//! `kd council list`: the threads of this branch. The JSON has the keys of kingdom-cli.
+//! `kd council list`: lists the threads of this branch. The JSON has the same keys as kingdom-cli's.
 
 use super::here::Here;
 use super::thread::LeftOut;
@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
-/// A topic is the beginning of the first question.
+/// Maximum characters of a topic: the beginning of the first question.
 const TOPIC_CHARS: usize = 60;
 
 #[derive(Serialize)]
@@ -37,7 +37,7 @@ struct Row {
     imported: Option<Origin>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     private: bool,
-    /// How many forks above it are listed.
+    /// Number of listed forks above it.
     #[serde(skip)]
     depth: usize,
     #[serde(skip)]
@@ -86,7 +86,7 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// The rows with forks below the threads that they came from.
+/// Sorts forks below the threads they came from.
 fn as_tree(rows: Vec<Row>) -> Vec<Row> {
     let threads: Vec<_> = rows
         .iter()
@@ -161,7 +161,7 @@ fn page(rows: &[Row], here: &Here) -> String {
             .unwrap_or_default();
         let mut facts = vec![created, words::count(row.message_count as u64, "message")];
         facts.extend(row.branch.clone());
-        // What a long origin must not push off the line.
+        // Before the origin, which may be too long for the line.
         if row.current {
             facts.push("current".into());
         }
@@ -170,7 +170,7 @@ fn page(rows: &[Row], here: &Here) -> String {
         }
         facts.extend(row.fork.as_ref().map(|fork| forked(fork, row.depth)));
         facts.extend(row.imported.as_ref().map(super::seal::origin));
-        // A deep tree keeps half of the width for its words.
+        // A deep tree keeps half of the width for text.
         let shift = (2 * row.depth).min(columns / 2);
         let mark = match row.depth {
             0 => String::new(),
@@ -214,7 +214,7 @@ fn page(rows: &[Row], here: &Here) -> String {
     text
 }
 
-/// A fork below its source says where it left it; one whose source is not listed also names it.
+/// Describes where a fork left its source; names the source if that is not listed.
 fn forked(fork: &Lineage, depth: usize) -> String {
     match depth {
         0 => format!("fork of {}", super::fork::origin(fork)),

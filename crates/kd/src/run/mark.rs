@@ -1,4 +1,4 @@
-//! `kd mark` and `kd marks`: which verdicts were right.
+//! `kd mark` and `kd marks`: record which verdicts were right.
 
 use super::deliberate::record::records;
 use super::here::{self, Here};
@@ -20,7 +20,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::Command;
 
-/// Maximum bytes of a file of marks.
+/// Maximum bytes of a marks file.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Maximum characters of an answer in the list.
 const ANSWER_CHARS_MAX: usize = 60;
@@ -77,7 +77,7 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Refuses the id of a thread in the place of a mark: it would be taken for the right answer.
+/// Rejects a thread ID in place of a mark: it would be taken for the right answer.
 fn check_not_thread(word: &str, here: &Here) -> Result<(), Error> {
     let is_it = |id: &str| id == word || id.strip_prefix("council-") == Some(word);
     let threads = here.layout()?.all_threads(true)?;
@@ -92,7 +92,7 @@ fn check_not_thread(word: &str, here: &Here) -> Result<(), Error> {
     )
 }
 
-/// Refuses `right` and `wrong` where the question has an option of that name.
+/// Rejects `right` and `wrong` if the question has an option of that name.
 fn check_not_option(word: &str, kind: &AnswerKind) -> Result<(), Error> {
     let AnswerKind::Choice { options } = kind else {
         return Ok(());
@@ -109,7 +109,7 @@ fn check_not_option(word: &str, kind: &AnswerKind) -> Result<(), Error> {
         .next(format!("1.0 for a right verdict, 0.0 for a wrong one, `answer: {word}` if this option is the right answer")))
 }
 
-/// The newest verdict of a thread, and its record.
+/// Returns the newest verdict of a thread, and its record.
 fn unmarked(here: &Here, id: Option<&str>) -> Result<(Mark, Report), Error> {
     let layout = here.layout()?;
     let (_, records) = records(here, id)?;
@@ -125,7 +125,7 @@ fn unmarked(here: &Here, id: Option<&str>) -> Result<(Mark, Report), Error> {
     Ok((mark, report))
 }
 
-/// Takes in what the user says.
+/// Applies the user's judgment.
 fn say(mark: &mut Mark, word: &str, report: &Report) -> Result<(), Error> {
     let kind = report.settled.as_ref().map(|(kind, _)| kind);
     let kind = kind.or(report.plan.as_ref().map(|plan| &plan.answers));
@@ -168,7 +168,7 @@ fn article(kind: &str) -> String {
     }
 }
 
-/// Runs a command of the user. What it prints goes to stderr: `--json` prints one object.
+/// Runs a command of the user. Its output goes to stderr: `--json` prints a single object.
 fn succeeds(command: &str) -> Result<bool, Error> {
     let status = Command::new("/bin/sh")
         .args(["-c", command])
@@ -293,7 +293,7 @@ fn list(as_json: bool, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes in a file of marks: all lines or, if one cannot be read, none.
+/// Imports a marks file: all lines or, if one cannot be read, none.
 fn import(file: &Path) -> Result<(), Error> {
     let named = clean::line(&file.display().to_string());
     let failed = |why: &dyn std::fmt::Display| {

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// How long dropped calls get to close their connections when the caller has left.
+/// How long dropped calls may take to close their connections after the caller disconnected.
 pub(super) const FAREWELL: Duration = Duration::from_millis(200);
-/// How long agent programs and their tools get to end.
+/// How long agent programs and their tools may take to end.
 pub(super) const CHILDREN: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
     served.map(|()| Exit::Done)
 }
 
-/// The name that a caller gets, checked.
+/// Validates the caller's name.
 pub(super) fn name(name: Option<&str>) -> Result<Option<String>, Error> {
     let checked = name.map(SeatName::new).transpose();
     let checked = checked.map_err(|e| Error::usage(e.to_string()).next("kd mcp --as claude"))?;

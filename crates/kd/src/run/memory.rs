@@ -1,4 +1,4 @@
-//! `kd memory`: what is remembered across deliberations, and how to forget it.
+//! `kd memory`: shows and deletes what is remembered across deliberations.
 
 use super::here::Here;
 use crate::args::deliberate::Memory;

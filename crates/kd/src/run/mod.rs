@@ -1,5 +1,5 @@
-//! The commands: one file each. Comes in: the checked command line. Goes out: bytes on stdout and stderr, and how it
-//! ended. Nothing is built before it is needed: only `ask` and `model` start a runtime.
+//! The commands, one file each. Takes the validated command line; writes to stdout and stderr, and returns the result.
+//! Nothing is created before it is needed: only `ask` and `model` start a runtime.
 
 mod agreed;
 mod aside;
@@ -62,11 +62,11 @@ use crate::error::Error;
 use crate::exit::Exit;
 use here::Here;
 
-/// Does what the command line says.
 /// Threads of a runtime that asks members: one for them, and one for the timers, so that a service that never stops
-/// sending cannot hold up its own deadline.
+/// sending cannot delay its own deadline.
 const WORKERS: usize = 2;
 
+/// Runs the command and returns its exit code.
 pub(crate) fn main(cli: Cli) -> Exit {
     let here = Here::new(cli.global.color);
     kd_engine::agents::keep_record(here::user_dirs());
@@ -86,7 +86,7 @@ pub(crate) fn main(cli: Cli) -> Exit {
     }
 }
 
-/// Refuses what asks members in a council that stands too deep inside others.
+/// Refuses to ask members in a council nested too deeply inside others.
 fn not_too_deep(command: &Command) -> Result<(), Error> {
     use kd_backends::depth;
     if !command.asks() {
@@ -159,7 +159,8 @@ fn council(command: Council, here: &Here) -> Result<Exit, Error> {
 }
 
 impl Command {
-    /// Whether it asks members. `mcp` and `serve` have other uses; a member that they ask too deep fails by itself.
+    /// Returns whether it asks members. `mcp` and `serve` have other uses; a member they ask at too great a depth
+    /// fails.
     fn asks(&self) -> bool {
         use crate::args::forum::Forum;
         match self {
@@ -177,7 +178,7 @@ impl Command {
         }
     }
 
-    /// Whether errors are wanted as JSON too.
+    /// Returns whether errors should be JSON too.
     fn wants_json(&self) -> bool {
         use crate::args::{config::Config, model::Model, vote::Vote};
         match self {

@@ -1,4 +1,4 @@
-//! `kd model …`, and the fetch of the built-in model before the first question.
+//! `kd model …`, and the download of the built-in model before the first question.
 
 mod bench;
 
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Checks what must hold before anybody is asked, and fetches what the built-in members need and is not here yet.
+/// Checks the preconditions for asking, and downloads what the built-in members lack.
 pub(super) fn make_ready(
     config: &Config,
     offline: bool,
@@ -66,7 +66,7 @@ pub(super) fn make_ready(
     make_ready_for(config, offline, quiet, roster, roster.members())
 }
 
-/// The same where the question is for these members of the council; none where it is not known yet.
+/// Like [`make_ready`], when these members will be asked; empty if not known yet.
 pub(super) fn make_ready_for<'a>(
     config: &Config,
     offline: bool,
@@ -79,14 +79,14 @@ pub(super) fn make_ready_for<'a>(
     stay_here(config, seats.clone())?;
     somebody_is_there(config, asked)?;
     let local = seats.filter(|m| m.backend == LOCAL);
-    // Where others can answer, a broken model fails its members alone.
+    // If other members can answer, only those with a broken model fail.
     if roster.members().iter().all(|m| m.backend == LOCAL) {
         are_models(config, offline, local.clone())?;
     }
     fetch_missing(config, offline, quiet, local.map(|m| m.model.as_deref()))
 }
 
-/// Fails where `council.private` is on and one of these members does not answer on this machine.
+/// Fails if `council.private` is on and one of these members does not answer on this machine.
 pub(super) fn stay_here<'a>(
     config: &Config,
     members: impl IntoIterator<Item = &'a Member>,
@@ -106,7 +106,7 @@ pub(super) fn stay_here<'a>(
     Ok(())
 }
 
-/// Fails where every one of these members lacks its program, its key or its model: one line for each cause, and one that
+/// Fails if every one of these members lacks its program, its key or its model: one line per cause, and one that
 /// installs or signs in.
 fn somebody_is_there<'a>(
     config: &Config,
@@ -144,7 +144,7 @@ fn somebody_is_there<'a>(
         .next(lines(Failure::hint)))
 }
 
-/// Fetches the models of the built-in backend that are not here; `None` is the configured one.
+/// Downloads missing models of the built-in backend; `None` is the configured one.
 pub(super) fn fetch_missing<'a>(
     config: &Config,
     offline: bool,
@@ -171,7 +171,7 @@ pub(super) fn fetch_missing<'a>(
     Ok(())
 }
 
-/// Fails if one of these members has a model file that is none.
+/// Fails if a member's model file is not a model.
 fn are_models<'a>(
     config: &Config,
     offline: bool,
@@ -183,7 +183,7 @@ fn are_models<'a>(
             model: member.model.clone().or_else(|| config.local.model.clone()),
             ..config.local.clone()
         };
-        // Whatever else is wrong with it is told where it is fetched.
+        // The download reports any other problem.
         if let Ok(found) = delivery::locate(&local, &env)
             && found.model.is_none()
         {
@@ -193,7 +193,7 @@ fn are_models<'a>(
     Ok(())
 }
 
-/// Fails if a file that the user named begins like no model: told once, before anybody is asked.
+/// Fails if a file named by the user does not start like a model: reported once, before any member is asked.
 fn is_model(path: &std::path::Path) -> Result<(), Error> {
     let mut start = [0; 4];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
@@ -208,7 +208,7 @@ fn is_model(path: &std::path::Path) -> Result<(), Error> {
         .next("name a GGUF file, or a model of `kd model list`"))
 }
 
-/// Fetches a model, visibly: what, how big, whose licence, where to.
+/// Downloads a model, showing its name, size, license and destination.
 fn fetch(model: &KnownModel, env: &Env, quiet: bool) -> Result<PathBuf, Error> {
     if let Some(path) = delivery::stored(model, env)? {
         return Ok(path);
@@ -246,7 +246,7 @@ fn fetch(model: &KnownModel, env: &Env, quiet: bool) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Progress on stderr: a bar on a terminal, else a line for each tenth.
+/// Progress on stderr: a bar on a terminal, else a line per 10 %.
 struct Bar {
     bar: ProgressBar,
     lines: bool,

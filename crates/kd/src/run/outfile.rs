@@ -1,4 +1,4 @@
-//! Writes a result into a file: whole, or not at all.
+//! Writes a result to a file: completely, or not at all.
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -7,13 +7,13 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 
-/// Writes a file in one step: readers see the old one or the new one. Devices such as `/dev/stdout` are written to. A link
-/// is replaced, never written through: it may have come with the folder. So may a folder on the way: see [`place`].
+/// Writes a file atomically: readers see the old or the new one. Devices such as `/dev/stdout` are written to. A link
+/// is replaced instead of followed, as it may have come with the folder. So may a folder on the path: see [`place`].
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_with(path, |out| Ok(out.write_all(bytes)?))
 }
 
-/// The same, for what is written piece by piece.
+/// Like [`write()`], for output written in pieces.
 pub(super) fn write_with(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
@@ -27,7 +27,7 @@ pub(super) fn write_with(
         .because(e)
         .next("give -o a name in a folder that exists and can be written")
     };
-    // Below `.kd` no link counts at all.
+    // Below `.kd` no link is allowed at all.
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     if beneath::is_below_kd(&whole) {
         let mut bytes = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn write_with(
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // The usual rights of a new file; the umask takes its share.
+        // The default permissions of a new file, before the umask.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(&folder).map_err(failed)?;
@@ -75,7 +75,7 @@ pub(super) fn write_with(
     Ok(())
 }
 
-/// Fails if a file could not be written there: told before anybody is asked.
+/// Fails if a file could not be written there: checked before any member is asked.
 pub(super) fn check(path: Option<&Path>) -> Result<(), Error> {
     let Some(path) = path else {
         return Ok(());
@@ -105,16 +105,16 @@ pub(super) fn check(path: Option<&Path>) -> Result<(), Error> {
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(|e| failed(e.into()))
 }
 
-/// Why a place cannot be written to.
+/// Why a path cannot be written to.
 enum Fault {
     Io(std::io::Error),
-    /// A link on the way, and where it points.
+    /// A link in the path, and its target.
     Link(PathBuf, PathBuf),
 }
 
-/// The real folder of an absolute path, and the name in it. A link on the way is followed where it is part of the system or
-/// of the user's own tree. One below the working folder, or in a checkout or a project, may have come from elsewhere, and
-/// is a fault.
+/// Returns the real folder of an absolute path, and the name in it. Follows a link in the path if it is part of the
+/// system or of the user's own tree. A link below the working folder, or in a checkout or project, may have come from
+/// elsewhere, and is a fault.
 fn place(path: &Path) -> Result<(PathBuf, &OsStr), Fault> {
     let is_no_name = || Fault::Io(std::io::Error::other("it names a folder"));
     let name = path.file_name().ok_or_else(is_no_name)?;
@@ -142,9 +142,9 @@ fn place(path: &Path) -> Result<(PathBuf, &OsStr), Fault> {
     Ok((folder, name))
 }
 
-/// Whether the links in a folder may have been made by someone else.
+/// Returns whether the links in a folder may have been made by someone else.
 fn may_be_foreign(folder: &Path, here: Option<&Path>) -> bool {
-    // An empty folder of that name marks nothing: agent programs that are killed leave some behind, in `/tmp` too.
+    // An empty folder of that name means nothing: killed agent programs leave some behind, in `/tmp` too.
     let is_empty = |at: &Path| std::fs::read_dir(at).is_ok_and(|mut files| files.next().is_none());
     let is_tree = |up: &Path| {
         let marks = [".git", ".kd"].map(|name| up.join(name));
@@ -154,7 +154,7 @@ fn may_be_foreign(folder: &Path, here: Option<&Path>) -> bool {
     here.is_none_or(|here| folder.starts_with(here)) || folder.ancestors().any(is_tree)
 }
 
-/// Whether a folder holds the devices and open files that the kernel names.
+/// Returns whether a folder contains the kernel's paths of devices and open files.
 pub(super) fn is_of_kernel(folder: &Path) -> bool {
     let parts: Vec<&OsStr> = folder.iter().skip(1).collect();
     let parts: Option<Vec<&str>> = parts.into_iter().map(OsStr::to_str).collect();
@@ -164,7 +164,7 @@ pub(super) fn is_of_kernel(folder: &Path) -> bool {
     )
 }
 
-/// Whether a file name asks for JSON.
+/// Returns whether a file name asks for JSON.
 pub(super) fn is_json(path: &Path) -> bool {
     path.extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("json"))
@@ -231,14 +231,14 @@ mod tests {
                 0
             );
         }
-        // The user's own link on the way to a place of theirs, and what a killed program left above it.
+        // The user's own link in a path of theirs, and what a killed program left above it.
         for left in [".git", ".kd"] {
             std::fs::create_dir(dir.join(left)).expect("made");
         }
         std::os::unix::fs::symlink(own.join("folder"), dir.join("short")).expect("linked");
         write(&dir.join("short/out.md"), b"answer").expect("written");
         assert!(own.join("folder/out.md").exists());
-        // What the kernel names is written to; a pipe or a socket of the folder is not waited for.
+        // Kernel paths are written to; a pipe or socket of the folder is not waited for.
         write(Path::new("/dev/null"), b"answer").expect("written");
         let open = tempfile::tempfile().expect("open");
         let fd = std::os::fd::AsRawFd::as_raw_fd(&open);

@@ -1,4 +1,4 @@
-//! A thread as a web page: gathers what `kd_page` draws, and follows it for those who look.
+//! A thread as a web page: collects what `kd_page` renders, and follows it for readers.
 
 use super::export::redacted;
 use crate::error::Error;
@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How often we look whether anybody still follows.
+/// How often to check whether anyone still follows.
 const LOOK: Duration = Duration::from_secs(5);
-/// Pieces that wait.
+/// Maximum pieces queued.
 const PIECES: usize = 64;
 
-/// A thread as its page shows it. What of it cannot be read is told on stderr.
+/// Returns a thread for rendering. Reports unreadable parts on stderr.
 pub(super) fn of(open: &Thread, redactor: Option<&mut Redactor>) -> Result<kd_page::Thread, Error> {
     let (page, faults) = read(open, redactor)?;
     for fault in faults {
@@ -26,7 +26,7 @@ pub(super) fn of(open: &Thread, redactor: Option<&mut Redactor>) -> Result<kd_pa
     Ok(page)
 }
 
-/// A thread as its page shows it, and what of it cannot be read.
+/// Returns a thread for rendering, and its unreadable parts.
 pub(super) fn read(
     open: &Thread,
     mut redactor: Option<&mut Redactor>,
@@ -68,15 +68,15 @@ pub(super) fn read(
     Ok((page, faults))
 }
 
-/// A thread that is followed.
+/// A followed thread.
 struct Watched {
     _streams: kd_engine::Watch,
 }
 
 impl Following for Watched {}
 
-/// Tells what happens in a thread from now on. `members` tell how the programs of others stream. Must be called inside a
-/// tokio runtime.
+/// Reports what happens in a thread from now on. `members` determine the dialect in which other programs stream. Must
+/// be called inside a tokio runtime.
 pub(super) fn follow(
     open: Thread,
     members: &[Member],
@@ -115,7 +115,7 @@ pub(super) fn follow(
         .spawn(move || {
             let mut size = log::size(&open);
             while !tell.is_closed() {
-                // A stream that grows wakes us too: only records count.
+                // A growing stream also causes a wakeup, but only records count.
                 if !changes.wait(LOOK) || std::mem::replace(&mut size, log::size(&open)) == size {
                     continue;
                 }

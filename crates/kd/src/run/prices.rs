@@ -1,4 +1,4 @@
-//! `kd prices`: shows the table in force, and replaces it by litellm's list.
+//! `kd prices`: shows the table in force, and replaces it with litellm's list.
 
 use super::here::{self, Here};
 use super::infile;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Where a list is fetched from if nothing else is said.
+/// The default revision of the list to download.
 const NEWEST: &str = "main";
 
 pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
     }
 }
 
-/// A price that is shown.
+/// A price to show.
 struct Row<'a> {
     service: &'a str,
     model: &'a str,
@@ -97,7 +97,7 @@ fn list(args: &Args, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// All prices: those of the configuration in place of those of the table, then by service and model.
+/// Returns all prices, configured ones replacing those of the table, sorted by service and model.
 fn rows<'a>(config: &'a Config, table: &'a Table) -> Vec<Row<'a>> {
     let mut rows: BTreeMap<(&str, &str, u64), (&Price, bool)> = BTreeMap::new();
     for (service, model, tariff) in table.rows() {
@@ -139,7 +139,7 @@ fn json_row(row: &Row<'_>) -> serde_json::Value {
     })
 }
 
-/// Where a table comes from.
+/// Describes the source of a table.
 fn about(table: &Table) -> String {
     let (date, source) = (clean::line(&table.date), clean::line(&table.source));
     let source = source.split(", SHA-256").next().unwrap_or_default();

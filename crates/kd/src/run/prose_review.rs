@@ -1,4 +1,4 @@
-//! `kd council review`: the branch's changes, put before the council as data.
+//! `kd council review`: gives the branch's changes to the council as data.
 
 use super::ask::{self, Job};
 use super::here::Here;
@@ -13,10 +13,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 const QUESTION: &str = "Review this change. Should it be merged? Name each fault with its file and line, the worst first.";
-/// More of a change fits into few prompts; what is left out is said.
+/// Longer changes fit into few prompts; what is left out is reported.
 const DIFF_BYTES_MAX: usize = 512 << 10;
 pub(super) const NO_GIT: &str = "install git, or go to a folder of a git repository";
-/// Branches that a change is for, where nothing says which.
+/// Default base branches.
 const USUAL_BASES: [&str; 3] = ["main", "master", "trunk"];
 
 pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
@@ -51,18 +51,18 @@ pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
     ask::carry_out(ask, Job::Review(question), here)
 }
 
-/// What a branch has changed.
+/// The changes of a branch.
 struct Change {
-    /// Since when.
+    /// The base they are compared with.
     base: String,
     stat: String,
     diff: String,
-    /// Files that git does not know.
+    /// Files not tracked by git.
     unknown: Vec<String>,
 }
 
 impl Change {
-    /// Everything since the branch left its base, committed or not, without `.kd`.
+    /// Returns everything since the branch left its base, committed or not, without `.kd`.
     fn of(folder: &Path, base: Option<&str>) -> Result<Change, Error> {
         let git = GitCommand::new(folder).map_err(|e| failed(&e).next(NO_GIT))?;
         let git = git.at(&git.top().map_err(|e| failed(&e).next(NO_GIT))?);
@@ -100,7 +100,7 @@ impl Change {
         })
     }
 
-    /// What the king should know before he sends it.
+    /// Returns what the user should know before sending it.
     fn notices(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(last) = self.stat.lines().last() {
@@ -127,7 +127,7 @@ impl Change {
         lines
     }
 
-    /// The change as data: between fences that nothing in it can end.
+    /// Formats the change as data: between fences that nothing in it can end.
     fn text(&self) -> String {
         let diff = clean_text(&self.diff);
         let cut = cut(&diff, DIFF_BYTES_MAX);
@@ -147,7 +147,7 @@ impl Change {
     }
 }
 
-/// A line of backticks longer than any in the texts.
+/// Returns a line of backticks longer than any in the texts.
 fn fence(texts: &[&str]) -> String {
     let longest = texts
         .iter()
@@ -158,7 +158,7 @@ fn fence(texts: &[&str]) -> String {
     "`".repeat(longest.max(2) + 1)
 }
 
-/// The first whole lines of a text.
+/// Returns the first complete lines of a text.
 fn cut(text: &str, bytes_max: usize) -> &str {
     if text.len() <= bytes_max {
         return text;
@@ -169,7 +169,7 @@ fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..end.map_or(0, |at| at + 1)]
 }
 
-/// The branch that changes are for: origin's own, else the first usual name that there is.
+/// Returns the base branch: origin's default, else the first of the default names that exists.
 pub(super) fn usual_base(git: &GitCommand) -> Result<String, Error> {
     let origin = [
         "symbolic-ref",
@@ -195,7 +195,7 @@ pub(super) fn usual_base(git: &GitCommand) -> Result<String, Error> {
         })
 }
 
-/// What git prints.
+/// Returns git's output.
 pub(super) fn read(git: &GitCommand, args: &[&str]) -> Result<String, Error> {
     git.read(args).map_err(|error| failed(&error))
 }

@@ -1,28 +1,28 @@
-//! The question: from the words on the command line and from what is piped in.
+//! Reads the question from the command line and from piped input.
 
 use crate::error::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IsTerminal, Read, Write};
 
-/// The most bytes of a question with its context: what the council takes.
+/// Maximum bytes of a question with its context, as accepted by the council.
 const BYTES_MAX: usize = 16 << 20;
-/// How long an open pipe may stay silent before we go on without it: some programs start us with a pipe on stdin that
-/// nobody ever writes to or closes.
+/// How long an open pipe may stay silent before we continue without it: some programs start us with a pipe on stdin
+/// that is never written to or closed.
 const SILENCE: Timespec = Timespec {
     tv_sec: 2,
     tv_nsec: 0,
 };
 
-/// What the king says.
+/// The user's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
-    /// All of it.
+    /// The complete text.
     pub(super) text: String,
-    /// The part that is a question and no context: mentions count only here.
+    /// The question without its context: mentions count only here.
     pub(super) asked: String,
 }
 
-/// Reads the question: the words; or stdin, for `-` or for no words; or the words with stdin below them as context.
+/// Reads the question: the words; or stdin, for `-` or without words; or the words with stdin appended as context.
 pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Question, Error> {
     let wants_stdin = words.iter().any(|w| w == "-");
     let asked = words
@@ -65,7 +65,7 @@ fn example(command: &str) -> String {
     format!("kd {command} \"Should a small team start with SQLite or PostgreSQL?\"")
 }
 
-/// Puts question and context together.
+/// Joins question and context.
 fn join(command: &str, asked: &str, piped: &str) -> Result<Question, Error> {
     let (asked, piped) = (asked.trim(), piped.trim());
     let question = match (asked.is_empty(), piped.is_empty()) {
@@ -116,11 +116,11 @@ fn too_long() -> Error {
     .next("put the long part into a file and name it, or pipe in only what matters")
 }
 
-/// Whether stdin has something to say, or its end, soon.
+/// Returns whether stdin soon has data or ends.
 fn speaks() -> bool {
     let stdin = io::stdin();
     let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-    // A stdin that cannot be polled is a file: it never keeps us waiting.
+    // A stdin that cannot be polled is a file, which never blocks.
     poll(&mut fds, Some(&SILENCE)).map_or(true, |ready| ready > 0)
 }
 

@@ -1,4 +1,4 @@
-//! `kd council reset`: forgets the sessions that agent programs would take up again.
+//! `kd council reset`: deletes the sessions that agent programs would resume.
 
 use super::agreed::agreed;
 use super::here::Here;

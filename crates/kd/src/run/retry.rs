@@ -1,4 +1,4 @@
-//! `kd council retry`: asks again whoever has not answered the newest question.
+//! `kd council retry`: asks members again that have not answered the newest question.
 
 use super::ask::{self, Job};
 use super::here::Here;

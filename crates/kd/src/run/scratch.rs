@@ -1,4 +1,4 @@
-//! Scratch folders, removed when they are dropped.
+//! Scratch folders, removed when dropped.
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -6,7 +6,7 @@ use crate::run::here::os_var;
 use kd_store::UserDirs;
 use kd_store::user_dirs::make_private;
 
-/// A new folder: in the user's own state, where nobody else can put files above it, if there is one.
+/// Creates a folder, if possible in the user's state folder, where no one else can put files above it.
 pub(super) fn folder(prefix: &str) -> Result<tempfile::TempDir, Error> {
     let own = UserDirs::from_env(&os_var).runtime().ok();
     let own = own.filter(|at| make_private(at).is_ok());

@@ -1,5 +1,4 @@
-//! `kd chat` on a terminal: what the screen of `kd-tui` asks of the house. Comes in: its questions. Goes out: threads,
-//! sessions, drafts and files.
+//! `kd chat` on a terminal: the host of the `kd-tui` screen. Provides threads, sessions, drafts and files.
 
 use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
@@ -29,11 +28,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Messages that are read before the first frame: more than any screen shows.
+/// Messages read before the first frame: more than any screen shows.
 const TAIL: usize = 100;
-/// Threads to choose from.
+/// Maximum threads to choose from.
 const THREADS_MAX: usize = 500;
-/// Files that are offered.
+/// Maximum files offered.
 const FILES_MAX: usize = 50;
 
 pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
@@ -64,13 +63,13 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         config: loaded.config,
         project: loaded.project,
     };
-    // Before the screen is taken: a model may have to be fetched, and that is told in plain lines.
+    // Before the screen takes over: a download of a model is reported in plain lines.
     let first = match &start {
         Start::Thread(Some(id)) => Thread::open(&thread::resolve(&desk.layout, Some(id))?).ok(),
         _ => None,
     };
     let seated = desk.seat_in(first.as_ref().map(|thread| desk.goes_on(thread)))?;
-    // A thread can be read whether its members can answer or not.
+    // A thread can be read even if its members cannot answer.
     let new = seated.roster.members().iter().filter(|_| first.is_none());
     let offline = args.model.offline;
     model::make_ready_for(&desk.config, offline, false, &seated.roster, new)?;
@@ -100,7 +99,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     let notify = notify(desk.config.chat.notify);
     let ended = runtime.block_on(kd_tui::run(app, Arc::new(desk), start, notify));
     runtime.shutdown_timeout(FAREWELL);
-    // No agent program, and no tool of one, outlives us.
+    // No agent program, and no tool of one, outlives the chat.
     process::settle(CHILDREN);
     let ended = ended.map_err(|e| {
         Error::new("terminal", Exit::Error, "the terminal cannot be used")
@@ -117,7 +116,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     })
 }
 
-/// The thread to begin with.
+/// Returns the thread to start with.
 fn start(args: &Chat, layout: &Layout) -> Result<Start, Error> {
     if args.new {
         return Ok(Start::Thread(None));
@@ -155,7 +154,7 @@ fn notify(how: ChatNotify) -> Notify {
     }
 }
 
-/// The house, as the screen sees it.
+/// The host of the screen.
 struct House {
     args: Chat,
     layout: Layout,
@@ -164,12 +163,12 @@ struct House {
     engine: Engine,
 }
 
-/// The rule for who speaks next.
+/// Returns the rule for who speaks next.
 fn protocol(config: &Config) -> ProtocolKind {
     config.council.mode.into()
 }
 
-/// An error as one line that says what to do.
+/// Formats an error as one line that says what to do.
 fn line(error: impl Into<Error>) -> String {
     error.into().as_line()
 }
@@ -179,7 +178,7 @@ impl House {
         trust::GoesOn::of(&self.layout, thread, self.args.id.as_deref())
     }
 
-    /// What a thread is without, for the screen that shows it.
+    /// Returns the withheld settings and members, for the screen.
     fn held_event(&self, left_out: &[SeatName]) -> Option<Event> {
         let members: Vec<String> = left_out.iter().map(ToString::to_string).collect();
         let settings = Vec::new();
@@ -187,7 +186,7 @@ impl House {
             .then_some(Event::HeldBack { settings, members })
     }
 
-    /// Seats the council while the screen is up.
+    /// Seats the council while the screen is shown.
     fn seat(&self, thread: Option<&Thread>) -> Result<Seated, Error> {
         self.seat_in(thread.map(|thread| self.goes_on(thread).quietly()))
     }
@@ -268,7 +267,7 @@ impl Desk for House {
         let layout = self.layout.clone();
         Box::pin(async move {
             let (thread, roster) = opened?;
-            // Reads the whole thread: the screen is up meanwhile.
+            // Reads the whole thread while the screen is shown.
             let joining = tokio::task::spawn_blocking(move || {
                 model::make_ready_for(&config, offline, true, &roster, []).map_err(line)?;
                 let queue = layout.queue_folder(thread.path());
@@ -384,12 +383,12 @@ impl Desk for House {
     }
 
     fn keep_draft(&self, id: &str, text: &str) {
-        // A draft that cannot be kept is no reason to stop writing.
+        // A draft that cannot be saved does not stop the user from typing.
         let _ = typed::keep_draft(&self.layout, &ThreadId(id.to_owned()), text);
     }
 
     fn remember(&self, text: &str) {
-        // The same holds for a message that was sent: it is in the thread.
+        // The same applies to a sent message: it is in the thread.
         let _ = typed::remember(&self.layout, text);
     }
 

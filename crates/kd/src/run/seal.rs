@@ -17,7 +17,7 @@ use serde_json::{Value, json as object};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Maximum columns of a name in a sealed file, and of what is wrong with the file.
+/// Maximum columns of a name in a sealed file, and of an error about the file.
 const NAME_COLUMNS_MAX: usize = 40;
 const CAUSE_COLUMNS_MAX: usize = 300;
 
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         writeln!(out, "{}", json::text(&value, true)?)?;
         return Ok(());
     }
-    // Devices and pipes have the document already.
+    // Devices and pipes already have the document.
     let to_stdout = args
         .output
         .as_deref()
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// The user's key. One that is new is named: nothing else tells the user to keep a copy.
+/// Returns the user's key. Names a new one: nothing else tells the user to keep a copy.
 fn own_key() -> Result<SecretKey, Error> {
     let (key, new) = seal::key_or_new(&user_dirs())?;
     if new {
@@ -94,9 +94,9 @@ fn of_thread(args: &Seal, here: &Here) -> Result<Sealed, Error> {
     Sealed::new(&open.id().0, &now, seal::pieces(&open)?).map_err(unsealable)
 }
 
-/// `THREAD.seal.json` in the working folder, unless it is there.
+/// Returns `THREAD.seal.json` in the working folder, unless it exists.
 fn unused(thread: &str) -> Result<PathBuf, Error> {
-    // The id may come from a file.
+    // The ID may come from a file.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let name = match thread.chars().all(is_plain) && !thread.is_empty() {
         true => format!("{thread}.seal.json"),
@@ -133,7 +133,7 @@ pub(super) fn verify(args: &Verify) -> Result<(), Error> {
 
 pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     let sealed = proved(&args.file, args.key.as_deref())?;
-    // Made where there is none, as for a question: who receives a file may never have asked here.
+    // Created if missing, as for a question: the recipient of a file may never have asked here.
     let layout = super::ask::new_layout(args.json, here)?;
     let made = seal::import(&layout, &sealed)?;
     let mut out = io::stdout().lock();
@@ -158,7 +158,7 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads and checks a sealed file; with a key, that it signed.
+/// Reads and verifies a sealed file; with a key, also that it signed.
 fn proved(path: &Path, key: Option<&str>) -> Result<Sealed, Error> {
     let key = key.map(PublicKey::parse).transpose().map_err(|error| {
         Error::usage("--key needs a public key")
@@ -209,18 +209,18 @@ fn shown(path: &Path) -> String {
     }
 }
 
-/// A name or a time of a sealed file, which anybody can have written: never so long that a terminal breaks the line, and
-/// what follows looks like a line of ours.
+/// Shortens a name or time from a sealed file, which anyone may have written, so that no terminal wraps it into
+/// something that looks like a line of ours.
 fn brief(text: &str) -> String {
     clip(&clean::line(text), NAME_COLUMNS_MAX)
 }
 
-/// Where a thread was imported from: `imported from council-a94d`.
+/// Describes where a thread was imported from: `imported from council-a94d`.
 pub(super) fn origin(origin: &Origin) -> String {
     format!("imported from {}", brief(&origin.of.0))
 }
 
-/// What a seal holds, in lines.
+/// Prints what a seal contains.
 fn write_facts(sealed: &Sealed, out: &mut dyn Write) -> Result<(), Error> {
     let header = &sealed.header;
     let holds = format!(

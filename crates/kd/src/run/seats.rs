@@ -1,4 +1,4 @@
-//! Who sits, and who is asked: from the configuration, the flags and the mentions in the question.
+//! Selects the members and the recipients of the question, from configuration, flags and mentions.
 
 use super::question::Question;
 use crate::args::ask::{Ask, Model};
@@ -12,14 +12,14 @@ use kd_core::seating::{self, Seated, SeatingError, Wishes};
 use kd_core::{Address, Member, Roster, SeatName};
 use std::time::Duration;
 
-/// The phase of a thread in which a change is looked at.
+/// The phase of a thread that reviews a change.
 pub(super) const REVIEW: &str = "review";
-/// Whether a member can use tools on files.
+/// Returns whether a member can use tools on files.
 pub(super) fn has_hands(member: &Member) -> bool {
     is_agent(&member.backend)
 }
 
-/// Seats the council that the command line asks for.
+/// Seats the council requested on the command line.
 pub(super) fn seat(
     config: &Config,
     args: &Ask,
@@ -32,7 +32,7 @@ pub(super) fn seat(
     }
     let wishes = Wishes {
         members: args.members.clone(),
-        // Not asking for it leaves it to the configuration.
+        // Without the flag, the configuration decides.
         writable: args.writable.then_some(true),
         ..wishes(&args.model, args.timeout)
     };
@@ -41,7 +41,7 @@ pub(super) fn seat(
     })
 }
 
-/// Seats a council. A thread that goes on keeps its members, unless others are asked for or some are gone.
+/// Seats a council. A continued thread keeps its members, unless others are requested or some are gone.
 pub(super) fn seat_in(
     config: &Config,
     mut wishes: Wishes,
@@ -52,7 +52,7 @@ pub(super) fn seat_in(
         wishes.members = thread.iter().map(ToString::to_string).collect();
         match seating::seat(config, &wishes) {
             Ok(seated) => {
-                // They sit by themselves, not because anybody chose them.
+                // They are the default, not the user's choice.
                 let built_in = seating::seat(config, &Wishes::default()).is_ok_and(|s| s.built_in);
                 return Ok(Seated { built_in, ..seated });
             }
@@ -62,7 +62,7 @@ pub(super) fn seat_in(
     Ok(seating::seat(config, &wishes)?)
 }
 
-/// What the person wants of every seat.
+/// Returns the options that apply to every member.
 pub(super) fn wishes(model: &Model, timeout: Option<Duration>) -> Wishes {
     Wishes {
         members: Vec::new(),
@@ -81,7 +81,7 @@ impl From<SeatingError> for Error {
     }
 }
 
-/// Whom the question is for: `--to`, and the members it mentions; else everybody.
+/// Returns whom the question addresses: `--to` and mentioned members, else everyone.
 pub(super) fn address(
     question: &Question,
     to: &[String],
@@ -108,7 +108,7 @@ pub(super) fn address(
     if !seats.is_empty() && !everybody {
         return Ok(Address::Seats(seats));
     }
-    // Names in the context below the question must not pick members.
+    // Names in the context below the question must not select members.
     let context = mentions(&question.text, &known);
     if !said.all && context != said {
         return Ok(Address::Seats(known.into_iter().cloned().collect()));
@@ -116,13 +116,13 @@ pub(super) fn address(
     Ok(Address::All)
 }
 
-/// The notice for a question that begins with a misspelt name of a member.
+/// Returns a notice if the question begins with a misspelled member name.
 pub(super) fn near_miss(question: &Question, roster: &Roster) -> Option<String> {
     let known: Vec<&SeatName> = roster.members().iter().map(|m| &m.name).collect();
     mentions(&question.asked, &known).near_miss(&known)
 }
 
-/// What every member is told, as configured.
+/// Returns the configured prompt of every member.
 pub(super) fn prompts(config: &Config, roster: &Roster, phase: &str) -> PromptRules {
     let words = |prompts: &PhasePrompts| match phase {
         REVIEW => prompts.review.clone(),

@@ -1,4 +1,4 @@
-//! What is masked in the user's words: well-known shapes, and the keys that the settings name.
+//! Masks secrets in the user's words: well-known formats, and the keys named in the settings.
 
 use super::ask::notice_line;
 use super::here;
@@ -6,7 +6,7 @@ use super::question::Question;
 use kd_core::config::Config;
 use kd_core::secrets::{Masked, Secrets};
 
-/// The secrets that are masked with these settings.
+/// Returns the secrets to mask with these settings.
 pub(super) fn of(config: &Config, allow: bool) -> Secrets {
     let providers = config.providers.values().map(|p| &p.key_env);
     let remotes = config.forum.remotes.values().map(|r| &r.key_env);
@@ -18,14 +18,14 @@ pub(super) fn of(config: &Config, allow: bool) -> Secrets {
     secrets
 }
 
-/// Masks the secrets of a question and says so.
+/// Masks the secrets of a question and reports it.
 pub(super) fn mask(secrets: &Secrets, question: &mut Question, quiet: bool) {
     let masked = secrets.mask_in_place(&mut question.text);
     secrets.mask_in_place(&mut question.asked);
     tell(&masked, quiet);
 }
 
-/// Says what was masked.
+/// Reports what was masked.
 pub(super) fn tell(masked: &Masked, quiet: bool) {
     if let Some(line) = masked.line().filter(|_| !quiet) {
         notice_line(&line);

@@ -1,4 +1,4 @@
-//! `kd serve`: binds an address of this machine, says where it is and how to get in, and serves until it is stopped.
+//! `kd serve`: binds a local address, prints it and how to connect, and serves until stopped.
 
 use super::here::Here;
 use super::kingdom::House;
@@ -14,14 +14,14 @@ use kd_server::{Tokens, generate};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-/// Maximum bytes of a file of tokens.
+/// Maximum bytes of a token file.
 const TOKENS_BYTES_MAX: u64 = 1 << 20;
 
-/// Holds the token where the person set one.
+/// The variable for a token set by the user.
 const TOKEN: &str = "KD_SERVE_TOKEN";
 
 pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
-    // Without a choice, all.
+    // Without a choice, serve all.
     let all = !args.mcp && !args.models && !args.page;
     let faces = Faces {
         mcp: args.mcp || all,
@@ -53,7 +53,7 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
                 io::stderr(),
                 "token (valid until this ends; set {TOKEN} for one that stays): {token}"
             );
-            // Behind the #, it is not sent and in no log.
+            // After the #, it is neither sent nor logged.
             if let Some(page) = bound.page(faces) {
                 let _ = writeln!(io::stderr(), "open: {page}#token={token}");
             }
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
     served.map(|()| Exit::Done)
 }
 
-/// The tokens that let callers in; also the token itself where it was made just now.
+/// Returns the accepted tokens, and the token itself if newly generated.
 fn tokens(args: &Serve, here: &Here) -> Result<(Tokens, Option<String>), Error> {
     let bad = |place: &str, why: kd_server::BadTokens| {
         Error::usage(format!("{place}: {why}")).next("a line is TOKEN, or NAME TOKEN")

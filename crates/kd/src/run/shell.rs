@@ -1,4 +1,4 @@
-//! `kd completions` and `kd man`: what shells and manuals get, made from the same definitions as `--help`.
+//! `kd completions` and `kd man`: shell completions and manual pages, from the same definitions as `--help`.
 
 use crate::args::{Cli, Completions, Man, whole};
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! `kd council show`: what was said in a thread.
+//! `kd council show`: shows the messages of a thread.
 
 use super::here::Here;
 use super::thread;
@@ -98,16 +98,16 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// A message from seat to seat, as the log keeps it.
+/// A message between members, as logged.
 struct Whisper {
-    /// The number of the message after which it was written.
+    /// The number of the preceding message.
     after: u32,
     from: SeatName,
     to: SeatName,
     text: String,
 }
 
-/// What seats wrote to each other in these turns, in order.
+/// Returns the messages between members in these turns, in order.
 fn whispers(thread: &Thread, turns: &[&[Message]]) -> Result<Vec<Whisper>, Error> {
     let mut shown = turns.iter().flat_map(|turn| turn.iter()).map(|m| m.seq);
     let first = shown.next().unwrap_or(u32::MAX);
@@ -134,8 +134,8 @@ fn whispers(thread: &Thread, turns: &[&[Message]]) -> Result<Vec<Whisper>, Error
     Ok(found)
 }
 
-/// Enough of the tail to hold the newest `turns` turns: reads back in growing steps, so that a long thread costs no
-/// more than its end.
+/// Returns enough of the tail for the newest `turns` turns. Reads backwards in growing steps, so that a long thread
+/// costs no more than its end.
 pub(super) fn newest(thread: &Thread, turns: usize) -> Result<kd_store::Messages, Error> {
     let mut n = 16_usize.max(turns.saturating_mul(4));
     loop {
@@ -148,7 +148,7 @@ pub(super) fn newest(thread: &Thread, turns: usize) -> Result<kd_store::Messages
     }
 }
 
-/// How messages look on a page of a width.
+/// Formats messages for a page of some width.
 struct Page<'a> {
     members: &'a [SeatName],
     columns: usize,
@@ -197,7 +197,7 @@ impl Page<'_> {
         }
     }
 
-    /// What a seat wrote to another, where it stood in the exchange.
+    /// Formats a message between members.
     fn whisper(&self, whisper: &Whisper, text: &mut String) {
         let styles = self.styles;
         let head = format!("{} {} {}", whisper.from, styles.glyph("→", ">"), whisper.to);
@@ -209,7 +209,7 @@ impl Page<'_> {
         text.push('\n');
     }
 
-    /// A message as in the live face: its label alone begins at the first column.
+    /// Formats a message as in live output: only its label starts at the first column.
     fn message(&self, message: &Message, text: &mut String) {
         let styles = self.styles;
         let name = clean::line(&message.from);

@@ -1,33 +1,33 @@
-//! Signals as events of the loop in [`super::ask`].
+//! Signals as events for the loop in [`super::ask`].
 
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What the outside wants.
+/// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     /// Stop: Ctrl+C, a closed terminal, or `kill`.
     Stop,
-    /// The terminal has another size.
+    /// The terminal was resized.
     Resize,
     /// Ctrl+Z.
     Suspend,
 }
 
-/// The signals we listen to.
+/// The handled signals.
 pub(super) struct Signals {
     int: Signal,
     term: Signal,
     hup: Signal,
     winch: Signal,
-    /// Only while a live region stands: without one the usual stop is right.
+    /// Only with a live region: without one, the default stop is right.
     tstp: Option<Signal>,
 }
 
 impl Signals {
-    /// Begins to listen. Needs a runtime. `live` also listens to Ctrl+Z.
+    /// Starts listening. Needs a runtime. `live` includes Ctrl+Z.
     pub(super) fn listen(live: bool) -> io::Result<Self> {
-        // Tokio has no name for this signal; its number is the system's.
+        // Tokio has no name for this signal, so use the system's number.
         let tstp = SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw());
         Ok(Self {
             int: signal(SignalKind::interrupt())?,
@@ -38,7 +38,7 @@ impl Signals {
         })
     }
 
-    /// The next wish.
+    /// Returns the next signal.
     pub(super) async fn next(&mut self) -> Wish {
         let suspend = async {
             match &mut self.tstp {
@@ -56,7 +56,7 @@ impl Signals {
     }
 }
 
-/// Stops this process as Ctrl+Z would; returns when it is continued.
+/// Stops this process like Ctrl+Z; returns when it is continued.
 pub(super) fn suspend() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
 }

@@ -1,4 +1,4 @@
-//! Checks, before anybody is asked, that the prices of all members are known where money is limited.
+//! Checks that the prices of all members are known if money is limited, before any member is asked.
 
 use super::ask::notice_line;
 use crate::error::Error;
@@ -7,7 +7,7 @@ use kd_core::Roster;
 use kd_core::config::Config;
 use kd_core::spending::Cost;
 
-/// Fails where a limit of money cannot be kept. Warns of agent programs: what they use is their own choice.
+/// Fails if a money limit cannot be enforced. Warns about agent programs, which choose their own usage.
 pub(super) fn check(config: &Config, quiet: bool, roster: &Roster) -> Result<(), Error> {
     if config.limits.usd.or(config.limits.usd_per_day).is_none() {
         return Ok(());

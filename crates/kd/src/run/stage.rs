@@ -1,5 +1,5 @@
-//! A session on a face: from the king's words to the yielded floor. Comes in: how to open the session, the words, and how
-//! to show what follows. Goes out: the round as it ended.
+//! Runs a session with its output, from the user's message to the end of the round. Takes a function that opens the
+//! session, the message, and an output; returns the finished round.
 
 use super::here::Here;
 use super::outfile;
@@ -23,26 +23,26 @@ use std::io;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// What it means when a question is refused.
+/// Error text if a question is refused.
 pub(super) const UNASKED: &str = "the question could not be asked";
-/// Updates that may wait for a slow reader of our output before the bus drops some: more than any round has.
+/// Updates that may queue for a slow reader of our output before the bus drops some: more than any round has.
 const WAITING: usize = 1 << 16;
-/// How long dropped calls get to close their connections and children when the person leaves at once.
+/// How long dropped calls may take to close their connections and children when the user leaves immediately.
 pub(super) const FAREWELL: Duration = Duration::from_millis(200);
-/// How long agent programs and their tools get to end before we leave: their grace is shorter.
+/// How long agent programs and their tools may take to end before exit: longer than their grace period.
 pub(super) const CHILDREN: Duration = Duration::from_secs(3);
 
-/// How it ended.
+/// How a round ended.
 pub(super) struct Ended {
     pub(super) round: Round,
-    /// The person stopped it.
+    /// Whether the user stopped it.
     pub(super) stopped: bool,
-    /// Nobody reads our output any more.
+    /// Whether our output was closed.
     pub(super) closed: bool,
 }
 
 impl Ended {
-    /// The code to leave with.
+    /// Returns the exit code.
     pub(super) fn exit(&self) -> Exit {
         match &self.round.yielded {
             _ if self.stopped || self.closed => Exit::Interrupted,
@@ -52,8 +52,8 @@ impl Ended {
     }
 }
 
-/// Opens a session in which the king's words are said, and shows what follows until the floor is his again. `refusal`
-/// says what it means when they cannot be; `council` also shows what seats write to each other.
+/// Opens a session, sends the user's message, and shows what follows until the round is over. `refusal` is the error
+/// text if the message is refused; `council` also shows messages between members.
 pub(super) fn perform(
     output: &Output,
     council: bool,
@@ -67,15 +67,15 @@ pub(super) fn perform(
     finish(output, council, stage, &id, stopped)
 }
 
-/// How a round on a face of one's own ended.
+/// How a round with a custom output ended.
 pub(super) struct Played {
-    /// The person stopped it.
+    /// Whether the user stopped it.
     pub(super) stopped: bool,
-    /// Nobody reads our output any more.
+    /// Whether our output was closed.
     pub(super) closed: bool,
 }
 
-/// The same on a face of one's own. `repaint` says that it paints the terminal.
+/// Like [`perform`], with a custom output. `repaint` says that it repaints the terminal.
 pub(super) fn play(
     face: Box<dyn Face>,
     repaint: bool,
@@ -94,7 +94,7 @@ pub(super) fn play(
     })
 }
 
-/// Has a session on a face, to its end: its thread, and whether the person stopped it.
+/// Runs a session with its output to the end; returns its thread, and whether the user stopped it.
 fn put_on(
     face: Box<dyn Face>,
     repaint: bool,
@@ -102,7 +102,7 @@ fn put_on(
     refusal: &str,
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<(Stage, ThreadId, bool), Error> {
-    // The face may block on a slow reader; the council runs on a thread of its own, so that it never waits for us.
+    // Output may block on a slow reader; the council runs on a separate thread, so that it never waits for it.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(super::WORKERS)
         .enable_all()
@@ -113,18 +113,18 @@ fn put_on(
     let screen = repaint.then(Quiet::enter);
     let ended = runtime.block_on(conduct(open, refusal, &mut stage, screen));
     runtime.shutdown_timeout(FAREWELL);
-    // No agent program, and no tool of one, outlives us.
+    // No agent program, and no tool of one, outlives the command.
     process::settle(CHILDREN);
     let (id, stopped) = ended?;
     Ok((stage, id, stopped))
 }
 
-/// Whether a region of the terminal is painted again and again.
+/// Returns whether a region of the terminal is repainted.
 pub(super) fn repaints(output: &Output, here: &Here) -> bool {
     here.can_repaint() && !output.plain && !output.json && !output.jsonl
 }
 
-/// The last of a round: the file of `-o`, and what could not be written.
+/// Finishes a round: writes the `-o` file, and reports output errors.
 pub(super) fn finish(
     output: &Output,
     council: bool,
@@ -153,7 +153,7 @@ pub(super) fn finish(
     })
 }
 
-/// How a round is shown.
+/// Selects the output of a round.
 pub(super) fn face(output: &Output, council: bool, here: &Here, repaint: bool) -> Box<dyn Face> {
     let quiet = output.quiet;
     if output.json {
@@ -171,18 +171,18 @@ pub(super) fn face(output: &Output, council: bool, here: &Here, repaint: bool) -
     }
 }
 
-/// The face and what it has seen.
+/// The output and what it has shown.
 pub(super) struct Stage {
     pub(super) face: Box<dyn Face>,
     round: Round,
-    /// Nobody reads our output any more.
+    /// Whether our output was closed.
     pub(super) closed: bool,
-    /// Why it could not be written, where that is an error and not a reader who left.
+    /// The write error, unless the reader merely closed the output.
     unwritten: Option<io::Error>,
 }
 
 impl Stage {
-    /// An empty stage.
+    /// Creates a stage without a round.
     pub(super) fn new(face: Box<dyn Face>) -> Self {
         Self {
             face,
@@ -192,8 +192,7 @@ impl Stage {
         }
     }
 
-    /// Lets the face do something. Output that cannot be written ends the round, but never before partial answers are kept:
-    /// so it is remembered here.
+    /// Calls the output. A write error ends the round, but only after partial answers are saved, so it is stored here.
     pub(super) fn show(
         &mut self,
         act: impl FnOnce(&mut dyn Face, &Round, &mut Io<'_>) -> io::Result<()>,
@@ -212,14 +211,14 @@ impl Stage {
         }
     }
 
-    /// The terminal has another size.
+    /// Adapts to a resized terminal.
     pub(super) fn fit(&mut self) {
         if let Some((columns, rows)) = terminal::size() {
             self.face.resize(columns, rows);
         }
     }
 
-    /// Stops this process until it is called to the foreground again; the terminal is the shell's meanwhile.
+    /// Suspends this process until it is in the foreground again; meanwhile the terminal is the shell's.
     pub(super) fn rest(&mut self, screen: Option<&mut Quiet>) {
         if let Some(screen) = screen {
             self.show(|face, _, io| face.hide(io));
@@ -243,7 +242,7 @@ impl Stage {
         }
     }
 
-    /// Whether the king's words could not be taken, so that no round will come.
+    /// Returns the reason if the user's message was refused, so that there will be no round.
     fn refused(&self, update: &Update) -> Option<String> {
         match update {
             Update::Record(record) => match &record.event {
@@ -256,7 +255,7 @@ impl Stage {
     }
 }
 
-/// Carries the round from the question to the yielded floor: its thread, and whether the person stopped it.
+/// Runs the round from the question to its end; returns its thread, and whether the user stopped it.
 async fn conduct(
     open: impl FnOnce() -> Result<Session, Error>,
     refusal: &str,
@@ -273,7 +272,7 @@ async fn conduct(
         let tick = stage.face.tick_in(Timestamp::now());
         tokio::select! {
             update = updates.recv() => {
-                // Many pieces at once are one frame.
+                // Many pieces at once become one frame.
                 let mut next = update;
                 if next.is_none() {
                     break;
@@ -295,7 +294,7 @@ async fn conduct(
             }
             wish = signals.next() => match wish {
                 Wish::Stop if stopped => {
-                    // The second time means: at once. Dropping the session stops all calls.
+                    // The second request stops immediately: dropping the session stops all calls.
                     stage.show(|face, round, io| face.end(round, io));
                     return Ok((id, true));
                 }
@@ -312,7 +311,7 @@ async fn conduct(
         let now = Timestamp::now();
         stage.show(|face, round, io| face.tick(now, round, io));
     }
-    // Whatever is still to be written is written; a second wish to stop ends the wait.
+    // Pending messages are still written; another stop request ends the wait.
     tokio::select! {
         () = session.close() => {}
         () = async { while signals.next().await != Wish::Stop {} } => {}
@@ -329,7 +328,7 @@ pub(super) async fn wait(tick: Option<Duration>) {
     tokio::time::sleep(tick.unwrap_or_default()).await;
 }
 
-/// Takes updates off the bus as they come, so that a slow reader of our output loses none.
+/// Takes updates off the bus as they arrive, so that a slow reader of our output loses none.
 pub(super) fn take(mut bus: Subscription) -> mpsc::Receiver<Update> {
     let (sender, receiver) = mpsc::channel(WAITING);
     tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! `kd council status`: who has answered the newest question. The JSON has the keys of kingdom-cli.
+//! `kd council status`: shows who has answered the newest question. The JSON has the same keys as kingdom-cli's.
 
 use super::here::Here;
 use super::show;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// How long agent programs that a killed run left behind get to end.
+/// How long agent programs left by a killed run may take to end.
 const LEFT_OVER: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
@@ -27,7 +27,7 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
     let turn = turns.last().copied().unwrap_or_default();
     let standing = thread::standing(&open, turn)?;
     let states = &standing.states;
-    // Whether this process asks it for the newest question or for another one is not known.
+    // It is unknown whether this process asks it for the newest question or for another one.
     let asking = |seat: &SeatName| -> Option<u32> {
         let held = Lease::is_held(&open, seat.as_str()).unwrap_or(false);
         held.then(|| Lease::holder(&open, seat.as_str()).unwrap_or(0))
@@ -100,7 +100,7 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
         }
     }
     out.flush()?;
-    // Whom we found left over is gone when we go.
+    // Agents found left over are gone before exit.
     process::settle(LEFT_OVER);
     Ok(())
 }

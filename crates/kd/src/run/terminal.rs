@@ -1,5 +1,5 @@
-//! The terminal while the live region stands: no echo of typed keys, no cursor; and everything as it was when the guard
-//! is dropped, whatever ended us.
+//! The terminal during live output: no echo of typed keys, no cursor. The guard restores everything when dropped,
+//! however the program ends.
 
 use rustix::stdio::{stderr, stdin, stdout};
 use rustix::termios::{self, LocalModes, OptionalActions, Termios};
@@ -8,12 +8,12 @@ use std::io::Write;
 const HIDE_CURSOR: &[u8] = b"\x1b[?25l";
 const SHOW_CURSOR: &[u8] = b"\x1b[?25h";
 
-/// Columns and rows of the terminal on stdout.
+/// Returns columns and rows of the terminal on stdout.
 pub(crate) fn size() -> Option<(u16, u16)> {
     size_of(stdout())
 }
 
-/// Columns and rows of the terminal on stderr.
+/// Returns columns and rows of the terminal on stderr.
 pub(crate) fn size_of_stderr() -> Option<(u16, u16)> {
     size_of(stderr())
 }
@@ -23,23 +23,22 @@ fn size_of(stream: impl std::os::fd::AsFd) -> Option<(u16, u16)> {
     (size.ws_col > 0 && size.ws_row > 0).then_some((size.ws_col, size.ws_row))
 }
 
-/// The terminal, borrowed for the live region.
+/// The terminal in use for the live region.
 pub(super) struct Quiet {
     before: Option<Termios>,
 }
 
 impl Quiet {
-    /// Hides the cursor and what is typed. Ctrl+C and Ctrl+Z still make their signals; what is typed stays for the
-    /// shell.
+    /// Hides the cursor and typed keys. Ctrl+C and Ctrl+Z still send their signals; typed keys stay for the shell.
     pub(super) fn enter() -> Self {
         let mut quiet = Self { before: None };
         quiet.resume();
         quiet
     }
 
-    /// Takes the terminal again after a suspend.
+    /// Takes over the terminal again after a suspend.
     pub(super) fn resume(&mut self) {
-        // A job in the background may not touch the terminal's modes: it would be stopped.
+        // A background job that changes the terminal's modes would be stopped.
         let ours =
             termios::tcgetpgrp(stdin()).is_ok_and(|group| group == rustix::process::getpgrp());
         if ours && let Ok(before) = termios::tcgetattr(stdin()) {
@@ -52,10 +51,10 @@ impl Quiet {
         write(HIDE_CURSOR);
     }
 
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub(super) fn release(&mut self) {
         if let Some(before) = self.before.take() {
-            // Nothing can be done about a terminal that has gone.
+            // Nothing can be done about a terminal that is gone.
             let _ = termios::tcsetattr(stdin(), OptionalActions::Now, &before);
         }
         write(SHOW_CURSOR);
@@ -68,32 +67,32 @@ impl Drop for Quiet {
     }
 }
 
-/// A key that answers a question.
+/// A key that answers a prompt.
 #[derive(Debug, PartialEq)]
 pub(super) enum Key {
     /// A letter or a digit.
     Char(char),
     /// Enter.
     Enter,
-    /// Ctrl+C, Ctrl+D, Escape or q; also where nothing can be read any more.
+    /// Ctrl+C, Ctrl+D, Escape or q; also the end of input.
     Leave,
     /// Anything else.
     Other,
 }
 
-/// The keys of the terminal on stdin, one by one. Its modes are as before when this is dropped.
+/// Reads single keys from the terminal on stdin. Restores its modes when dropped.
 pub(super) struct Keys {
     before: Termios,
-    /// What was read and not taken yet.
+    /// Bytes read and not yet used.
     waiting: Vec<u8>,
 }
 
 impl Keys {
-    /// Takes the keyboard. Keys pressed earlier do not count. `None` where stdin is no terminal.
+    /// Starts reading keys, discarding earlier ones. `None` if stdin is not a terminal.
     pub(super) fn take() -> Option<Self> {
         let before = termios::tcgetattr(stdin()).ok()?;
         let mut modes = before.clone();
-        // Ctrl+C is read as a key: a signal would end us with these modes in force.
+        // Read Ctrl+C as a key: a signal would end the program with these modes in force.
         modes.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
         termios::tcsetattr(stdin(), OptionalActions::Flush, &modes).ok()?;
         Some(Self {
@@ -120,7 +119,7 @@ impl Keys {
     }
 }
 
-/// The key that these bytes begin with, and how many of them it is. A key with a name, such as an arrow, is several.
+/// Returns the first key in these bytes, and its length. A named key, such as an arrow, takes several.
 fn first_key(bytes: &[u8]) -> (Key, usize) {
     match bytes {
         [b'\r' | b'\n', ..] => (Key::Enter, 1),
@@ -138,7 +137,7 @@ fn first_key(bytes: &[u8]) -> (Key, usize) {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        // Nothing can be done about a terminal that has gone.
+        // Nothing can be done about a terminal that is gone.
         let _ = termios::tcsetattr(stdin(), OptionalActions::Now, &self.before);
     }
 }

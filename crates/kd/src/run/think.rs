@@ -1,4 +1,4 @@
-//! `kd think`: seats a fast and a rigorous member, lets them answer together, and says how it went.
+//! `kd think`: seats a fast and a rigorous member, lets them answer together, and reports the result.
 
 use super::ask::{closing, going_on, new_thread, notice_line};
 use super::here::Here;
@@ -103,7 +103,7 @@ fn open(
     Ok(engine.run(thread, opening)?)
 }
 
-/// A duet that answers one question in a thread.
+/// Prepares a duet that answers one question in a thread.
 pub(super) fn opening(
     config: &Config,
     seats: Seats,

@@ -1,5 +1,5 @@
-//! What show, list, status and export know of a thread: which one is meant, its turns, and who has answered. Pure
-//! except for [`find`], [`resolve`], [`running`], [`last_round`] and [`standing`].
+//! Thread data for show, list, status and export: finding the thread, its turns, and who has answered. Pure except for
+//! [`find`], [`resolve`], [`running`], [`last_round`] and [`standing`].
 
 use super::here::Here;
 use crate::error::Error;
@@ -12,17 +12,17 @@ use kd_core::{Address, FailureKind, LastRound, Message, SeatName, Status};
 use kd_store::{Layout, Place, Thread};
 use std::io::{self, Write};
 
-/// The thread that a command means: the one named, else the current one, else the newest.
+/// Returns the thread a command refers to: the named one, else the current one, else the newest.
 pub(super) fn find(here: &Here, id: Option<&str>) -> Result<(Layout, Place), Error> {
     let layout = here.layout()?;
     let place = resolve(&layout, id)?;
     Ok((layout, place))
 }
 
-/// The thread of an id or the beginning of one; without one the current thread, else the newest.
+/// Resolves an ID or its prefix; without one, returns the current thread, else the newest.
 pub(super) fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, Error> {
     if let Some(id) = id.filter(|id| !id.is_empty()) {
-        // Every id begins with `council-`: what follows is enough.
+        // Every ID begins with `council-`; the rest is enough.
         return match layout.resolve(id) {
             Ok(place) => Ok(place),
             Err(error) => layout
@@ -41,7 +41,7 @@ pub(super) fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, Error>
     .next("name one of `kd council list`, or open one with `kd ask \"…\"`"))
 }
 
-/// The line that tells of messages which were forgotten. `None` if there are none.
+/// Returns a line about forgotten messages. `None` if there are none.
 pub(super) fn shortened(thread: &Thread) -> Option<String> {
     let forgotten = thread.meta().forgotten();
     let last = forgotten.last()?;
@@ -60,9 +60,9 @@ pub(super) fn shortened(thread: &Thread) -> Option<String> {
     ))
 }
 
-/// Who is writing to a thread at this moment.
+/// Returns who is writing to a thread right now.
 ///
-/// Our own writers hold a lock; those of other programs do not, and count while their stream grows.
+/// kd's own writers hold a lock; other programs do not, and count while their stream grows.
 pub(super) fn running(thread: &Thread) -> Result<Vec<SeatName>, Error> {
     let signs: Vec<kd_store::stream::StreamSign> = kd_store::stream::streams(thread)?;
     Ok(signs
@@ -72,7 +72,8 @@ pub(super) fn running(thread: &Thread) -> Result<Vec<SeatName>, Error> {
         .collect())
 }
 
-/// A turn: a message of the king and everything up to his next. Messages before his first are a turn too.
+/// Splits messages into turns: a message of the user and everything up to the next one. Messages before the first are a
+/// turn too.
 pub(super) fn turns(messages: &[Message]) -> Vec<&[Message]> {
     let mut starts: Vec<usize> = messages
         .iter()
@@ -91,12 +92,12 @@ pub(super) fn turns(messages: &[Message]) -> Vec<&[Message]> {
         .collect()
 }
 
-/// How far a member is with the newest question. The words are those of kingdom-cli.
+/// The state of a member for the newest question, in kingdom-cli's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Responded,
     Errored,
-    /// You stopped it, or its output was closed; the words of kingdom-cli have this as an error.
+    /// The user stopped it, or its output was closed; kingdom-cli reports this as an error.
     Interrupted,
     TimedOut,
     Running,
@@ -104,7 +105,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// The word in JSON.
+    /// Returns the word for JSON.
     pub(super) fn word(self) -> &'static str {
         match self {
             State::Responded => "responded",
@@ -115,7 +116,7 @@ impl State {
         }
     }
 
-    /// The word for people.
+    /// Returns the word for users.
     pub(super) fn told(self) -> &'static str {
         match self {
             State::Interrupted => "interrupted",
@@ -124,7 +125,7 @@ impl State {
         }
     }
 
-    /// The glyph in front of the word for people.
+    /// Returns the glyph shown before the word.
     pub(super) fn mark(self, unicode: bool) -> &'static str {
         match (self, unicode) {
             (State::Responded, true) => "✓",
@@ -142,17 +143,17 @@ impl State {
     }
 }
 
-/// The newest turn of a thread: who was asked, and how far each is.
+/// The newest turn of a thread: who was asked, and each member's state.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
     /// How the question is answered.
     pub(super) kind: RoundKind,
-    /// How the round ended, where the log tells that it has and nobody is writing.
+    /// How the round ended, if the log says so and no member is writing.
     pub(super) outcome: Option<Outcome>,
     pub(super) states: Vec<(SeatName, State)>,
 }
 
-/// Threads that a newer kd wrote, which a list of many leaves out.
+/// Threads written by a newer kd, which a list leaves out.
 #[derive(Default)]
 pub(super) struct LeftOut {
     count: u64,
@@ -174,7 +175,7 @@ impl LeftOut {
         }
     }
 
-    /// Tells of them in one line.
+    /// Reports them in one line.
     pub(super) fn tell(&self) {
         let which = match self.count {
             0 => return,
@@ -187,7 +188,8 @@ impl LeftOut {
 }
 
 impl Standing {
-    /// Whether nobody who was asked is missing. The messages of a debate or a deliberation do not tell that: its log does.
+    /// Returns whether every member asked is done. For a debate or deliberation, only the log tells that, not the
+    /// messages.
     pub(super) fn is_over(&self) -> bool {
         let busy = |state: &State| matches!(state, State::Running | State::Pending);
         let answered = self.kind == RoundKind::Council && !self.states.iter().any(|s| busy(&s.1));
@@ -195,10 +197,10 @@ impl Standing {
     }
 }
 
-/// Bytes of the log in which the newest round is looked for: it is read again whenever something changes.
+/// Bytes of the log to search for the newest round: it is read again after every change.
 const ROUND_BYTES: u64 = 4 << 20;
 
-/// The round of a turn in the thread's log, if the log tells of it.
+/// Returns the round of a turn from the thread's log, if logged.
 pub(super) fn last_round(thread: &Thread, turn: &[Message]) -> Result<Option<LastRound>, Error> {
     let Some(king) = turn.first().filter(|m| m.is_king()) else {
         return Ok(None);
@@ -207,14 +209,14 @@ pub(super) fn last_round(thread: &Thread, turn: &[Message]) -> Result<Option<Las
     Ok(LastRound::of(&logged.records, king.seq))
 }
 
-/// How far the newest turn of a thread is, by its messages, its streams and its log.
+/// Returns the state of a thread's newest turn, from its messages, streams and log.
 pub(super) fn standing(thread: &Thread, turn: &[Message]) -> Result<Standing, Error> {
     let running = running(thread)?;
     let states = states(turn, &thread.members(), &running);
     Ok(with_log(states, last_round(thread, turn)?, &running))
 }
 
-/// How far each member is; the log is read only where somebody seems to be missing.
+/// Returns each member's state; reads the log only if a member seems to be missing.
 pub(super) fn states_now(
     thread: &Thread,
     turn: &[Message],
@@ -227,7 +229,7 @@ pub(super) fn states_now(
     Ok(with_log(states, last_round(thread, turn)?, &running).states)
 }
 
-/// What the log adds to the states that messages and streams tell.
+/// Adds what the log tells to the states known from messages and streams.
 fn with_log(
     mut states: Vec<(SeatName, State)>,
     round: Option<LastRound>,
@@ -247,7 +249,7 @@ fn with_log(
             states.retain(|(seat, state)| *state != State::Pending || asked(seat));
         }
         RoundKind::Council => {}
-        // Whom it needs is asked, and most replies are in the log alone.
+        // These ask the members they need, and most replies are only in the log.
         RoundKind::Debate | RoundKind::Deliberation | RoundKind::Review => {
             let state = |(seat, _, seen): &(SeatName, _, TurnSeen)| match seen {
                 _ if running.contains(seat) => State::Running,
@@ -271,7 +273,7 @@ fn with_log(
     }
 }
 
-/// Who was asked in a turn, and how far each is. `running` says who is writing at this moment.
+/// Returns who was asked in a turn, and each member's state. `running` lists who is writing right now.
 pub(super) fn states(
     turn: &[Message],
     members: &[SeatName],

@@ -1,7 +1,7 @@
-//! `kd trust`, and the question that commands ask before they act on a project's settings.
+//! `kd trust`, and the prompt that commands show before they act on a project's settings.
 //!
-//! Input: the settings as loaded, with what is held back. Output: lines on the terminal, the user's decision, and an error
-//! where a member that is needed is held back.
+//! Input: the loaded settings, with what is withheld. Output: lines on the terminal, the user's decision, and an error
+//! if a required member is withheld.
 
 mod listing;
 
@@ -32,7 +32,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Settings that a notice names.
+/// Maximum settings named in a notice.
 const NAMED_MAX: usize = 3;
 
 pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
@@ -149,8 +149,8 @@ fn print(lines: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The project here. A `.kd` of another user is shown first; on a terminal the user accepts its owner or not, elsewhere
-/// what is listed and allowed afterwards is what it would get, and its owner is returned.
+/// Returns the project here. First shows a `.kd` of another user; on a terminal, the user accepts its owner or not.
+/// Elsewhere, what is then listed and allowed assumes acceptance, and the owner is returned.
 fn with_owner(args: &Trust, here: &Here) -> Result<(Option<Layout>, Option<Foreign>), Error> {
     let foreign = match here.passed_over_for_its_owner()? {
         None => return Ok((here.find_layout()?, None)),
@@ -190,7 +190,7 @@ fn user_names(users: &BTreeSet<u32>) -> String {
     names.join(", ")
 }
 
-/// Whose a `.kd` is, and what follows from accepting that.
+/// Describes the owner of a `.kd`, and what accepting it means.
 fn owner_lines(foreign: &Foreign, screen: Screen) -> Vec<String> {
     let kd = foreign.root.join(".kd");
     let mut block = Block::new(format!(
@@ -212,7 +212,7 @@ fn owner_lines(foreign: &Foreign, screen: Screen) -> Vec<String> {
     lines
 }
 
-/// The other users that own a folder which is used: accepted, or named by `KD_BASE`.
+/// Lists other users that own a folder in use: accepted, or named by `KD_BASE`.
 fn whose(consent: &Consent) -> Option<Block> {
     let foreign = foreign_owners(&consent.root, &here::os_var);
     let rows: Vec<Row> = foreign.iter().flat_map(owners).collect();
@@ -225,7 +225,7 @@ fn owners(foreign: &Foreign) -> impl Iterator<Item = Row> {
     owners.map(|owner| Row::new("", &owner.to_string()))
 }
 
-/// What a forum from elsewhere has elected.
+/// Lists what a foreign forum has elected.
 fn elected(forum: &ForeignForum) -> Block {
     let (heading, settings) = forum.listed();
     let total = count(settings.len() as u64, "elected setting");
@@ -235,7 +235,7 @@ fn elected(forum: &ForeignForum) -> Block {
     block
 }
 
-/// What agent programs run or obey here.
+/// Lists what agent programs run or obey here.
 fn program_files(programs: &Programs) -> Block {
     let mut block = Block::of_files(format!(
         "agent programs run and obey what is in {}:",
@@ -257,7 +257,7 @@ fn program_files(programs: &Programs) -> Block {
     block.with_total(format!("{} of agent programs", count(files as u64, "file")))
 }
 
-/// The terminal on which the user is asked, or where lines are only printed.
+/// Returns the terminal on which to ask, or where lines are only printed.
 fn screen() -> Screen {
     let sizes = [terminal::size_of_stderr(), terminal::size()];
     let sizes = || sizes.into_iter().flatten();
@@ -268,8 +268,8 @@ fn screen() -> Screen {
     }
 }
 
-/// The settings for a command that acts on them. On a terminal the user is asked once about settings that need consent;
-/// elsewhere one line says what is held back.
+/// Returns the settings for a command that acts on them. On a terminal, asks once about settings that need consent;
+/// elsewhere prints one line about what is withheld.
 pub(super) fn settings(here: &Here, layout: Option<&Layout>) -> Result<Loaded, Error> {
     let loaded = here.config(layout)?;
     if let Some(fault) = &loaded.project.fault {
@@ -280,7 +280,7 @@ pub(super) fn settings(here: &Here, layout: Option<&Layout>) -> Result<Loaded, E
     Ok(loaded)
 }
 
-/// The same for settings that are not those on disk: nobody is asked, and a line says what is held back.
+/// Like [`settings`], for settings that are not those on disk: never asks, only prints what is withheld.
 pub(super) fn hold(here: &Here, loaded: &Loaded) {
     if let Some(fault) = &loaded.project.fault {
         notice_line(&format!("decisions about folders cannot be read: {fault}"));
@@ -320,18 +320,18 @@ fn decided(loaded: Loaded, here: &Here, layout: Option<&Layout>) -> Result<Loade
 /// The members that a command is about.
 #[derive(Default)]
 pub(super) struct Named<'a> {
-    /// Those that shall sit; empty means as the thread or the settings say.
+    /// The requested members; empty means as in the thread or settings.
     pub(super) members: &'a [String],
-    /// Those that are asked.
+    /// The members to ask.
     pub(super) asked: &'a [String],
-    /// The thread that goes on.
+    /// The thread to continue.
     pub(super) thread: Option<GoesOn>,
     /// Whether a change is reviewed.
     pub(super) reviews: bool,
 }
 
 impl<'a> Named<'a> {
-    /// Members that shall sit.
+    /// Creates a value for requested members only.
     pub(super) fn only(members: &'a [String]) -> Self {
         Self {
             members,
@@ -340,17 +340,18 @@ impl<'a> Named<'a> {
     }
 }
 
-/// A thread that goes on: who is in it, and whom of them the user seated.
+/// A continued thread: its members, and which of them the user chose.
 pub(super) struct GoesOn {
     id: String,
     members: Vec<SeatName>,
     seated: BTreeSet<String>,
-    /// Whether the user is told who is left out.
+    /// Whether to tell the user who is left out.
     tells: bool,
 }
 
 impl GoesOn {
-    /// A thread; `id` is what the user typed to name one. Who names a thread seats its members, from now on.
+    /// Describes a thread; `id` is what the user typed to name one. Naming a thread means choosing its members from now
+    /// on.
     pub(super) fn of(layout: &Layout, thread: &Thread, id: Option<&str>) -> Self {
         let members = thread.members();
         let mut seated = layout.seated(thread.id());
@@ -358,7 +359,7 @@ impl GoesOn {
             thread::resolve(layout, Some(id)).is_ok_and(|place| place.id == *thread.id())
         });
         if is_named && !members.iter().all(|name| seated.contains(name.as_str())) {
-            // Without the note they sit this time.
+            // Without the note, they take part this time.
             let _ = layout.note_seated(thread.id(), &members);
             seated.extend(members.iter().map(ToString::to_string));
         }
@@ -370,7 +371,7 @@ impl GoesOn {
         }
     }
 
-    /// The same, without a word: for a screen that shows who sits.
+    /// Suppresses notes, for a screen that shows the members.
     pub(super) fn quietly(self) -> Self {
         Self {
             tells: false,
@@ -378,7 +379,7 @@ impl GoesOn {
         }
     }
 
-    /// The members that may not sit in it again.
+    /// Returns the members that may not take part again.
     pub(super) fn left_out(&self, project: &Project) -> Vec<SeatName> {
         let is_out = |name: &&SeatName| {
             project.agents.contains(name.as_str()) || self.is_foreign(name, project)
@@ -386,13 +387,13 @@ impl GoesOn {
         self.members.iter().filter(is_out).cloned().collect()
     }
 
-    /// Whether a member sits only because the folder says so.
+    /// Returns whether a member takes part only because of the folder's settings.
     fn is_foreign(&self, name: &SeatName, project: &Project) -> bool {
         !self.seated.contains(name.as_str()) && !project.circle.may_sit(name.as_str())
     }
 }
 
-/// The members of a thread that may sit in it again.
+/// Returns the members of a thread that may take part again.
 fn going_on(project: &Project, thread: &GoesOn) -> Result<Option<Vec<SeatName>>, Error> {
     let is_held = |name: &SeatName| project.agents.contains(name.as_str());
     let gone = thread.left_out(project);
@@ -424,8 +425,8 @@ fn going_on(project: &Project, thread: &GoesOn) -> Result<Option<Vec<SeatName>>,
     Ok(Some(stay))
 }
 
-/// The members of the thread that can sit. Refuses a command whose members are held back: one that the user named, or all
-/// of them.
+/// Returns the members of the thread that can take part. Refuses a command if a member the user named, or every member,
+/// is withheld.
 pub(super) fn check(project: &Project, named: Named<'_>) -> Result<Option<Vec<SeatName>>, Error> {
     let held = |name: &&str| project.agents.contains(*name);
     let all = named.members.iter().chain(named.asked);
@@ -453,7 +454,7 @@ pub(super) fn check(project: &Project, named: Named<'_>) -> Result<Option<Vec<Se
     }
 }
 
-/// Refuses members that the user named in the question or in a plan, and that are held back.
+/// Refuses withheld members that the user named in the question or in a plan.
 pub(super) fn check_named<'n>(
     project: &Project,
     names: impl IntoIterator<Item = &'n str>,
@@ -467,7 +468,7 @@ pub(super) fn check_named<'n>(
     })
 }
 
-/// The personas that may run. Refuses where one that the user named, or every one, is held back.
+/// Returns the personas that may run. Refuses if one that the user named, or every one, is withheld.
 pub(super) fn check_personas(
     project: &Project,
     named: &[String],
@@ -492,13 +493,13 @@ pub(super) fn check_personas(
     Ok(())
 }
 
-/// One line that marks texts of the project, for the record of a deliberation; `None` where there are none.
+/// Returns one line about texts of the project, for the record of a deliberation; `None` if there are none.
 pub(super) fn texts_line(loaded: &Loaded, layout: Option<&Layout>) -> Option<String> {
     let all = project_texts(loaded, layout?);
     (!all.is_empty()).then(|| format!("texts from this project: {}", all.join(", ")))
 }
 
-/// One line that says what is held back.
+/// Returns one line about what is withheld.
 pub(super) fn held_line(project: &Project) -> String {
     let names: Vec<String> = project.held.iter().map(|s| s.path.to_string()).collect();
     let more = names.len().saturating_sub(NAMED_MAX);
@@ -521,7 +522,7 @@ fn next(project: &Project) -> &'static str {
     }
 }
 
-/// The error of a command that cannot go on; `names` are the members or personas that are missing.
+/// Returns the error of a command that cannot continue; `names` are the missing members or personas.
 fn refusal(what: String, names: &[&str], project: &Project) -> Error {
     let is_theirs = |setting: &&WantedSetting| {
         names.iter().any(|name| {
@@ -584,7 +585,7 @@ fn ask(
     Ok(loaded.clone())
 }
 
-/// Effects of settings, the most dangerous last.
+/// Effects of settings, most dangerous last.
 const EFFECTS: &[&str] = &[
     "", "limit", "price", "votes", "calls", "model", "members", "other", "resets", "file", "sees",
     "key", "sends to", "flags", "rights", "runs",
@@ -596,7 +597,7 @@ fn danger(setting: &WantedSetting) -> usize {
     rank.unwrap_or(EFFECTS.len())
 }
 
-/// What needs consent: all of it, or what is not allowed yet; the most dangerous last.
+/// Lists what needs consent: all of it, or what is not yet allowed; most dangerous last.
 fn settings_of(consent: &Consent, all: bool) -> Block {
     let root = shown_text(&consent.root.to_string_lossy());
     let known = consent.settings.iter().filter(|s| s.allowed).count();
@@ -633,7 +634,7 @@ fn settings_of(consent: &Consent, all: bool) -> Block {
     }
 }
 
-/// How many settings of each effect there are.
+/// Counts the settings by effect.
 fn by_effect(settings: &[&WantedSetting]) -> String {
     let mut all: Vec<(&str, usize)> = Vec::new();
     for setting in settings {
@@ -651,7 +652,7 @@ fn by_effect(settings: &[&WantedSetting]) -> String {
     format!("{number} to allow ({})", all.join(", "))
 }
 
-/// The files of the folder itself that a command would run, a row each: consent covers their names alone.
+/// Lists files of the folder itself that a command would run, one row each: consent covers only their names.
 fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
     let last = setting.path.segments().last().map(String::as_str);
     if !matches!(last, Some("command" | "key_command")) {
@@ -687,7 +688,7 @@ fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
         .collect()
 }
 
-/// What the sandbox lets a command do because of the name of its program.
+/// Lists what the sandbox lets a command do because of its program's name.
 fn by_name(words: &[&str], folder: &Path) -> Vec<Row> {
     let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let (places, is_outside) = given_by_name(&argv, folder, &super::here::env());
@@ -704,7 +705,7 @@ fn by_name(words: &[&str], folder: &Path) -> Vec<Row> {
     texts.map(|text| Row::new("            ", &text)).collect()
 }
 
-/// What git tracks and must not.
+/// Lists what git tracks and must not.
 fn tracked(project: &Project) -> Option<Block> {
     let held = project.held.iter();
     let held = held.filter(|setting| matches!(setting.why, Because::Tracked(_)));
@@ -714,7 +715,7 @@ fn tracked(project: &Project) -> Option<Block> {
     block.of_rows(rows)
 }
 
-/// A setting as a row.
+/// Formats a setting as a row.
 fn row(setting: &WantedSetting, mark: &str) -> Row {
     let (path, value) = (&setting.path, &setting.value);
     let head = format!("{:<9} {mark}", effect(path));
@@ -737,7 +738,7 @@ fn place(setting: &WantedSetting) -> String {
         .map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
 }
 
-/// The texts of the project that reach models.
+/// Lists the texts of the project that reach models.
 fn texts(loaded: &Loaded, layout: &Layout) -> Option<Block> {
     let all = project_texts(loaded, layout);
     let rows: Vec<Row> = all.iter().map(|text| Row::new("", text)).collect();
@@ -745,7 +746,7 @@ fn texts(loaded: &Loaded, layout: &Layout) -> Option<Block> {
     block.of_rows(rows)
 }
 
-/// The texts of a project that reach models: settings with their place and length, then files.
+/// Returns the texts of a project that reach models: settings with their path and length, then files.
 pub(super) fn project_texts(loaded: &Loaded, layout: &Layout) -> Vec<String> {
     let mut all: Vec<String> = loaded
         .project
@@ -778,7 +779,8 @@ pub(super) fn project_texts(loaded: &Loaded, layout: &Layout) -> Vec<String> {
     all
 }
 
-/// A value of a project, fit for a terminal: JSON in which everything unseen is escaped; of a long one both ends.
+/// Formats a value of a project for a terminal: JSON with all invisible characters escaped; a long one is cut in the
+/// middle.
 pub(super) fn shown(value: &Value) -> String {
     shown_text(&value.to_string())
 }
@@ -850,8 +852,8 @@ fn revoke(path: Option<&Path>, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// The folders that `kd trust` decides about from a working folder: the project's and, where its settings are those of the
-/// owning checkout, that; one that is passed over now; and those with a mark for agent programs, up to the top.
+/// Returns the folders that `kd trust` decides about from a working folder: the project's and, if its settings are
+/// those of the owning checkout, that one; an ignored one; and those with marks of agent programs, up to the top.
 fn decided_here(folder: &Path, here: &Here) -> Result<Vec<PathBuf>, Error> {
     let mut roots = Vec::new();
     if let Some(Ok(foreign)) = here.passed_over_for_its_owner()? {

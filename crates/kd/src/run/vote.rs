@@ -1,4 +1,4 @@
-//! `kd vote …`: count ballots of a file by any rule, or compare our counts with recorded ones.
+//! `kd vote …`: counts the ballots of a file by any voting rule, or compares counts with recorded ones.
 
 use super::here::Here;
 use super::infile;
@@ -74,7 +74,7 @@ fn tally(args: &TallyArgs, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// A count in words, round by round.
+/// Prints a count round by round.
 fn show(out: &mut impl Write, case: &Case, rule: &Rule, tally: &Tally) -> io::Result<()> {
     let name = |c: usize| clean::line(&case.rules.candidates[c]);
     let names = |set: &[usize]| match set {
@@ -136,7 +136,7 @@ fn show(out: &mut impl Write, case: &Case, rule: &Rule, tally: &Tally) -> io::Re
     writeln!(out, "{}: {winner} · {}", rule.name, tally.outcome.word())
 }
 
-/// Amounts below each other.
+/// Prints amounts aligned below each other.
 fn table(
     out: &mut impl Write,
     rows: &[(usize, Amount)],
@@ -365,7 +365,7 @@ fn find(name: &str) -> Result<&'static Rule, Error> {
     voting::find(name).ok_or_else(|| {
         let names: Vec<&str> = RULES.iter().map(|r| r.name).collect();
         let typed = name.to_lowercase();
-        // Three letters in common at the beginning, or one name within the other.
+        // Three common letters at the beginning, or one name inside the other.
         let head = |text: &str| text.chars().take(3).collect::<String>();
         let near: Vec<&str> = names
             .iter()
@@ -383,7 +383,7 @@ fn find(name: &str) -> Result<&'static Rule, Error> {
     })
 }
 
-/// Reads a file of ballots; CSV by its name, or where its first byte begins no JSON object.
+/// Reads a ballot file; CSV by its name, or if its first byte does not start a JSON object.
 fn read(path: &Path) -> Result<Vec<Case>, Error> {
     let stdin = path.as_os_str() == "-";
     let shown = if stdin {
@@ -432,7 +432,7 @@ fn read(path: &Path) -> Result<Vec<Case>, Error> {
     })
 }
 
-/// Names on ballots that do not stand for election, over all polls. Whoever was excluded by name is none.
+/// Returns the names on ballots that are not candidates, over all polls. Candidates excluded by name do not count.
 fn strangers(cases: &[Case]) -> BTreeMap<String, u64> {
     let mut all = BTreeMap::new();
     for case in cases {

@@ -1,4 +1,5 @@
-//! `kd council watch`: follows the newest round of a thread, whoever asked it, told of changes by the file system.
+//! `kd council watch`: follows the newest round of a thread, whichever process runs it, using file-system
+//! notifications.
 
 use super::ask;
 use super::here::Here;
@@ -22,18 +23,18 @@ use tokio::time::{Instant, sleep_until};
 
 mod follow;
 
-/// How often we look without being told: a stream of a program that died changes no file any more.
+/// How often to check without a notification: a program that died changes no file.
 const LOOK: Duration = Duration::from_secs(5);
-/// How long a round must be over: after the answers the chair may begin.
+/// How long a round must be over: after the answers, the chair may begin.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// How the watching ended.
+/// How watching ended.
 enum Ended {
     /// The round is over.
     Over,
-    /// The person left.
+    /// The user left.
     Left,
-    /// The time is up.
+    /// The time limit was reached.
     Late,
 }
 
@@ -49,7 +50,7 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<Exit, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    // Whoever follows a round wants to see it grow, in a pipe too.
+    // Followers want to see a round grow, even in a pipe.
     let output = Output {
         plain: true,
         ..args.output.clone()
@@ -94,7 +95,7 @@ async fn conduct(
         if stage.closed {
             break Ended::Left;
         }
-        // A stream that grows all the time wakes us all the time.
+        // A stream that grows constantly causes constant wakeups.
         if end.is_some_and(|end| Instant::now() >= end) && !follow.is_over()? {
             break Ended::Late;
         }
@@ -139,7 +140,7 @@ fn notice(stage: &mut Stage, line: &str) {
     stage.show(|face, _, io: &mut Io<'_>| face.notice(line, io));
 }
 
-/// The watch as a stream of wake-ups; its thread ends soon after nobody listens any more.
+/// Converts the watch to a stream of wakeups; its thread ends soon after the receiver is dropped.
 fn wakes(watch: Watch) -> mpsc::Receiver<()> {
     let (wake, woken) = mpsc::channel(1);
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! `kd model bench`: tokens a second of one member alone, and of several together, on the road that `kd ask` takes.
+//! `kd model bench`: measures tokens per second of one member alone, and of several together, the same way as `kd ask`.
 
 use super::super::here::Here;
 use super::{Error, Exit};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const QUESTION: &str = "Should a small team start with SQLite or PostgreSQL? Explain in detail.";
 
-/// What one run took.
+/// The measurements of one run.
 struct Measured {
     members: u32,
     tokens: u64,
@@ -23,7 +23,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Tokens a second of all members together, the time to the first word left out.
+    /// Returns tokens per second of all members together, excluding the time to the first token.
     fn speed(&self) -> f64 {
         self.tokens as f64 / (self.whole - self.first).as_secs_f64().max(1e-9)
     }
@@ -100,7 +100,7 @@ async fn measure(hands: &Hands, members: u32, tokens: u32) -> Result<Measured, E
     Ok(measured)
 }
 
-/// Asks one member; what it used, and when its first word came.
+/// Asks one member; returns its usage and when its first text arrived.
 async fn one(
     hands: &Hands,
     number: u32,

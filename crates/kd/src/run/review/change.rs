@@ -1,7 +1,7 @@
-//! The change under review: read from git, or from a file that the user named.
+//! The change under review: read from git, or from a file named by the user.
 //!
-//! Input: which change. Output: its diff, the lines around it, and what it is compared with. No program of the repository
-//! runs, and nothing of the change is used as a setting.
+//! Input: which change. Output: its diff, the lines around it, and its base. Runs no program of the repository, and
+//! uses nothing of the change as a setting.
 
 use crate::args::review::Review;
 use crate::error::Error;
@@ -18,36 +18,36 @@ use std::path::{Path, PathBuf};
 
 /// Maximum bytes of `--pr FILE`.
 const FILE_BYTES_MAX: u64 = 32 << 20;
-/// How git writes a change of a file that is not text.
+/// Git's marker of a binary change.
 const BINARY: &str = "GIT binary patch";
-/// Context that gives whole files: more lines than a file that is compared can have.
+/// Enough context to include whole files: more lines than a compared file can have.
 const WHOLE: &str = "--unified=20000000";
-/// Names whose uses are looked for, uses of each that are shown, and bytes of a line.
+/// Maximum names to search for, uses shown of each, and bytes of a line.
 const NAMES_MAX: usize = 8;
 const USES_MAX: usize = 3;
 const USE_BYTES_MAX: usize = 200;
-/// Maximum lines of a file that is known.
+/// Maximum lines of a known file.
 const LINES_MAX: u32 = 1_000_000;
-/// Maximum lines that are not known, of all files together.
+/// Maximum unknown lines of all files together.
 const UNKNOWN_MAX: u32 = 4_000_000;
-/// Files in the list that goes with each part.
+/// Maximum files in the list included with each part.
 const LISTED_MAX: usize = 200;
-/// Functions that the list names of a file.
+/// Maximum functions listed per file.
 const OUTLINE_MAX: usize = 8;
-/// Files that a notice names.
+/// Maximum files named in a notice.
 const NAMED_MAX: usize = 5;
 
-/// A change, read and cleaned.
+/// A change, parsed and sanitized.
 pub(super) struct Change {
-    /// As the user knows it: a branch, a commit, `the index`.
+    /// The base in the user's terms: a branch, a commit, `the index`.
     pub(super) base: String,
     pub(super) head: String,
-    /// The commits, where they are known.
+    /// The commits, if known.
     pub(super) base_commit: Option<String>,
     pub(super) head_commit: Option<String>,
-    /// With whole functions around each change.
+    /// Includes whole functions around each change.
     pub(super) diff: Diff,
-    /// Lines after the change, by file: whole files where git has them, else those of the diff.
+    /// Lines after the change, by file: whole files if git has them, else those of the diff.
     pub(super) lines: BTreeMap<String, BTreeMap<u32, String>>,
     /// Uses of changed functions elsewhere.
     pub(super) uses: Vec<String>,
@@ -67,7 +67,7 @@ struct Sides {
     after: After,
 }
 
-/// Where the files are as they are after the change.
+/// Where to find the files after the change.
 enum After {
     Work,
     Index,
@@ -97,7 +97,7 @@ impl Change {
         Ok(change)
     }
 
-    /// The change of a diff. Where it applies to a commit that git has here, the whole files are known.
+    /// Parses a diff. If it applies to a commit that git has, the whole files are known.
     fn of_file(path: &Path, folder: &Path) -> Result<Self, Error> {
         let named = path.display().to_string();
         let text = infile::read(path, FILE_BYTES_MAX)
@@ -132,7 +132,8 @@ impl Change {
         })
     }
 
-    /// The change of a diff that applies, with the same line numbers, to HEAD or to the commit where its branch left its base.
+    /// Returns the change if the diff applies, with the same line numbers, to HEAD or to the commit where its branch
+    /// left its base.
     fn applied(
         git: &GitCommand,
         diff: &Diff,
@@ -140,7 +141,7 @@ impl Change {
         named: &str,
         top: Option<&Path>,
     ) -> Result<Option<Self>, Error> {
-        // Git would unpack these, however large they say they are.
+        // Git would decompress these, whatever size they claim.
         if String::from_utf8_lossy(text).contains(BINARY) {
             return Ok(None);
         }
@@ -203,11 +204,11 @@ impl Change {
         })
     }
 
-    /// Cleans what members and users will read, and tells what was hidden in it.
+    /// Sanitizes what members and users will read, and reports what was hidden in it.
     fn finish(&mut self) {
         let hidden = self.diff.clean();
         let lines = std::mem::take(&mut self.lines);
-        // A name with characters that nobody can see is no other file's name: that file keeps its lines.
+        // A name with invisible characters must not replace another file's name: that file keeps its lines.
         let (odd, plain): (Vec<_>, Vec<_>) = lines
             .into_iter()
             .partition(|(path, _)| shown_name(path) != *path);
@@ -243,7 +244,7 @@ impl Change {
         }
     }
 
-    /// The change in one line.
+    /// Describes the change in one line.
     pub(super) fn title(&self) -> String {
         let (added, removed) = self.diff.counts();
         format!(
@@ -254,8 +255,9 @@ impl Change {
         )
     }
 
-    /// The change as members see it: each part with the list of all files, and uses of changed functions elsewhere. Where
-    /// there are several parts, the list names the functions of each file too: a member sees what the other parts change.
+    /// Formats the change for members: each part with the list of all files, and uses of changed functions elsewhere.
+    /// With several parts, the list also names each file's functions, so that a member sees what the other parts
+    /// change.
     pub(super) fn parts(&self) -> Vec<String> {
         let parts = diff::split(&self.diff, diff::PART_BYTES_MAX);
         let summary = match parts.len() {
@@ -286,7 +288,7 @@ impl Change {
         parts.into_iter().enumerate().map(text).collect()
     }
 
-    /// The list of all files, with the functions that the diff shows of each.
+    /// Lists all files, with the functions that the diff shows of each.
     fn outline(&self) -> String {
         let summary = self.diff.summary();
         let rows = summary.lines().zip(&self.diff.files).map(|(row, file)| {
@@ -311,7 +313,7 @@ impl Change {
         rows.collect()
     }
 
-    /// The files whose text would have too many lines that are not known: a small diff can name millions of them.
+    /// Returns the files with too many unknown lines: a small diff can name millions of them.
     fn too_long(&self) -> BTreeSet<&str> {
         let mut unknown = 0;
         let too_long = self.lines.iter().filter(|(_, lines)| {
@@ -326,7 +328,7 @@ impl Change {
         too_long.map(|(path, _)| path.as_str()).collect()
     }
 
-    /// The files after the change. Lines that are not known are empty; a file that would be too large is left out.
+    /// Returns the files after the change. Unknown lines are empty; files that would be too large are left out.
     pub(super) fn files(&self) -> BTreeMap<String, String> {
         let too_long = self.too_long();
         let known = self.lines.iter();
@@ -349,7 +351,7 @@ impl Change {
             .collect()
     }
 
-    /// The lines of the diff, as code hosts want to know them for comments.
+    /// Returns the lines of the diff, as code hosts need them for comments.
     pub(super) fn places(&self) -> Vec<Place> {
         self.diff.files.iter().filter_map(place).collect()
     }
@@ -385,7 +387,7 @@ impl Sides {
             });
         }
         if args.staged {
-            // Before the first commit everything is new.
+            // Before the first commit, everything is new.
             let head = commit(git, "HEAD").ok();
             let base = match &head {
                 Some(head) => head.clone(),
@@ -420,7 +422,7 @@ impl Sides {
     }
 }
 
-/// The commit that a name means. The name is the user's, and is never taken for an option.
+/// Resolves a name to a commit. The user's name is never taken for an option.
 fn commit(git: &GitCommand, name: &str) -> Result<String, Error> {
     let peeled = format!("{name}^{{commit}}");
     let args = [
@@ -467,14 +469,14 @@ fn parse(text: &str, named: &str) -> Result<Diff, Error> {
     })
 }
 
-/// Whether every line of a diff stands where the diff says it does. Git also applies one whose lines have moved since, and
-/// code hosts then know the lines by the numbers of the diff.
+/// Returns whether every line of a diff is where the diff says. Git also applies a diff whose lines have moved since,
+/// and code hosts then know the lines by the diff's numbers.
 fn agrees(diff: &Diff, lines: &BTreeMap<String, BTreeMap<u32, String>>) -> bool {
     let mut changes: BTreeMap<&str, u32> = BTreeMap::new();
     for file in &diff.files {
         *changes.entry(file.path()).or_default() += 1;
     }
-    // A series of commits changes a file more than once; its numbers are those of each commit.
+    // A series of commits can change a file more than once; each commit has its own line numbers.
     let once = diff
         .files
         .iter()
@@ -492,7 +494,7 @@ fn agrees(diff: &Diff, lines: &BTreeMap<String, BTreeMap<u32, String>>) -> bool 
         })
 }
 
-/// The lines of the changed files: after the change; of deleted files, those that were removed.
+/// Returns the lines of the changed files after the change; of deleted files, the removed lines.
 fn lines(diff: &Diff) -> BTreeMap<String, BTreeMap<u32, String>> {
     let owned = |(number, line): (u32, &str)| (number, line.to_owned());
     let files = diff.files.iter().map(|file| {
@@ -506,7 +508,7 @@ fn lines(diff: &Diff) -> BTreeMap<String, BTreeMap<u32, String>> {
     files.collect()
 }
 
-/// The first of these, each once, as a notice names them.
+/// Returns the first few distinct names, formatted for a notice.
 fn named(all: impl Iterator<Item = String>) -> Option<String> {
     let mut shown: Vec<String> = Vec::new();
     let mut more = "";
@@ -527,7 +529,7 @@ fn one_line(text: &str) -> String {
     kd_core::clean::clean_text(text).replace(['\n', '\r'], " ")
 }
 
-/// Files that git does not know, which no diff of it shows.
+/// Returns untracked files, which no diff shows.
 fn unknown(git: &GitCommand) -> Result<Option<String>, Error> {
     let others = read(
         git,
@@ -554,7 +556,7 @@ fn unknown(git: &GitCommand) -> Result<Option<String>, Error> {
     }))
 }
 
-/// Uses of the functions that the change touches, in other files. What cannot be found is left out.
+/// Finds uses of the changed functions in other files. Leaves out what cannot be found.
 fn uses(git: &GitCommand, sides: &Sides, diff: &Diff) -> Vec<String> {
     let changed: BTreeSet<&str> = diff.files.iter().map(FileDiff::path).collect();
     let headings = diff
@@ -609,7 +611,7 @@ fn uses(git: &GitCommand, sides: &Sides, diff: &Diff) -> Vec<String> {
     uses
 }
 
-/// The function that a line defines, as far as its words tell.
+/// Returns the function that a line seems to define.
 fn defined(line: &str) -> Option<String> {
     const WORDS: &[&str] = &[
         "fn", "func", "def", "function", "sub", "fun", "proc", "defun",
@@ -625,7 +627,8 @@ fn defined(line: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The lines of a file that a comment can stand at: runs of added lines, and of lines that stay with their number before.
+/// Returns a file's lines that a comment can refer to: runs of added lines, and of unchanged lines with their old
+/// number.
 fn place(file: &FileDiff) -> Option<Place> {
     let new = file.new.clone()?;
     let mut rows: Vec<(u32, u32, Option<u32>)> = Vec::new();

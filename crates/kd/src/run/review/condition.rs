@@ -1,4 +1,4 @@
-//! `--fail-on`: which findings a command fails for.
+//! `--fail-on`: the findings that make the command fail.
 
 use crate::error::Error;
 use kd_core::review::{Reported, Severity};
@@ -11,7 +11,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// Reads `P>=0.7`, `blocker` or both with a comma.
+    /// Parses `P>=0.7`, `blocker`, or both separated by a comma.
     pub(super) fn read(text: &str) -> Result<Self, Error> {
         let mut condition = Self::default();
         for part in text.split(',').map(str::trim) {

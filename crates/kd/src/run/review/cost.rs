@@ -1,23 +1,23 @@
-//! Estimates what a review will use up, before anybody is asked.
+//! Estimates the cost of a review before any member is asked.
 
 use kd_core::Member;
 use kd_core::config::Config;
 use kd_core::spending::{Cost, Price};
 use serde::Serialize;
 
-/// Tokens of a prompt beside the change.
+/// Tokens of a prompt without the change.
 const FRAME_TOKENS: u64 = 900;
-/// Tokens of an answer that finds nothing, and of a long one where the member has no limit of its own.
+/// Tokens of an answer without findings, and of a long one if the member has no limit.
 const ANSWER_TOKENS: (u64, u64) = (60, 2500);
-/// Tokens of a prompt with findings to vote on or to compare, and of its answer.
+/// Tokens of a prompt with findings to vote on or compare, and of its answer.
 const VOTE_TOKENS: (u64, u64) = (6000, 800);
 
-/// The range that is expected: from nothing found to much found. Retries are not in it.
+/// The expected range: from no findings to many. Excludes retries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Estimate {
     calls: (u64, u64),
     tokens: (u64, u64),
-    /// US dollars; `None` where a price is not known.
+    /// US dollars; `None` if a price is unknown.
     usd: Option<(f64, f64)>,
 }
 
@@ -43,7 +43,7 @@ impl Estimate {
                 );
             }
             if members.len() > 1 {
-                // The first also says whether unclear pairs are the same.
+                // The first one also decides whether unclear pairs are the same.
                 for _ in 0..=usize::from(at == 0) {
                     estimate.add(price, (0, VOTE_TOKENS.0), (0, VOTE_TOKENS.1.min(answer)), 0);
                 }
@@ -52,7 +52,7 @@ impl Estimate {
         estimate
     }
 
-    /// Adds a request: tokens of its prompt and answer, as ranges.
+    /// Adds a request: prompt and answer tokens as ranges.
     fn add(&mut self, price: Option<Price>, prompt: (u64, u64), answer: (u64, u64), least: u64) {
         self.calls.0 += least;
         self.calls.1 += 1;
@@ -69,7 +69,7 @@ impl Estimate {
         });
     }
 
-    /// The estimate in words.
+    /// Formats the estimate.
     pub(super) fn line(&self) -> String {
         let usd = match self.usd {
             Some((low, high)) => {

@@ -1,4 +1,5 @@
-//! `kd review`: reads a change, has it reviewed, and shows the findings; marks of findings, and earlier reviews.
+//! `kd review`: reads a change, lets members review it, and shows the findings; marks findings, and shows earlier
+//! reviews.
 
 mod change;
 mod condition;
@@ -43,7 +44,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Maximum bytes of a report in a file.
+/// Maximum bytes of a report file.
 const REPORT_BYTES_MAX: u64 = 32 << 20;
 
 pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
@@ -55,7 +56,7 @@ pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
     }
 }
 
-/// The reviews of the repository here: by the git folder that all its worktrees share, else by the working folder.
+/// Returns the reviews of this repository: by the git folder shared by its worktrees, else by the working folder.
 pub(super) fn reviews(here: &Here) -> Result<Reviews, Error> {
     let folder = here.folder()?;
     let shared =
@@ -67,7 +68,7 @@ pub(super) fn reviews(here: &Here) -> Result<Reviews, Error> {
     Ok(Reviews::of(&here::user_dirs(), &repository)?)
 }
 
-/// The report of a thread, else the newest one.
+/// Returns the report of a thread, or the newest one.
 fn report(reviews: &Reviews, thread: Option<&str>) -> Result<Kept, Error> {
     let found = reviews.report(thread)?;
     let Some((_, value)) = found else {
@@ -91,7 +92,7 @@ fn show(args: &Show, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// A report that `--format json` wrote.
+/// Reads a report written by `--format json`.
 fn read_report(file: &Path) -> Result<Kept, Error> {
     let named = clean::line(&file.display().to_string());
     let failed = |why: &dyn std::fmt::Display| {
@@ -219,7 +220,7 @@ fn marks(args: &Marks, here: &Here) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Reads the change, asks the members, keeps the report and shows it.
+/// Reads the change, asks the members, saves the report and shows it.
 fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     let conditions = args.fail_on.iter().map(|text| Condition::read(text));
     let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
@@ -291,7 +292,7 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         closing(&kept, here);
     }
     let meets = |finding| conditions.iter().any(|condition| condition.holds(finding));
-    // A review that is not complete may have found enough.
+    // An incomplete review may have found enough.
     Ok(match end {
         Exit::Interrupted => end,
         _ if kept.report.findings.iter().any(meets) => Exit::Findings,
@@ -299,7 +300,7 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     })
 }
 
-/// Has the members review, and keeps the report.
+/// Lets the members review, and saves the report.
 fn perform(
     args: &Review,
     here: &Here,
@@ -314,7 +315,7 @@ fn perform(
     let thread = Thread::create_for(&layout, &names, REVIEW)?;
     let (id, folder) = (thread.id().clone(), thread.path().to_owned());
     let title = change.title();
-    // Voters see the code from here, and quotes are looked for here.
+    // Voters see this code, and quotes are looked up in it.
     let secrets = secrets::of(config, args.privacy.allow_secrets);
     let mut files = change.files();
     for text in files.values_mut() {
@@ -351,7 +352,7 @@ fn perform(
         args.shown.format == Format::JsonlEvents,
         args.quiet,
     );
-    // What agent programs run and obey in a tree under review is not trusted, whatever the user said of it before.
+    // In a tree under review, what agent programs run and obey is not trusted, even if the user trusted it before.
     let agents = kd_backends::Options {
         trusted: false,
         ..here::agents()
@@ -400,7 +401,7 @@ fn perform(
     Ok((kept, end))
 }
 
-/// The report in a thread's log.
+/// Returns the report in a thread's log.
 fn logged(folder: &Path) -> Option<Report> {
     let records = log::read(&Thread::open_folder(folder).ok()?).ok()?.records;
     records
@@ -412,7 +413,7 @@ fn logged(folder: &Path) -> Option<Report> {
         })
 }
 
-/// The user's marks, by how many members agreed.
+/// Returns the user's marks, by how many members agreed.
 fn marks_of(reviews: &Reviews) -> Result<kd_core::review::Marks, Error> {
     let mut marks = kd_core::review::Marks::default();
     for mark in reviews.marks()? {

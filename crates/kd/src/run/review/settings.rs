@@ -1,5 +1,5 @@
-//! The settings of a review: the user's own, and those of the commit that the change is compared with. What the change
-//! does to `.kd/config.json` has no effect on its own review.
+//! The settings of a review: the user's own, and those of the base commit. Changes to `.kd/config.json` have no effect
+//! on their own review.
 
 use super::change::Change;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use kd_store::config::{Loaded, ProjectFile, load_with};
 use kd_store::git_command::GitCommand;
 use std::path::Path;
 
-/// Loads them. `quiet` leaves out what is only good to know.
+/// Loads the settings. `quiet` omits purely informational notes.
 pub(super) fn load(
     here: &Here,
     layout: Option<&Layout>,
@@ -19,7 +19,7 @@ pub(super) fn load(
     quiet: bool,
 ) -> Result<Loaded, Error> {
     let mut paths = here.config_paths(layout);
-    // Personas belong to forums.
+    // Personas are only used by forums.
     paths.personas = None;
     let base = match (&paths.project, &change.git, &change.top) {
         (Some(file), Some(git), Some(top)) => base_text(file, git, top, change),
@@ -42,13 +42,13 @@ pub(super) fn load(
     Ok(loaded)
 }
 
-/// The shared file of the project, as the commit has it that the change is compared with.
+/// The project's shared file in the base commit.
 enum Base {
-    /// It is outside of the repository, or not a part of it: the user's own.
+    /// It is outside the repository, or not part of it: the user's own.
     Outside,
-    /// It says this.
+    /// Its content.
     Text(String),
-    /// There is none, and the change brings one.
+    /// It does not exist, and the change adds one.
     Missing,
 }
 

@@ -1,4 +1,4 @@
-//! Shows a review while it runs, and remembers its report.
+//! Shows a review while it runs, and keeps its report.
 
 use crate::exit::{Exit, Failures};
 use crate::face::jsonl::JsonLines;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 
-/// What was seen of a review.
+/// What was observed of a review.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) report: Option<Report>,
@@ -29,7 +29,7 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// The code of a review that ran to its end.
+    /// Returns the exit code of a completed review.
     pub(super) fn exit(&self, report: &Report) -> Exit {
         let failed = report
             .members
@@ -56,16 +56,16 @@ impl Kinds {
     }
 }
 
-/// The front end of a review: a line for each answer on stderr, or every event on stdout.
+/// The output of a review: a line per answer on stderr, or every event on stdout.
 pub(super) struct Watching {
     seen: Rc<RefCell<Seen>>,
     lines: Option<JsonLines>,
     quiet: bool,
-    /// What the turns under way are for.
+    /// The purposes of running turns.
     purposes: BTreeMap<TurnId, Purpose>,
 }
 
-/// What a member has done.
+/// Describes what a member has done.
 fn deed(purpose: Option<Purpose>) -> &'static str {
     match purpose {
         Some(Purpose::Vote) => "voted on findings of others",

@@ -1,33 +1,33 @@
-//! The list above a question of consent: what it is about, bounded and wrapped for the screen.
+//! The list above a consent prompt: what it is about, limited and wrapped for the screen.
 //!
-//! Input: blocks of rows whose texts a folder chose, and the size of the screen. Output: lines. Only `kd` begins a line:
-//! every row is wrapped here, never by the terminal, and continued lines have a mark of their own. What the answer allows
-//! stands last, the most dangerous rows next to the question, with a total.
+//! Input: blocks of rows whose text comes from the folder, and the screen size. Output: lines. Only `kd` starts a line:
+//! every row is wrapped here, never by the terminal, and continuation lines are marked. What the answer allows comes
+//! last, the most dangerous rows next to the prompt, with a total.
 
 use crate::face::words::count;
 use crate::render::wrap::width;
 use std::fmt::Write as _;
 
-/// Rows of a block that is only for information, on a screen.
+/// Maximum rows shown on a screen of a purely informational block.
 const CONTEXT_ROWS_MAX: usize = 5;
-/// Rows of a block of files, on a screen.
+/// Maximum rows shown on a screen of a block of files.
 const FILE_ROWS_MAX: usize = 8;
-/// Lines of one row on a screen; of a longer one both ends are shown.
+/// Maximum lines of one row on a screen; a longer one is cut in the middle.
 const ROW_LINES_MAX: usize = 8;
 /// Columns before the text of a row.
 const INDENT: usize = 14;
-/// The same on a screen that is narrower than this many columns.
+/// On a screen narrower than this, the indent is smaller.
 const NARROW: usize = 40;
 const NARROW_INDENT: usize = 4;
-/// How to read all of a list that was shortened.
+/// How to read a shortened list in full.
 const READ_ALL: &str = "`kd trust </dev/null` prints all";
 
 /// Where a list is shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Screen {
-    /// Columns of the terminal; `None` where lines are not wrapped.
+    /// Columns of the terminal; `None` if lines are not wrapped.
     pub(super) columns: Option<usize>,
-    /// Rows of a terminal on which a question follows; `None` where the list is printed whole.
+    /// Rows of a terminal on which a prompt follows; `None` if the list is printed in full.
     pub(super) rows: Option<usize>,
 }
 
@@ -45,13 +45,13 @@ pub(super) struct Block {
     pub(super) rows: Vec<Row>,
     /// A line below the rows.
     pub(super) after: Option<String>,
-    /// Rows shown on a screen; `None` shows all.
+    /// Maximum rows on a screen; `None` shows all.
     rows_max: Option<usize>,
-    /// What the total says of this block.
+    /// This block's part of the total.
     total: Option<String>,
 }
 
-/// One row. `head` is ours, `text` may hold anything.
+/// One row. `head` is ours, `text` is untrusted.
 #[derive(Debug, Default)]
 pub(super) struct Row {
     head: String,
@@ -59,7 +59,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A row of `text` below a short head of our own.
+    /// Creates a row of `text` after a short trusted head.
     pub(super) fn new(head: impl Into<String>, text: &str) -> Self {
         Self {
             head: format!("  {}", head.into()),
@@ -88,7 +88,7 @@ impl Row {
 }
 
 impl Block {
-    /// A block that is shown whole.
+    /// Creates a block that is shown in full.
     pub(super) fn new(heading: impl Into<String>) -> Self {
         Self {
             heading: heading.into(),
@@ -96,7 +96,7 @@ impl Block {
         }
     }
 
-    /// A block of files of which a screen shows the first.
+    /// Creates a block of files, of which a screen shows the first.
     pub(super) fn of_files(heading: impl Into<String>) -> Self {
         Self {
             rows_max: Some(FILE_ROWS_MAX),
@@ -104,12 +104,12 @@ impl Block {
         }
     }
 
-    /// The block with these rows; `None` where there are none.
+    /// Sets the rows; `None` if there are none.
     pub(super) fn of_rows(self, rows: Vec<Row>) -> Option<Self> {
         (!rows.is_empty()).then_some(Self { rows, ..self })
     }
 
-    /// What the total says of this block.
+    /// Sets this block's part of the total.
     #[must_use]
     pub(super) fn with_total(self, total: String) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Block {
         };
         lines.push(String::new());
         let most = screen.rows.and(self.rows_max).unwrap_or(usize::MAX);
-        // One row is not replaced by a line that says it is left out.
+        // A single omitted row is shown instead of a line saying that it is omitted.
         let shown = match self.rows.len() {
             all if all <= most.saturating_add(1) => all,
             _ => most,
@@ -148,7 +148,7 @@ impl Block {
 }
 
 impl Listing {
-    /// Adds a block that no answer changes.
+    /// Adds a block that the answer does not affect.
     pub(super) fn inform(&mut self, block: Block) {
         self.context.push(Block {
             rows_max: Some(CONTEXT_ROWS_MAX),
@@ -156,12 +156,12 @@ impl Listing {
         });
     }
 
-    /// Adds a block that a yes allows. The block added last stands next to the question.
+    /// Adds a block that a yes allows. The last one added is next to the prompt.
     pub(super) fn ask_about(&mut self, block: Block) {
         self.asked.push(block);
     }
 
-    /// All lines.
+    /// Returns all lines.
     pub(super) fn lines(&self, screen: Screen) -> Vec<String> {
         let blocks = self.context.iter().chain(&self.asked);
         let mut lines: Vec<String> = blocks.flat_map(|block| block.lines(screen)).collect();
@@ -172,7 +172,7 @@ impl Listing {
             Some(columns) => fit("", &total, columns),
             None => vec![total],
         };
-        // The question and what is typed take a line.
+        // The prompt and the answer take a line.
         let all = lines.len() + total.len() + 1;
         if let Some(rows) = screen.rows.filter(|rows| all > *rows) {
             let note = format!(
@@ -187,7 +187,7 @@ impl Listing {
     }
 }
 
-/// A text in lines of fewer than `columns` columns, the first after `head`, the others after a mark.
+/// Wraps a text to fewer than `columns` columns: the first line after `head`, the others after a mark.
 pub(super) fn fit(head: &str, text: &str, columns: usize) -> Vec<String> {
     let indent = match columns {
         0..NARROW => NARROW_INDENT,
@@ -210,7 +210,7 @@ pub(super) fn fit(head: &str, text: &str, columns: usize) -> Vec<String> {
     }
 }
 
-/// The beginning of a text that fits, up to a space where one is near the end.
+/// Returns the beginning of a text that fits, up to a space if one is near the end.
 fn part(text: &str, columns: usize) -> &str {
     let mut used = 0;
     let fits = text.char_indices().find(|(_, c)| {
@@ -227,13 +227,13 @@ fn part(text: &str, columns: usize) -> &str {
     }
 }
 
-/// Columns that a text takes at most, whatever the terminal.
+/// Returns the maximum columns of a text on any terminal.
 fn columns_max(text: &str) -> usize {
     text.chars().map(char_columns_max).sum()
 }
 
-/// Columns that a character takes at most. Terminals disagree about everything but ASCII: combining marks take 0, 1 or 2
-/// columns, letters of many scripts 1 or 2.
+/// Returns the maximum columns of a character. Terminals disagree about everything but ASCII: combining marks take 0, 1
+/// or 2 columns, letters of many scripts 1 or 2.
 fn char_columns_max(c: char) -> usize {
     match c {
         ' '..='~' => 1,
@@ -241,7 +241,7 @@ fn char_columns_max(c: char) -> usize {
     }
 }
 
-/// A text in which nothing can steer the terminal or hide from the reader.
+/// Returns a text in which nothing can control the terminal or hide from the reader.
 pub(super) fn shown_text(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -332,7 +332,7 @@ mod tests {
     fn no_text_begins_a_line_whatever_its_characters_and_the_terminal() {
         let all = (' '..=char::MAX).filter(|c| !c.is_ascii());
         for c in all.chain(['\n', '\t', '\r', '\u{1b}']) {
-            // Characters that are escaped are ASCII afterwards.
+            // Escaped characters are ASCII afterwards.
             let worst: usize = shown_text(&c.to_string())
                 .chars()
                 .map(|c| if c.is_ascii() { 1 } else { 2 })
@@ -350,7 +350,7 @@ mod tests {
                     rows: None,
                 });
                 for (at, line) in lines.iter().enumerate() {
-                    // Below this nothing fits but a mark and a character.
+                    // Below this, only a mark and a character fit.
                     let most = columns.max(16);
                     assert!(columns_max(line) < most, "{c:?} {columns}: {line:?}");
                     let mark = if columns < NARROW {

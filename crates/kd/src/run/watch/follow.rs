@@ -1,5 +1,5 @@
-//! A round as it can be seen from outside: message files and stream files become the same facts that the engine tells
-//! of its own rounds, so that every face can show them.
+//! Follows a round from outside: turns message files and stream files into the same events that the engine emits for
+//! its own rounds, so that every output can show them.
 
 use crate::error::Error;
 use crate::run::thread::State;
@@ -21,11 +21,11 @@ pub(super) struct Follow {
     thread: Thread,
     config: Config,
     members: Vec<SeatName>,
-    /// The number before the round's first message.
+    /// The number of the message before the round.
     before: u32,
-    /// Messages of the round: the king's, and what followed.
+    /// Messages of the round: the user's, and what followed.
     turn: Vec<Message>,
-    /// Who is at work, as the faces know it.
+    /// Running turns, as reported to outputs.
     open: BTreeMap<SeatName, TurnId>,
     streams: BTreeMap<SeatName, Stream>,
     turns: u64,
@@ -36,12 +36,12 @@ pub(super) struct Follow {
 /// One member's stream.
 struct Stream {
     reader: StreamReader,
-    /// What understands an agent program's own words; ours need none.
+    /// Decodes an agent program's output; `None` for kd's own streams.
     reading: Option<Reading>,
 }
 
 impl Follow {
-    /// The newest round; the first look tells all of it.
+    /// Opens the newest round; the first look reports all of it.
     pub(super) fn new(thread: Thread, config: Config) -> Result<Self, Error> {
         let members = thread.members();
         let newest = show::newest(&thread, 1)?.messages;
@@ -64,15 +64,15 @@ impl Follow {
         Ok(follow)
     }
 
-    /// What happened since the last look.
+    /// Returns what happened since the last look.
     pub(super) fn look(&mut self) -> Result<Vec<Record>, Error> {
-        // A member may have ended since: its stream first, then its message. But everything begins with the king's words.
+        // A member may have ended since: report its stream first, then its message. But the user's message comes first.
         let first = self.turn.is_empty();
         if !first {
             self.hear_streams()?;
         }
         for message in self.thread.since(self.before)?.messages {
-            // An answer that was asked for again takes the place of the one that failed.
+            // A repeated answer replaces the failed one.
             if !self.turn.contains(&message) {
                 self.turn.retain(|m| m.seq != message.seq);
                 self.hear_message(message);
@@ -81,7 +81,7 @@ impl Follow {
         if first && !self.turn.is_empty() {
             self.hear_streams()?;
         }
-        // A called member that has said nothing yet waits. A debate or a deliberation asks whom it needs.
+        // A called member without output is waiting. A debate or a deliberation asks the members it needs.
         let king = self.turn.first();
         let council = king.is_none_or(|king| RoundKind::of(king) == RoundKind::Council);
         let running = thread::running(&self.thread)?;
@@ -95,22 +95,22 @@ impl Follow {
         Ok(std::mem::take(&mut self.told))
     }
 
-    /// Whether everybody who was asked has ended, and nobody else is at work.
+    /// Returns whether every member asked has ended, and no other is running.
     pub(super) fn is_over(&self) -> Result<bool, Error> {
         Ok(!self.turn.is_empty()
             && thread::running(&self.thread)?.is_empty()
             && thread::standing(&self.thread, &self.turn)?.is_over())
     }
 
-    /// Whether somebody is waited for and nobody is at work.
+    /// Returns whether an answer is awaited but no process is working on it.
     pub(super) fn is_deserted(&self) -> Result<bool, Error> {
-        // Between the question and the first sign of a member lies a moment.
+        // There is a short delay between the question and the first output of a member.
         let asked = self.turn.last().map(|m| m.at).unwrap_or_default();
         let since = Timestamp::now().duration_since(asked);
         Ok(since.as_secs() >= 5 && thread::running(&self.thread)?.is_empty())
     }
 
-    /// What to type to have the question asked again, once nobody is at work on it.
+    /// Returns the command that repeats the question, once no process is working on it.
     pub(super) fn again(&self) -> Result<&'static str, Error> {
         let standing = thread::standing(&self.thread, &self.turn)?;
         Ok(match standing.kind {
@@ -121,7 +121,7 @@ impl Follow {
         })
     }
 
-    /// The end of the round.
+    /// Returns the end of the round.
     pub(super) fn yielded(&mut self) -> Result<Record, Error> {
         let standing = thread::standing(&self.thread, &self.turn)?;
         let states = standing.states;
@@ -165,15 +165,14 @@ impl Follow {
         Ok(())
     }
 
-    /// What a member's stream said since the last look.
+    /// Returns what was added to a member's stream since the last look.
     fn pieces(&mut self, seat: &SeatName) -> Result<Vec<Delta>, Error> {
         let fresh = self.reading(seat);
         let mut pieces = Vec::new();
         let Some(stream) = self.streams.get_mut(seat) else {
             return Ok(pieces);
         };
-        // What one read gives, and the rest with the next look: a stream that grows for ever must not hold up the others,
-        // nor the end of the wait.
+        // One read per look: a stream that grows forever must not delay the others or the end of the wait.
         let heard = stream.reader.read()?;
         if heard.restarted {
             stream.reading = fresh;
@@ -210,7 +209,7 @@ impl Follow {
         let Ok(seat) = SeatName::sender(message.from.as_str()) else {
             return;
         };
-        // The rest of its stream says what the message says.
+        // The rest of its stream is in the message.
         let _ = self.pieces(&seat);
         let turn = self.turn_of(&seat);
         self.open.remove(&seat);
@@ -238,7 +237,7 @@ impl Follow {
         });
     }
 
-    /// The turn in which a member speaks; a new one if it has none.
+    /// Returns a member's turn; a new one if it has none.
     fn turn_of(&mut self, seat: &SeatName) -> TurnId {
         if let Some(turn) = self.open.get(seat) {
             return *turn;
@@ -261,7 +260,7 @@ impl Follow {
         turn
     }
 
-    /// What understands the words of a member's program.
+    /// Returns a decoder for a member's program.
     fn reading(&self, seat: &SeatName) -> Option<Reading> {
         let agent = self.config.agents.get(seat.as_str())?;
         let program = agent_cli::program(&agent.backend)?;
@@ -285,7 +284,7 @@ impl Follow {
     }
 }
 
-/// Why a message is no whole answer.
+/// Returns why a message is not a complete answer.
 fn failure(message: &Message) -> Option<Failure> {
     if message.is_sound() {
         return None;
