@@ -173,7 +173,7 @@ impl Engine {
         self
     }
 
-    /// Starts each session with one more event: which parts of the folder are withheld.
+    /// Starts each session with one more event: which parts of the folder are held back.
     #[must_use]
     pub fn telling(mut self, event: Option<Event>) -> Self {
         self.told = event;

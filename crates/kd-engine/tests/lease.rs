@@ -1,7 +1,7 @@
 //! A member of a thread is asked by only one process at a time. Each session here has its own engine, as each process
 //! would, and file locks do not distinguish the two.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
+#![allow(clippy::unwrap_used)] // tests may panic
 
 use kd_backends::hands::{Hands, Options};
 use kd_core::config::{Config, ProviderConfig};

@@ -1,7 +1,7 @@
 //! No limit is exceeded, and reported usage matches what the server counted: real HTTP requests to a server that bills,
 //! refuses, disconnects and sends garbage, driven by a seed.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
+#![allow(clippy::unwrap_used)] // tests may panic
 
 use futures::stream::{self, StreamExt};
 use kd_backends::guard::Backoff;

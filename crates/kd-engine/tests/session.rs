@@ -1,6 +1,6 @@
 //! The event loop with the real store and scripted members: what a front end receives, and what is on disk afterwards.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
+#![allow(clippy::unwrap_used)] // tests may panic
 
 use kd_backends::hands::{Hands, Options};
 use kd_core::config::Config;

@@ -1,6 +1,6 @@
 //! Reports what other processes do in a thread's folder: complete messages, pieces of streams, and their ends.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
+#![allow(clippy::unwrap_used)] // tests may panic
 
 use kd_core::{Address, Delta, Draft, Input, Member, SeatName, Timestamp};
 use kd_engine::Watch;

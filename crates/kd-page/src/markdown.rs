@@ -1,4 +1,4 @@
-//! Renders members' Markdown as safe HTML: no tag of theirs is markup, nothing is fetched, and links lead only to the
+//! Renders members' Markdown as safe HTML: none of their tags is markup, nothing is fetched, and links lead only to the
 //! web or a mail address.
 
 use kd_core::clean::clean_text;

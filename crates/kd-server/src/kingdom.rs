@@ -38,7 +38,7 @@ pub struct Started {
     pub session: Session,
     /// The op to send to it.
     pub say: Op,
-    /// What the caller should know before the answer, such as withheld settings.
+    /// What the caller should know before the answer, such as settings held back.
     pub notices: Vec<String>,
 }
 

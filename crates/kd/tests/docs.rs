@@ -1,7 +1,7 @@
 //! Checks the documentation: command lines shown with output are run in an empty home at 80 columns and must print the
 //! same.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
+#![allow(clippy::unwrap_used)] // tests may panic
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

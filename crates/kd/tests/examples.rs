@@ -1,6 +1,6 @@
 //! Checks the examples: every configuration in `examples/` is valid, and the fire drill ends partially.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
+#![allow(clippy::unwrap_used)] // tests may panic
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -203,7 +203,7 @@ fn a_question_from_the_page_is_answered_and_seen_in_parts() {
         })
     });
     assert!(raw, "the Markdown as it was written: {words:?}");
-    // It continues in the same thread, and followers see it, whoever asked.
+    // It continues in the same thread, and followers see it, no matter who asked.
     let first = lines.len();
     let follower = std::thread::scope(|scope| {
         let follow = scope

@@ -1,6 +1,6 @@
 //! Tests the trust prompt from outside: a hostile folder runs nothing, the user's own folder asks once, and every front
-//! end reports what is withheld.
-#![allow(clippy::unwrap_used)] // a test that cannot go on may say so
+//! end reports what is held back.
+#![allow(clippy::unwrap_used)] // tests may panic
 
 mod support;
 

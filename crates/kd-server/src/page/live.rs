@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 
 /// Maximum silence of a stream.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
-/// Lines buffered for a slow reader. A slower reader misses pieces: see [`Feed::run`].
+/// Lines buffered for a slow reader. When they are full, [`Feed::run`] waits for the reader.
 const LINES: usize = 256;
 /// Wait this many times as long as a read of the thread took before reading it again.
 const REST: u32 = 4;

@@ -44,7 +44,7 @@ pub(crate) struct Answered<'a> {
     think: Option<Think<'a>>,
     outcome: Option<Outcome>,
     usage: Usage,
-    /// Withheld settings of the folder.
+    /// Settings of the folder that are held back.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     held_back: &'a [String],
     /// The command to continue from here.

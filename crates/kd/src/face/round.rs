@@ -12,7 +12,7 @@ use std::time::Duration;
 /// The known state of the round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Round {
-    /// Withheld settings of the folder.
+    /// Settings of the folder that are held back.
     pub(crate) held_back: Vec<String>,
     /// The thread, once a record named it.
     pub(crate) thread: Option<ThreadId>,

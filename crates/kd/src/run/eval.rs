@@ -229,7 +229,7 @@ fn empty(args: &Eval) -> Empty {
     }
 }
 
-/// Returns the named protocols, or the default ones.
+/// Returns the chosen ways to decide, or the default ones.
 fn ways(args: &Eval, usual: &[&str]) -> Result<Vec<Way>, Error> {
     let wanted: Vec<&str> = if args.rule.is_empty() {
         usual.to_vec()

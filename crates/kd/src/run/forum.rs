@@ -96,7 +96,7 @@ struct Site {
     config: Config,
     agents: PathBuf,
     logs: PathBuf,
-    /// The project's withheld settings; empty if the user named the folder of the personas.
+    /// The project's settings held back; empty if the user named the folder of the personas.
     project: Project,
 }
 

@@ -88,7 +88,7 @@ pub(super) struct Here {
     held: Mutex<Held>,
 }
 
-/// What is withheld from the folder.
+/// What is held back of the folder.
 #[derive(Clone, Default)]
 struct Held {
     settings: Vec<String>,
@@ -103,7 +103,7 @@ impl Here {
         }
     }
 
-    /// Records this folder's withheld settings, and the members left out because of them, for JSON output.
+    /// Records this folder's settings held back, and the members left out because of them, for JSON output.
     pub(super) fn hold_back(&self, settings: Vec<String>, members: Vec<String>) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         *held = Held { settings, members };
@@ -119,13 +119,13 @@ impl Here {
         }
     }
 
-    /// Returns this folder's withheld settings.
+    /// Returns this folder's settings held back.
     pub(super) fn held_back(&self) -> Vec<String> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.settings.clone()
     }
 
-    /// Returns the withheld settings and the members left out, as the event that a session begins with.
+    /// Returns the settings held back and the members left out, as the event that a session begins with.
     pub(super) fn held_event(&self) -> Option<Event> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let Held { settings, members } = held.clone();
@@ -200,7 +200,7 @@ impl Here {
         ConfigPaths::usual(layout)
     }
 
-    /// Returns the settings in force. Withholds those that need consent and have none; commands that act on settings
+    /// Returns the settings in force. Holds back those that need consent and have none; commands that act on settings
     /// use `trust::settings`, which asks.
     pub(super) fn config(&self, layout: Option<&Layout>) -> Result<Loaded, Error> {
         let mut loaded =

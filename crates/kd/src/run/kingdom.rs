@@ -71,7 +71,7 @@ impl Further {
 pub(super) struct House {
     here: Here,
     config: Config,
-    /// The settings the project asks for, and which are withheld.
+    /// The settings the project asks for, and which are held back.
     project: Project,
     /// The notice about texts of the project.
     texts: Option<String>,

@@ -231,7 +231,7 @@ mod tests {
                 0
             );
         }
-        // The user's own link in a path of theirs, and what a killed program left above it.
+        // The user's own link in a path, and what a killed program left above it.
         for left in [".git", ".kd"] {
             std::fs::create_dir(dir.join(left)).expect("made");
         }

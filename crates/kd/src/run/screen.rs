@@ -178,7 +178,7 @@ impl House {
         trust::GoesOn::of(&self.layout, thread, self.args.id.as_deref())
     }
 
-    /// Returns the withheld settings and members, for the screen.
+    /// Returns the settings and members held back, for the screen.
     fn held_event(&self, left_out: &[SeatName]) -> Option<Event> {
         let members: Vec<String> = left_out.iter().map(ToString::to_string).collect();
         let settings = Vec::new();

@@ -210,7 +210,7 @@ fn shown(path: &Path) -> String {
 }
 
 /// Shortens a name or time from a sealed file, which anyone may have written, so that no terminal wraps it into
-/// something that looks like a line of ours.
+/// something that looks like one of kd's own lines.
 fn brief(text: &str) -> String {
     clip(&clean::line(text), NAME_COLUMNS_MAX)
 }

@@ -1,7 +1,7 @@
 //! `kd trust`, and the prompt that commands show before they act on a project's settings.
 //!
-//! Input: the loaded settings, with what is withheld. Output: lines on the terminal, the user's decision, and an error
-//! if a required member is withheld.
+//! Input: the loaded settings, with what is held back. Output: lines on the terminal, the user's decision, and an error
+//! if a required member is held back.
 
 mod listing;
 
@@ -269,7 +269,7 @@ fn screen() -> Screen {
 }
 
 /// Returns the settings for a command that acts on them. On a terminal, asks once about settings that need consent;
-/// elsewhere prints one line about what is withheld.
+/// elsewhere prints one line about what is held back.
 pub(super) fn settings(here: &Here, layout: Option<&Layout>) -> Result<Loaded, Error> {
     let loaded = here.config(layout)?;
     if let Some(fault) = &loaded.project.fault {
@@ -280,7 +280,7 @@ pub(super) fn settings(here: &Here, layout: Option<&Layout>) -> Result<Loaded, E
     Ok(loaded)
 }
 
-/// Like [`settings`], for settings that are not those on disk: never asks, only prints what is withheld.
+/// Like [`settings`], for settings that are not those on disk: never asks, only prints what is held back.
 pub(super) fn hold(here: &Here, loaded: &Loaded) {
     if let Some(fault) = &loaded.project.fault {
         notice_line(&format!("decisions about folders cannot be read: {fault}"));
@@ -426,7 +426,7 @@ fn going_on(project: &Project, thread: &GoesOn) -> Result<Option<Vec<SeatName>>,
 }
 
 /// Returns the members of the thread that can take part. Refuses a command if a member the user named, or every member,
-/// is withheld.
+/// is held back.
 pub(super) fn check(project: &Project, named: Named<'_>) -> Result<Option<Vec<SeatName>>, Error> {
     let held = |name: &&str| project.agents.contains(*name);
     let all = named.members.iter().chain(named.asked);
@@ -454,7 +454,7 @@ pub(super) fn check(project: &Project, named: Named<'_>) -> Result<Option<Vec<Se
     }
 }
 
-/// Refuses withheld members that the user named in the question or in a plan.
+/// Refuses members held back that the user named in the question or in a plan.
 pub(super) fn check_named<'n>(
     project: &Project,
     names: impl IntoIterator<Item = &'n str>,
@@ -468,7 +468,7 @@ pub(super) fn check_named<'n>(
     })
 }
 
-/// Returns the personas that may run. Refuses if one that the user named, or every one, is withheld.
+/// Returns the personas that may run. Refuses if one that the user named, or every one, is held back.
 pub(super) fn check_personas(
     project: &Project,
     named: &[String],
@@ -499,7 +499,7 @@ pub(super) fn texts_line(loaded: &Loaded, layout: Option<&Layout>) -> Option<Str
     (!all.is_empty()).then(|| format!("texts from this project: {}", all.join(", ")))
 }
 
-/// Returns one line about what is withheld.
+/// Returns one line about what is held back.
 pub(super) fn held_line(project: &Project) -> String {
     let names: Vec<String> = project.held.iter().map(|s| s.path.to_string()).collect();
     let more = names.len().saturating_sub(NAMED_MAX);

@@ -11,7 +11,7 @@ use kd_store::forum::{ForumStore, Place};
 /// Maximum characters shown of a forum's name.
 const FORUM_CHARS_MAX: usize = 40;
 
-/// A foreign forum whose elected settings are withheld.
+/// A foreign forum whose elected settings are held back.
 pub(in crate::run) struct ForeignForum {
     store: ForumStore,
     held: Vec<Elected>,
@@ -72,7 +72,7 @@ impl ForeignForum {
     }
 }
 
-/// Returns one line that lists withheld elected settings; `None` if there are none.
+/// Returns one line that lists elected settings held back; `None` if there are none.
 pub(super) fn held_line(held: &[(&'static str, String)]) -> Option<String> {
     let named: Vec<String> = held.iter().map(|(k, v)| format!("{k} = {v}")).collect();
     (!named.is_empty()).then(|| {
