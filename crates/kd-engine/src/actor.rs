@@ -265,7 +265,7 @@ impl Actor {
             _ => None,
         };
         self.step(input);
-        // Still waiting, so the machine neither cancelled nor asked again.
+        // Still waiting: the machine neither cancelled nor asked again.
         if let Some(turn) = freed
             && let Some(waited) = self.waiting.remove(&turn)
         {

@@ -128,7 +128,7 @@ fn last_round(thread: &Thread, history: &[Message]) -> Option<LastRound> {
     if called.iter().all(answered) {
         return None;
     }
-    // Messages must supply what the log lacks.
+    // Without a readable log, the messages must be enough.
     let logged = kd_store::log::read(thread).ok()?;
     LastRound::of(&logged.records, king.seq)
 }

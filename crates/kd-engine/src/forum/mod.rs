@@ -463,7 +463,7 @@ impl<'a> Forum<'a> {
                     false => 0.0,
                 },
                 weight: likes.weight,
-                // Before its first turn, an agent's energy is as configured.
+                // Before its first turn, an agent has at most its configured energy.
                 energy: if known.turns == 0 {
                     known.energy.min(likes.energy)
                 } else {

@@ -66,7 +66,7 @@ pub(super) fn found(layout: &Layout, places: &[&Place]) -> Vec<Elsewhere> {
     found
 }
 
-/// Returns the commits that contain the threads, if any.
+/// Returns the git history as a copy, if a commit contains the threads.
 fn committed(layout: &Layout, places: &[&Place]) -> Option<Elsewhere> {
     let git = GitCommand::within(layout.root(), GIT_TIME).ok()?;
     let paths = places.iter().filter_map(|place| place.path.to_str());
