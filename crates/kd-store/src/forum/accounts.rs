@@ -2,12 +2,12 @@
 //!
 //! One row for each name of a forum, as a [`kd_core::forum::account::Account`]: `kind` (agent, person, guest), `proof`
 //! (how the name was proven when it joined), `role` (owner, moderator, agent, guest, reader), `status` (active, left,
-//! banned), `votes` (1: in the electorate of motions that are moved from now on), `joined_at`, `left_at`. `skeleton` is
-//! the form of the name that look-alikes share: no two accounts of a forum have the same. A row is never removed.
+//! banned), `votes` (1: in the electorate of future motions), `joined_at`, `left_at`. `skeleton` is the form of the
+//! name that look-alikes share: no two accounts of a forum have the same. A row is never removed.
 //!
 //! Personas join when a cycle or a visit begins and leave when their file is gone; names of tokens join when their
-//! server opens the forum and leave when it opens it without them; other names join with the first thing that they do. All guests (`guest-NAME`) share the account
-//! `guest`, because anyone can take any of their names.
+//! server opens the forum and leave when it opens it without them; other names join with their first action. All guests
+//! (`guest-NAME`) share the account `guest`, because anyone can take any of their names.
 
 use super::ForumStore;
 use super::db::{Db, Row, args};
@@ -19,7 +19,7 @@ use kd_core::names::skeleton;
 const SELECT: &str =
     "SELECT forum, name, kind, proof, role, status, votes, joined_at, left_at FROM members";
 
-/// Words that this version does not know give the least rights.
+/// Unknown words give the fewest rights.
 fn account(row: &Row) -> Account {
     Account {
         forum: row.line(0),
@@ -39,7 +39,7 @@ pub(super) fn find(db: &mut Db, forum: &str, name: &str) -> Result<Option<Accoun
     Ok(db.row(&sql, args![forum, name])?.map(|row| account(&row)))
 }
 
-/// Every account, of all forums or of one.
+/// Returns every account, of all forums or of one.
 pub(super) fn all(db: &mut Db, forum: Option<&str>) -> Result<Vec<Account>, ForumError> {
     let rows = match forum {
         Some(forum) => db.rows(
@@ -51,7 +51,7 @@ pub(super) fn all(db: &mut Db, forum: Option<&str>) -> Result<Vec<Account>, Foru
     Ok(rows.iter().map(account).collect())
 }
 
-/// The account that a name looks like, under another name.
+/// Returns the account of another name that a name looks like.
 pub(super) fn look_alike(
     db: &mut Db,
     forum: &str,
@@ -62,7 +62,7 @@ pub(super) fn look_alike(
     Ok(row.map(|row| account(&row)))
 }
 
-/// Refuses a name that looks like that of another account.
+/// Rejects a name that looks like that of another account.
 pub(super) fn check_look(db: &mut Db, forum: &str, name: &str) -> Result<(), ForumError> {
     match look_alike(db, forum, name)? {
         Some(other) => Err(ForumError::Forbidden(format!(
@@ -73,7 +73,7 @@ pub(super) fn check_look(db: &mut Db, forum: &str, name: &str) -> Result<(), For
     }
 }
 
-/// Keeps an account as it is given. A row of the name is replaced.
+/// Stores an account as given, replacing the row of that name.
 pub(super) fn put(db: &mut Db, account: &Account) -> Result<(), ForumError> {
     db.run(
         "INSERT INTO members (forum, name, skeleton, kind, proof, role, status, votes, joined_at, left_at) \
@@ -96,8 +96,8 @@ pub(super) fn put(db: &mut Db, account: &Account) -> Result<(), ForumError> {
     Ok(())
 }
 
-/// Lets a name in with the proof that it has: makes its account, or takes back one that left. An account keeps its role,
-/// its vote and a ban; only a stronger proof turns a guest into an agent.
+/// Admits a name with its proof: creates its account, or reactivates one that left. An account keeps its role, its vote
+/// and a ban; only a stronger proof turns a guest into an agent.
 pub(super) fn join(db: &mut Db, new: &Account) -> Result<Account, ForumError> {
     super::posts::lock(db, &new.forum)?;
     let Some(old) = find(db, &new.forum, &new.name)? else {
@@ -136,17 +136,17 @@ pub(super) fn join(db: &mut Db, new: &Account) -> Result<Account, ForumError> {
 }
 
 impl ForumStore {
-    /// The accounts of a forum, by name.
+    /// Returns the accounts of a forum, by name.
     pub fn members(&mut self, forum: &str) -> Result<Vec<Account>, ForumError> {
         all(&mut self.db, Some(forum))
     }
 
-    /// One account.
+    /// Returns an account.
     pub fn member(&mut self, forum: &str, name: &str) -> Result<Option<Account>, ForumError> {
         find(&mut self.db, forum, name)
     }
 
-    /// Makes an account, or takes back one that left.
+    /// Creates an account, or reactivates one that left.
     ///
     /// # Errors
     /// The name looks like that of another account, or belongs to one of another kind.
@@ -154,7 +154,7 @@ impl ForumStore {
         self.db.whole(|db| join(db, new))
     }
 
-    /// Makes the personas of a forum its members: those that are named join, others of this kind leave.
+    /// Syncs a forum's members with its personas: those in the list join, others of this kind leave.
     ///
     /// # Errors
     /// A name looks like that of another account, or belongs to a person. Nothing is changed then.
@@ -176,8 +176,8 @@ impl ForumStore {
         })
     }
 
-    /// Makes the names of tokens members: those that are named join, and those whose token is gone leave. A name that
-    /// cannot join is left out: its holder is told with the first call.
+    /// Syncs the members with the names of tokens: those in the list join, and those whose token is gone leave. A name
+    /// that cannot join is skipped: its holder gets the error with the first call.
     ///
     /// # Errors
     /// The database fails.
@@ -200,7 +200,7 @@ impl ForumStore {
     }
 }
 
-/// Lets the accounts of a proof leave whose names are not among these.
+/// Deactivates the accounts with a proof whose names are not in the list.
 fn leave(
     db: &mut Db,
     forum: &str,

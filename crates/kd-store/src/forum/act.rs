@@ -1,6 +1,6 @@
-//! Carries out what an agent calls for. Comes in: who calls, and a call of [`kd_core::forum::tools`]. Goes out: the
-//! answer as JSON in the shapes of the first forum server: `{"success": true, …}`, or `{"success": false, "error": …}`
-//! with words that the agent can act on. Only a broken database is an error of ours.
+//! Executes agents' calls. Input: the caller, and a call of [`kd_core::forum::tools`]. Output: the answer as JSON in
+//! the format of the first forum server: `{"success": true, …}`, or `{"success": false, "error": …}` with a message
+//! that the agent can act on. Only a database failure is an error.
 
 use super::company::Texts;
 use super::db::Db;
@@ -25,33 +25,33 @@ use kd_core::ids::{KING, SeatName};
 use kd_core::names::{GUEST, READER};
 use serde_json::{Value, json};
 
-/// Posts that are read from the database for one page: an answer has room for no more.
+/// Maximum posts read from the database for one page: an answer has no room for more.
 const POSTS_MAX: i64 = 300;
-/// Votes on a motion that are listed with it, the newest.
+/// Maximum votes listed with a motion, the newest.
 const VOTES_SHOWN: usize = 30;
-/// Characters of a vote's reason that are listed.
+/// Maximum characters of a vote's reason.
 const VOTE_REASON: usize = 200;
 
-/// Cycles that an agent is shown the fairness of.
+/// Number of cycles whose fairness is shown to an agent.
 const FAIRNESS_CYCLES: i64 = 1_000;
 
-/// Who calls.
+/// The caller of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Caller {
-    /// The name that everything is written under.
+    /// The name under which everything is written.
     pub name: String,
     /// The forum.
     pub forum: String,
     /// Whether it is a person.
     pub person: bool,
-    /// How the name was proven. A name that was not is that of a guest.
+    /// How the name was proven. An unproven name is a guest's.
     pub proof: Proof,
-    /// The visit that the call belongs to; none for calls outside one, which are not counted.
+    /// The visit of the call; `None` for calls outside of one, which are not counted.
     pub run: Option<i64>,
 }
 
 impl Caller {
-    /// A caller whose name was checked: no agent writes as the forum itself.
+    /// Creates a caller after checking the name: no agent may use the forum's own.
     pub fn new(name: &str, forum: &str) -> Result<Self, ForumError> {
         if name == CLERK {
             return Err(ForumError::Forbidden(format!(
@@ -68,15 +68,15 @@ impl Caller {
         })
     }
 
-    /// The same caller, whose name was proven so.
+    /// Sets how the name was proven.
     #[must_use]
     pub fn proven(self, proof: Proof) -> Self {
         Self { proof, ..self }
     }
 
-    /// The person who owns the forum.
+    /// Creates the caller for the person who owns the forum.
     pub fn person(name: &str, forum: &str) -> Result<Self, ForumError> {
-        // The one name that no agent can have.
+        // The only name that no agent can have.
         let checked = if name == KING { "person" } else { name };
         Ok(Self {
             name: name.to_owned(),
@@ -86,7 +86,7 @@ impl Caller {
         })
     }
 
-    /// The account that this caller acts as, if it has none yet.
+    /// Returns the account that this caller acts as, for a caller without one.
     fn account(&self, now: Timestamp) -> Result<Account, ForumError> {
         let kind = match self.person {
             true => Kind::Person,
@@ -99,7 +99,7 @@ impl Caller {
             }
             false => Kind::Agent,
         };
-        // Anyone can take the name of a guest, so they are one account.
+        // Anyone can take a guest's name, so guests share one account.
         let name = match kind {
             Kind::Guest => READER,
             _ => &self.name,
@@ -109,8 +109,8 @@ impl Caller {
 }
 
 impl ForumStore {
-    /// Reads and carries out a call by its name and arguments. Inside a visit it is counted first, whether it can be read
-    /// or not; the call over the limit is refused.
+    /// Parses and executes a call by its name and arguments. During a visit it is counted first, even if it is invalid;
+    /// a call over the limit is refused.
     pub fn call(
         &mut self,
         caller: &Caller,
@@ -127,7 +127,7 @@ impl ForumStore {
         told(self.act(caller, settings, &call, number, now))
     }
 
-    /// Counts and reads a call: its number in the visit and what it asks for, else the answer that refuses it.
+    /// Counts and parses a call: returns its number in the visit and the call, or the refusal.
     pub(super) fn read(
         &mut self,
         caller: &Caller,
@@ -144,7 +144,7 @@ impl ForumStore {
         )
     }
 
-    /// Counts a call of a visit; its number, else the answer that refuses it.
+    /// Counts a call of a visit; returns its number, or the refusal.
     pub(super) fn count(
         &mut self,
         caller: &Caller,
@@ -155,7 +155,7 @@ impl ForumStore {
         let Some(run) = caller.run else {
             return Ok(Ok(0));
         };
-        // Nobody acts in the visit of another.
+        // Nobody acts in another's visit.
         let of = (caller.forum.as_str(), caller.name.as_str());
         let counted = match tools::leaves(name, arguments) {
             true => runs::check_open(&mut self.db, run, of),
@@ -271,7 +271,7 @@ impl ForumStore {
                 Ok(json!({"success": true, "charter": self.charter(forum)?, "rules": set, "you": me, "role": role}))
             }
             Call::ReadLog { limit, offset } => {
-                // The newest stay where not all fit in.
+                // The newest are kept if not all fit.
                 let lines = self.log_tail(forum, offset + limit + 1)?;
                 let newest = lines.iter().rev().map(|line| Ok(line.text(&TimeZone::UTC).into()));
                 let mut answer = paged(json!({"success": true, "times": "UTC"}), "lines", newest, *limit, *offset)?;
@@ -313,7 +313,7 @@ impl ForumStore {
         }
     }
 
-    /// Checks that a caller is the one whose notes have its name.
+    /// Checks that a caller owns the notes of its name.
     fn check_owns_notes(&mut self, caller: &Caller, now: Timestamp) -> Result<(), ForumError> {
         known(&caller.name)?;
         let account = caller.account(now)?;
@@ -327,7 +327,7 @@ impl ForumStore {
         }
     }
 
-    /// Threads of a forum with their openings.
+    /// Returns threads of a forum with their openings.
     fn threads_json(
         &mut self,
         caller: &Caller,
@@ -354,7 +354,7 @@ impl ForumStore {
         paged(answer, "threads", listed, limit, offset)
     }
 
-    /// A thread with as many posts as fit in.
+    /// Returns a thread with as many posts as fit.
     fn thread_json(
         &mut self,
         caller: &Caller,
@@ -369,7 +369,7 @@ impl ForumStore {
         let after = after_post_id.max(opening.map_or(0, |post| post.id));
         let (_, replies) = self.thread_for(sight, id, after, POSTS_MAX)?;
         let mut shown = thread_json(&thread, opening);
-        // Who reads on has seen the opening.
+        // A reader of a later page has seen the opening.
         let most = if after_post_id > 0 { EXCERPT } else { BODY_MAX };
         shorten(&mut shown, "body", most);
         let mut answer =
@@ -389,7 +389,7 @@ impl ForumStore {
             last = Some(post.id);
             posts.push(item);
         }
-        // What was handed over is seen; in a very long thread that is not yet its end.
+        // Everything returned counts as seen; in a very long thread that is not yet its end.
         if let (Some(last), false) = (last, caller.person) {
             self.saw_at(
                 &caller.name,
@@ -406,7 +406,7 @@ impl ForumStore {
         Ok(answer)
     }
 
-    /// A motion with the newest votes on it.
+    /// Returns a motion with its newest votes.
     fn motion_json(&mut self, motion: Motion) -> Result<Value, ForumError> {
         let (_, votes) = self.motion(motion.id)?;
         let of = self.electorate(motion.id)?.len();
@@ -428,7 +428,7 @@ impl ForumStore {
         Ok(listed)
     }
 
-    /// What is new to a name. Nothing counts as read by that. Each list has up to a third of the answer.
+    /// Returns what is new to a name, without marking it as read. Each list gets up to a third of the answer.
     fn news_json(
         &mut self,
         me: &str,
@@ -474,7 +474,7 @@ impl ForumStore {
         Ok(answer)
     }
 
-    /// The verdict for an agent. It may look as often as it likes.
+    /// Returns the fairness verdict for an agent, which may ask as often as it likes.
     fn fairness_json(&mut self, me: &str, forum: &str, offset: i64) -> Result<Value, ForumError> {
         let table = self.fairness(forum, Some(FAIRNESS_CYCLES), Look::Running)?;
         let next = self.next_commitment(forum)?;
@@ -484,7 +484,7 @@ impl ForumStore {
             .filter(|row| row.pass == Some(false))
             .map(|row| row.name)
             .collect();
-        // How often each was in each place grows with the square of their number: `place` is its mean.
+        // The counts per position grow with the square of the number of agents: `place` is their mean.
         let share = |share| {
             let mut share = value(share);
             if let Some(fields) = share.as_object_mut() {
@@ -501,7 +501,7 @@ impl ForumStore {
         paged(answer, "agents", agents, i64::MAX, offset)
     }
 
-    /// Does something that others see, if the caller's account may, and enters it in the run: all of it or nothing.
+    /// Performs a visible action, if the caller's account may, and adds it to the run, in one transaction.
     fn db_deed(
         &mut self,
         caller: &Caller,
@@ -517,7 +517,7 @@ impl ForumStore {
                 account.may(tool, settings).map_err(ForumError::Forbidden)?;
             }
             rules.check(&account, call).map_err(ForumError::Forbidden)?;
-            // A visit is bounded by its calls; a person is at home here.
+            // A visit is limited by its calls; people are not limited.
             if caller.run.is_none() && !caller.person {
                 pace::count(&mut store.db, &account, settings, now)?;
             }
@@ -529,7 +529,7 @@ impl ForumStore {
         })
     }
 
-    /// Several calls of this store as one transaction.
+    /// Runs several calls of this store as one transaction.
     pub(super) fn whole<T>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<T, ForumError>,
@@ -540,7 +540,7 @@ impl ForumStore {
     }
 }
 
-/// Whoever keeps something must be known: notes of a made-up name would be anybody's.
+/// Rejects unknown names: anyone could read or write the notes of an invented one.
 fn known(name: &str) -> Result<(), ForumError> {
     match company::is_known(name) {
         true => Ok(()),
@@ -550,7 +550,7 @@ fn known(name: &str) -> Result<(), ForumError> {
     }
 }
 
-/// An agent sees one forum.
+/// Checks that a thread is in the forum: an agent sees only one.
 fn in_forum(thread: &Thread, forum: &str) -> Result<(), ForumError> {
     if thread.forum == forum {
         Ok(())
@@ -577,7 +577,7 @@ fn deed(call: &Call, thread_id: Option<i64>, post_id: Option<i64>, motion_id: Op
     }
 }
 
-/// What a call brought; a refusal is an answer too.
+/// Converts a refusal into an answer.
 pub(super) fn told(done: Result<Value, ForumError>) -> Result<Value, ForumError> {
     match done {
         Err(error) if error.is_refusal() => Ok(refused(&error.to_string())),
@@ -589,7 +589,7 @@ pub(super) fn refused(why: &str) -> Value {
     json!({"success": false, "error": why})
 }
 
-/// Fills a list of an answer with up to `limit` items behind `offset`, as many as fit in, and says where to read on.
+/// Fills a list of an answer with up to `limit` items after `offset`, as many as fit, and says where to continue.
 fn paged(
     mut answer: Value,
     list: &str,
@@ -612,7 +612,7 @@ fn paged(
     Ok(answer)
 }
 
-/// Keeps the first characters of a text in an answer.
+/// Truncates a text in an answer.
 fn shorten(item: &mut Value, key: &str, most: usize) {
     if let Some(text) = item[key].as_str().filter(|text| text.len() > most) {
         item[key] = excerpt(text, most).into();

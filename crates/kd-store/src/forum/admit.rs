@@ -1,7 +1,7 @@
-//! What the records of an import may do, kind by kind.
+//! What the records of an import may do, by kind.
 //!
-//! Input: a record of a file. Output: the record as it may be added, or nothing, which is counted. Someone else may have
-//! written the file: it may add words and a history under marked names, and nothing that acts here.
+//! Input: a record of a file. Output: the record to add, or nothing, which is counted. Someone else may have written
+//! the file: it may add posts and history under marked names, and nothing with effects here.
 
 use super::export::{Governance, Record};
 use kd_core::clean::clean_line;
@@ -10,18 +10,18 @@ use kd_core::forum::order::Target;
 use kd_core::forum::words::Outcome;
 use std::collections::BTreeMap;
 
-/// Behind every name of a file that is not the user's own. No account has a space in its name.
+/// Suffix of every name from a file that is not the user's own. No account has a space in its name.
 const MARK: &str = " (imported)";
-/// Maximum characters of a name in front of the mark.
+/// Maximum characters of a name before the mark.
 const NAME_MAX: usize = 60;
 /// Maximum of a counter; far above every real one, and far below an overflow.
 const COUNT_MAX: i64 = 1 << 50;
 
-/// What was left out of an import.
+/// The records that an import left out.
 #[derive(Default)]
 pub(super) struct LeftOut {
     named: Vec<String>,
-    /// Kinds, as one and as several, with their numbers.
+    /// Numbers by kind, as singular and plural.
     counts: BTreeMap<(&'static str, &'static str), usize>,
 }
 
@@ -36,7 +36,7 @@ impl LeftOut {
         None
     }
 
-    /// Each by name, the rest by kind and number.
+    /// Lists some by name, the rest by kind and number.
     pub(super) fn told(self) -> Vec<String> {
         let counts = self.counts.into_iter();
         let counts = counts.map(|((one, several), count)| match count {
@@ -47,13 +47,13 @@ impl LeftOut {
     }
 }
 
-/// The name of an author elsewhere.
+/// Returns an author's name with the mark.
 pub(super) fn marked(name: &str) -> String {
     let name = name.strip_suffix(MARK).unwrap_or(name);
     format!("{}{MARK}", clean_line(name, NAME_MAX))
 }
 
-/// Returns the record as it may be added; `None` for one that is left out.
+/// Returns the record to add; `None` if it is left out.
 pub(super) fn admit(record: Record, governance: Governance, left: &mut LeftOut) -> Option<Record> {
     match governance {
         Governance::InForce => Some(own(record)),
@@ -61,8 +61,8 @@ pub(super) fn admit(record: Record, governance: Governance, left: &mut LeftOut) 
     }
 }
 
-/// Everything of the user's own file, with counters that can be counted on. A cycle that is open there stays so: its
-/// secret is not in a file.
+/// Admits everything of the user's own file, with valid counters. An open cycle stays open: its secret is not in a
+/// file.
 fn own(mut record: Record) -> Record {
     match &mut record {
         Record::Agent {
@@ -87,7 +87,7 @@ fn own(mut record: Record) -> Record {
     record
 }
 
-/// Words and history of a file that anybody may have written.
+/// Admits posts and history of a file by an unknown author.
 fn foreign(record: Record, left: &mut LeftOut) -> Option<Record> {
     match record {
         Record::Forum { .. } => Some(record),
@@ -124,18 +124,18 @@ fn foreign(record: Record, left: &mut LeftOut) -> Option<Record> {
             Some(Record::Motion(motion))
         }
         Record::Setting { key, value, .. } => left.name(format!("{key} = {value}")),
-        // They would speak to agents as their own memory, as the owner, or as another member.
+        // Agents would read them as their own memory, or as the owner's or another member's words.
         Record::Note { name, .. } => left.name(format!("notes of {name}")),
         Record::Charter { forum, .. } => left.name(format!("charter of {forum}")),
         Record::Rule { forum, key, value } => {
             left.name(format!("rule of {forum}: {key} = {value}"))
         }
         Record::Profile { .. } => left.count("profile", "profiles"),
-        // Nobody gets a right, a vote or a reputation from a file.
+        // No file grants rights, votes or reputation.
         Record::Member(_) => left.count("account", "accounts"),
         Record::Elector { .. } => left.count("voter", "voters"),
         Record::Vote(_) => left.count("vote", "votes"),
-        // To undo an entry would do what it says was there before.
+        // Undoing an entry would restore the state that it claims.
         Record::Order(entry) => match entry.target {
             Target::Rule(_) | Target::Charter(_) => {
                 left.count("entry of rules", "entries of rules")
@@ -143,7 +143,7 @@ fn foreign(record: Record, left: &mut LeftOut) -> Option<Record> {
             _ => left.count("entry", "entries"),
         },
         Record::Log(_) => left.count("log line", "log lines"),
-        // What agents have used and seen here is known here.
+        // What agents have used and seen here is already known.
         Record::Agent { .. } => left.count("agent's counters", "agents' counters"),
         Record::Seen { .. } | Record::Mark { .. } => left.count("reading mark", "reading marks"),
         Record::Mention { .. } => left.count("mention", "mentions"),
@@ -151,7 +151,7 @@ fn foreign(record: Record, left: &mut LeftOut) -> Option<Record> {
     }
 }
 
-/// Closes a motion that could still change something; its title, if it did.
+/// Closes a motion that could still change something; returns its title if so.
 fn close(motion: &mut Motion) -> Option<String> {
     let closed = match motion.state {
         MotionState::Open | MotionState::Passed => MotionState::NoQuorum,

@@ -1,7 +1,7 @@
-//! The audit: every cycle is drawn again from its record, every commitment, seed and seal is computed again, and what
-//! ran is compared with what was drawn.
+//! The audit: draws every cycle again from its record, recomputes every commitment, seed and seal, and compares the
+//! runs with the draw.
 //!
-//! Input: the database, and the newest seal noted in the user's state folder. Output: faults, each in a sentence.
+//! Input: the database, and the newest seal noted in the user's state folder. Output: faults, each as a sentence.
 
 use super::cycles::{self, CycleRecord};
 use super::db::{Db, Row, args};
@@ -14,59 +14,59 @@ use kd_core::forum::words::Run;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Cycles that are looked at together.
+/// Cycles per page.
 const PAGE: i64 = 200;
 
-/// A cycle that was checked.
+/// A checked cycle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
     /// The cycle.
     pub cycle: CycleRecord,
     /// Its runs.
     pub runs: Vec<Run>,
-    /// What is wrong with it.
+    /// Its faults.
     pub faults: Vec<String>,
 }
 
-/// Whether the newest seal noted outside of the database is in the record.
+/// Whether the record contains the newest seal noted outside of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Anchor {
     /// It is.
     Found,
-    /// It is not: the record was replaced, or cut off at its end.
+    /// It does not: the record was replaced, or truncated.
     Differs,
     /// None was noted on this machine.
     None,
 }
 
-/// The whole record, checked.
+/// The result for the whole record.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Audited {
-    /// Cycles.
+    /// The number of cycles.
     pub cycles: usize,
-    /// Drawn from a secret that was committed to before.
+    /// Cycles drawn from a committed secret.
     pub committed: usize,
-    /// Drawn from a seed that a person chose.
+    /// Cycles drawn from a seed that a person chose.
     pub seeded: usize,
-    /// Recorded by an older version.
+    /// Cycles recorded by an older version.
     pub old: usize,
-    /// Of imports: they are not checked and do not count.
+    /// Imported cycles: they are not checked and do not count.
     pub imported: usize,
-    /// Void.
+    /// Void cycles.
     pub void: usize,
-    /// Records that the owner accepted although they differed from what was noted: number of the cycle, and why.
+    /// Records that the owner accepted although they differed from the noted state: cycle number and reason.
     pub forks: Vec<(i64, String)>,
-    /// Number of the cycle and what is wrong.
+    /// Cycle number and fault.
     pub faults: Vec<(i64, String)>,
-    /// The seal outside of the database.
+    /// The result for the seal outside of the database.
     pub anchor: Option<Anchor>,
     /// The commitment to the next cycle's secret.
     pub next: Option<String>,
 }
 
 impl ForumStore {
-    /// Checks the whole record of a forum. `each` is given every cycle, the oldest first.
+    /// Checks the whole record of a forum. Calls `each` for every cycle, the oldest first.
     pub fn audit(
         &mut self,
         forum: &str,
@@ -84,7 +84,7 @@ impl ForumStore {
                 let chain = cycle.link.as_ref().map(|link| link.chain.clone());
                 let earlier = chain.as_ref().and_then(|chain| last.get(chain));
                 let mut checked = check(&mut self.db, cycle, earlier)?;
-                // The chain of a forum is never left.
+                // Once a forum has a chain, every cycle belongs to it.
                 if checked.cycle.link.is_none() && !last.is_empty() {
                     checked
                         .faults
@@ -180,7 +180,7 @@ fn check(
     })
 }
 
-/// The commitment, the posts and the seal.
+/// Checks the commitment, the posts and the seal.
 fn check_link(
     db: &mut Db,
     cycle: &CycleRecord,
@@ -214,7 +214,7 @@ fn check_link(
         }
         Some(before) => {
             let follows = match link.origin {
-                // The numbers of the links that are gone stay used.
+                // The numbers of deleted links stay used.
                 Origin::Forked => link.number > before.number,
                 _ => link.number == before.number + 1,
             };
@@ -265,8 +265,8 @@ fn check_link(
     Ok(())
 }
 
-/// The seal covers what is read. So what is read has to be all that is written: no unknown field, no other spelling, no
-/// decimal beyond those that are sealed.
+/// The seal covers the parsed values, so they must be all that is stored: no unknown field, no other spelling, no
+/// decimals beyond those that are sealed.
 fn check_texts(
     db: &mut Db,
     cycle: &CycleRecord,
@@ -297,10 +297,10 @@ fn check_texts(
     Ok(())
 }
 
-/// The draw, made again.
+/// Repeats the draw.
 fn check_plan(cycle: &CycleRecord, earlier: Option<&CycleRecord>, faults: &mut Vec<String>) {
     let Some(cards) = cycle.revealed() else {
-        // Hidden until the end, or for ever in a void cycle.
+        // Hidden until the end, or forever in a void cycle.
         return;
     };
     if draw(&cards) != cycle.plan {
@@ -322,7 +322,7 @@ fn check_plan(cycle: &CycleRecord, earlier: Option<&CycleRecord>, faults: &mut V
     }
 }
 
-/// What ran, beside what was drawn.
+/// Compares the runs with the draw.
 fn check_turns(cycle: &CycleRecord, runs: &[Run], faults: &mut Vec<String>) {
     let ran: Vec<&str> = runs.iter().map(|run| run.agent.as_str()).collect();
     let planned: Vec<&str> = cycle.plan.turns.iter().map(|t| t.agent.as_str()).collect();
@@ -351,10 +351,10 @@ fn check_turns(cycle: &CycleRecord, runs: &[Run], faults: &mut Vec<String>) {
     }
 }
 
-/// Each post of a run is in its deeds, and each deed's post is there.
+/// Checks that each post of a run is among its deeds, and each deed's post exists.
 fn check_deeds(db: &mut Db, run: &Run, faults: &mut Vec<String>) -> Result<(), ForumError> {
     let mut wrote: Vec<i64> = Vec::new();
-    // The post that opens a motion's thread belongs to the motion.
+    // The opening of a motion's thread belongs to the motion.
     let mut proposed: Vec<i64> = Vec::new();
     for deed in &run.deeds {
         let Some(post) = deed.post_id else {
@@ -372,7 +372,7 @@ fn check_deeds(db: &mut Db, run: &Run, faults: &mut Vec<String>) -> Result<(), F
         if Some(row.int(0)) != deed.thread_id || row.line(1) != run.agent {
             faults.push(format!("post {post} is not where {} wrote it", run.agent));
         }
-        // Others change a post of an earlier turn.
+        // Other deeds change a post of an earlier turn.
         if matches!(deed.tool.as_str(), "create_thread" | "reply_to_thread") {
             wrote.push(post);
         }

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use kd_core::forum::company::{self, Mention, Remember};
 use kd_core::forum::order::Order;
 
-/// Characters of an excerpt.
+/// Maximum characters of an excerpt.
 const EXCERPT: usize = 200;
 
-/// A table of texts, one for each name of a forum.
+/// A table of texts, one per name of a forum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Texts {
     Notes,
@@ -35,7 +35,7 @@ pub(super) fn get(db: &mut Db, of: Texts, forum: &str, name: &str) -> Result<Str
     Ok(row.map(|row| row.text(0)).unwrap_or_default())
 }
 
-/// Keeps a text; an empty one is taken away.
+/// Stores a text; removes it if it is empty.
 pub(super) fn put(
     db: &mut Db,
     of: Texts,
@@ -58,7 +58,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Enters a text of an import; one that is there stays.
+/// Adds an imported text, unless there is one already.
 pub(super) fn put_new(
     db: &mut Db,
     of: Texts,
@@ -75,7 +75,7 @@ pub(super) fn put_new(
     Ok(())
 }
 
-/// Enters whom a post mentions, after it was written or changed. Only names that are known in the forum count.
+/// Records whom a new or edited post mentions. Only names known in the forum count.
 pub(super) fn note_mentions(
     db: &mut Db,
     forum: &str,
@@ -105,7 +105,7 @@ pub(super) fn note_mentions(
     Ok(())
 }
 
-/// A name has read a thread up to a post.
+/// Marks mentions as seen: a name has read a thread up to a post.
 pub(super) fn saw_mentions(
     db: &mut Db,
     name: &str,
@@ -121,13 +121,13 @@ pub(super) fn saw_mentions(
     Ok(())
 }
 
-/// The charter of a forum; empty where there is none.
+/// Returns the charter of a forum; empty if there is none.
 pub(super) fn charter(db: &mut Db, forum: &str) -> Result<String, ForumError> {
     let row = db.row("SELECT body FROM charters WHERE forum = $1", args![forum])?;
     Ok(row.map(|row| row.text(0)).unwrap_or_default())
 }
 
-/// Keeps a charter; an empty text removes it.
+/// Stores a charter; an empty text removes it.
 ///
 /// # Errors
 /// It is too long, or the database fails.
@@ -151,16 +151,16 @@ pub(super) fn put_charter(
 }
 
 impl ForumStore {
-    /// What an agent wrote down for itself; empty where it did not.
+    /// Returns an agent's notes to itself; empty if there are none.
     pub fn notes(&mut self, forum: &str, name: &str) -> Result<String, ForumError> {
-        // Notes of a store from elsewhere are others' words.
+        // Notes of a foreign store were written by someone else.
         if self.is_foreign() {
             return Ok(String::new());
         }
         get(&mut self.db, Texts::Notes, forum, name)
     }
 
-    /// Writes notes; what they are then.
+    /// Writes notes; returns the new text.
     ///
     /// # Errors
     /// They are too long, or the database fails.
@@ -184,12 +184,12 @@ impl ForumStore {
         })
     }
 
-    /// What a member tells about itself; empty where it does not.
+    /// Returns a member's profile; empty if there is none.
     pub fn profile(&mut self, forum: &str, name: &str) -> Result<String, ForumError> {
         get(&mut self.db, Texts::Profiles, forum, name)
     }
 
-    /// Mentions of a name that it has not seen, the newest first, and how many there are in all.
+    /// Returns the mentions of a name that it has not seen, the newest first, and their total number.
     pub fn mentions(
         &mut self,
         forum: &str,
@@ -217,7 +217,7 @@ impl ForumStore {
         Ok((shown, all.map_or(0, |row| row.int(0))))
     }
 
-    /// A name has read these mentions.
+    /// Marks these mentions as seen by a name.
     pub fn saw_mentions(
         &mut self,
         name: &str,
@@ -235,7 +235,7 @@ impl ForumStore {
         })
     }
 
-    /// A number that changes when there is something new to a name: a post or a mention.
+    /// Returns a number that changes when there is something new to a name: a post or a mention.
     pub fn news_mark(&mut self, forum: &str, name: &str) -> Result<(i64, i64), ForumError> {
         let last = self.db.row(
             "SELECT last_post_id FROM threads WHERE forum = $1 ORDER BY last_post_id DESC LIMIT 1",
@@ -251,7 +251,7 @@ impl ForumStore {
         ))
     }
 
-    /// The charter of a forum, for its agents. Empty where there is none, and in a store from elsewhere.
+    /// Returns the charter of a forum, for its agents. Empty if there is none, and in a foreign store.
     pub fn charter(&mut self, forum: &str) -> Result<String, ForumError> {
         if self.is_foreign() {
             return Ok(String::new());

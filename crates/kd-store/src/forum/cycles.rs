@@ -1,4 +1,4 @@
-//! Cycles: drawn and recorded before anybody runs, ended with what they did to each agent.
+//! Cycles: drawn and recorded before any agent runs, ended with what they did to each agent.
 
 use super::db::{Db, Row, args};
 use super::error::ForumError;
@@ -25,25 +25,26 @@ pub struct CycleRecord {
     pub id: i64,
     /// The forum.
     pub forum: String,
-    /// Its number in the forum, from 1; below 1 for a cycle of an import, which does not count.
+    /// Its number in the forum, from 1; below 1 for an imported cycle, which does not count.
     pub number: i64,
-    /// What it was drawn from.
+    /// The input of the draw.
     pub cards: Cards,
-    /// What was drawn. Empty while a cycle runs whose secret is hidden; [`ForumStore::plan`] tells its leader.
+    /// The result of the draw. Empty while the secret of a running cycle is hidden; [`ForumStore::plan`] returns it to
+    /// the leader.
     pub plan: Plan,
-    /// When it began.
+    /// When it started.
     pub started_at: Timestamp,
-    /// When everybody had had a turn.
+    /// When every agent had had a turn.
     pub ended_at: Option<Timestamp>,
     /// Milliseconds from its start to the start of the next.
     pub interval_ms: Option<u64>,
-    /// Its place in the chain of draws; `None` for a cycle of an older version.
+    /// Its link in the chain of draws; `None` for a cycle of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<Link>,
 }
 
 impl CycleRecord {
-    /// Why the cycle could be foretold; `None` where it could not.
+    /// Returns why the cycle could be predicted; `None` if it could not.
     pub fn foreseeable(&self) -> Option<&'static str> {
         match self.link.as_ref().map(|link| link.origin) {
             None if self.number < 1 => Some("imported"),
@@ -53,19 +54,19 @@ impl CycleRecord {
         }
     }
 
-    /// Whether the cycle stands for a record that the owner accepted.
+    /// Returns whether the cycle represents a record that the owner accepted.
     pub fn is_fork(&self) -> bool {
         self.link
             .as_ref()
             .is_some_and(|link| link.origin == Origin::Forked)
     }
 
-    /// Why the cycle is void, if it is.
+    /// Returns why the cycle is void, if it is.
     pub fn void(&self) -> Option<&str> {
         self.link.as_ref()?.void.as_deref()
     }
 
-    /// The cards with their seed, if it is revealed.
+    /// Returns the cards with their seed, if it is revealed.
     pub fn revealed(&self) -> Option<Cards> {
         let mut cards = self.cards.clone();
         if cards.seed == Seed::Hidden {
@@ -92,18 +93,18 @@ fn cycle(row: &Row) -> Result<CycleRecord, ForumError> {
     })
 }
 
-/// The right to run cycles in a forum. One process has it at a time; it ends with the process.
+/// The right to run cycles in a forum. Only one process has it at a time; it ends with the process.
 #[derive(Debug)]
 pub struct Leader {
-    /// A server gives the right back when the connection ends; a file's lock is held here.
+    /// A server releases the right when the connection ends; for a file, this is the lock.
     _file: Option<crate::lock::Lock>,
     pub(super) forum: String,
-    /// The secrets of draws to come: only the leader reads them.
+    /// The secrets of future draws: only the leader reads them.
     pub(super) secrets: Secrets,
 }
 
 impl ForumStore {
-    /// Becomes the one that runs cycles in a forum.
+    /// Takes the right to run cycles in a forum.
     pub fn lead(&mut self, forum: &str) -> Result<Leader, ForumError> {
         let led = || ForumError::Led(forum.to_owned());
         let file = match &self.place {
@@ -138,7 +139,7 @@ impl ForumStore {
         })
     }
 
-    /// The server notices after a moment that a killed process is gone. It waits itself: no polling.
+    /// Waits for the server to notice that a killed process is gone. The server does the waiting: no polling.
     fn wait_to_lead(&mut self, number: i64, forum: &str) -> Result<(), ForumError> {
         self.db
             .script(&format!("SET lock_timeout = {LEAD_WAIT_MS}"))?;
@@ -153,7 +154,7 @@ impl ForumStore {
         }
     }
 
-    /// What is known of an agent for a draw; a new agent is entered.
+    /// Returns an agent's data for a draw; adds a new agent.
     pub fn candidate(&mut self, name: &str) -> Result<Candidate, ForumError> {
         seen::agent_id(&mut self.db, name)?;
         let row = self.db.row(
@@ -172,12 +173,12 @@ impl ForumStore {
         })
     }
 
-    /// The number of the last cycle of a forum; 0 before the first.
+    /// Returns the number of the last cycle of a forum; 0 before the first.
     pub fn last_cycle(&mut self, forum: &str) -> Result<i64, ForumError> {
         last_number(&mut self.db, forum)
     }
 
-    /// Records a cycle as older versions did: without a link.
+    /// Records a cycle like older versions did: without a link.
     pub fn begin_cycle(
         &mut self,
         forum: &str,
@@ -191,7 +192,7 @@ impl ForumStore {
         })
     }
 
-    /// The cycle that was begun and not ended, if there is one.
+    /// Returns the cycle that was started and not ended, if there is one.
     pub fn open_cycle(&mut self, forum: &str) -> Result<Option<CycleRecord>, ForumError> {
         let sql = format!(
             "{SELECT} WHERE c.forum = $1 AND c.ended_at IS NULL AND c.number > 0 ORDER BY c.number DESC LIMIT 1"
@@ -202,7 +203,7 @@ impl ForumStore {
             .transpose()
     }
 
-    /// Closes runs that a crash cut off: what they did stands, and they are not run again. Their agents' names.
+    /// Closes runs cut off by a crash: their actions stand, and they are not repeated. Returns them.
     pub fn close_cut_runs(&mut self, cycle: i64, now: Timestamp) -> Result<Vec<Run>, ForumError> {
         self.db.whole(|db| {
             let rows = db.rows(
@@ -213,8 +214,8 @@ impl ForumStore {
         })
     }
 
-    /// Ends a cycle of an older version and enters what it did to each candidate: who had a turn, what that used. Only the
-    /// first call counts.
+    /// Ends a cycle of an older version and records its effect on each candidate: who had a turn, and its usage. Only
+    /// the first call counts.
     pub fn end_cycle(
         &mut self,
         id: i64,
@@ -227,8 +228,8 @@ impl ForumStore {
         })
     }
 
-    /// Why no cycle may start in a forum now: its rule `cycle_interval_secs` asks for more time since the last start.
-    /// `None` where one may. [`Self::draw_cycle`] refuses with the same words.
+    /// Returns why no cycle may start in a forum now: its rule `cycle_interval_secs` requires more time since the last
+    /// start. `None` if one may. [`Self::draw_cycle`] refuses with the same message.
     ///
     /// # Errors
     /// The database fails.
@@ -247,7 +248,7 @@ impl ForumStore {
         let started = last.map(|row| row.time(0));
         let next =
             started.and_then(|at| at.checked_add(SignedDuration::from_secs(secs.into())).ok());
-        // A start in the future was on a virtual clock, or is what another machine says.
+        // A start in the future was on a virtual clock, or comes from another machine.
         let is_soon = started.is_some_and(|at| at <= now) && next.is_some_and(|next| now < next);
         Ok(next.filter(|_| is_soon).map(|next| ForumError::TooSoon {
             forum: forum.to_owned(),
@@ -256,7 +257,7 @@ impl ForumStore {
         }))
     }
 
-    /// A cycle by its number in the forum.
+    /// Returns a cycle by its number in the forum.
     pub fn cycle(&mut self, forum: &str, number: i64) -> Result<CycleRecord, ForumError> {
         let row = self.db.row(
             &format!("{SELECT} WHERE c.forum = $1 AND c.number = $2"),
@@ -270,7 +271,7 @@ impl ForumStore {
             })
     }
 
-    /// The newest cycles of a forum, the oldest of them first.
+    /// Returns the newest cycles of a forum, the oldest of them first.
     pub fn cycles(&mut self, forum: &str, limit: i64) -> Result<Vec<CycleRecord>, ForumError> {
         let rows = self.db.rows(
             &format!(
@@ -282,7 +283,7 @@ impl ForumStore {
     }
 }
 
-/// Cycles behind a number, the oldest first.
+/// Returns the cycles after a number, the oldest first.
 pub(super) fn page(
     db: &mut Db,
     forum: &str,
@@ -296,7 +297,7 @@ pub(super) fn page(
     rows.iter().map(cycle).collect()
 }
 
-/// Enters a cycle; its number in the store.
+/// Inserts a cycle; returns its number in the store.
 pub(super) fn insert(
     db: &mut Db,
     forum: &str,
@@ -315,14 +316,15 @@ pub(super) fn insert(
     Ok(row.map_or(0, |row| row.int(0)))
 }
 
-/// Enters what was drawn for a cycle.
+/// Stores the result of a cycle's draw.
 pub(super) fn set_plan(db: &mut Db, id: i64, plan: &Plan) -> Result<(), ForumError> {
     let plan = serde_json::to_string(plan).map_err(|e| ForumError::Invalid(e.to_string()))?;
     db.run("UPDATE cycles SET plan = $1 WHERE id = $2", args![plan, id])?;
     Ok(())
 }
 
-/// Ends a cycle and enters what it did to each candidate. In a void cycle only turns count. False if it had ended before.
+/// Ends a cycle and records its effect on each candidate. In a void cycle only turns count. Returns false if it had
+/// ended before.
 pub(super) fn end(
     db: &mut Db,
     id: i64,
@@ -377,7 +379,7 @@ pub(super) fn last_number(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
     Ok(row.map_or(0, |row| row.int(0)).max(0))
 }
 
-/// The lowest number of a cycle of a forum, at most 1.
+/// Returns the lowest cycle number of a forum, at most 1.
 pub(super) fn first_number(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
     let row = db.row(
         "SELECT MIN(number) FROM cycles WHERE forum = $1",

@@ -1,7 +1,7 @@
-//! The two databases behind one small face: text of SQL and values in, rows out. All that is above it is written once.
+//! A common interface to the two databases: SQL text and values in, rows out. Everything above it is written once.
 //!
-//! Parameters are written `$1`, `$2`, …, as PostgreSQL reads them. Statements are prepared once a connection. Calls block;
-//! PostgreSQL's must not be made from a thread that runs an asynchronous task.
+//! Parameters are written `$1`, `$2`, …, as in PostgreSQL. Statements are prepared once per connection. Calls block; do
+//! not call PostgreSQL from a thread that runs an asynchronous task.
 
 use super::error::ForumError;
 use kd_core::clean::clean_text;
@@ -19,14 +19,15 @@ use std::time::Duration;
 
 /// How long a writer waits for others.
 const BUSY: Duration = Duration::from_secs(20);
-/// Statements kept ready on a connection: more than this crate has.
+/// Prepared statements kept per connection: more than this crate has.
 const STATEMENTS: usize = 128;
 
-/// The longest text of a row, far above the longest post.
+/// Maximum length of a text in a row, far above the longest post.
 const TEXT_BYTES_MAX: i32 = 32 << 20;
-/// The most text of one result.
+/// Maximum text of one result.
 const ROWS_BYTES_MAX: usize = 64 << 20;
-/// What a file may not do, whoever made it: run triggers and views, call functions from its schema, write its own pages.
+/// What a file may not do, whoever created it: run triggers and views, call functions from its schema, write its own
+/// pages.
 const CONFIG: [(DbConfig, bool); 4] = [
     (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
     (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
@@ -56,7 +57,7 @@ impl Row {
         self.0.iter().map(text).sum()
     }
 
-    /// A whole number; 0 where there is none.
+    /// Returns an integer; 0 if there is none.
     pub(super) fn int(&self, at: usize) -> i64 {
         self.maybe_int(at).unwrap_or(0)
     }
@@ -77,7 +78,7 @@ impl Row {
         }
     }
 
-    /// Text as the file has it. It must not reach a terminal.
+    /// Returns the text as stored. It must not reach a terminal.
     pub(super) fn raw(&self, at: usize) -> String {
         match self.0.get(at) {
             Some(Value::Text(text)) => text.clone(),
@@ -85,7 +86,7 @@ impl Row {
         }
     }
 
-    /// A text. Whoever wrote it, no character in it commands a terminal.
+    /// Returns a text without terminal control characters, whoever wrote it.
     pub(super) fn text(&self, at: usize) -> String {
         self.maybe_text(at).unwrap_or_default()
     }
@@ -97,7 +98,7 @@ impl Row {
         }
     }
 
-    /// A text that is one line: a name, a title.
+    /// Returns a single-line text: a name, a title.
     pub(super) fn line(&self, at: usize) -> String {
         self.maybe_line(at).unwrap_or_default()
     }
@@ -106,7 +107,7 @@ impl Row {
         Some(self.maybe_text(at)?.replace(['\n', '\t'], " "))
     }
 
-    /// A text that is JSON. The texts in it are clean too.
+    /// Parses a JSON text, and cleans the strings in it.
     pub(super) fn json<T: DeserializeOwned>(&self, at: usize) -> Result<T, serde_json::Error> {
         let mut value = serde_json::from_str(&self.text(at))?;
         clean_json(&mut value);
@@ -159,7 +160,7 @@ impl From<f64> for Value {
 
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
-        // PostgreSQL takes no zero bytes; no text of ours has a use for one.
+        // PostgreSQL does not accept NUL characters; none of our texts needs one.
         Self::Text(text.replace('\0', "\u{fffd}"))
     }
 }
@@ -182,7 +183,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// A list of parameters of mixed kinds.
+/// Builds a list of parameters of mixed types.
 macro_rules! args {
     ($($value:expr),* $(,)?) => { &[$($crate::forum::db::Value::from($value)),*] };
 }
@@ -191,11 +192,11 @@ pub(super) use args;
 /// A connection.
 pub(super) struct Db {
     link: Link,
-    /// How many transactions are open inside one another; only the outermost is real.
+    /// The number of nested transactions; only the outermost is real.
     depth: u32,
 }
 
-/// Whether the path of a database may lead through links.
+/// Whether the path of a database may contain links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Links {
     Followed,
@@ -211,7 +212,7 @@ enum Link {
 }
 
 impl Db {
-    /// Opens a file; it is made if it is not there.
+    /// Opens a file, creating it if it does not exist.
     pub(super) fn sqlite(path: &Path, links: Links) -> Result<Self, ForumError> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -225,8 +226,8 @@ impl Db {
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, TEXT_BYTES_MAX)?;
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        // The log is synced at checkpoints; a power cut can take the last posts and never break the file. A killed
-        // process loses nothing.
+        // The log is synced at checkpoints: a power failure can lose the last posts but never corrupt the file. A
+        // killed process loses nothing.
         connection.execute_batch(
             "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
         )?;
@@ -236,7 +237,7 @@ impl Db {
         })
     }
 
-    /// An empty database in memory.
+    /// Creates an empty in-memory database.
     pub(super) fn in_memory() -> Result<Self, ForumError> {
         Ok(Self {
             link: Link::Sqlite(rusqlite::Connection::open_in_memory()?),
@@ -258,12 +259,12 @@ impl Db {
         })
     }
 
-    /// Whether it is the one inside the program.
+    /// Returns whether it is SQLite.
     pub(super) fn is_sqlite(&self) -> bool {
         matches!(self.link, Link::Sqlite(_))
     }
 
-    /// Rows of a query, or of a change that returns some.
+    /// Returns the rows of a query, or of a change that returns some.
     pub(super) fn rows(&mut self, sql: &str, args: &[Value]) -> Result<Vec<Row>, ForumError> {
         match &mut self.link {
             Link::Sqlite(connection) => {
@@ -298,12 +299,12 @@ impl Db {
         }
     }
 
-    /// The first row, if there is one.
+    /// Returns the first row, if there is one.
     pub(super) fn row(&mut self, sql: &str, args: &[Value]) -> Result<Option<Row>, ForumError> {
         Ok(self.rows(sql, args)?.into_iter().next())
     }
 
-    /// Makes a change; how many rows it touched.
+    /// Makes a change; returns the number of affected rows.
     pub(super) fn run(&mut self, sql: &str, args: &[Value]) -> Result<u64, ForumError> {
         match &mut self.link {
             Link::Sqlite(connection) => {
@@ -319,7 +320,7 @@ impl Db {
         }
     }
 
-    /// Several statements without parameters.
+    /// Runs several statements without parameters.
     pub(super) fn script(&mut self, sql: &str) -> Result<(), ForumError> {
         match &mut self.link {
             Link::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
@@ -327,8 +328,8 @@ impl Db {
         }
     }
 
-    /// Does several things or none; inside another such call it is a part of that one. SQLite takes its write lock at the
-    /// start, so that what was read stays true.
+    /// Runs a transaction; nested calls become part of the outer one. SQLite takes its write lock at the start, so that
+    /// what was read stays valid.
     pub(super) fn whole<T>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<T, ForumError>,
@@ -338,7 +339,7 @@ impl Db {
         self.end(done)
     }
 
-    /// Opens a transaction, or goes one deeper into the one that is open.
+    /// Opens a transaction, or increases the nesting depth of the open one.
     pub(super) fn begin(&mut self) -> Result<(), ForumError> {
         if self.depth == 0 {
             self.script(if self.is_sqlite() {
@@ -351,7 +352,7 @@ impl Db {
         Ok(())
     }
 
-    /// Ends what [`Db::begin`] opened; what failed inside undoes all of it.
+    /// Ends what [`Db::begin`] opened; an error inside rolls back everything.
     pub(super) fn end<T>(&mut self, done: Result<T, ForumError>) -> Result<T, ForumError> {
         self.depth -= 1;
         if self.depth > 0 {
@@ -360,7 +361,7 @@ impl Db {
         match done.and_then(|done| self.script("COMMIT").map(|()| done)) {
             Ok(done) => Ok(done),
             Err(error) => {
-                // The first error is what is told; a connection that cannot even roll back is lost anyway.
+                // The first error is reported; a connection that cannot even roll back is lost anyway.
                 let _ = self.script("ROLLBACK");
                 Err(error)
             }
@@ -368,7 +369,7 @@ impl Db {
     }
 }
 
-/// `$1` as SQLite numbers parameters. No text of ours holds a `$` for anything else.
+/// Converts `$1` to SQLite's numbered parameters. None of our SQL contains a `$` for anything else.
 fn numbered(sql: &str) -> String {
     sql.replace('$', "?")
 }

@@ -1,16 +1,16 @@
-//! What can go wrong with a forum. Every error says what to do next.
+//! Errors of forums. Every error says what to do next.
 
 use kd_core::formats::Newer;
 use std::path::PathBuf;
 
-/// Why the forum could not do what it was asked.
+/// Why a forum operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForumError {
-    /// The database refused.
+    /// The database reported an error.
     #[error("the forum's database refused: {0}")]
     Database(String),
-    /// The database is busy for too long.
+    /// The database was busy for too long.
     #[error("the forum's database is busy with other writers")]
     Busy,
     /// It could not be opened.
@@ -18,15 +18,15 @@ pub enum ForumError {
     Open {
         /// A path, or an address without its password.
         place: String,
-        /// In the database's words.
+        /// The database's message.
         why: String,
     },
-    /// Its file is not as kd makes it: whoever made it may want SQLite to act on other files.
+    /// Its file was not created by kd: its author may want SQLite to act on other files.
     #[error("the forum {place} is not used: {why}")]
     NotOurs {
         /// A path.
         place: String,
-        /// What is strange about it.
+        /// What is unusual about it.
         why: String,
     },
     /// It was written by a newer version.
@@ -37,7 +37,7 @@ pub enum ForumError {
         /// Its version.
         newer: Newer,
     },
-    /// There is no such thing.
+    /// The thread, post, motion or cycle does not exist.
     #[error("there is no {what} {id}")]
     Missing {
         /// Thread, post, motion or cycle.
@@ -45,21 +45,21 @@ pub enum ForumError {
         /// Its number.
         id: i64,
     },
-    /// Somebody may not do this.
+    /// The caller may not do this.
     #[error("{0}")]
     Forbidden(String),
-    /// What was said makes no sense here.
+    /// The request is not valid here.
     #[error("{0}")]
     Invalid(String),
-    /// A line of an import is wrong. Nothing of it was kept.
+    /// A line of an import is invalid. Nothing of it was kept.
     #[error("line {line}: {why}")]
     Import {
         /// Counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// An import holds a thread that is in the store already. Nothing of it was kept.
+    /// An import contains a thread that is already in the store. Nothing of it was kept.
     #[error("line {line}: \"{title}\" is in the forum already, as thread {thread}")]
     Repeated {
         /// Counted from 1.
@@ -72,26 +72,26 @@ pub enum ForumError {
     /// The same file was imported before. Nothing of it was kept.
     #[error("the same file was imported before")]
     RepeatedFile,
-    /// A file could not be read, locked or made.
+    /// A file could not be read, locked or created.
     #[error("{path}: {why}")]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// In the system's words.
+        /// The system's message.
         why: String,
     },
-    /// The record is not the one that was noted outside of the database.
+    /// The record differs from the state noted outside of the database.
     #[error("the record of the forum `{forum}` is not the one noted in the state folder: {why}")]
     Differs {
         /// The forum.
         forum: String,
-        /// What differs, and what may be the cause.
+        /// What differs, and possible causes.
         why: String,
     },
     /// Another process runs cycles in this forum.
     #[error("another process runs cycles in the forum `{0}`")]
     Led(String),
-    /// A rule of the forum asks for more time between two cycles.
+    /// A rule of the forum requires more time between two cycles.
     #[error(
         "the rule `cycle_interval_secs` of the forum `{forum}` ({secs} s) lets the next cycle start at {}",
         .next.strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -99,7 +99,7 @@ pub enum ForumError {
     TooSoon {
         /// Its forum.
         forum: String,
-        /// The rule.
+        /// The rule's value.
         secs: u32,
         /// When the next cycle may start.
         next: jiff::Timestamp,
@@ -107,7 +107,7 @@ pub enum ForumError {
 }
 
 impl ForumError {
-    /// What to do next.
+    /// Suggests what to do next.
     pub fn hint(&self) -> String {
         match self {
             Self::Database(_) => "look at the disk or the server; nothing half-written was kept".into(),
@@ -131,7 +131,8 @@ impl ForumError {
         }
     }
 
-    /// Whether the caller is to blame, not the database: such a refusal is told to an agent, who can mend it.
+    /// Returns whether the caller made the mistake, not the database: agents get such a refusal as an answer and can
+    /// react.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! A whole store as JSON Lines, and back. Numbers are given anew on import, so that a store can be added to another;
-//! everything that points to a number is turned with it.
+//! Exports a whole store as JSON Lines, and imports it. An import assigns new numbers, so that a store can be added to
+//! another; all references are converted.
 
 use super::admit::{LeftOut, admit};
 use super::company::Texts;
@@ -21,13 +21,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read, Write};
 
-/// Rows taken from the database at a time.
+/// Rows read from the database at a time.
 const PAGE: i64 = 2_000;
 
-/// Maximum bytes of a line of an import. A post has far fewer.
+/// Maximum bytes of a line of an import. Posts are far shorter.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
-/// One line.
+/// A line of an export.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the words are those of kd_core::forum")]
@@ -56,7 +56,7 @@ pub enum Record {
         forum: String,
         post_id: i64,
     },
-    /// The digest of a post before it was changed.
+    /// The digest of a post before it was edited.
     FirstWords {
         post_id: i64,
         digest: String,
@@ -110,44 +110,46 @@ pub enum Record {
     },
 }
 
-/// The form of these lines.
+/// The version of this format.
 const VERSION: u32 = FORUM_EXPORT.version;
 
-/// What an import brought.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Imported {
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Posts.
+    /// Number of posts.
     pub posts: usize,
-    /// Everything else.
+    /// Number of other records.
     pub others: usize,
-    /// What was left out: settings, each as `key = value`, motions that were open or in force and are not any more, and
+    /// What was left out: settings, each as `key = value`, motions that were open or in force and now are not, and
     /// other kinds with their number.
     pub left_out: Vec<String>,
 }
 
-/// Whether an import may hold threads that are in the store already.
+/// Whether an import may contain threads that are already in the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repeat {
-    /// The import is refused: every post would be there twice.
+    /// The import is refused: every post would exist twice.
     #[default]
     Refused,
     /// They are added a second time.
     Allowed,
 }
 
-/// Whether the governance of the file counts, too: whoever wrote it may have made up motions and votes.
+/// Whether the governance of the file takes effect: its author may have invented motions and votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Governance {
-    /// Nothing of the file acts here: threads and posts under marked names, closed motions, and cycles that do not count.
+    /// Nothing of the file has effects: threads and posts under marked names, closed motions, and cycles that do not
+    /// count.
     Closed,
-    /// All of it, as the user's own file: its settings are in force, its open motions go on, its entries can be undone.
+    /// All of it, as the user's own file: its settings are in force, its open motions continue, its entries can be
+    /// undone.
     InForce,
 }
 
 impl ForumStore {
-    /// Writes everything, in an order in which it can be read back.
+    /// Writes everything, in an order that can be imported.
     pub fn export(&mut self, out: &mut dyn Write) -> Result<usize, ForumError> {
         let mut count = 0;
         let mut put = |record: &Record| -> Result<(), ForumError> {
@@ -280,10 +282,10 @@ impl ForumStore {
         Ok(count)
     }
 
-    /// Reads lines that [`ForumStore::export`] wrote and adds them, all or none.
+    /// Imports lines that [`ForumStore::export`] wrote, all or none.
     ///
     /// # Errors
-    /// A line is wrong, with its number, or the database fails. Nothing is added then.
+    /// A line is invalid, with its number, or the database fails. Nothing is added then.
     pub fn import(
         &mut self,
         lines: &mut dyn BufRead,
@@ -332,7 +334,7 @@ impl ForumStore {
                 };
                 match &record {
                     Record::Thread(t) => {
-                        // Also the forum's own thread, which an import marks as of elsewhere.
+                        // Even the forum's own thread, which an import marks as foreign.
                         let own = written.and_then(|key| here.get(&key));
                         if let Some(id) = here.get(&thread_key(t)).or(own) {
                             return Err(ForumError::Repeated {
@@ -359,7 +361,7 @@ impl ForumStore {
                 })?;
             }
             numbers.settle(db)?;
-            // A file without threads is known by all of its lines.
+            // A file without threads is identified by all its lines.
             let added = db.run(
                 "INSERT INTO imports (digest, at) VALUES ($1, $2) ON CONFLICT DO NOTHING",
                 args![hex(&digest.hash()), Timestamp::now()],
@@ -371,15 +373,15 @@ impl ForumStore {
             Ok(done)
         })?;
         if !self.db.is_sqlite() {
-            // Its planner knows the new size only when it is told; it would learn it by itself some minutes later, so a
-            // server that does not let us takes nothing from the import.
+            // Tells the planner the new size, which it would learn only minutes later. If a server does not permit
+            // this, the import succeeds all the same.
             let _ = self.db.script("ANALYZE");
         }
         Ok(done)
     }
 }
 
-/// Writes what agents keep and tell beside posts.
+/// Writes what agents keep and say besides posts.
 fn company(
     db: &mut Db,
     put: &mut impl FnMut(&Record) -> Result<(), ForumError>,
@@ -436,7 +438,7 @@ fn company(
     Ok(())
 }
 
-/// What tells a thread from every other one: its forum, author, title and moment.
+/// Identifies a thread: its forum, author, title and time.
 type ThreadKey = (String, String, String, i64);
 
 fn thread_key(t: &Thread) -> ThreadKey {
@@ -448,7 +450,7 @@ fn thread_key(t: &Thread) -> ThreadKey {
     )
 }
 
-/// The threads that are in the store before an import, with their numbers.
+/// Returns the threads in the store before an import, with their numbers.
 fn known_threads(db: &mut Db) -> Result<BTreeMap<ThreadKey, i64>, ForumError> {
     let sql = format!("SELECT {} FROM threads t", super::threads::COLUMNS);
     Ok(db
@@ -459,7 +461,7 @@ fn known_threads(db: &mut Db) -> Result<BTreeMap<ThreadKey, i64>, ForumError> {
         .collect())
 }
 
-/// Old numbers and those that took their place.
+/// Old numbers and their replacements.
 #[derive(Default)]
 struct Numbers {
     threads: BTreeMap<i64, (i64, String)>,
@@ -470,12 +472,13 @@ struct Numbers {
     orders: BTreeMap<i64, i64>,
     /// Posts whose run comes later in the file.
     waiting: Vec<(i64, i64)>,
-    /// The last post that was there before.
+    /// The last post that existed before.
     base: i64,
 }
 
 impl Numbers {
-    /// The value of a motion with the number that its post, thread or motion has here; `None` for one that is not there.
+    /// Returns the value of a motion with the local number of its post, thread or motion; `None` if that does not
+    /// exist.
     fn moved_value(&self, motion: &Motion) -> Option<String> {
         let number = match motion.change() {
             Change::Undo(old) => self.motions.get(&old).copied(),
@@ -551,7 +554,7 @@ impl Numbers {
                 last_run_at,
             } => {
                 let known = db.row("SELECT 1 FROM agents WHERE name = $1", args![name.as_str()])?;
-                // What an agent has used here is known here.
+                // What an agent has used here is already known.
                 if known.is_none() {
                     super::seen::agent_id(db, &name)?;
                     db.run(
@@ -603,7 +606,7 @@ impl Numbers {
                 )?);
                 self.cycles.insert(c.id, new);
                 if let Some(link) = c.link.filter(|_| number > 0)
-                    // No file goes on with a chain of this store.
+                    // No file continues a chain of this store.
                     && super::links::beginning(db, &link.chain)?.is_none()
                 {
                     let post = |old: i64| match old {
@@ -673,7 +676,7 @@ impl Numbers {
                     args![motion, v.agent, v.choice.word(), v.reason, v.at],
                 )?;
             }
-            // An account that is there keeps its rights.
+            // An existing account keeps its rights.
             Record::Member(account) => {
                 if super::accounts::find(db, &account.forum, &account.name)?.is_none() {
                     super::accounts::join(db, &account)?;
@@ -776,8 +779,8 @@ impl Numbers {
         Ok(())
     }
 
-    /// Ties posts to the runs that wrote them, now that both are there. The number of the call is not kept: it only
-    /// guards a run that is under way.
+    /// Links posts to the runs that wrote them, now that both exist. Drops the call's number, which only protects a run
+    /// in progress.
     fn settle(&self, db: &mut Db) -> Result<(), ForumError> {
         for (post, run) in &self.waiting {
             if let Some(run) = self.runs.get(run) {

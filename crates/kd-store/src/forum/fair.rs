@@ -1,4 +1,4 @@
-//! The record of a forum as the verdict on fairness wants it.
+//! Prepares the record of a forum for the fairness verdict.
 //!
 //! Input: cycles, runs and posts. Output: the table of [`kd_core::forum::fairness`].
 
@@ -11,10 +11,10 @@ use kd_core::forum::fairness::{Judge, Look, Sample, Table, Turn};
 use kd_core::forum::words::Run;
 use std::collections::HashMap;
 
-/// Cycles or posts that are read at a time.
+/// Cycles or posts read at a time.
 const PAGE: i64 = 500;
 
-/// Posts, words and threads.
+/// Numbers of posts, words and threads.
 #[derive(Clone, Copy, Default)]
 struct Wrote {
     posts: u64,
@@ -30,16 +30,16 @@ impl Wrote {
     }
 }
 
-/// Who wrote what since the first cycle that is judged.
+/// Who wrote what since the first judged cycle.
 #[derive(Default)]
 struct Writing {
     by_run: HashMap<i64, Wrote>,
-    /// Outside of turns, the oldest first: when, who, how many words, whether it opens a thread.
+    /// Outside of turns, the oldest first: time, author, number of words, whether it opens a thread.
     outside: Vec<(Timestamp, String, u64, bool)>,
 }
 
 impl ForumStore {
-    /// Judges the newest cycles of a forum, all of them without a number.
+    /// Judges the newest cycles of a forum, or all of them without a number.
     pub fn fairness(
         &mut self,
         forum: &str,
@@ -103,7 +103,7 @@ fn sample<'a>(
             .iter()
             .map(|(who, wrote)| turn(who, *wrote))
             .collect(),
-        // An open cycle has turns to come.
+        // An open cycle still has turns to come.
         void: cycle.void().is_some() || cycle.ended_at.is_none(),
         foreseeable: cycle.foreseeable().is_some(),
         ..Sample::of(&cycle.cards, &cycle.plan)

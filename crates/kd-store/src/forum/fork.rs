@@ -1,7 +1,7 @@
-//! The record beside what is noted of it outside of the database, and forks: records that the owner accepted although
-//! they differ.
+//! Compares the record with the state noted outside of the database, and handles forks: records that the owner accepted
+//! although they differ.
 //!
-//! Input: the database and the noted state. Output: what differs, or a void cycle that tells it for good.
+//! Input: the database and the noted state. Output: the difference, or a void cycle that records it permanently.
 
 use super::cycles::{CycleRecord, Leader};
 use super::db::{Db, args};
@@ -20,7 +20,8 @@ impl ForumStore {
     /// Compares the record with the newest seal and draw noted outside of the database.
     ///
     /// # Errors
-    /// [`ForumError::Differs`] if the record was put back, replaced or wiped, or the noted state is another forum's.
+    /// [`ForumError::Differs`] if the record was rolled back, replaced or wiped, or the noted state belongs to another
+    /// forum.
     pub fn check_record(&mut self, leader: &Leader) -> Result<(), ForumError> {
         match difference(&mut self.db, &leader.forum, &leader.secrets)? {
             None => Ok(()),
@@ -31,8 +32,8 @@ impl ForumStore {
         }
     }
 
-    /// Accepts a record that differs from what was noted, at the owner's word: a void cycle tells what differs and why it
-    /// was accepted. No secret from before is drawn from, and no number up to the noted one is given again.
+    /// Accepts, at the owner's request, a record that differs from the noted state: a void cycle records the difference
+    /// and the reason. No earlier secret is used for a draw, and no number up to the noted one is reused.
     ///
     /// # Errors
     /// Nothing differs, there is no reason, or the database or the state folder fails.
@@ -63,7 +64,7 @@ impl ForumStore {
             links::begin(&mut self.db, leader, &chain)?;
         }
         let end = self.chain_end(leader)?;
-        // Behind every number that was used.
+        // After every number that was used.
         let behind = noted
             .filter(|(chain, _)| *chain == end.chain)
             .map_or(0, |(_, number)| number);
@@ -76,7 +77,7 @@ impl ForumStore {
     }
 }
 
-/// The chain that is noted, and its highest number.
+/// Returns the noted chain, and its highest number.
 fn noted(secrets: &Secrets) -> Option<(&str, i64)> {
     let head = secrets
         .head()
@@ -90,8 +91,8 @@ fn noted(secrets: &Secrets) -> Option<(&str, i64)> {
     }
 }
 
-/// What tells the record from what is noted of it; `None` if nothing is noted or nothing differs. The record may be
-/// ahead: a process may be killed between a seal and its note.
+/// Returns how the record differs from the noted state; `None` if nothing is noted or nothing differs. The record may
+/// be ahead: a process may be killed between a seal and its note.
 pub(super) fn difference(
     db: &mut Db,
     forum: &str,
@@ -135,7 +136,7 @@ pub(super) fn difference(
     })
 }
 
-/// The beginning of a chain's number; the database may hold anything there.
+/// Abbreviates a chain's id; the database may contain anything there.
 fn short(chain: &str) -> String {
     clean_line(chain, 8)
 }

@@ -13,35 +13,35 @@ use kd_core::forum::cycle::{Candidate, Cards, Plan, Seed, draw, hex, unhex};
 use kd_core::forum::settings::Settings;
 use kd_core::forum::words::{Deed, Run};
 
-/// Posts that are digested at a time.
+/// Posts digested at a time.
 const PAGE: i64 = 500;
-/// Why a cycle is void whose secret is gone.
+/// Why a cycle without its secret is void.
 const LOST: &str = "the file with its secret is lost";
-/// Why a cycle is void whose secret gave another order before.
+/// Why a cycle is void whose secret was used for another draw.
 const DRAWN: &str = "another order was drawn from its secret, and the record does not hold it";
 
-/// A cycle that was drawn.
+/// A drawn cycle.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// The cycle, with its plan: the database gets it when the cycle has ended.
+    /// The cycle, with its plan, which the database gets only at the cycle's end.
     pub record: CycleRecord,
-    /// The cycle before it, void because its secret was lost before the draw.
+    /// The previous cycle, void because its secret was lost before the draw.
     pub lost: Option<CycleRecord>,
 }
 
-/// Where the next link is fastened.
+/// The end of the chain, where the next link is added.
 pub(super) struct End {
     pub(super) chain: String,
     /// The number of the next link.
     pub(super) number: i64,
-    /// The commitment that it must fulfil.
+    /// The commitment that it must fulfill.
     pending: String,
     pub(super) previous: String,
     pub(super) after_post: i64,
     last: Option<CycleRecord>,
 }
 
-/// A link from the columns of [`cycles`] that begin here.
+/// Reads a link from the columns of [`cycles`] starting at `at`.
 pub(super) fn link(row: &Row, at: usize) -> Option<Link> {
     Some(Link {
         chain: row.maybe_line(at)?,
@@ -61,11 +61,11 @@ pub(super) fn link(row: &Row, at: usize) -> Option<Link> {
 }
 
 impl ForumStore {
-    /// Draws the next cycle and records it before anybody runs. With a seed, a person chose the randomness and the cycle is
-    /// recorded as foreseeable; else it comes from the secret that was committed to.
+    /// Draws the next cycle and records it before any agent runs. A given seed was chosen by a person, and the cycle is
+    /// recorded as predictable; otherwise the randomness comes from the committed secret.
     ///
     /// # Errors
-    /// [`ForumError::Differs`] if the record is not the one that was noted; else the database or the state folder fails.
+    /// [`ForumError::Differs`] if the record differs from the noted state; else the database or the state folder fails.
     pub fn draw_cycle(
         &mut self,
         leader: &mut Leader,
@@ -97,7 +97,7 @@ impl ForumStore {
         Ok(Drawn { record, lost })
     }
 
-    /// Draws and records; `None` if another order was drawn from the secret before.
+    /// Draws and records; `None` if the secret was used for another draw before.
     fn draw_from(
         &mut self,
         leader: &mut Leader,
@@ -113,7 +113,7 @@ impl ForumStore {
         let secret = leader.secrets.find(&end.pending);
         let (forum, noted) = (leader.forum.as_str(), &mut leader.secrets);
         self.db.whole(|db| {
-            // No post may come between the digest and the draw with a number of before.
+            // No post with an earlier number may appear between the digest and the draw.
             posts::lock(db, forum)?;
             let through_post = last_post(db, forum)?.max(end.after_post);
             let posts = posts_digest(db, forum, end.after_post, through_post)?;
@@ -136,7 +136,7 @@ impl ForumStore {
             if seed.is_none() {
                 cards.seed = Seed::Hidden;
                 let mark = mark(&end, &plan)?;
-                // A process killed before it recorded this draw draws the same again.
+                // A process killed before it recorded this draw repeats the same one.
                 if noted.drawn().is_some_and(|noted| {
                     (&noted.chain, noted.number) == (&mark.chain, mark.number) && *noted != mark
                 }) {
@@ -144,7 +144,7 @@ impl ForumStore {
                 }
                 noted.note_draw(mark)?;
             }
-            // Whoever reads the database must not know who is next.
+            // Readers of the database must not know who is next.
             let unknown = Plan::default();
             let kept = if seed.is_none() { &unknown } else { &plan };
             let id = cycles::insert(db, forum, &cards, kept, now)?;
@@ -174,13 +174,13 @@ impl ForumStore {
         })
     }
 
-    /// Whether the secret of an open cycle is still there, so that it can be revealed at its end.
+    /// Returns whether the secret of an open cycle still exists, so that it can be revealed at its end.
     pub fn can_reveal(leader: &Leader, cycle: &CycleRecord) -> bool {
         let commitment = cycle.link.as_ref().and_then(|l| l.commitment.as_ref());
         commitment.is_none_or(|commitment| leader.secrets.find(commitment).is_some())
     }
 
-    /// Returns what was drawn for a cycle. The plan of a running cycle follows from its secret, which only the leader has.
+    /// Returns the plan of a cycle. That of a running cycle follows from its secret, which only the leader has.
     pub fn plan(leader: &Leader, cycle: &CycleRecord) -> Plan {
         if cycle.plan != Plan::default() {
             return cycle.plan.clone();
@@ -199,8 +199,8 @@ impl ForumStore {
         draw(&cards)
     }
 
-    /// Ends a cycle: reveals its secret and its order, enters what it did to each candidate and seals its record. A cycle whose secret is
-    /// gone becomes void.
+    /// Ends a cycle: reveals its secret and its order, records its effect on each candidate and seals its record. A
+    /// cycle without its secret becomes void.
     pub fn finish_cycle(
         &mut self,
         leader: &mut Leader,
@@ -232,7 +232,7 @@ impl ForumStore {
         Ok(record)
     }
 
-    /// Makes an open cycle void; the turns that were taken stay. The next cycle is drawn anew.
+    /// Makes an open cycle void; turns already taken stay. The next cycle is drawn again.
     pub fn void_cycle(
         &mut self,
         leader: &mut Leader,
@@ -246,7 +246,7 @@ impl ForumStore {
         Ok(record)
     }
 
-    /// Makes an open cycle void without a look at what is noted.
+    /// Makes an open cycle void without checking the noted state.
     pub(super) fn void(
         &mut self,
         leader: &mut Leader,
@@ -276,7 +276,7 @@ impl ForumStore {
         Ok(record)
     }
 
-    /// The commitment to the next cycle's secret, and the number of that cycle's link.
+    /// Returns the number of the next cycle's link, and the commitment to its secret.
     pub fn next_commitment(&mut self, forum: &str) -> Result<Option<(i64, String)>, ForumError> {
         let Some((chain, first, _)) = chain_of(&mut self.db, forum)? else {
             return Ok(None);
@@ -319,7 +319,7 @@ impl ForumStore {
         })
     }
 
-    /// Records that the secret of the next cycle is gone: a void cycle without turns, and a new commitment.
+    /// Records that the secret of the next cycle is lost: a void cycle without turns, and a new commitment.
     fn record_lost(
         &mut self,
         leader: &mut Leader,
@@ -361,7 +361,7 @@ impl ForumStore {
     }
 }
 
-/// The link of a void cycle without turns.
+/// Builds the link of a void cycle without turns.
 pub(super) fn empty_link(end: &End, origin: Origin) -> Link {
     Link {
         chain: end.chain.clone(),
@@ -380,7 +380,7 @@ pub(super) fn empty_link(end: &End, origin: Origin) -> Link {
     }
 }
 
-/// Marks a draw.
+/// Builds the mark of a draw.
 fn mark(end: &End, plan: &Plan) -> Result<Mark, ForumError> {
     let plan = serde_json::to_string(plan).map_err(|e| ForumError::Invalid(e.to_string()))?;
     Ok(Mark {
@@ -408,7 +408,7 @@ fn note(leader: &mut Leader, record: &CycleRecord) -> Result<(), ForumError> {
     })
 }
 
-/// Begins a chain: its first commitment, and the post behind which it begins.
+/// Begins a chain: its first commitment, and the post after which it begins.
 pub(super) fn begin(
     db: &mut Db,
     leader: &mut Leader,
@@ -423,7 +423,7 @@ pub(super) fn begin(
     Ok((first, after))
 }
 
-/// A forum's own chain: its number, its first commitment, and the post behind which it begins.
+/// Returns a forum's own chain: its id, its first commitment, and the post after which it begins.
 pub(super) fn chain_of(
     db: &mut Db,
     forum: &str,
@@ -443,7 +443,7 @@ pub(super) fn last_of(db: &mut Db, chain: &str) -> Result<Option<CycleRecord>, F
     row.map(|row| cycles::find(db, row.int(0))).transpose()
 }
 
-/// The cycle of the link before.
+/// Returns the cycle of the previous link.
 pub(super) fn before(db: &mut Db, link: &Link) -> Result<Option<CycleRecord>, ForumError> {
     let row = db.row(
         "SELECT cycle_id FROM links WHERE chain = $1 AND number = $2",
@@ -452,7 +452,7 @@ pub(super) fn before(db: &mut Db, link: &Link) -> Result<Option<CycleRecord>, Fo
     row.map(|row| cycles::find(db, row.int(0))).transpose()
 }
 
-/// The first commitment of a chain that was begun in this store, and the post behind which it begins.
+/// Returns the first commitment of a chain that began in this store, and the post after which it begins.
 pub(super) fn beginning(db: &mut Db, chain: &str) -> Result<Option<(String, i64)>, ForumError> {
     let row = db.row(
         "SELECT commitment, after_post FROM chains WHERE chain = $1",
@@ -461,7 +461,7 @@ pub(super) fn beginning(db: &mut Db, chain: &str) -> Result<Option<(String, i64)
     Ok(row.map(|row| (row.text(0), row.int(1))))
 }
 
-/// Enters a link; one that is there stays.
+/// Inserts a link, unless it exists.
 pub(super) fn insert(db: &mut Db, cycle: i64, link: &Link) -> Result<(), ForumError> {
     db.run(
         "INSERT INTO links (cycle_id, chain, number, origin, commitment, after_post, through_post, posts, previous, next, secret, \
@@ -486,9 +486,9 @@ pub(super) fn insert(db: &mut Db, cycle: i64, link: &Link) -> Result<(), ForumEr
     Ok(())
 }
 
-/// The number of the last post of a forum.
+/// Returns the number of the last post of a forum.
 fn last_post(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
-    // Threads know their last post, so that posts are not walked.
+    // Threads store their last post, so that posts need not be scanned.
     let row = db.row(
         "SELECT MAX(last_post_id) FROM threads WHERE forum = $1",
         args![forum],
@@ -500,10 +500,10 @@ const POST: &str = "SELECT p.id, p.author, p.body, p.created_at, t.created_at, t
      p.deleted_at FROM posts p JOIN threads t ON t.id = p.thread_id LEFT JOIN posts q ON q.id = p.quote_post_id \
      LEFT JOIN first_words f ON f.post_id = p.id";
 
-/// The digest of a post as it was first sealed.
+/// Returns the digest of a post as it was first sealed.
 fn digest(row: &Row) -> Hash {
     let changed = row.maybe_int(8).or(row.maybe_int(9)).is_some();
-    // Only a post that says so was changed.
+    // Only a post marked as edited was changed.
     if let Some(kept) = row
         .maybe_text(7)
         .filter(|_| changed)
@@ -523,7 +523,7 @@ fn digest(row: &Row) -> Hash {
     .digest()
 }
 
-/// Keeps the digest of a post before its first change.
+/// Stores the digest of a post before its first change.
 pub(super) fn keep_digest(db: &mut Db, post: i64) -> Result<(), ForumError> {
     let row = db.row(&format!("{POST} WHERE p.id = $1"), args![post])?;
     if let Some(row) = row {
@@ -535,7 +535,7 @@ pub(super) fn keep_digest(db: &mut Db, post: i64) -> Result<(), ForumError> {
     Ok(())
 }
 
-/// The digest of a forum's posts in a range.
+/// Computes the digest of a forum's posts in a range.
 pub(super) fn posts_digest(
     db: &mut Db,
     forum: &str,
@@ -569,7 +569,7 @@ fn write_seal(db: &mut Db, cycle: i64) -> Result<(), ForumError> {
     Ok(())
 }
 
-/// The seal that a cycle's record has to have.
+/// Computes the seal that a cycle's record must have.
 pub(super) fn seal_of(db: &mut Db, record: &CycleRecord) -> Result<Option<String>, ForumError> {
     let Some(link) = &record.link else {
         return Ok(None);
@@ -593,7 +593,7 @@ pub(super) fn seal_of(db: &mut Db, record: &CycleRecord) -> Result<Option<String
     })))
 }
 
-/// What a deed was about, in words that survive an export.
+/// Describes what a deed was about, in a form that survives an export.
 fn about(db: &mut Db, deed: &Deed) -> Result<String, ForumError> {
     if let Some(post) = deed.post_id {
         let row = db.row(&format!("{POST} WHERE p.id = $1"), args![post])?;

@@ -21,7 +21,7 @@ impl ForumStore {
         add(&mut self.db, line)
     }
 
-    /// The last lines, the oldest first.
+    /// Returns the last lines, the oldest first.
     pub fn log_tail(&mut self, forum: &str, limit: i64) -> Result<Vec<LogLine>, ForumError> {
         let rows = self.db.rows(
             "SELECT line FROM log WHERE forum = $1 ORDER BY id DESC LIMIT $2",
@@ -34,7 +34,7 @@ impl ForumStore {
             .collect())
     }
 
-    /// The lines behind a number, the oldest first, each with its number: what a live view follows.
+    /// Returns the lines after a number, the oldest first, each with its number, for live views.
     pub fn log_after(
         &mut self,
         forum: &str,
@@ -51,7 +51,7 @@ impl ForumStore {
             .collect())
     }
 
-    /// The number of the last line.
+    /// Returns the number of the last line.
     pub fn log_end(&mut self, forum: &str) -> Result<i64, ForumError> {
         let row = self
             .db

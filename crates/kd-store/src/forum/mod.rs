@@ -1,8 +1,7 @@
 //! Forums in SQL: threads and posts, what each agent has seen, cycles and runs, motions and votes, the log.
 //!
-//! In: a path or a PostgreSQL address, and what happened. Out: the same, read back. One code for both databases; SQLite is
-//! inside the program. All calls block. Every change is one transaction: a process that is killed leaves all of it or
-//! nothing.
+//! Input: a path or a PostgreSQL address. The code is the same for both databases; SQLite is built in. All calls block.
+//! Every change is one transaction: a killed process leaves all of it or nothing.
 
 mod accounts;
 mod act;
@@ -59,9 +58,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct ForumStore {
     db: Db,
     place: Place,
-    /// Whether the user's `kd` made it, or the user accepted it. On a server it always is: only the user names one.
+    /// Whether the user's `kd` created it, or the user accepted it. Always true on a server: only the user names one.
     own: bool,
-    /// The user's state folder, which holds the secrets of draws to come.
+    /// The user's state folder, which holds the secrets of future draws.
     state: Option<PathBuf>,
 }
 
@@ -75,7 +74,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// From a setting: an address that begins with `postgres://` or `postgresql://`, else a path.
+    /// Parses a setting: an address that begins with `postgres://` or `postgresql://`, else a path.
     pub fn parse(text: &str, base: &Path) -> Self {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             Self::Server(text.to_owned())
@@ -84,7 +83,7 @@ impl Place {
         }
     }
 
-    /// For people: without a password.
+    /// Returns the place for display: without a password.
     pub fn shown(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -100,9 +99,8 @@ impl Place {
 }
 
 impl ForumStore {
-    /// Opens a store; it is made if it is not there. Safe beside any number of others that do the same. `state` is the
-    /// user's state folder, which knows the forums that are the user's own; in any other, elected settings can only
-    /// lower what is configured.
+    /// Opens a store, creating it if it does not exist. Safe to call concurrently. `state` is the user's state folder,
+    /// which records the user's own forums; in any other, elected settings can only lower what is configured.
     pub fn open(place: &Place, state: Option<&Path>) -> Result<Self, ForumError> {
         let shown = place.shown();
         let wrap = |error: ForumError| match error {
@@ -121,7 +119,7 @@ impl ForumStore {
             Place::Server(url) => (Db::postgres(url).map_err(wrap)?, None),
         };
         let mut enter = |db: &mut Db| match place {
-            // A forum that could not be noted is as one from elsewhere.
+            // A forum that could not be noted counts as foreign.
             Place::File(path) => own::make_own(db, path, state).map(|_| ()),
             Place::Server(_) => Ok(()),
         };
@@ -141,12 +139,12 @@ impl ForumStore {
         })
     }
 
-    /// Whether the store came from elsewhere: the user's `kd` did not make it here, and the user did not accept it.
+    /// Returns whether the store is foreign: neither created here by the user's `kd` nor accepted by the user.
     pub fn is_foreign(&self) -> bool {
         !self.own
     }
 
-    /// Makes the store the user's own, at the user's word.
+    /// Makes the store the user's own, at the user's request.
     pub fn accept(&mut self, state: Option<&Path>) -> Result<(), ForumError> {
         if let Place::File(path) = &self.place {
             let path = path.clone();
@@ -162,14 +160,14 @@ impl ForumStore {
         Ok(())
     }
 
-    /// Where it is.
+    /// Returns its place.
     pub fn place(&self) -> &Place {
         &self.place
     }
 }
 
-/// Makes sure of a database file: the path to open, and whether it may lead through links. Below `.kd` neither the file
-/// nor those that SQLite keeps beside it may be anything but regular files.
+/// Prepares a database file: returns the path to open, and whether it may contain links. Below `.kd`, the file and
+/// those that SQLite keeps beside it must be regular files.
 fn database(path: &Path) -> Result<(PathBuf, Links), ForumError> {
     let refused = |e: Error| ForumError::File {
         path: e.path().unwrap_or(path).to_path_buf(),
@@ -181,7 +179,7 @@ fn database(path: &Path) -> Result<(PathBuf, Links), ForumError> {
         return Ok((path.to_path_buf(), Links::Followed));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Looked at and never opened: closing a second descriptor would drop the locks of another connection of this process.
+    // Never opened: closing a second descriptor would drop the locks of another connection of this process.
     for end in ["", "-wal", "-shm", "-journal"] {
         let name = format!("{name}{end}");
         let Some(look) = folder.look(&name).map_err(refused)? else {
@@ -198,20 +196,20 @@ fn database(path: &Path) -> Result<(PathBuf, Links), ForumError> {
     if !folder.has(&*name) {
         create_private(&folder, &name).map_err(refused)?;
     }
-    // SQLite refuses a link anywhere in the path; above `.kd` there may be some.
+    // SQLite rejects a link anywhere in the path; above `.kd` there may be some.
     let real = folder.path().canonicalize();
     let real = real.map_err(|e| refused(Error::io("open", path)(e)))?;
     Ok((real.join(&*name), Links::Refused))
 }
 
-/// Makes an empty database that others cannot read; SQLite would leave that to the umask. It gets its name when it is
+/// Creates an empty database that others cannot read; SQLite would leave that to the umask. It gets its name when it is
 /// closed, so that no lock on it is lost.
 fn create_private(folder: &Folder, name: &str) -> Result<(), Error> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let temp = loop {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let temp = format!(".{name}.{}-{count}.lock", std::process::id());
-        // A dead process may have had our number.
+        // Left by a dead process with the same id.
         if folder.create(&temp)?.is_some() {
             break temp;
         }

@@ -1,5 +1,5 @@
-//! Motions: moved, voted on, decided when their time is over, confirmed or refused by a person, in force until undone.
-//! Every step is told in the motion's own thread.
+//! Motions: proposed, voted on, decided at the end of voting, confirmed or rejected by a person, in force until undone.
+//! Every step is announced in the motion's own thread.
 
 use super::db::{Db, Row, args};
 use super::error::ForumError;
@@ -59,13 +59,13 @@ fn votes(db: &mut Db, id: i64) -> Result<Vec<CastVote>, ForumError> {
         .collect())
 }
 
-/// The motion that a thread belongs to.
+/// Returns the motion that a thread belongs to.
 pub(super) fn of_thread(db: &mut Db, thread: i64) -> Result<Option<i64>, ForumError> {
     let row = db.row("SELECT id FROM motions WHERE thread_id = $1", args![thread])?;
     Ok(row.map(|row| row.int(0)))
 }
 
-/// Whether the thread of a motion is hidden, and the motion with it.
+/// Returns whether the thread of a motion is hidden, and the motion with it.
 fn is_hidden(db: &mut Db, motion: &Motion) -> Result<bool, ForumError> {
     let Some(thread) = motion.thread_id else {
         return Ok(false);
@@ -73,7 +73,7 @@ fn is_hidden(db: &mut Db, motion: &Motion) -> Result<bool, ForumError> {
     Ok(threads::find(db, thread)?.hidden_at.is_some())
 }
 
-/// Every motion with its votes.
+/// Returns every motion with its votes.
 pub(super) fn all(db: &mut Db) -> Result<Vec<(Motion, Vec<CastVote>)>, ForumError> {
     let motions: Vec<Motion> = db
         .rows(&format!("{SELECT} ORDER BY id"), &[])?
@@ -86,8 +86,8 @@ pub(super) fn all(db: &mut Db) -> Result<Vec<(Motion, Vec<CastVote>)>, ForumErro
         .collect()
 }
 
-/// Who may vote on a motion: the accounts that were registered when it was moved. Empty for a motion from before there
-/// were accounts: nobody can tell whose votes it has.
+/// Returns who may vote on a motion: the accounts registered when it was proposed. Empty for a motion from before
+/// accounts existed: its votes cannot be attributed.
 fn electorate(db: &mut Db, motion: &Motion) -> Result<Electorate, ForumError> {
     let rows = db.rows(
         "SELECT e.name, COALESCE(m.kind, 'guest') FROM electorate e LEFT JOIN members m ON m.forum = $1 AND m.name = e.name \
@@ -105,7 +105,7 @@ fn electorate(db: &mut Db, motion: &Motion) -> Result<Electorate, ForumError> {
         .collect())
 }
 
-/// Writes down who may vote on a motion.
+/// Records who may vote on a motion.
 fn call_electorate(db: &mut Db, forum: &str, id: i64) -> Result<(), ForumError> {
     for account in accounts::all(db, Some(forum))? {
         if account.is_elector() {
@@ -118,7 +118,7 @@ fn call_electorate(db: &mut Db, forum: &str, id: i64) -> Result<(), ForumError> 
     Ok(())
 }
 
-/// What is moved, in words.
+/// A proposed motion, as text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Proposal<'a> {
     pub(super) kind: MotionKind,
@@ -128,7 +128,7 @@ pub(super) struct Proposal<'a> {
     pub(super) reason: &'a str,
 }
 
-/// Refuses a motion that another already asks for, and one of a proposer who has moved enough.
+/// Rejects a motion equal to an existing one, and one of a proposer who has reached the limit.
 fn check_pace(
     db: &mut Db,
     forum: &str,
@@ -139,7 +139,7 @@ fn check_pace(
 ) -> Result<(), ForumError> {
     let refused = |why: String| Err(ForumError::Invalid(why));
     let cycle = cycles::last_number(db, forum)?;
-    // Those that are open, and those that failed not long ago.
+    // Motions that are open, and those that failed recently.
     let since = cycle.saturating_sub(i64::from(settings.voting_cycles));
     let sql = format!(
         "{SELECT} WHERE forum = $1 AND (state = 'open' OR (state IN ('passed', 'rejected', 'no_quorum', 'vetoed') AND closes_after > $2)) \
@@ -198,7 +198,7 @@ fn check_pace(
     Ok(())
 }
 
-/// The order that would undo a motion, with the entry that it takes back; `None` for motions that gave no order.
+/// Returns the order that would undo a motion, with the entry that it reverts; `None` for motions without an order.
 fn undoing(db: &mut Db, motion: &Motion) -> Result<Option<(Entry, Order)>, ForumError> {
     if !matches!(motion.change(), Change::Order(_)) {
         return Ok(None);
@@ -210,10 +210,10 @@ fn undoing(db: &mut Db, motion: &Motion) -> Result<Option<(Entry, Order)>, Forum
     }))
 }
 
-/// Says exactly what a change would do and what is in force now; empty for nothing.
+/// Describes exactly what a change would do and what is in force now; empty for nothing.
 ///
 /// # Errors
-/// It would change nothing, or members may not move it.
+/// It would change nothing, or members may not propose it.
 fn wants(
     db: &mut Db,
     forum: &str,
@@ -323,7 +323,7 @@ pub(super) fn propose(
     find(db, id)
 }
 
-/// Refuses a motion that somebody does not see.
+/// Rejects a motion that is not visible.
 pub(super) fn check_shown(db: &mut Db, sight: Sight, id: i64) -> Result<(), ForumError> {
     let motion = find(db, id)?;
     match sight == Sight::Public && is_hidden(db, &motion)? {
@@ -365,7 +365,7 @@ pub(super) fn vote(
     Ok(motion)
 }
 
-/// Says something in the motion's thread, in the forum's own name.
+/// Posts a message in the motion's thread, in the forum's name.
 fn tell(db: &mut Db, motion: &Motion, text: &str, now: Timestamp) -> Result<(), ForumError> {
     if let Some(thread) = motion.thread_id {
         posts::lock(db, &motion.forum)?;
@@ -384,7 +384,7 @@ fn tell(db: &mut Db, motion: &Motion, text: &str, now: Timestamp) -> Result<(), 
     Ok(())
 }
 
-/// The first words tell the result: a reader must not have to know the voting rule.
+/// The first words state the result: readers need not know the voting rule.
 fn verdict(state: MotionState, outcome: &str) -> String {
     match state {
         MotionState::Passed => {
@@ -405,7 +405,7 @@ fn set_state(db: &mut Db, id: i64, state: MotionState, outcome: &str) -> Result<
     Ok(())
 }
 
-/// Why a motion needs a person although its kind needs none.
+/// Returns why a motion needs a person although its kind does not.
 fn why_person(
     db: &mut Db,
     settings: &Settings,
@@ -430,14 +430,14 @@ fn why_person(
         }
     };
     match why {
-        // What it is about is gone: nothing happens without a person.
+        // Its target is gone: nothing happens without a person.
         Err(error) if error.is_refusal() => Ok(Some(error.to_string())),
         why => why,
     }
 }
 
-/// Puts a motion in force: sets its parameter, carries out its order, or gives back what the undone motion had changed.
-/// `by` is the person who confirmed it, or the forum itself. A motion that cannot come in force is rejected.
+/// Puts a motion in force: sets its parameter, executes its order, or reverts the undone motion. `by` is the person who
+/// confirmed it, or the forum itself. A motion that cannot take effect is rejected.
 fn enforce(
     db: &mut Db,
     own: bool,
@@ -464,7 +464,7 @@ fn enforce(
     tell(db, motion, &format!("In force: {outcome}.{told}"), now)
 }
 
-/// Makes the change of a motion; what it was, in words. All refusals come before the first write.
+/// Makes the change of a motion and describes it. All refusals come before the first write.
 fn put_in_force(
     db: &mut Db,
     own: bool,
@@ -506,7 +506,7 @@ fn put_in_force(
     Ok(format!(" {}", entry.line()))
 }
 
-/// Sets a parameter for a motion; what changed, in words.
+/// Sets a parameter for a motion and describes the change.
 fn set(
     db: &mut Db,
     own: bool,
@@ -521,7 +521,7 @@ fn set(
     if let Some(why) = changes_nothing(db, &motion.forum, settings, key, value)? {
         return Err(ForumError::Invalid(why));
     }
-    // What set the same parameter before is replaced.
+    // Replaces what set the same parameter before.
     db.run(
         "UPDATE motions SET state = $1 WHERE forum = $2 AND key = $3 AND state = $4 AND id <> $5 \
          AND kind IN ('set', 'scheduler')",
@@ -548,8 +548,8 @@ fn set(
     ))
 }
 
-/// Follows an order: motions that changed the same target before are not in force any more, but one whose order is given
-/// back is.
+/// Updates motions after an order: earlier ones that changed the same target are no longer in force, except one whose
+/// order is restored.
 pub(super) fn follow(
     db: &mut Db,
     target: &Target,
@@ -570,8 +570,8 @@ pub(super) fn follow(
     Ok(())
 }
 
-/// Says why a motion for this value would change nothing; `None` if it would change something. Elected values count here
-/// even where they are held back: the row is what changes.
+/// Returns why a motion for this value would change nothing; `None` if it would change something. Elected values count
+/// here even while they are held back: the row is what changes.
 fn changes_nothing(
     db: &mut Db,
     forum: &str,
@@ -581,7 +581,7 @@ fn changes_nothing(
 ) -> Result<Option<String>, ForumError> {
     let now = in_force(db, true, forum, settings)?;
     let mut then = now.clone();
-    // A value that does not fit is refused elsewhere, with its reason.
+    // An invalid value is rejected elsewhere, with its reason.
     if then.set(key, value).is_err() || then.get(key) != now.get(key) {
         return Ok(None);
     }
@@ -589,7 +589,7 @@ fn changes_nothing(
     Ok(Some(format!("`{key}` is `{value}` already")))
 }
 
-/// Checks that somebody is a person whose role may decide motions. An agent may have a high role, but it is no person.
+/// Checks that the decider is a person whose role may decide motions. An agent may have a high role, but is no person.
 fn check_decider(db: &mut Db, motion: &Motion, by: &str) -> Result<(), ForumError> {
     let role = order::giver(db, &motion.forum, by)?;
     let kind = accounts::find(db, &motion.forum, by)?.map_or(Kind::Person, |account| account.kind);
@@ -601,8 +601,8 @@ fn check_decider(db: &mut Db, motion: &Motion, by: &str) -> Result<(), ForumErro
     Ok(())
 }
 
-/// Rows of the settings that agents may move to change. How motions are decided is for people alone: a row that says
-/// otherwise came with the store, and does not count.
+/// Returns the settings that agents may change by motion. How motions are decided is only for people: a row that says
+/// otherwise was planted, and does not count.
 fn elected(
     db: &mut Db,
     forum: &str,
@@ -618,7 +618,7 @@ fn elected(
         .collect())
 }
 
-/// The settings with what motions changed; in a store that is not the user's own, only where that saves calls.
+/// Returns the settings with the changes by motions; in a foreign store, only changes that save calls.
 fn in_force(
     db: &mut Db,
     own: bool,
@@ -635,7 +635,7 @@ fn in_force(
         .set_all(pairs.iter().map(|(k, v)| (*k, v.as_str())))
         .is_err()
     {
-        // Together with a newer configuration some no longer fit; those that do still count.
+        // With a newer configuration some may no longer be valid; the others still count.
         for (key, value) in &pairs {
             let _ = next.set(key, value);
         }
@@ -644,13 +644,13 @@ fn in_force(
 }
 
 impl ForumStore {
-    /// The configured settings with what motions changed, narrowed by the rules of the forum.
+    /// Returns the configured settings with the changes by motions, narrowed by the rules of the forum.
     pub fn settings(&mut self, forum: &str, configured: &Settings) -> Result<Settings, ForumError> {
         let settings = in_force(&mut self.db, self.own, forum, configured)?;
         self.narrow(forum, &settings)
     }
 
-    /// Elected settings that do not count because the store is not the user's own, with their values.
+    /// Returns elected settings that are not in effect because the store is foreign, with their values.
     pub fn held_back(
         &mut self,
         forum: &str,
@@ -659,7 +659,7 @@ impl ForumStore {
         if self.own {
             return Ok(Vec::new());
         }
-        // A delay need not fit beside the other one that is configured.
+        // A delay need not be valid together with the other configured one.
         let wide = Settings {
             delay_secs_min: 0.0,
             delay_secs_max: f64::MAX,
@@ -677,7 +677,7 @@ impl ForumStore {
             .collect())
     }
 
-    /// The forums of this store in which motions changed settings.
+    /// Returns the forums of this store in which motions changed settings.
     ///
     /// # Errors
     /// The database fails.
@@ -688,12 +688,12 @@ impl ForumStore {
         Ok(rows.iter().map(|row| row.line(0)).collect())
     }
 
-    /// Motions of a forum: open ones first, then the newest.
+    /// Returns motions of a forum: open ones first, then the newest.
     pub fn motions(&mut self, forum: &str, limit: i64) -> Result<Vec<Motion>, ForumError> {
         self.motions_for(Sight::All, forum, limit)
     }
 
-    /// The same, as somebody sees it: a motion is hidden with its thread.
+    /// Like [`Self::motions`], as seen by a viewer: a motion is hidden with its thread.
     pub fn motions_for(
         &mut self,
         sight: Sight,
@@ -717,14 +717,14 @@ impl ForumStore {
             .collect())
     }
 
-    /// The names that may vote on a motion.
+    /// Returns the names that may vote on a motion.
     pub fn electorate(&mut self, id: i64) -> Result<Vec<String>, ForumError> {
         let motion = find(&mut self.db, id)?;
         let electorate = electorate(&mut self.db, &motion)?;
         Ok(electorate.into_keys().collect())
     }
 
-    /// A motion and the votes on it.
+    /// Returns a motion and its votes.
     pub fn motion(&mut self, id: i64) -> Result<(Motion, Vec<CastVote>), ForumError> {
         Ok((find(&mut self.db, id)?, votes(&mut self.db, id)?))
     }
@@ -738,7 +738,7 @@ impl ForumStore {
         now: Timestamp,
     ) -> Result<Vec<Motion>, ForumError> {
         let own = self.own;
-        // Votes that came with the store need a person's word.
+        // Votes of a foreign store need a person's confirmation.
         let settings = &Settings {
             unconfirmed: if own {
                 settings.unconfirmed.clone()
@@ -760,7 +760,7 @@ impl ForumStore {
             for motion in due {
                 let votes = votes(db, motion.id)?;
                 let electorate = electorate(db, &motion)?;
-                // What the motions before this one changed is in force by now.
+                // Includes the changes by the motions before this one.
                 let now_in_force = in_force(db, own, forum, settings)?;
                 let why = why_person(db, &now_in_force, &motion)?;
                 let decision =
@@ -780,10 +780,10 @@ impl ForumStore {
         })
     }
 
-    /// A person confirms a motion that passed.
+    /// Confirms, as a person, a motion that passed.
     ///
     /// # Errors
-    /// `by` is no person whose role may decide motions, or the motion did not pass.
+    /// `by` is not a person whose role may decide motions, or the motion did not pass.
     pub fn confirm_motion(
         &mut self,
         id: i64,
@@ -814,10 +814,10 @@ impl ForumStore {
         })
     }
 
-    /// A person refuses a motion that is open or passed.
+    /// Rejects, as a person, a motion that is open or passed.
     ///
     /// # Errors
-    /// `by` is no person whose role may decide motions, or the motion is decided.
+    /// `by` is not a person whose role may decide motions, or the motion is decided.
     pub fn veto_motion(
         &mut self,
         id: i64,

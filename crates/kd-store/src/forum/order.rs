@@ -1,5 +1,5 @@
-//! Keeping order: carries out what [`kd_core::forum::order`] allows, and keeps each order as an entry that says who, when
-//! and why, and that can be undone.
+//! Moderation: executes the orders that [`kd_core::forum::order`] allows, and stores each as an entry with who, when
+//! and why, which can be undone.
 
 use super::db::{Db, Row, args};
 use super::error::ForumError;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 const SELECT: &str = "SELECT id, forum, at, actor, what, target, before, after, reason, motion_id, undoes FROM orders";
 
-/// Whose eyes something is read with.
+/// What a viewer sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sight {
     /// People see hidden posts, marked as such.
@@ -27,7 +27,7 @@ pub enum Sight {
 }
 
 impl Sight {
-    /// The condition that a table of threads or posts must meet.
+    /// Returns the SQL condition for a table of threads or posts.
     pub(super) fn of(self, table: &str) -> String {
         match self {
             Self::All => String::new(),
@@ -62,7 +62,7 @@ fn entry(row: &Row) -> Option<Entry> {
     })
 }
 
-/// The words of a target in the table.
+/// Returns a target's columns in the table.
 fn words(target: &Target) -> (&'static str, String) {
     match target {
         Target::Post(id) => ("post", id.to_string()),
@@ -81,13 +81,13 @@ fn find(db: &mut Db, id: i64) -> Result<Entry, ForumError> {
         .ok_or(ForumError::Missing { what: "entry", id })
 }
 
-/// Every entry, of all forums.
+/// Returns every entry, of all forums.
 pub(super) fn all(db: &mut Db) -> Result<Vec<Entry>, ForumError> {
     let rows = db.rows(&format!("{SELECT} ORDER BY id"), &[])?;
     Ok(rows.iter().filter_map(entry).collect())
 }
 
-/// Keeps an entry under a new number.
+/// Stores an entry under a new number.
 pub(super) fn keep(db: &mut Db, entry: &Entry) -> Result<i64, ForumError> {
     let (what, target) = words(&entry.target);
     let row = db.row(
@@ -101,7 +101,7 @@ pub(super) fn keep(db: &mut Db, entry: &Entry) -> Result<i64, ForumError> {
     Ok(row.map_or(0, |row| row.int(0)))
 }
 
-/// The role that somebody gives orders with. The user of this machine needs no account.
+/// Returns the role of the member that gives an order. The user of this machine needs no account.
 pub(super) fn giver(db: &mut Db, forum: &str, by: &str) -> Result<Role, ForumError> {
     match accounts::find(db, forum, by)? {
         Some(account) if account.status == Status::Banned => Err(ForumError::Forbidden(format!(
@@ -115,7 +115,7 @@ pub(super) fn giver(db: &mut Db, forum: &str, by: &str) -> Result<Role, ForumErr
     }
 }
 
-/// The account that an order is about. A name that only wrote before there were accounts gets one.
+/// Returns the account that an order is about. A name that wrote before accounts existed gets one.
 fn member(db: &mut Db, forum: &str, name: &str, now: Timestamp) -> Result<Account, ForumError> {
     if let Some(account) = accounts::find(db, forum, name)? {
         return Ok(account);
@@ -143,7 +143,7 @@ fn in_forum(found: &str, forum: &str, what: &'static str, id: i64) -> Result<(),
     }
 }
 
-/// The state of a target now, and the role of the account that it is about.
+/// Returns the current state of a target, and the role of the account that it concerns.
 fn state(
     db: &mut Db,
     forum: &str,
@@ -203,7 +203,7 @@ fn state(
     })
 }
 
-/// The newest entry about a target.
+/// Returns the newest entry about a target.
 fn newest(db: &mut Db, forum: &str, target: &Target) -> Result<Option<Entry>, ForumError> {
     let (what, target) = words(target);
     let sql =
@@ -212,14 +212,14 @@ fn newest(db: &mut Db, forum: &str, target: &Target) -> Result<Option<Entry>, Fo
     Ok(row.and_then(|row| entry(&row)))
 }
 
-/// The entry of a motion that gave an order.
+/// Returns the entry of a motion that gave an order.
 pub(super) fn of_motion(db: &mut Db, motion: i64) -> Result<Option<Entry>, ForumError> {
     let sql = format!("{SELECT} WHERE motion_id = $1 AND undoes IS NULL ORDER BY id LIMIT 1");
     let row = db.row(&sql, args![motion])?;
     Ok(row.and_then(|row| entry(&row)))
 }
 
-/// The motions that changed a target.
+/// Returns the motions that changed a target.
 pub(super) fn motions_about(
     db: &mut Db,
     forum: &str,
@@ -233,7 +233,7 @@ pub(super) fn motions_about(
     Ok(rows.iter().map(|row| row.int(0)).collect())
 }
 
-/// The members whose status or role has its present state by a motion.
+/// Returns the members whose current status or role was set by a motion.
 fn lowered_by_motions(db: &mut Db, forum: &str) -> Result<BTreeSet<String>, ForumError> {
     let rows = db.rows(
         "SELECT o.target FROM orders o WHERE o.forum = $1 AND o.what IN ('status', 'role') AND o.motion_id IS NOT NULL \
@@ -243,7 +243,7 @@ fn lowered_by_motions(db: &mut Db, forum: &str) -> Result<BTreeSet<String>, Foru
     Ok(rows.iter().map(|row| row.line(0)).collect())
 }
 
-/// What an order of a motion would affect.
+/// Returns what an order of a motion would affect.
 fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumError> {
     let mut of = Subject::default();
     let motion = match &order.target {
@@ -300,10 +300,10 @@ fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumErro
     Ok(of)
 }
 
-/// Says exactly what an order of a motion would do, and the state of its target now.
+/// Describes exactly what an order of a motion would do, and the current state of its target.
 ///
 /// # Errors
-/// Members may not move it, its target does not exist, or nothing would change.
+/// Members may not propose it, its target does not exist, or nothing would change.
 pub(super) fn wants(db: &mut Db, forum: &str, order: &Order) -> Result<String, ForumError> {
     let of = subject(db, forum, order)?;
     let (before, _) = state(db, forum, &order.target, Timestamp::UNIX_EPOCH)?;
@@ -320,7 +320,7 @@ pub(super) fn wants(db: &mut Db, forum: &str, order: &Order) -> Result<String, F
     })
 }
 
-/// Why a person must confirm an order that a motion wants.
+/// Returns why a person must confirm an order proposed by a motion.
 pub(super) fn why_person(
     db: &mut Db,
     forum: &str,
@@ -348,7 +348,7 @@ fn check_changes(order: &Order, before: &str) -> Result<(), ForumError> {
     }
 }
 
-/// Checks that nothing changed the target of an entry since.
+/// Checks that the target of an entry has not changed since.
 pub(super) fn check_current(db: &mut Db, forum: &str, entry: &Entry) -> Result<(), ForumError> {
     let (now_is, _) = state(db, forum, &entry.target, Timestamp::UNIX_EPOCH)?;
     match now_is == entry.after {
@@ -360,7 +360,7 @@ pub(super) fn check_current(db: &mut Db, forum: &str, entry: &Entry) -> Result<(
     }
 }
 
-/// Gives a target its state.
+/// Sets the state of a target.
 fn set(db: &mut Db, forum: &str, order: &Order, now: Timestamp) -> Result<(), ForumError> {
     let at = |on: &str| (order.state == on).then_some(now);
     let mut account = match &order.target {
@@ -370,7 +370,7 @@ fn set(db: &mut Db, forum: &str, order: &Order, now: Timestamp) -> Result<(), Fo
                 "UPDATE posts SET hidden_at = $1 WHERE id = $2",
                 args![at, *id],
             )?;
-            // The opening stands for its thread: its title is a part of it.
+            // The opening includes its thread's title, so the thread is changed too.
             db.run(
                 "UPDATE threads SET hidden_at = $1 WHERE id = (SELECT thread_id FROM posts WHERE id = $2) \
                  AND $2 = (SELECT MIN(o.id) FROM posts o WHERE o.thread_id = threads.id)",
@@ -392,7 +392,7 @@ fn set(db: &mut Db, forum: &str, order: &Order, now: Timestamp) -> Result<(), Fo
         }
     };
     let unknown = || ForumError::Invalid(format!("`{}` is no state of an account", order.state));
-    // Anyone can take the name of a guest.
+    // Anyone can take a guest's name.
     if account.kind == Kind::Guest
         && !matches!(order.target, Target::Status(_))
         && !["guest", "reader", "no"].contains(&order.state.as_str())
@@ -425,7 +425,7 @@ fn set(db: &mut Db, forum: &str, order: &Order, now: Timestamp) -> Result<(), Fo
     accounts::put(db, &account)
 }
 
-/// What stands behind an order.
+/// The context of an order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Behind<'a> {
     pub(super) reason: &'a str,
@@ -433,7 +433,7 @@ pub(super) struct Behind<'a> {
     pub(super) undoes: Option<i64>,
 }
 
-/// Carries an order out. `by` is a member with the right to do so; for a motion, who confirmed it, or the forum itself.
+/// Executes an order. `by` is a member with the right to do so; for a motion, who confirmed it, or the forum itself.
 pub(super) fn carry_out(
     db: &mut Db,
     forum: &str,
@@ -485,7 +485,7 @@ pub(super) fn carry_out(
     Ok(entry)
 }
 
-/// Takes an entry back, if nothing changed its target since.
+/// Reverts an entry, if its target has not changed since.
 pub(super) fn undo(
     db: &mut Db,
     forum: &str,
@@ -499,7 +499,7 @@ pub(super) fn undo(
     if behind.motion.is_none() {
         let role = giver(db, forum, by)?;
         let theirs = match entry.by == CLERK {
-            // What a motion decided is for the owner, and for another motion.
+            // Only the owner, or another motion, can revert what a motion decided.
             true => Role::Owner,
             false => giver(db, forum, &entry.by).unwrap_or(Role::Reader),
         };
@@ -524,10 +524,10 @@ pub(super) fn undo(
 }
 
 impl ForumStore {
-    /// Carries out an order of a member.
+    /// Executes an order of a member.
     ///
     /// # Errors
-    /// The member's role may not give it, its target is not there, or nothing would change.
+    /// The member's role may not give it, its target does not exist, or nothing would change.
     pub fn give_order(
         &mut self,
         forum: &str,
@@ -544,10 +544,10 @@ impl ForumStore {
             .whole(|db| carry_out(db, forum, by, order, behind, now))
     }
 
-    /// Undoes an entry; `None` means the newest that is not undone and undoes none.
+    /// Undoes an entry; `None` is the newest that is neither undone nor an undo itself.
     ///
     /// # Errors
-    /// The member's role may not do it, or the target was changed since.
+    /// The member's role may not do it, or the target has changed since.
     pub fn undo_order(
         &mut self,
         forum: &str,
@@ -577,20 +577,20 @@ impl ForumStore {
         })
     }
 
-    /// Whether an account is banned. A name without an account is not.
+    /// Returns whether an account is banned. A name without an account is not.
     pub fn is_banned(&mut self, forum: &str, name: &str) -> Result<bool, ForumError> {
         let account = accounts::find(&mut self.db, forum, name)?;
         Ok(account.is_some_and(|account| account.status == Status::Banned))
     }
 
-    /// The entries of a forum, the newest first.
+    /// Returns the entries of a forum, the newest first.
     pub fn orders(&mut self, forum: &str, limit: i64) -> Result<Vec<Entry>, ForumError> {
         let sql = format!("{SELECT} WHERE forum = $1 ORDER BY id DESC LIMIT $2");
         let rows = self.db.rows(&sql, args![forum, limit])?;
         Ok(rows.iter().filter_map(entry).collect())
     }
 
-    /// The entries about a post, a thread or a member, the newest first.
+    /// Returns the entries about a post, a thread or a member, the newest first.
     pub fn orders_about(&mut self, forum: &str, target: &Target) -> Result<Vec<Entry>, ForumError> {
         let (what, target) = words(target);
         let sql = format!(

@@ -1,7 +1,5 @@
-//! Which forum files the user's `kd` made: `forums.jsonl` in the user's state folder, never beside the forum. A file
-//! that came with a folder cannot claim to be one of them: its place, its inode and the number inside must all fit.
-//!
-//! Input: an open forum file. Output: whether it is the user's own.
+//! Which forum files the user's `kd` created: `forums.jsonl` in the user's state folder, never beside the forum. A file
+//! that came with a folder cannot claim to be one of them: its path, its inode and the id inside must all match.
 
 use super::db::{Db, args};
 use super::error::ForumError;
@@ -14,17 +12,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// The newest notes that are read: those of tens of thousands of forums.
+/// Only the newest notes are read: enough for tens of thousands of forums.
 const BYTES_MAX: u64 = 8 << 20;
 
 /// One line of the file.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 struct Note {
     path: String,
-    /// The number inside the forum.
+    /// The id inside the forum.
     id: String,
     inode: u64,
-    /// When the file was made, in nanoseconds; 0 where the file system does not tell.
+    /// The creation time of the file, in nanoseconds; 0 if the file system does not report it.
     born: u64,
 }
 
@@ -44,8 +42,8 @@ impl Note {
     }
 }
 
-/// Whether a forum file is the user's own. Git must track neither it nor what SQLite keeps beside it: a pull could have
-/// changed them.
+/// Returns whether a forum file is the user's own. Git must track neither it nor the files that SQLite keeps beside it:
+/// a pull could have changed them.
 pub(super) fn is_own(db: &mut Db, file: &Path, state: Option<&Path>) -> Result<bool, ForumError> {
     let (Some(state), Some(id)) = (state, number(db)?) else {
         return Ok(false);
@@ -62,8 +60,8 @@ pub(super) fn is_own(db: &mut Db, file: &Path, state: Option<&Path>) -> Result<b
     Ok(kept.any(|kept| kept == note) && !is_tracked(file))
 }
 
-/// Makes a forum file the user's own: it gets a number where it has none, which is noted outside. Returns whether it
-/// could be noted.
+/// Makes a forum file the user's own: gives it an id if it has none, and notes that outside. Returns whether it could
+/// be noted.
 pub(super) fn make_own(db: &mut Db, file: &Path, state: Option<&Path>) -> Result<bool, ForumError> {
     let Some(state) = state else {
         return Ok(false);

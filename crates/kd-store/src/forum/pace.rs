@@ -1,5 +1,5 @@
-//! How fast an account may act outside its visits: the table `pace`, with what each account did in its last minute and
-//! day. All guests of a forum share one row, because anyone can take any name of a guest.
+//! Rate limits for accounts outside of visits: the table `pace`, with what each account did in its last minute and day.
+//! All guests of a forum share one row, because anyone can take any guest's name.
 
 use super::db::{Db, args};
 use super::error::ForumError;
@@ -11,14 +11,14 @@ use kd_core::names::READER;
 const MINUTE: i64 = 60_000_000;
 const DAY: i64 = 24 * 60 * MINUTE;
 
-/// A stretch of time and what was done in it.
+/// A period and the number of actions in it.
 struct Window {
     began: i64,
     count: i64,
 }
 
 impl Window {
-    /// The window that holds `now`: this one, or a new one. A clock that was set back begins a new one, too.
+    /// Returns the window that contains `now`: this one, or a new one. A clock that was set back starts a new one too.
     fn at(self, now: i64, length: i64) -> Self {
         if (0..length).contains(&now.saturating_sub(self.began)) {
             self
@@ -31,10 +31,10 @@ impl Window {
     }
 }
 
-/// Counts one more deed of an account.
+/// Counts another action of an account.
 ///
 /// # Errors
-/// The account did too much lately; nothing is counted then.
+/// The account did too much recently; nothing is counted then.
 pub(super) fn count(
     db: &mut Db,
     account: &Account,

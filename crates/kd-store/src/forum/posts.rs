@@ -1,4 +1,4 @@
-//! Posts: written, quoted, changed by their author only, taken away without a gap in the numbers.
+//! Posts: written, quoted, edited only by their author, deleted without a gap in the numbers.
 
 use super::ForumStore;
 use super::db::{Db, Row, args};
@@ -7,16 +7,16 @@ use super::{company, links, motions, schema, search, seen, threads};
 use jiff::Timestamp;
 use kd_core::forum::words::Post;
 
-/// A post to be written.
+/// A new post.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewPost<'a> {
-    /// Who writes.
+    /// The author.
     pub author: &'a str,
-    /// The words.
+    /// The text.
     pub body: &'a str,
-    /// The post of the same thread that it quotes.
+    /// The quoted post of the same thread.
     pub quote: Option<i64>,
-    /// The run of an agent, and the number of the tool call in it: the same call is kept once, however often it comes.
+    /// The run of an agent, and the number of the tool call in it: a repeated call is stored once.
     pub call: Option<(i64, i64)>,
 }
 
@@ -24,9 +24,9 @@ pub struct NewPost<'a> {
 pub(super) const SELECT: &str = "SELECT p.id, p.thread_id, p.author, p.body, p.quote_post_id, q.body, q.author, p.created_at, \
      p.edited_at, p.deleted_at, p.run_id, q.deleted_at, p.hidden_at, q.hidden_at FROM posts p LEFT JOIN posts q ON q.id = p.quote_post_id";
 
-/// A post from a row of [`SELECT`].
+/// Reads a post from a row of [`SELECT`].
 pub(super) fn post(row: &Row) -> Post {
-    // Who quotes a hidden post does not show it again.
+    // Quoting a hidden post does not show it again.
     let quote_gone = row.maybe_int(11).is_some() || row.maybe_int(13).is_some();
     Post {
         id: row.int(0),
@@ -50,8 +50,8 @@ pub(super) fn find(db: &mut Db, id: i64) -> Result<Post, ForumError> {
         .ok_or(ForumError::Missing { what: "post", id })
 }
 
-/// Numbers must become visible in their order, or a reader's mark could pass over one that comes late. SQLite has one
-/// writer anyway; a server's writers of one forum follow one another.
+/// Makes numbers visible in their order, so that a reader's mark cannot skip a late one. SQLite has only one writer; on
+/// a server, the writers of one forum take turns.
 pub(super) fn lock(db: &mut Db, forum: &str) -> Result<(), ForumError> {
     if !db.is_sqlite() {
         db.rows(
@@ -62,7 +62,7 @@ pub(super) fn lock(db: &mut Db, forum: &str) -> Result<(), ForumError> {
     Ok(())
 }
 
-/// What the same tool call wrote before.
+/// Returns what the same tool call wrote before.
 pub(super) fn already(db: &mut Db, new: &NewPost<'_>) -> Result<Option<Post>, ForumError> {
     let Some((run, call)) = new.call else {
         return Ok(None);
@@ -74,7 +74,7 @@ pub(super) fn already(db: &mut Db, new: &NewPost<'_>) -> Result<Option<Post>, Fo
     Ok(row.map(|row| post(&row)))
 }
 
-/// Writes a post into a thread that is there. `title` is that of a thread that it opens.
+/// Writes a post into an existing thread. `title` is that of a thread that it opens.
 pub(super) fn add(
     db: &mut Db,
     thread: i64,
@@ -138,19 +138,20 @@ impl ForumStore {
         })
     }
 
-    /// A post by its number.
+    /// Returns a post by its number.
     pub fn post(&mut self, id: i64) -> Result<Post, ForumError> {
         find(&mut self.db, id)
     }
 
-    /// The posts of a forum behind a number, the oldest first: what a live view follows.
+    /// Returns the posts of a forum after a number, the oldest first, for live views.
     pub fn posts_after(
         &mut self,
         forum: &str,
         after: i64,
         limit: i64,
     ) -> Result<Vec<Post>, ForumError> {
-        // In SQLite a crossed join keeps this order: or else all threads of the forum are walked, and their posts sorted.
+        // In SQLite a cross join forces this order: otherwise all threads of the forum are scanned, and their posts
+        // sorted.
         let join = if self.db.is_sqlite() {
             "CROSS JOIN"
         } else {
@@ -167,7 +168,7 @@ impl ForumStore {
             .collect())
     }
 
-    /// Who answered whom in a forum, in order: whoever is quoted, else whoever wrote before in the thread.
+    /// Returns who answered whom in a forum, in order: the quoted author, or else the previous author in the thread.
     pub fn answers(&mut self, forum: &str) -> Result<Vec<(String, String)>, ForumError> {
         let rows = self.db.rows(
             "SELECT p.author, COALESCE(q.author, LAG(p.author) OVER (PARTITION BY p.thread_id ORDER BY p.id)) FROM posts p \
@@ -180,10 +181,10 @@ impl ForumStore {
         Ok(pairs.filter(|(from, to)| from != to).collect())
     }
 
-    /// Gives a post other words. Only its author can.
+    /// Edits a post. Only its author can.
     ///
     /// # Errors
-    /// The post is somebody else's, gone, hidden, in a closed thread, or the opening of a motion.
+    /// The post is another author's, deleted, hidden, in a closed thread, or the opening of a motion.
     pub fn edit_post(
         &mut self,
         id: i64,
@@ -208,11 +209,11 @@ impl ForumStore {
         })
     }
 
-    /// Takes a post away: its words go, its number stays. Only its author can, or a person.
+    /// Deletes a post: its text is removed, its number stays. Only its author can, or a person.
     ///
     /// # Errors
-    /// The post is somebody else's or gone; for an agent also if it is hidden, in a closed thread, or the opening of a
-    /// motion.
+    /// The post is another author's or deleted; for an agent also if it is hidden, in a closed thread, or the opening
+    /// of a motion.
     pub fn delete_post(
         &mut self,
         id: i64,
@@ -240,7 +241,7 @@ impl ForumStore {
     }
 }
 
-/// The title by which a post is found: that of the thread, if it opens it.
+/// Returns the title under which a post is found: that of the thread, if it opens it.
 fn opening_title(db: &mut Db, post: &Post) -> Result<String, ForumError> {
     if !is_opening(db, post)? {
         return Ok(String::new());
@@ -256,7 +257,7 @@ fn is_opening(db: &mut Db, post: &Post) -> Result<bool, ForumError> {
     Ok(first.is_some_and(|row| row.int(0) == post.id))
 }
 
-/// Refuses to change a post that others rely on: what is voted on, what a moderator hid, what was closed.
+/// Refuses to change a post that others rely on: one that is voted on, hidden by a moderator, or in a closed thread.
 fn check_fixed(db: &mut Db, post: &Post) -> Result<(), ForumError> {
     let id = post.id;
     let thread = threads::find(db, post.thread_id)?;

@@ -1,5 +1,5 @@
-//! The local record of a visit to a forum elsewhere: calls are counted and bounded here, deeds entered, notes kept. What
-//! the other side answers is data and changes nothing else.
+//! The local record of a visit to a forum elsewhere: calls are counted and limited, actions recorded, notes kept here.
+//! The other forum's answer is data and changes nothing else.
 
 use super::act::{Caller, refused, told};
 use super::error::ForumError;
@@ -11,8 +11,8 @@ use kd_core::forum::words::Deed;
 use serde_json::Value;
 
 impl ForumStore {
-    /// Reads a call of a visit and carries it out: leaving and notes here, everything else by `send`, which gets the tool
-    /// and its checked arguments. A refusal of `send` is told to the agent.
+    /// Parses a call of a visit and executes it: leaving and notes here, everything else by `send`, which gets the tool
+    /// and its checked arguments. The agent gets an error of `send` as a refusal.
     ///
     /// # Errors
     /// The database fails.
@@ -54,12 +54,12 @@ impl ForumStore {
     }
 }
 
-/// The arguments of a call as they are sent: only those that the tool has, in the form in which they were understood.
+/// Returns the arguments to send: only those that the tool has, as they were understood.
 fn sent(call: &Call) -> Value {
     let mut value = serde_json::to_value(call).unwrap_or_default();
     if let Value::Object(fields) = &mut value {
         fields.remove("tool");
-        // `0` stands for the beginning.
+        // `0` is the beginning.
         fields.retain(|name, value| !(value.is_null() || name == "after_post_id" && *value == 0));
     }
     value

@@ -1,4 +1,4 @@
-//! The rules of a single forum: the table `rules`. They are set by orders (`order.rs`), which keep who, when and why.
+//! The rules of a single forum: the table `rules`. They are set by orders (`order.rs`), which record who, when and why.
 
 use super::ForumStore;
 use super::db::{Db, args};
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kd_core::forum::rules::{self, Rules};
 use kd_core::forum::settings::Settings;
 
-/// The rules that are set in a forum.
+/// Returns the rules that are set in a forum.
 pub(super) fn all(db: &mut Db, forum: &str) -> Result<Rules, ForumError> {
     let rows = db.rows(
         "SELECT key, value FROM rules WHERE forum = $1",
@@ -20,7 +20,7 @@ pub(super) fn all(db: &mut Db, forum: &str) -> Result<Rules, ForumError> {
     Ok(Rules::of(pairs))
 }
 
-/// The moment before which the last post of an archived thread was written. Nothing is changed in an archived thread: a
+/// Returns the time before which a thread's last post makes it archived. An archived thread itself is unchanged: a
 /// reply, or another value of the rule, brings it back.
 pub(super) fn archived_before(
     db: &mut Db,
@@ -31,10 +31,10 @@ pub(super) fn archived_before(
     Ok(before.unwrap_or(Timestamp::MIN))
 }
 
-/// Sets a rule; its usual value removes it.
+/// Sets a rule; its default value removes it.
 ///
 /// # Errors
-/// There is no such rule, or it does not take this value.
+/// There is no such rule, or the value is invalid.
 pub(super) fn put(db: &mut Db, forum: &str, key: &str, value: &str) -> Result<(), ForumError> {
     let rule = rules::find(key).map_err(ForumError::Invalid)?;
     let value = rule.read(value).map_err(ForumError::Invalid)?;
@@ -53,17 +53,17 @@ pub(super) fn put(db: &mut Db, forum: &str, key: &str, value: &str) -> Result<()
 }
 
 impl ForumStore {
-    /// The rules of a forum. They narrow the settings, so those of a store from elsewhere count, too.
+    /// Returns the rules of a forum. They only narrow the settings, so those of a foreign store count too.
     pub fn rules(&mut self, forum: &str) -> Result<Rules, ForumError> {
         all(&mut self.db, forum)
     }
 
-    /// Settings, narrowed by the rules of a forum.
+    /// Narrows settings by the rules of a forum.
     pub fn narrow(&mut self, forum: &str, settings: &Settings) -> Result<Settings, ForumError> {
         Ok(self.rules(forum)?.narrow(settings))
     }
 
-    /// The forums of this store with their numbers of threads, by name.
+    /// Returns the forums of this store with their numbers of threads, by name.
     pub fn forums(&mut self) -> Result<Vec<(String, i64)>, ForumError> {
         let rows = self.db.rows(
             "SELECT f.forum, (SELECT COUNT(*) FROM threads t WHERE t.forum = f.forum AND t.deleted_at IS NULL) FROM \

@@ -1,7 +1,7 @@
 //! `logs/runner.log`: the log of a forum as a text file, for people and for `tail -f`.
 //!
-//! The first line names the time zone of the lines behind it. Several processes may write to one file. A full file
-//! becomes `runner.log.1`, and the oldest goes.
+//! The first line names the time zone of the other lines. Several processes may write to one file. A full file becomes
+//! `runner.log.1`, and the oldest is deleted.
 
 use crate::beneath::Folder;
 use crate::error::Error;
@@ -13,13 +13,13 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bytes of a file, beyond which the next line begins a new one.
+/// Size of a file in bytes above which the next line starts a new one.
 const BYTES_MAX: u64 = 4 << 20;
-/// Full files that are kept.
+/// Number of full files that are kept.
 const FULL_MAX: usize = 3;
-/// A line is written in well under a millisecond; a log must not hold up a forum.
+/// Writing a line takes well under a millisecond; a log must not delay a forum.
 const WAIT: Duration = Duration::from_secs(2);
-/// Bytes of a first line.
+/// Maximum bytes of a first line.
 const HEADING_BYTES_MAX: u64 = 256;
 
 /// The log file of a forum.
@@ -33,7 +33,7 @@ pub struct RunnerLog {
 }
 
 impl RunnerLog {
-    /// The log of a forum in a folder: `runner.log`, or `runner-NAME.log` for another forum than the main one.
+    /// Creates the log of a forum in a folder: `runner.log`, or `runner-NAME.log` for a forum other than the main one.
     pub fn new(folder: &Path, forum: &str, zone: TimeZone) -> Self {
         let name = match forum {
             MAIN => "runner.log".to_owned(),
@@ -55,18 +55,18 @@ impl RunnerLog {
         }
     }
 
-    /// The same with files of another size.
+    /// Sets another file size.
     #[must_use]
     pub fn with_bytes_max(self, bytes_max: u64) -> Self {
         Self { bytes_max, ..self }
     }
 
-    /// The file that is written to.
+    /// Returns the current file.
     pub fn path(&self) -> PathBuf {
         self.folder.join(&self.name)
     }
 
-    /// Appends a line. The folder is made where there is none; a link or a pipe in place of the file is refused.
+    /// Appends a line. Creates a missing folder; rejects a link or a pipe in place of the file.
     pub fn write(&self, line: &LogLine) -> Result<(), Error> {
         let folder = Folder::make(&self.folder)?;
         let _held = Lock::take_beside(&folder, &self.name, WAIT)?;
@@ -92,7 +92,7 @@ impl RunnerLog {
             .map_err(Error::io("write", &self.path()))
     }
 
-    /// Whether the file begins with the present zone.
+    /// Returns whether the file begins with the current zone.
     fn is_headed(&self, folder: &Folder) -> Result<bool, Error> {
         let Some(file) = folder.file(&self.name)? else {
             return Ok(true);
@@ -104,7 +104,7 @@ impl RunnerLog {
         Ok(first.starts_with(self.heading.as_bytes()))
     }
 
-    /// Puts the file aside, and the oldest away.
+    /// Rotates the files, deleting the oldest.
     fn turn(&self, folder: &Folder) -> Result<(), Error> {
         let aside = |number: usize| format!("{}.{number}", self.name);
         folder.remove(aside(FULL_MAX))?;

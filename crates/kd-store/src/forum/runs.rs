@@ -1,4 +1,4 @@
-//! Runs: each agent's stay, claimed before it begins, so that no agent runs twice in one cycle, whoever crashes.
+//! Runs: each agent's turn, claimed before it begins, so that no agent runs twice in one cycle even after a crash.
 
 use super::ForumStore;
 use super::db::{Db, Row, args};
@@ -12,11 +12,11 @@ const SELECT: &str = "SELECT id, cycle_id, forum, agent, started_at, ended_at, o
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunEnd {
-    /// In a word.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why, where it did not simply act.
+    /// The reason, unless it simply acted.
     pub reason: Option<String>,
-    /// What the agent said that it did, and whether that agrees with what it did.
+    /// What the agent claimed to have done, and whether that is true.
     pub claim: Option<(String, bool)>,
     /// Tokens used.
     pub tokens: u64,
@@ -31,11 +31,11 @@ fn run(row: &Row) -> Run {
         started_at: row.time(4),
         ended_at: row.maybe_time(5),
         outcome: Outcome::parse(&row.text(6)).unwrap_or(Outcome::Failed),
-        // Deeds that cannot be read are not those that were sealed.
+        // Unreadable deeds differ from those that were sealed.
         deeds: row.json(7).unwrap_or_else(|_| vec![unreadable()]),
         reason: row.maybe_text(8),
         claim: row.maybe_text(9),
-        // Any other number was not written by kd, and is missed by the seal.
+        // kd writes no other number; the seal detects it.
         claim_agrees: match row.maybe_int(10) {
             Some(0) => Some(false),
             Some(1) => Some(true),
@@ -77,12 +77,12 @@ pub(super) fn all(db: &mut Db) -> Result<Vec<Run>, ForumError> {
         .collect())
 }
 
-/// Adds what an agent just did to its run, in the same transaction as the deed itself.
+/// Adds an agent's action to its run, in the same transaction as the action itself.
 pub(super) fn did(db: &mut Db, id: i64, deed: Deed) -> Result<(), ForumError> {
     let mut deeds = find(db, id)?.deeds;
     deeds.push(deed);
     let text = serde_json::to_string(&deeds).map_err(|e| ForumError::Invalid(e.to_string()))?;
-    // A run that has ended is sealed: a call that comes late leaves nothing behind.
+    // A run that has ended is sealed: a late call has no effect.
     let changed = db.run(
         "UPDATE runs SET deeds = $1 WHERE id = $2 AND ended_at IS NULL",
         args![text, id],
@@ -93,7 +93,7 @@ pub(super) fn did(db: &mut Db, id: i64, deed: Deed) -> Result<(), ForumError> {
     }
 }
 
-/// Counts a tool call; its number in the run, from 1.
+/// Counts a tool call; returns its number in the run, from 1.
 pub(super) fn count_call(db: &mut Db, id: i64, of: (&str, &str)) -> Result<i64, ForumError> {
     let row = db.row(
         "UPDATE runs SET calls = calls + 1 WHERE id = $1 AND forum = $2 AND agent = $3 AND ended_at IS NULL \
@@ -103,7 +103,7 @@ pub(super) fn count_call(db: &mut Db, id: i64, of: (&str, &str)) -> Result<i64, 
     row.map(|row| row.int(0)).ok_or_else(|| over(id))
 }
 
-/// Makes sure that a visit goes on; 0, since nothing is counted.
+/// Checks that a visit is still open; returns 0, since nothing is counted.
 pub(super) fn check_open(db: &mut Db, id: i64, of: (&str, &str)) -> Result<i64, ForumError> {
     let row = db.row(
         "SELECT id FROM runs WHERE id = $1 AND forum = $2 AND agent = $3 AND ended_at IS NULL AND claim IS NULL",
@@ -119,7 +119,7 @@ fn over(id: i64) -> ForumError {
     ForumError::Invalid(format!("the visit {id} is over"))
 }
 
-/// The agent says that it is done: its words, beside what it did. Nothing can be called after that.
+/// Records that the agent is done: its claim, beside what it did. Nothing can be called after that.
 pub(super) fn leaves(
     db: &mut Db,
     id: i64,
@@ -135,7 +135,7 @@ pub(super) fn leaves(
 }
 
 impl ForumStore {
-    /// Claims a run; none if the agent has had its turn in this cycle.
+    /// Claims a run; `None` if the agent has had its turn in this cycle.
     pub fn begin_run(
         &mut self,
         cycle: Option<i64>,
@@ -151,7 +151,7 @@ impl ForumStore {
         Ok(row.map(|row| row.int(0)))
     }
 
-    /// Ends a run. A run that has ended stays as it is.
+    /// Ends a run. A run that has already ended is unchanged.
     pub fn end_run(&mut self, id: i64, end: &RunEnd, now: Timestamp) -> Result<Run, ForumError> {
         self.db.whole(|db| {
             db.run(
@@ -173,17 +173,17 @@ impl ForumStore {
         })
     }
 
-    /// One run.
+    /// Returns a run.
     pub fn run(&mut self, id: i64) -> Result<Run, ForumError> {
         find(&mut self.db, id)
     }
 
-    /// The runs of a cycle, in the order in which they began.
+    /// Returns the runs of a cycle, in the order in which they began.
     pub fn runs_of(&mut self, cycle: i64) -> Result<Vec<Run>, ForumError> {
         of_cycle(&mut self.db, cycle)
     }
 
-    /// The newest runs of a forum, the newest first.
+    /// Returns the newest runs of a forum, the newest first.
     pub fn runs(&mut self, forum: &str, limit: i64) -> Result<Vec<Run>, ForumError> {
         let rows = self.db.rows(
             &format!("{SELECT} WHERE forum = $1 ORDER BY id DESC LIMIT $2"),
@@ -192,7 +192,7 @@ impl ForumStore {
         Ok(rows.iter().map(run).collect())
     }
 
-    /// When an agent ran last.
+    /// Returns when an agent last ran.
     pub fn last_run(&mut self, agent: &str) -> Result<Option<Timestamp>, ForumError> {
         let row = self.db.row(
             "SELECT last_run_at FROM agents WHERE name = $1",

@@ -1,5 +1,5 @@
-//! The tables, and how an older store becomes a newer one. Several processes may start at once: one of them makes the
-//! tables, the others wait for it.
+//! The tables, and migrations of older stores. Several processes may start at once: one of them creates the tables, the
+//! others wait for it.
 
 use super::db::{Db, args};
 use super::error::ForumError;
@@ -9,9 +9,8 @@ use kd_core::formats::FORUM;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Each step once, in order. A step is never changed after it was released; a new one is added behind it.
-/// `ID` stands for a number that the database gives out; lines that begin with `sqlite:` or `postgres:` are for one of
-/// them alone.
+/// The migration steps, in order. A released step is never changed; new ones are appended. `ID` is a number assigned by
+/// the database; lines that begin with `sqlite:` or `postgres:` are only for that database.
 const STEPS: &[&str] = &[
     FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS, UNSEEN, RULES, IMPORTS,
 ];
@@ -51,10 +50,10 @@ CREATE TABLE log (id ID, forum TEXT NOT NULL, line TEXT NOT NULL);
 CREATE INDEX log_by_forum ON log (forum, id)
 ";
 
-/// The number by which the user's `kd` knows the forums that it made (`own.rs`).
+/// The id by which the user's `kd` recognizes the forums that it created (`own.rs`).
 const IDENTITY: &str = "CREATE TABLE identity (id TEXT NOT NULL)";
 
-/// Accounts, who may vote on a motion, and how much each account wrote lately.
+/// Accounts, who may vote on a motion, and how much each account wrote recently.
 const MEMBERS: &str = "
 CREATE TABLE members (forum TEXT NOT NULL, name TEXT NOT NULL, skeleton TEXT NOT NULL, kind TEXT NOT NULL, proof TEXT NOT NULL,
   role TEXT NOT NULL, status TEXT NOT NULL, votes BIGINT NOT NULL, joined_at BIGINT NOT NULL, left_at BIGINT, PRIMARY KEY (forum, name));
@@ -64,13 +63,14 @@ CREATE TABLE pace (forum TEXT NOT NULL, account TEXT NOT NULL, minute_at BIGINT 
   day_at BIGINT NOT NULL, in_day BIGINT NOT NULL, PRIMARY KEY (forum, account))
 ";
 
-/// The runs as a person reads them: `SELECT * FROM run_history`. Times are UTC.
+/// The runs in readable form: `SELECT * FROM run_history`. Times are UTC.
 const HISTORY: &str = "
 sqlite: CREATE VIEW run_history AS SELECT r.id AS id, r.agent AS agent, strftime('%Y-%m-%d %H:%M:%f', r.started_at / 1000000.0, 'unixepoch') AS started_at, strftime('%Y-%m-%d %H:%M:%f', r.ended_at / 1000000.0, 'unixepoch') AS ended_at, CASE WHEN r.outcome = 'limit_exceeded' OR NOT json_valid(r.deeds) THEN 'skip' ELSE coalesce(json_extract(r.deeds, '$[#-1].tool'), 'skip') END AS action, r.outcome IN ('acted', 'skipped') AS success, r.outcome AS outcome, r.reason AS reason, r.calls AS tool_calls, r.tokens AS tokens, c.number AS cycle, r.forum AS forum FROM runs r LEFT JOIN cycles c ON c.id = r.cycle_id
 postgres: CREATE VIEW run_history AS SELECT r.id AS id, r.agent AS agent, to_char(to_timestamp(r.started_at / 1000000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS') AS started_at, to_char(to_timestamp(r.ended_at / 1000000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS') AS ended_at, CASE WHEN r.outcome = 'limit_exceeded' THEN 'skip' ELSE coalesce(r.deeds::json -> -1 ->> 'tool', 'skip') END AS action, CASE WHEN r.outcome IN ('acted', 'skipped') THEN 1 ELSE 0 END AS success, r.outcome AS outcome, r.reason AS reason, r.calls AS tool_calls, r.tokens AS tokens, c.number AS cycle, r.forum AS forum FROM runs r LEFT JOIN cycles c ON c.id = r.cycle_id
 ";
 
-/// What agents write about themselves, for themselves and to each other: notes, profiles, mentions; and each forum's charter.
+/// What agents write about themselves, for themselves and to each other: notes, profiles, mentions; and each forum's
+/// charter.
 const COMPANY: &str = "
 CREATE TABLE notes (forum TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, updated_at BIGINT NOT NULL, PRIMARY KEY (forum, name));
 CREATE TABLE profiles (forum TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, updated_at BIGINT NOT NULL, PRIMARY KEY (forum, name));
@@ -80,7 +80,7 @@ CREATE INDEX mentions_by_post ON mentions (post_id);
 CREATE TABLE charters (forum TEXT NOT NULL PRIMARY KEY, body TEXT NOT NULL, updated_at BIGINT NOT NULL)
 ";
 
-/// The chain of draws (`links.rs`), and the digests of posts as they were before they were changed.
+/// The chain of draws (`links.rs`), and the digests of posts before they were edited.
 const CHAIN: &str = "
 CREATE TABLE chains (forum TEXT PRIMARY KEY, chain TEXT NOT NULL, commitment TEXT NOT NULL, after_post BIGINT NOT NULL);
 CREATE TABLE links (cycle_id BIGINT PRIMARY KEY, chain TEXT NOT NULL, number BIGINT NOT NULL, origin TEXT NOT NULL, commitment TEXT,
@@ -89,7 +89,7 @@ CREATE TABLE links (cycle_id BIGINT PRIMARY KEY, chain TEXT NOT NULL, number BIG
 CREATE TABLE first_words (post_id BIGINT PRIMARY KEY, digest TEXT NOT NULL)
 ";
 
-/// What is hidden or closed, and who did that, when and why.
+/// What is hidden or closed, by whom, when and why.
 const ORDERS: &str = "
 ALTER TABLE posts ADD COLUMN hidden_at BIGINT;
 ALTER TABLE threads ADD COLUMN hidden_at BIGINT;
@@ -99,7 +99,7 @@ CREATE TABLE orders (id ID, forum TEXT NOT NULL, at BIGINT NOT NULL, actor TEXT 
 CREATE INDEX orders_by_target ON orders (forum, what, target)
 ";
 
-/// What is new to a name costs as much as it has not read, whatever it was mentioned in before.
+/// The cost of a name's news depends on what it has not read, not on all earlier mentions.
 const UNSEEN: &str =
     "CREATE INDEX mentions_unseen ON mentions (name, post_id) WHERE seen_at IS NULL";
 
@@ -109,10 +109,11 @@ const RULES: &str = "CREATE TABLE rules (forum TEXT NOT NULL, key TEXT NOT NULL,
 /// The digests of imported files, so that none is added twice by mistake.
 const IMPORTS: &str = "CREATE TABLE imports (digest TEXT PRIMARY KEY, at BIGINT NOT NULL)";
 
-/// The number that PostgreSQL's advisory locks of ours begin with, so that they meet nobody else's by chance.
+/// Base of our PostgreSQL advisory locks, chosen to avoid collisions with other programs.
 const LOCK: i64 = 0x6b64_666f_7275_6d00;
 
-/// Brings a store to the present form. `file` is that of a SQLite store. `enter` runs when the store is made, in the same transaction.
+/// Migrates a store to the current version. `file` is that of an SQLite store. `enter` runs when the store is created,
+/// in the same transaction.
 pub(super) fn migrate(
     db: &mut Db,
     place: &str,
@@ -124,7 +125,7 @@ pub(super) fn migrate(
     if found == STEPS.len() as i64 {
         return Ok(());
     }
-    // One at a time. In SQLite even the switch to the write-ahead log fails beside another opener.
+    // One at a time. In SQLite even switching to the write-ahead log fails beside another opener.
     let _held = match file {
         Some(path) => Some(
             crate::lock::Lock::take(&crate::lock::lock_path(path), crate::lock::WAIT).map_err(
@@ -146,7 +147,8 @@ pub(super) fn migrate(
     done
 }
 
-/// Copies an older SQLite store to `NAME.form-N` beside it before it is changed. A copy of that form that is there stays.
+/// Copies an older SQLite store to `NAME.form-N` beside it before it is changed. Keeps an existing copy of that
+/// version.
 fn backup(db: &mut Db, store: Option<&Path>) -> Result<(), ForumError> {
     let form = version(db)?;
     let (Some(store), true) = (store, (1..STEPS.len() as i64).contains(&form)) else {
@@ -165,7 +167,7 @@ fn backup(db: &mut Db, store: Option<&Path>) -> Result<(), ForumError> {
     // A killed process may have left it.
     folder.remove(&temp).map_err(failed)?;
     folder.create(&temp).map_err(failed)?;
-    // SQLite refuses a link anywhere in the path; above `.kd` there may be some.
+    // SQLite rejects a link anywhere in the path; above `.kd` there may be some.
     let path = folder.path().canonicalize();
     let path = path.map_err(|e| failed(crate::error::Error::io("open", folder.path())(e)))?;
     let path = path.join(&temp);
@@ -214,10 +216,10 @@ fn steps(
     })
 }
 
-/// What a SQLite store of a form has in it; `None` for a form that is newer than ours.
+/// Returns the schema entries of an SQLite store of a version; `None` for a version newer than ours.
 ///
 /// # Errors
-/// The database inside the program fails.
+/// SQLite fails.
 pub(super) fn tables(form: i64) -> Result<Option<&'static [Entry]>, ForumError> {
     static OF_FORMS: OnceLock<Vec<Vec<Entry>>> = OnceLock::new();
     let of_forms = match OF_FORMS.get() {
@@ -236,7 +238,7 @@ pub(super) fn tables(form: i64) -> Result<Option<&'static [Entry]>, ForumError> 
     Ok(of_forms.get(form).map(Vec::as_slice))
 }
 
-/// The form of a store; 0 for an empty one.
+/// Returns the version of a store; 0 for an empty one.
 pub(super) fn version(db: &mut Db) -> Result<i64, ForumError> {
     if db.is_sqlite() {
         return Ok(db
@@ -252,7 +254,7 @@ pub(super) fn version(db: &mut Db) -> Result<i64, ForumError> {
         .map_or(0, |row| row.int(0)))
 }
 
-/// A step in the words of one database.
+/// Converts a step to the SQL of one database.
 fn dialect(step: &str, sqlite: bool) -> String {
     let (own, other, id) = if sqlite {
         (
@@ -274,12 +276,12 @@ fn dialect(step: &str, sqlite: bool) -> String {
     lines.collect::<Vec<_>>().join("\n").replace("(id ID,", id)
 }
 
-/// A lock that a server's processes share: the number of a forum's writers, or of its leader.
+/// Returns the number of a lock shared by processes on a server: that of a forum's writers, or of its leader.
 pub(super) fn lock_number(forum: &str, leader: bool) -> i64 {
     let hash = forum.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // Its own number keeps a forum's two locks and the migration's apart.
+    // The last bit separates a forum's two locks, and the hash separates them from the migration's.
     LOCK ^ ((hash >> 8) as i64 & !1) ^ i64::from(leader)
 }
 

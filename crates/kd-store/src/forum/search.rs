@@ -1,5 +1,5 @@
-//! Full-text search: SQLite's FTS5, PostgreSQL's `tsvector`. All words must be there; the newest posts come first, so
-//! that common words cost no more than rare ones (ranking every match is what makes such a search slow).
+//! Full-text search: SQLite's FTS5, PostgreSQL's `tsvector`. All words must occur; the newest posts come first, so that
+//! common words cost no more than rare ones (ranking every match would be slow).
 
 use super::ForumStore;
 use super::db::{Db, args};
@@ -8,7 +8,7 @@ use super::order::Sight;
 use super::threads::{self, COLUMNS, WIDTH};
 use kd_core::forum::words::{Hit, SearchIn};
 
-/// Characters of an excerpt.
+/// Maximum characters of an excerpt.
 const EXCERPT: usize = 160;
 
 pub(super) fn index(
@@ -21,7 +21,7 @@ pub(super) fn index(
     let sql = if db.is_sqlite() {
         "INSERT INTO words (rowid, title, body, author) VALUES ($1, $2, $3, $4)"
     } else {
-        // The weights tell later where a word stood.
+        // The weights record whether a word is in the title, the body or the author.
         "INSERT INTO words (post_id, words) VALUES ($1, setweight(to_tsvector('simple', $2), 'A') || \
          setweight(to_tsvector('simple', $3), 'B') || setweight(to_tsvector('simple', $4), 'C'))"
     };
@@ -39,8 +39,8 @@ pub(super) fn forget(db: &mut Db, post: i64) -> Result<(), ForumError> {
     Ok(())
 }
 
-/// The words of a query, as either database reads them. What is not letter or digit only separates: a query cannot be
-/// more than words.
+/// Converts a query to the syntax of either database. Everything except letters and digits separates words, so a query
+/// cannot contain operators.
 fn query(text: &str, place: SearchIn, sqlite: bool) -> Option<String> {
     let words: Vec<&str> = text
         .split(|c: char| !c.is_alphanumeric())
@@ -73,7 +73,7 @@ fn query(text: &str, place: SearchIn, sqlite: bool) -> Option<String> {
 }
 
 impl ForumStore {
-    /// Posts that hold all words of a text, the newest first.
+    /// Returns posts that contain all words of a text, the newest first.
     pub fn search(
         &mut self,
         forum: &str,
@@ -84,7 +84,7 @@ impl ForumStore {
         self.search_for(Sight::All, forum, text, place, limit)
     }
 
-    /// The same, as somebody sees it.
+    /// Like [`Self::search`], as seen by a viewer.
     pub fn search_for(
         &mut self,
         sight: Sight,
@@ -98,7 +98,8 @@ impl ForumStore {
             return Ok(Vec::new());
         };
         let from = if sqlite {
-            // Crossed joins keep this order: or else the forum's threads are walked, and each of their posts is looked up.
+            // Cross joins force this order: otherwise the forum's threads are scanned, and each of their posts is
+            // looked up.
             "words w CROSS JOIN posts p ON p.id = w.rowid CROSS JOIN threads t ON t.id = p.thread_id WHERE words MATCH $1"
         } else {
             "words w JOIN posts p ON p.id = w.post_id JOIN threads t ON t.id = p.thread_id WHERE w.words @@ to_tsquery('simple', $1)"

@@ -1,5 +1,5 @@
-//! The secrets of draws to come, in the user's state folder: readable by the user alone, never in the database. Whoever
-//! copies or reads the database cannot foretell a cycle. Only the process that runs cycles opens them.
+//! The secrets of future draws, in the user's state folder: readable only by the user, never in the database. Copying
+//! or reading the database does not reveal a cycle in advance. Only the process that runs cycles opens them.
 //!
 //! Input: a forum's place. Output: the secret of a commitment, and the newest seal, which the audit compares.
 
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 /// Far above two secrets and a seal.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// What is kept of a forum.
+/// The stored state of a forum.
 #[derive(Default)]
 pub(super) struct Secrets {
-    /// `None` where there is no state folder: then the secrets end with the process.
+    /// `None` without a state folder: then the secrets are lost when the process ends.
     path: Option<PathBuf>,
     kept: Kept,
 }
@@ -41,13 +41,13 @@ struct Secret {
     secret: String,
 }
 
-/// A draw from a secret, noted before it is recorded. A link has one draw only: another order for the same link needs
-/// another secret.
+/// A draw from a secret, noted before it is recorded. A link has only one draw: another order for the same link
+/// requires another secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Mark {
     pub(super) chain: String,
     pub(super) number: i64,
-    /// Of what was drawn.
+    /// Digest of the result.
     pub(super) digest: String,
 }
 
@@ -66,7 +66,7 @@ impl std::fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Opens a forum's file. A file that cannot be understood holds no secret.
+    /// Opens a forum's file. A malformed file counts as empty.
     pub(super) fn open(
         place: &Place,
         forum: &str,
@@ -92,7 +92,7 @@ impl Secrets {
         })
     }
 
-    /// The secret of a commitment.
+    /// Returns the secret of a commitment.
     pub(super) fn find(&self, commitment: &str) -> Option<Hash> {
         self.kept.secrets.iter().find_map(|kept| {
             let secret = unhex(&kept.secret)?;
@@ -100,8 +100,8 @@ impl Secrets {
         })
     }
 
-    /// Makes the secret of a link and writes it, before anybody is shown its commitment, which is returned. Of the others
-    /// only that of `beside` is kept.
+    /// Creates the secret of a link and writes it before anyone sees its commitment, which is returned. Of the other
+    /// secrets only that of `beside` is kept.
     pub(super) fn make(
         &mut self,
         chain: &str,
@@ -123,12 +123,12 @@ impl Secrets {
         Ok(chain::commitment(chain, number, &secret))
     }
 
-    /// The newest seal that was noted.
+    /// Returns the newest noted seal.
     pub(super) fn head(&self) -> Option<&Head> {
         self.kept.head.as_ref()
     }
 
-    /// The newest draw that was noted.
+    /// Returns the newest noted draw.
     pub(super) fn drawn(&self) -> Option<&Mark> {
         self.kept.drawn.as_ref()
     }
@@ -142,7 +142,7 @@ impl Secrets {
         self.save()
     }
 
-    /// Notes the newest seal and deletes the secrets up to it: none is drawn from again.
+    /// Notes the newest seal and deletes the secrets up to it, so that none is used again.
     pub(super) fn note(&mut self, head: Head) -> Result<(), ForumError> {
         self.kept
             .secrets
@@ -165,7 +165,7 @@ impl Secrets {
     }
 }
 
-/// Bytes of the system's randomness.
+/// Returns random bytes from the system.
 pub(super) fn random<const N: usize>() -> Result<[u8; N], ForumError> {
     let mut bytes = [0; N];
     let filled = getrandom::fill(&mut bytes);
@@ -173,7 +173,7 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N], ForumError> {
     Ok(bytes)
 }
 
-/// A copy of a forum is at another place: it has no secrets.
+/// Returns the file for a forum's place. A copy of a forum is at another place, so it has no secrets.
 fn file(state: &Path, place: &Place, forum: &str) -> PathBuf {
     let at = match place {
         Place::File(path) => {

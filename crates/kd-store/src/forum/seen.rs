@@ -1,8 +1,8 @@
-//! What an agent has not seen: threads whose last post is behind its mark, and those that it left unread on purpose.
+//! What an agent has not seen: threads whose last post is after its mark, and those that it left unread on purpose.
 //!
-//! Each agent has one mark in each forum: everything up to that post is settled. A thread that was read keeps a number
-//! of its own; a thread that was offered and not read is put on a short list when the mark moves on. So the question
-//! costs as much as the answer is long, whatever the forum holds.
+//! Each agent has one mark per forum: everything up to that post is settled. A thread that was read has a number of its
+//! own; a thread that was offered and not read goes to a short list when the mark moves on. So the cost of the query
+//! depends on the length of the answer, not on the size of the forum.
 
 use super::ForumStore;
 use super::db::{Db, args};
@@ -11,7 +11,7 @@ use super::threads::{self, COLUMNS, WIDTH};
 use jiff::Timestamp;
 use kd_core::forum::words::Fresh;
 
-/// Threads that an agent can leave unread. Older ones are let go: they can still be listed and found.
+/// Maximum threads that an agent can leave unread. Older ones are dropped: they can still be listed and found.
 const UNREAD_MAX: i64 = 1000;
 
 /// What is new to an agent.
@@ -19,11 +19,11 @@ const UNREAD_MAX: i64 = 1000;
 pub struct News {
     /// Threads with something new, the newest first.
     pub threads: Vec<Fresh>,
-    /// The last post that there was when this was asked: [`ForumStore::settle`] moves the mark there.
+    /// The last post at the time of this query: [`ForumStore::settle`] moves the mark there.
     pub through: i64,
 }
 
-/// The number of an agent; a row is made for one that is new.
+/// Returns the number of an agent, inserting a new one.
 pub(super) fn agent_id(db: &mut Db, name: &str) -> Result<i64, ForumError> {
     if let Some(row) = db.row("SELECT id FROM agents WHERE name = $1", args![name])? {
         return Ok(row.int(0));
@@ -49,7 +49,7 @@ pub(super) fn saw(db: &mut Db, agent: i64, thread: i64, post: i64) -> Result<(),
     Ok(())
 }
 
-/// Who writes at the end of a thread has nothing new in it, if there was nothing new before.
+/// Marks a thread as seen by the author of its last post, if nothing else was new to them.
 pub(super) fn saw_own(db: &mut Db, author: &str, thread: i64, post: i64) -> Result<(), ForumError> {
     let agent = agent_id(db, author)?;
     let before = db.row(
@@ -69,12 +69,12 @@ pub(super) fn saw_own(db: &mut Db, author: &str, thread: i64, post: i64) -> Resu
 }
 
 impl ForumStore {
-    /// Threads with something that an agent has not seen, at most `limit`.
+    /// Returns threads with something that an agent has not seen, at most `limit`.
     pub fn news(&mut self, forum: &str, agent: &str, limit: i64) -> Result<News, ForumError> {
         self.news_at(forum, agent, limit, Timestamp::now())
     }
 
-    /// The same at a moment: threads that are archived then are left out.
+    /// Like [`Self::news`], at a given time: leaves out threads that are archived then.
     pub fn news_at(
         &mut self,
         forum: &str,
@@ -127,12 +127,12 @@ impl ForumStore {
         })
     }
 
-    /// An agent has read a thread up to a post.
+    /// Records that an agent has read a thread up to a post.
     pub fn saw(&mut self, agent: &str, thread: i64, post: i64) -> Result<(), ForumError> {
         self.saw_at(agent, thread, post, Timestamp::now())
     }
 
-    /// The same at a moment.
+    /// Like [`Self::saw`], at a given time.
     pub(super) fn saw_at(
         &mut self,
         agent: &str,
@@ -147,7 +147,7 @@ impl ForumStore {
         })
     }
 
-    /// Ends a visit: the agent's mark moves to `through`, and what it left unread up to there is remembered.
+    /// Ends a visit: moves the agent's mark to `through`, and remembers what it left unread up to there.
     pub fn settle(&mut self, forum: &str, agent: &str, through: i64) -> Result<(), ForumError> {
         self.db.whole(|db| {
             let agent = agent_id(db, agent)?;

@@ -1,5 +1,5 @@
-//! Calls of a visit to further servers: counted as all calls are, and entered in the log. What a server answers is data and
-//! changes nothing else.
+//! Calls of a visit to additional servers: counted like all calls, and logged. A server's answer is data and changes
+//! nothing else.
 
 use super::act::Caller;
 use super::error::ForumError;
@@ -11,8 +11,8 @@ use kd_core::forum::words::ServerAnswer;
 use serde_json::Value;
 
 impl ForumStore {
-    /// Counts a call of a visit to a tool of a further server, carries it out by `send`, and enters it in the log. A call over
-    /// the limit is not sent.
+    /// Counts a call of a visit to a tool of an additional server, executes it by `send`, and logs it. A call over the
+    /// limit is not sent.
     ///
     /// # Errors
     /// The database fails.
@@ -43,7 +43,7 @@ impl ForumStore {
         Ok(answer)
     }
 
-    /// Enters in the log that a further server cannot be called in a visit.
+    /// Logs that an additional server cannot be called in a visit.
     ///
     /// # Errors
     /// The database fails.

@@ -1,5 +1,5 @@
-//! What a forum file must look like before SQLite may act on it. A file from elsewhere can name other files in its
-//! journal, which SQLite then deletes, and can compute its columns, which takes any amount of memory.
+//! Checks a forum file before SQLite may act on it. A foreign file can name other files in its journal, which SQLite
+//! then deletes, and can have computed columns, which use any amount of memory.
 
 use super::db::Db;
 use super::error::ForumError;
@@ -10,18 +10,18 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-/// The end of a journal that belongs to a transaction over several files. The name of the file that lists them stands
-/// before it. A forum is one file, so no journal of ours ends so.
+/// The end of a journal that belongs to a transaction over several files, preceded by the name of the file that lists
+/// them. A forum is a single file, so its own journals never end like this.
 const SUPER_JOURNAL_END: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-/// Tables, indexes and what the search keeps beside its table.
+/// Maximum number of tables, indexes and the search's internal tables.
 const ENTRIES_MAX: usize = 200;
-/// Changes of form that another process may make while we look.
+/// How many concurrent migrations by other processes are tolerated during the check.
 const LOOKS: usize = 5;
 
 /// One row of `sqlite_schema`: type, name, table and text.
 pub(super) type Entry = [String; 4];
 
-/// Refuses a database whose journal names another file.
+/// Rejects a database whose journal names another file.
 ///
 /// # Errors
 /// It does, or it cannot be read.
@@ -61,7 +61,7 @@ pub(super) fn check_journal(database: &Path) -> Result<(), ForumError> {
     Ok(())
 }
 
-/// Refuses a SQLite store whose tables are not those that its form has.
+/// Rejects an SQLite store whose tables are not those of its version.
 ///
 /// # Errors
 /// Something was added, left out or changed, or the database fails.
@@ -70,11 +70,11 @@ pub(super) fn check_tables(db: &mut Db, place: &str) -> Result<(), ForumError> {
     for _ in 0..LOOKS {
         let form = schema::version(db)?;
         let (Some(known), found) = (schema::tables(form)?, entries(db)?) else {
-            // A newer form: it is refused with the version that it needs.
+            // A newer version: it is rejected later, with the required version.
             return Ok(());
         };
         strange = first_strange(known, &found);
-        // Somebody may bring the store to another form at this moment.
+        // Another process may be migrating the store right now.
         if strange.is_none() || schema::version(db)? == form {
             break;
         }
@@ -88,10 +88,10 @@ pub(super) fn check_tables(db: &mut Db, place: &str) -> Result<(), ForumError> {
     }
 }
 
-/// What stands in `sqlite_schema`. Nothing of it has been evaluated then.
+/// Returns the rows of `sqlite_schema`. Nothing in them has been evaluated by then.
 ///
 /// # Errors
-/// The database fails, or holds more than any forum.
+/// The database fails, or contains more than any forum.
 pub(super) fn entries(db: &mut Db) -> Result<Vec<Entry>, ForumError> {
     let sql = format!(
         "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' \
@@ -104,15 +104,15 @@ pub(super) fn entries(db: &mut Db) -> Result<Vec<Entry>, ForumError> {
         .collect())
 }
 
-/// The name of the first entry that is not in both.
+/// Returns the name of the first entry that is not in both.
 fn first_strange(known: &[Entry], found: &[Entry]) -> Option<String> {
     let extra = found.iter().find(|one| !known.iter().any(|k| fits(k, one)));
     let missing = || known.iter().find(|k| !found.iter().any(|one| fits(k, one)));
     extra.or_else(missing).map(|[_, name, ..]| name.clone())
 }
 
-/// Whether an entry is as we would make it. What the search keeps beside its table is made by SQLite, whose versions
-/// differ: there the names count, and that nothing is computed.
+/// Returns whether an entry is as we would create it. The search's internal tables are created by SQLite, whose
+/// versions differ: for them only the names count, and that nothing is computed.
 fn fits(known: &Entry, found: &Entry) -> bool {
     let [kind, name, table, sql] = known;
     let same = [kind, name, table] == [&found[0], &found[1], &found[2]];

@@ -10,10 +10,10 @@ use kd_core::forum::words::{Post, Thread};
 
 /// The columns of a thread, in the order that [`thread`] reads.
 pub(super) const COLUMNS: &str = "t.id, t.forum, t.title, t.author, t.created_at, t.updated_at, t.post_count, t.last_author, t.last_post_id, t.deleted_at, t.hidden_at, t.closed_at";
-/// How many there are.
+/// The number of columns.
 pub(super) const WIDTH: usize = 12;
 
-/// A thread from a row that begins with [`COLUMNS`].
+/// Reads a thread from a row that begins with [`COLUMNS`].
 pub(super) fn thread(row: &Row) -> Thread {
     Thread {
         id: row.int(0),
@@ -31,7 +31,7 @@ pub(super) fn thread(row: &Row) -> Thread {
     }
 }
 
-/// The thread of a number, deleted or not.
+/// Returns a thread by its number, deleted or not.
 pub(super) fn find(db: &mut Db, id: i64) -> Result<Thread, ForumError> {
     let row = db.row(
         &format!("SELECT {COLUMNS} FROM threads t WHERE t.id = $1"),
@@ -42,7 +42,7 @@ pub(super) fn find(db: &mut Db, id: i64) -> Result<Thread, ForumError> {
 }
 
 impl ForumStore {
-    /// Opens a thread. The post is its opening.
+    /// Opens a thread with its first post.
     pub fn create_thread(
         &mut self,
         forum: &str,
@@ -66,12 +66,12 @@ impl ForumStore {
         })
     }
 
-    /// Threads of a forum, the newest activity first.
+    /// Returns threads of a forum, the newest activity first.
     pub fn threads(&mut self, forum: &str, limit: i64) -> Result<Vec<Thread>, ForumError> {
         self.threads_for(Sight::All, forum, limit)
     }
 
-    /// The same, as somebody sees it.
+    /// Like [`Self::threads`], as seen by a viewer.
     pub fn threads_for(
         &mut self,
         sight: Sight,
@@ -81,7 +81,7 @@ impl ForumStore {
         self.threads_since(sight, forum, Timestamp::MIN, limit)
     }
 
-    /// Threads that agents are shown at a moment: neither hidden nor archived.
+    /// Returns threads that agents see at a given time: neither hidden nor archived.
     pub(super) fn threads_shown(
         &mut self,
         forum: &str,
@@ -112,7 +112,7 @@ impl ForumStore {
             .collect())
     }
 
-    /// The numbers of threads and posts in a forum; deleted ones do not count.
+    /// Returns the numbers of threads and posts in a forum, without deleted ones.
     pub fn counts(&mut self, forum: &str) -> Result<(i64, i64), ForumError> {
         let row = self.db.row(
             "SELECT COUNT(*), CAST(COALESCE(SUM(t.post_count), 0) AS BIGINT) FROM threads t WHERE t.forum = $1 AND t.deleted_at IS NULL",
@@ -121,7 +121,7 @@ impl ForumStore {
         Ok(row.map_or((0, 0), |row| (row.int(0), row.int(1))))
     }
 
-    /// One thread and its posts behind a number, the oldest first. Deleted posts are there without their words.
+    /// Returns a thread and its posts after a number, the oldest first. Deleted posts are included without their text.
     pub fn thread(
         &mut self,
         id: i64,
@@ -131,7 +131,7 @@ impl ForumStore {
         self.thread_for(Sight::All, id, after, limit)
     }
 
-    /// The same, as somebody sees it: a hidden thread is not there for everyone.
+    /// Like [`Self::thread`], as seen by a viewer: not everyone sees a hidden thread.
     pub fn thread_for(
         &mut self,
         sight: Sight,
@@ -158,7 +158,7 @@ impl ForumStore {
         Ok((thread, posts))
     }
 
-    /// Takes a thread away. Only its author can, or a person.
+    /// Deletes a thread. Only its author can, or a person.
     pub fn delete_thread(
         &mut self,
         id: i64,

@@ -1,4 +1,5 @@
-//! Visits outside cycles: one process at a time visits as an agent, and a visit whose process is gone is closed.
+//! Visits outside of cycles: only one process at a time visits as an agent, and a visit whose process is gone is
+//! closed.
 
 use super::db::args;
 use super::error::ForumError;
@@ -6,23 +7,23 @@ use super::{ForumStore, Place, runs, schema};
 use jiff::Timestamp;
 use kd_core::forum::words::{Outcome, Run};
 
-/// Visits outside cycles that have not ended.
+/// Visits outside of cycles that have not ended.
 const OPEN: &str = "forum = $1 AND cycle_id IS NULL AND ended_at IS NULL";
 
-/// The right to visit as an agent outside cycles. It ends with the process.
+/// The right to visit as an agent outside of cycles. It ends with the process.
 #[derive(Debug)]
 pub struct Visiting {
-    /// A file's lock is held here.
+    /// The lock for a file.
     _file: Option<crate::lock::Lock>,
-    /// Its number on a server, which gives it back when the connection ends.
+    /// Its lock number on a server, which releases it when the connection ends.
     number: i64,
 }
 
 impl ForumStore {
-    /// Begins a visit of an agent outside any cycle.
+    /// Begins a visit of an agent outside of any cycle.
     ///
     /// # Errors
-    /// Another process visits as this agent.
+    /// Another process is visiting as this agent.
     pub fn begin_visit(
         &mut self,
         forum: &str,
@@ -39,7 +40,7 @@ impl ForumStore {
         Ok((run, held))
     }
 
-    /// Lets others visit as this agent.
+    /// Allows other processes to visit as this agent.
     pub fn end_visit(&mut self, held: Visiting) -> Result<(), ForumError> {
         if matches!(self.place, Place::Server(_)) {
             self.db
@@ -48,7 +49,7 @@ impl ForumStore {
         Ok(())
     }
 
-    /// Closes visits outside cycles whose process is gone.
+    /// Closes visits outside of cycles whose process is gone.
     pub fn close_cut_visits(
         &mut self,
         forum: &str,
@@ -58,7 +59,7 @@ impl ForumStore {
         let mut closed = Vec::new();
         for row in self.db.rows(&sql, args![forum])? {
             let agent = row.raw(0);
-            // Whoever is on a visit holds this.
+            // Held during every visit.
             let Some(held) = self.visiting(forum, &agent)? else {
                 continue;
             };
@@ -77,9 +78,9 @@ impl ForumStore {
         Ok(closed)
     }
 
-    /// The right to visit as an agent; `None` if another process has it.
+    /// Takes the right to visit as an agent; `None` if another process has it.
     fn visiting(&mut self, forum: &str, agent: &str) -> Result<Option<Visiting>, ForumError> {
-        // No forum has a name with this character.
+        // No forum's name contains this character.
         let number = schema::lock_number(&format!("{forum}\n{agent}"), true);
         let file = match &self.place {
             Place::File(path) => {
