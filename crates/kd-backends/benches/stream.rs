@@ -10,7 +10,7 @@
 )]
 
 use futures::StreamExt;
-use kd_backends::{Env, Hands, Options};
+use kd_backends::{Backends, Env, Options};
 use kd_core::config::{Config, ProviderConfig, Wire};
 use kd_core::request::Deadlines;
 use kd_core::{Delta, Member, Prompt, Request, Sampling, SeatName};
@@ -110,14 +110,14 @@ async fn measure(url: &str, wire: Wire, answers: usize) -> (f64, f64) {
         providers: [("svc".to_owned(), provider)].into(),
         ..Config::default()
     };
-    let hands = Hands::new(
+    let backends = Backends::new(
         &config,
         Options {
             env: Env::of([("A", "b")]),
             ..Options::default()
         },
     );
-    let seat = hands.seat(&member()).unwrap();
+    let seat = backends.seat(&member()).unwrap();
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let (mut bare, mut ours) = (Vec::new(), Vec::new());
     for _ in 0..=ROUNDS {

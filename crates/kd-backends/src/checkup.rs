@@ -5,9 +5,9 @@
 //! exist, it is read-only; if it did not try, nothing is known.
 
 use crate::adapters::agent_cli::HeldBy;
+use crate::backends::Backends;
 use crate::dialects;
 use crate::env::Env;
-use crate::hands::Hands;
 use futures::StreamExt;
 use kd_core::ledger::Billing;
 use kd_core::request::Deadlines;
@@ -51,7 +51,7 @@ pub struct Report {
     pub billing: Billing,
     /// A description of `billing`.
     pub billed_to: Option<String>,
-    /// What prevents it from writing: see [`Hands::read_only_by`]; absent if it is not an agent or was not found.
+    /// What prevents it from writing: see [`Backends::read_only_by`]; absent if it is not an agent or was not found.
     pub held_by: Option<HeldBy>,
     /// A description of `held_by`.
     pub read_only_by: Option<String>,
@@ -67,23 +67,28 @@ pub struct Report {
     pub advice: Option<String>,
 }
 
-/// Asks a member for a word. `hands` must work in `folder`: see [`Hands::in_folder`].
-pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Duration) -> Report {
+/// Asks a member for a word. `hands` must work in `folder`: see [`Backends::in_folder`].
+pub async fn examine(
+    backends: &Backends,
+    member: &Member,
+    folder: &Path,
+    limit: Duration,
+) -> Report {
     let mut report = Report {
         member: member.name.to_string(),
         backend: member.backend.clone(),
         found: true,
         ..Report::default()
     };
-    let (billing, billed_to) = hands.billing(member);
+    let (billing, billed_to) = backends.billing(member);
     (report.billing, report.billed_to) = (billing, Some(billed_to));
-    let agent = hands.is_agent(member);
+    let agent = backends.is_agent(member);
     if agent {
-        match hands.program(member) {
+        match backends.program(member) {
             Ok(program) => {
-                report.version = version(&program, &hands.env).await;
+                report.version = version(&program, &backends.env).await;
                 report.program = Some(program);
-                if let Ok((by, words)) = hands.read_only_by(member) {
+                if let Ok((by, words)) = backends.read_only_by(member) {
                     (report.held_by, report.read_only_by) = (Some(by), Some(words));
                 }
             }
@@ -95,7 +100,7 @@ pub async fn examine(hands: &Hands, member: &Member, folder: &Path, limit: Durat
         }
     }
     let mut tried = false;
-    match hands.seat(member) {
+    match backends.seat(member) {
         Ok(backend) => {
             let asked = Instant::now();
             let mut deltas = backend.ask(question(member, agent, limit));

@@ -1,12 +1,13 @@
 //! The backends of Kingdom: turns a [`Request`] into a stream of [`Delta`]s.
 //!
-//! [`Hands`] finds the backend that answers for each member and wraps it in guards (deadlines, retries, rate limits).
+//! [`Backends`] finds the backend that answers for each member and wraps it in guards (deadlines, retries, rate limits).
 //! Knows nothing about threads or `kd`'s files.
 
 use futures::stream::BoxStream;
 use kd_core::{Delta, Failure, Request};
 
 pub mod adapters;
+pub mod backends;
 pub mod checkout;
 pub mod checkup;
 pub mod delivery;
@@ -15,7 +16,6 @@ pub mod dialects;
 pub mod discovery;
 pub mod env;
 pub mod guard;
-pub mod hands;
 pub mod keys;
 mod mcp;
 pub mod providers;
@@ -28,8 +28,8 @@ mod status;
 mod testing;
 pub mod transport;
 
+pub use backends::{Backends, Options};
 pub use env::Env;
-pub use hands::{Hands, Options};
 pub use spending::Spending;
 
 /// Answers requests.

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use futures::StreamExt;
-use kd_backends::{Env, Hands, Options};
+use kd_backends::{Backends, Env, Options};
 use kd_core::config::{AgentConfig, Config};
 use kd_core::duet::seats::{DuetWishes, among, seat as duet};
 use kd_core::planner::{Brief, plan};
@@ -83,7 +83,7 @@ fn seats_of_zoe(config: &Config) -> Vec<Member> {
     seats
 }
 
-async fn start(hands: &Hands, member: &Member) {
+async fn start(backends: &Backends, member: &Member) {
     let request = Request {
         seat: member.name.clone(),
         prompt: Prompt {
@@ -96,7 +96,7 @@ async fn start(hands: &Hands, member: &Member) {
         writable: false,
         tools: None,
     };
-    hands
+    backends
         .seat(member)
         .unwrap()
         .ask(request)
@@ -116,7 +116,7 @@ async fn every_seat_starts_the_program_of_its_own_agent_with_that_agents_setting
             ("ALICE_TOKEN", "a"),
             ("ZOE_TOKEN", "z"),
         ]);
-        let hands = Hands::new(
+        let backends = Backends::new(
             &config,
             Options {
                 env,
@@ -133,7 +133,7 @@ async fn every_seat_starts_the_program_of_its_own_agent_with_that_agents_setting
         for member in &seats {
             let case = format!("{backend}: {}", member.name);
             assert_eq!(&member.launch, own, "{case}");
-            start(&hands, member).await;
+            start(&backends, member).await;
             let seen = std::fs::read(folder.path().join("zoe.seen"))
                 .unwrap_or_else(|_| panic!("{case}: the program of zoe was not started"));
             std::fs::remove_file(folder.path().join("zoe.seen")).unwrap();
@@ -157,7 +157,7 @@ async fn every_seat_starts_the_program_of_its_own_agent_with_that_agents_setting
 fn a_seat_read_from_a_file_names_no_program() {
     let folder = tempfile::tempdir().unwrap();
     let config = configured(folder.path(), "acp");
-    let hands = Hands::new(&config, Options::default());
+    let backends = Backends::new(&config, Options::default());
     for member in seats_of_zoe(&config) {
         let written = serde_json::to_string(&member).unwrap();
         assert!(
@@ -165,6 +165,6 @@ fn a_seat_read_from_a_file_names_no_program() {
             "{written}"
         );
         let back: Member = serde_json::from_str(&written).unwrap();
-        assert!(hands.seat(&back).is_err(), "{written}");
+        assert!(backends.seat(&back).is_err(), "{written}");
     }
 }

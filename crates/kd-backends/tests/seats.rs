@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{KEY, hands, hear, member, provider, request};
+use common::{KEY, backends, hear, member, provider, request};
 use futures::StreamExt;
 use futures::future::join_all;
 use kd_core::config::Price;
@@ -22,11 +22,11 @@ async fn two_providers_do_not_share_a_rate_limit_and_two_members_of_one_do() {
     limited.requests_per_minute = Some(1);
     let mut other = provider(&b, Wire::OpenAi);
     other.requests_per_minute = Some(1);
-    let hands = hands([("a", limited), ("b", other)]);
+    let backends = backends([("a", limited), ("b", other)]);
     let (first, second, free) = (
-        hands.seat(&member("a")).unwrap(),
-        hands.seat(&member("a")).unwrap(),
-        hands.seat(&member("b")).unwrap(),
+        backends.seat(&member("a")).unwrap(),
+        backends.seat(&member("a")).unwrap(),
+        backends.seat(&member("b")).unwrap(),
     );
     hear(&*first, request()).await.whole();
     let mut waiting = second.ask(request());
@@ -55,14 +55,14 @@ async fn the_others_answer_when_one_fails() {
     let dead = Fake::start(Script::always(Wire::Gemini, Reply::status(401)))
         .await
         .unwrap();
-    let hands = hands([
+    let backends = backends([
         ("good", provider(&good, Wire::Anthropic)),
         ("bad", provider(&bad, Wire::OpenAi)),
         ("dead", provider(&dead, Wire::Gemini)),
     ]);
     let seats: Vec<_> = ["good", "bad", "dead", "good"]
         .iter()
-        .map(|n| hands.seat(&member(n)).unwrap())
+        .map(|n| backends.seat(&member(n)).unwrap())
         .collect();
     let heard = join_all(seats.iter().map(|seat| hear(&**seat, request()))).await;
     assert_eq!((heard[0].whole(), heard[3].whole()), ("fine", "fine"));
@@ -88,7 +88,7 @@ async fn prices_make_costs_unless_the_service_names_them() {
             cache_write: None,
         },
     );
-    let priced = hands([("svc", config)]).seat(&member("svc")).unwrap();
+    let priced = backends([("svc", config)]).seat(&member("svc")).unwrap();
     let cost = hear(&*priced, request()).await.usage().cost_usd.unwrap();
     // 8 fresh, 3 cached, 7 output tokens.
     assert!((cost - (8.0 + 1.5 + 14.0) / 1e6).abs() < 1e-12, "{cost}");
@@ -112,7 +112,7 @@ async fn prices_make_costs_unless_the_service_names_them() {
             cache_write: None,
         },
     );
-    let seat = hands([("svc", config)]).seat(&member("svc")).unwrap();
+    let seat = backends([("svc", config)]).seat(&member("svc")).unwrap();
     assert_eq!(hear(&*seat, request()).await.usage().cost_usd, Some(0.25));
 }
 

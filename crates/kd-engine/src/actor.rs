@@ -37,7 +37,7 @@ pub(crate) type Reach =
     dyn Fn(&Member, &Spending) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
 
 /// What a session sends to its loop.
-pub(crate) enum Wish {
+pub(crate) enum Instruction {
     Op(Op),
     Aside(Box<Aside>),
 }
@@ -91,7 +91,7 @@ pub(crate) struct Actor {
     bus: Bus,
     clock: Clock,
     scribe: Scribe,
-    ops: mpsc::Receiver<Wish>,
+    ops: mpsc::Receiver<Instruction>,
     inbox: mpsc::Receiver<Input>,
     /// Cloned into every turn.
     sender: mpsc::Sender<Input>,
@@ -121,7 +121,7 @@ impl Actor {
     pub(crate) fn new(
         start: Start,
         scribe: Scribe,
-        ops: mpsc::Receiver<Wish>,
+        ops: mpsc::Receiver<Instruction>,
         (sender, inbox): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
     ) -> Self {
         let spending = start.spending.within(start.machine.ceiling());
@@ -171,14 +171,14 @@ impl Actor {
                 .min();
             tokio::select! {
                 op = self.ops.recv(), if open => match op {
-                    Some(Wish::Op(mut op)) => {
+                    Some(Instruction::Op(mut op)) => {
                         closing |= op == Op::Close;
                         if let Op::Say { body, .. } = &mut op {
                             self.mask(body);
                         }
                         self.step(Input::Op(op));
                     }
-                    Some(Wish::Aside(mut aside)) => {
+                    Some(Instruction::Aside(mut aside)) => {
                         self.mask(&mut aside.question);
                         self.aside(*aside);
                     }
@@ -520,7 +520,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::scribe::Office;
+    use crate::scribe::WriterConfig;
     use kd_core::request::{Deadlines, Prompt, Sampling};
     use kd_core::spending::Ceiling;
     use kd_store::{Layout, Lease};
@@ -570,7 +570,7 @@ mod tests {
         let ada = SeatName::new("ada").unwrap();
         let thread = Arc::new(Thread::create(&layout, std::slice::from_ref(&ada)).unwrap());
         let (sender, inbox) = inbox();
-        let office = Office {
+        let office = WriterConfig {
             thread: thread.clone(),
             queue: None,
             own: crate::watch::Own::default(),

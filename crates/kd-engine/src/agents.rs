@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
 
 /// What this process has written to the states of one branch.
-pub(crate) struct Roll {
+pub(crate) struct AgentRegistry {
     sessions: PathBuf,
     thread: String,
     written: BTreeMap<SeatName, Vec<Process>>,
 }
 
-impl Roll {
+impl AgentRegistry {
     /// Creates an empty record.
     pub(crate) fn new(thread: &kd_store::Thread) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Roll {
     }
 
     /// Writes what changed. Failing to write a state does not stop a council.
-    pub(crate) fn call(&mut self) {
+    pub(crate) fn update(&mut self) {
         let mut now: BTreeMap<SeatName, Vec<Process>> = BTreeMap::new();
         for (label, birth) in process::alive() {
             if let Ok(seat) = SeatName::new(label) {

@@ -48,8 +48,8 @@ impl Bus {
     }
 
     /// Returns a handle through which front ends can join at any time.
-    pub(crate) fn door(&self) -> Door {
-        Door {
+    pub(crate) fn handle(&self) -> BusHandle {
+        BusHandle {
             sender: self.sender.downgrade(),
             shared: self.shared.clone(),
         }
@@ -58,12 +58,12 @@ impl Bus {
 
 /// Lets front ends join without keeping the bus open.
 #[derive(Clone)]
-pub(crate) struct Door {
+pub(crate) struct BusHandle {
     sender: broadcast::WeakSender<Arc<Record>>,
     shared: Arc<Mutex<View>>,
 }
 
-impl Door {
+impl BusHandle {
     /// Subscribes to every record from now on. Yields nothing after the loop has ended.
     pub(crate) fn subscribe(&self) -> Subscription {
         let receiver = match self.sender.upgrade() {

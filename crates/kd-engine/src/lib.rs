@@ -15,8 +15,8 @@ pub use bus::{Subscription, Update};
 pub use clock::Clock;
 pub use watch::Watch;
 
-use actor::{Actor, Start, Wish};
-use kd_backends::hands::Hands;
+use actor::{Actor, Instruction, Start};
+use kd_backends::backends::Backends;
 use kd_core::council::{Council, OpenCouncil};
 use kd_core::secrets::Secrets;
 use kd_core::view::View;
@@ -25,7 +25,7 @@ use kd_core::{
     SeatName, ThreadId,
 };
 use kd_store::{Queue, Thread};
-use scribe::{Office, Scribe, Then};
+use scribe::{Scribe, Then, WriterConfig};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -150,16 +150,16 @@ struct History {
 /// Opens sessions. One per process: all sessions share the backends, and with them connections and the built-in model.
 #[derive(Clone)]
 pub struct Engine {
-    hands: Arc<Hands>,
+    backends: Arc<Backends>,
     told: Option<Event>,
     secrets: Arc<Secrets>,
 }
 
 impl Engine {
     /// Creates an engine with these backends.
-    pub fn new(hands: Hands) -> Self {
+    pub fn new(backends: Backends) -> Self {
         Self {
-            hands: Arc::new(hands),
+            backends: Arc::new(backends),
             told: None,
             secrets: Arc::default(),
         }
@@ -180,11 +180,11 @@ impl Engine {
         self
     }
 
-    /// Starts the programs of members that will be asked next: see [`Hands::prepare`]. Must be called inside a tokio
+    /// Starts the programs of members that will be asked next: see [`Backends::prepare`]. Must be called inside a tokio
     /// runtime.
     pub fn prepare<'a>(&self, members: impl IntoIterator<Item = &'a Member>) {
         for member in members {
-            self.hands.prepare(member);
+            self.backends.prepare(member);
         }
     }
 
@@ -280,12 +280,12 @@ impl Engine {
         then: Option<Then>,
     ) -> Result<Session, Error> {
         let id = opening.id;
-        let hands = self.hands.clone();
+        let backends = self.backends.clone();
         let members = opening.seats;
-        let private = hands.is_private() || thread.meta().is_private();
+        let private = backends.is_private() || thread.meta().is_private();
         if private {
             for member in &members {
-                hands.stays_here(member).map_err(Error::Private)?;
+                backends.stays_here(member).map_err(Error::Private)?;
             }
             thread.make_private()?;
         }
@@ -319,29 +319,29 @@ impl Engine {
             watch = Some(over.map_err(Error::Watch)?);
         }
         let folder = thread.clone();
-        let office = Office {
+        let config = WriterConfig {
             thread,
             queue,
             own,
             inbox: sender.clone(),
             then,
         };
-        let scribe = Scribe::start(office).map_err(Error::Scribe)?;
+        let scribe = Scribe::start(config).map_err(Error::Scribe)?;
         let found = watch.is_some().then(|| view.clone());
         let bus = bus::Bus::new(view);
-        let door = bus.door();
-        let first = door.subscribe();
-        let (ops, wishes) = mpsc::channel(OPS);
+        let handle = bus.handle();
+        let first = handle.subscribe();
+        let (ops, instructions) = mpsc::channel(OPS);
         let start = Start {
             thread: id.clone(),
             machine: opening.machine,
             members,
-            spending: hands.spending().clone(),
+            spending: backends.spending().clone(),
             reach: Box::new(move |member, spending| {
                 if private {
-                    hands.stays_here(member)?;
+                    backends.stays_here(member)?;
                 }
-                hands.seat_paid(member, spending)
+                backends.seat_paid(member, spending)
             }),
             opened,
             bus,
@@ -350,11 +350,11 @@ impl Engine {
             folder,
             secrets: self.secrets.clone(),
         };
-        let actor = Actor::new(start, scribe, wishes, (sender, inbox));
+        let actor = Actor::new(start, scribe, instructions, (sender, inbox));
         Ok(Session {
             thread: id,
             ops,
-            door,
+            handle,
             first: Some(first),
             opening: found,
             ready,
@@ -366,8 +366,8 @@ impl Engine {
 /// An open thread: takes ops and emits records. Dropping it stops every turn and saves partial answers.
 pub struct Session {
     thread: ThreadId,
-    ops: mpsc::Sender<Wish>,
-    door: bus::Door,
+    ops: mpsc::Sender<Instruction>,
+    handle: bus::BusHandle,
     first: Option<Subscription>,
     /// The view before the first record, until it is taken.
     opening: Option<View>,
@@ -384,16 +384,16 @@ impl Session {
 
     /// Puts an op into the loop's inbox without waiting.
     pub fn send(&self, op: Op) -> Result<(), Error> {
-        self.wish(Wish::Op(op))
+        self.instruct(Instruction::Op(op))
     }
 
     /// Like [`Session::send`], for a question that a conversation answers in another way.
     pub fn aside(&self, aside: Aside) -> Result<(), Error> {
-        self.wish(Wish::Aside(Box::new(aside)))
+        self.instruct(Instruction::Aside(Box::new(aside)))
     }
 
-    fn wish(&self, wish: Wish) -> Result<(), Error> {
-        self.ops.try_send(wish).map_err(|e| match e {
+    fn instruct(&self, instruction: Instruction) -> Result<(), Error> {
+        self.ops.try_send(instruction).map_err(|e| match e {
             mpsc::error::TrySendError::Full(_) => Error::Busy,
             mpsc::error::TrySendError::Closed(_) => Error::Closed,
         })
@@ -412,7 +412,7 @@ impl Session {
     /// Subscribes to the records. The first subscription receives every record from the beginning; later ones from now
     /// on, and they can request the current view.
     pub fn subscribe(&mut self) -> Subscription {
-        self.first.take().unwrap_or_else(|| self.door.subscribe())
+        self.first.take().unwrap_or_else(|| self.handle.subscribe())
     }
 
     /// Returns a view and a subscription to the records that follow it. On the first call the view is the thread as it
@@ -431,7 +431,7 @@ impl Session {
     pub async fn close(mut self) {
         self.first = None;
         // If the inbox is full, the loop is emptying it: there will be space.
-        let _ = self.ops.send(Wish::Op(Op::Close)).await;
+        let _ = self.ops.send(Instruction::Op(Op::Close)).await;
         if let Err(error) = (&mut self.running).await
             && error.is_panic()
         {

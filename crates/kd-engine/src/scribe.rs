@@ -1,7 +1,7 @@
 //! Writes everything to disk, on a separate thread so that a slow disk never blocks the event loop. Takes orders in
 //! sequence; for each draft, reports the message as written or why writing failed.
 
-use crate::agents::Roll;
+use crate::agents::AgentRegistry;
 use crate::watch::Own;
 use kd_backends::transport::process;
 use kd_core::{Delivery, Delta, Draft, Event, Input, Message, Record, SeatName, TurnId};
@@ -39,7 +39,7 @@ pub(crate) enum Order {
 }
 
 /// What a session gives its writer thread.
-pub(crate) struct Office {
+pub(crate) struct WriterConfig {
     pub(crate) thread: Arc<Thread>,
     /// Where messages are kept until they are answered, or why they cannot be; `None` where keeping was not requested.
     pub(crate) queue: Option<Result<Queue, String>>,
@@ -50,7 +50,7 @@ pub(crate) struct Office {
     pub(crate) then: Option<Then>,
 }
 
-/// See [`Office::then`].
+/// See [`WriterConfig::then`].
 pub(crate) type Then = Box<dyn FnOnce() + Send>;
 
 /// The loop's handle to the writer thread. Its queue needs no limit: the loop has at most one message and one batch of
@@ -61,17 +61,18 @@ pub(crate) struct Scribe {
 
 impl Scribe {
     /// Starts the writer thread.
-    pub(crate) fn start(office: Office) -> std::io::Result<Self> {
+    pub(crate) fn start(config: WriterConfig) -> std::io::Result<Self> {
         let (orders, work) = mpsc::channel();
         let orders = Arc::new(orders);
-        let door = Arc::downgrade(&orders);
+        let listener = Arc::downgrade(&orders);
         process::on_change(move || {
-            door.upgrade()
-                .is_some_and(|door| door.send(Order::Agents).is_ok())
+            listener
+                .upgrade()
+                .is_some_and(|orders| orders.send(Order::Agents).is_ok())
         });
-        let desk = Desk {
-            roll: Roll::new(&office.thread),
-            office,
+        let writer = Writer {
+            registry: AgentRegistry::new(&config.thread),
+            config,
             log: OnceCell::new(),
             asked: false,
             settled: false,
@@ -81,7 +82,7 @@ impl Scribe {
         };
         std::thread::Builder::new()
             .name("kd-scribe".into())
-            .spawn(move || desk.work(&work))?;
+            .spawn(move || writer.work(&work))?;
         Ok(Self { orders })
     }
 
@@ -99,10 +100,10 @@ impl Scribe {
 }
 
 /// The state of the writer thread.
-struct Desk {
-    office: Office,
+struct Writer {
+    config: WriterConfig,
     streams: BTreeMap<TurnId, StreamWriter>,
-    roll: Roll,
+    registry: AgentRegistry,
     /// `None` inside after the log could not be written: messages matter more than their log, and a full disk shows at
     /// the next message.
     log: OnceCell<Option<EventLog>>,
@@ -116,7 +117,7 @@ struct Desk {
     facts: Vec<Arc<Record>>,
 }
 
-impl Desk {
+impl Writer {
     fn work(mut self, queue: &Receiver<Order>) {
         while let Ok(order) = queue.recv() {
             self.carry_out(order);
@@ -143,15 +144,15 @@ impl Desk {
                     session: None,
                 };
                 let create =
-                    || StreamWriter::begin(&self.office.thread, seat.as_str(), &first, patience);
-                if let Ok(writer) = self.office.own.begin(create) {
+                    || StreamWriter::begin(&self.config.thread, seat.as_str(), &first, patience);
+                if let Ok(writer) = self.config.own.begin(create) {
                     self.streams.insert(turn, writer);
                 }
             }
             Order::Stream(frame) => self.stream(&frame),
             Order::Save(draft) => self.drafts.push(*draft),
             Order::Keep(delivery) => {
-                let kept = match &mut self.office.queue {
+                let kept = match &mut self.config.queue {
                     Some(Ok(queue)) => queue
                         .keep(&delivery)
                         .map_err(|error| format!("{error}; {}", error.hint())),
@@ -163,20 +164,20 @@ impl Desk {
                     Ok(()) => Input::Kept { id },
                     Err(why) => Input::KeepFailed { id, why },
                 };
-                let _ = self.office.inbox.blocking_send(answer);
+                let _ = self.config.inbox.blocking_send(answer);
             }
             Order::Forget(id) => {
                 // An entry that stays is recognized as answered when it is next read.
-                if let Some(Ok(queue)) = &mut self.office.queue {
+                if let Some(Ok(queue)) = &mut self.config.queue {
                     let _ = queue.forget(&id);
                 }
             }
             Order::Log(record) => self.facts.push(record),
-            Order::Agents => self.roll.call(),
+            Order::Agents => self.registry.update(),
             Order::Finish(done) => {
                 self.write();
                 // A program that ignores our lock may have used the same number; if so, it has done so by now.
-                let _ = self.office.thread.settle();
+                let _ = self.config.thread.settle();
                 let _ = done.send(());
             }
         }
@@ -206,8 +207,8 @@ impl Desk {
     /// Does the work postponed until the first message is on disk: records which programs answer here (prepared ones,
     /// or those kept running from an earlier session), and calls `then`.
     fn settle_in(&mut self) {
-        self.roll.call();
-        if let Some(then) = self.office.then.take() {
+        self.registry.update();
+        if let Some(then) = self.config.then.take() {
             then();
         }
     }
@@ -220,7 +221,7 @@ impl Desk {
         let drafts = std::mem::take(&mut self.drafts);
         let texts: Vec<&Draft> = drafts.iter().collect();
         let words = |error: kd_store::Error| format!("{error}; {}", error.hint());
-        let written: Vec<Result<Message, String>> = match self.office.thread.append_all(&texts) {
+        let written: Vec<Result<Message, String>> = match self.config.thread.append_all(&texts) {
             Ok(all) => all.into_iter().map(|one| one.map_err(words)).collect(),
             Err(error) => vec![Err(words(error)); drafts.len()],
         };
@@ -236,10 +237,10 @@ impl Desk {
                 Err(why) => Input::SaveFailed { turn, why },
             };
             // Report every draft to the loop, unless it is gone.
-            let _ = self.office.inbox.blocking_send(answer);
+            let _ = self.config.inbox.blocking_send(answer);
         }
         // A stream file that could not be removed is recognized as stale: its message exists.
-        self.office.own.end(finished);
+        self.config.own.end(finished);
         saved
     }
 
@@ -250,7 +251,7 @@ impl Desk {
             return;
         }
         self.log
-            .get_or_init(|| EventLog::open(&self.office.thread).ok());
+            .get_or_init(|| EventLog::open(&self.config.thread).ok());
         if let Some(Some(log)) = self.log.get_mut()
             && log.append(self.facts.iter().map(Arc::as_ref)).is_err()
         {

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // tests may panic
 
-use kd_backends::hands::{Hands, Options};
+use kd_backends::backends::{Backends, Options};
 use kd_core::config::{Config, ProviderConfig};
 use kd_core::council::{Budget, OpenCouncil};
 use kd_core::prompt::PromptRules;
@@ -118,7 +118,7 @@ impl Stage {
     }
 
     fn engine(&self) -> Engine {
-        Engine::new(Hands::new(&self.config, Options::default()))
+        Engine::new(Backends::new(&self.config, Options::default()))
     }
 
     /// Opens a session like `kd chat`.

@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)] // tests may panic
 
 use futures::stream::{self, StreamExt};
+use kd_backends::backends::{Backends, Options};
 use kd_backends::guard::Backoff;
-use kd_backends::hands::{Hands, Options};
 use kd_core::config::{AgentConfig, Config, Price, ProviderConfig};
 use kd_core::council::{Budget, OpenCouncil};
 use kd_core::deliberation::{Deliberation, Fact};
@@ -118,9 +118,9 @@ async fn run(seed: u64) -> Certainty {
         },
         ..Options::default()
     };
-    let hands = Hands::new(&config, options);
-    let account = hands.spending().clone();
-    let engine = Engine::new(hands);
+    let backends = Backends::new(&config, options);
+    let account = backends.spending().clone();
+    let engine = Engine::new(backends);
     let folder = TempDir::new().unwrap();
     let Some((session, says, rounds)) = open(kind, &config, &engine, &folder, seed) else {
         assert_eq!(

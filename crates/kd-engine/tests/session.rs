@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // tests may panic
 
-use kd_backends::hands::{Hands, Options};
+use kd_backends::backends::{Backends, Options};
 use kd_core::config::Config;
 use kd_core::council::{Budget, OpenCouncil};
 use kd_core::event::Outcome;
@@ -70,8 +70,8 @@ impl Stage {
             queue: None,
             last: None,
         };
-        let hands = Hands::new(&Config::default(), Options::default());
-        Engine::new(hands).open(thread, open).unwrap()
+        let backends = Backends::new(&Config::default(), Options::default());
+        Engine::new(backends).open(thread, open).unwrap()
     }
 
     fn thread(&self) -> Thread {

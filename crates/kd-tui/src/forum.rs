@@ -120,7 +120,7 @@ pub enum Deed {
     },
     /// Edits one of the user's posts.
     Edit { post: i64, body: String },
-    /// Proposes a motion; `what` is parsed by [`kd_core::forum::wish::Wish`].
+    /// Proposes a motion; `what` is parsed by [`kd_core::forum::proposal::Proposal`].
     Propose { what: String, reason: String },
     /// Votes.
     Vote {

@@ -66,7 +66,7 @@ pub async fn run(
 ) -> io::Result<Ended> {
     let signals = Signals::listen()?;
     let terminal = Terminal::enter()?;
-    let (mail, letters) = mpsc::unbounded_channel();
+    let (inbox, messages) = mpsc::unbounded_channel();
     app.update(Msg::Now(Timestamp::now()), &|_| Vec::new());
     let mut stage = Stage {
         app,
@@ -79,7 +79,7 @@ pub async fn run(
         updates: None,
         closing: Vec::new(),
         gone: false,
-        mail,
+        inbox,
         drawn: Instant::now(),
         due: None,
         draft: String::new(),
@@ -92,11 +92,11 @@ pub async fn run(
         Start::Choose => stage.carry_out(Effect::ListThreads),
     };
     stage.paint()?;
-    stage.live(signals, letters).await
+    stage.live(signals, messages).await
 }
 
 /// Messages from other tasks.
-enum Letter {
+enum AppMessage {
     Msg(Msg),
     /// A session is open for the thread with this ID.
     Joined(String, Box<Session>),
@@ -117,7 +117,7 @@ struct Stage {
     closing: Vec<JoinHandle<()>>,
     /// Whether a signal arrived or the terminal is gone.
     gone: bool,
-    mail: mpsc::UnboundedSender<Letter>,
+    inbox: mpsc::UnboundedSender<AppMessage>,
     drawn: Instant,
     /// When to draw the next frame.
     due: Option<Instant>,
@@ -131,7 +131,7 @@ impl Stage {
     async fn live(
         mut self,
         mut signals: Signals,
-        mut letters: mpsc::UnboundedReceiver<Letter>,
+        mut messages: mpsc::UnboundedReceiver<AppMessage>,
     ) -> io::Result<Ended> {
         loop {
             let frame_waits = self.due.is_some();
@@ -143,15 +143,15 @@ impl Stage {
                     None => self.is_gone(),
                 },
                 signal = signals.next() => match signal {
-                    Wish::Resize => {
+                    SignalMeaning::Resize => {
                         self.resize();
                         true
                     }
-                    Wish::Leave => self.is_gone(),
-                    Wish::Nothing => true,
+                    SignalMeaning::Leave => self.is_gone(),
+                    SignalMeaning::Nothing => true,
                 },
-                letter = letters.recv() => match letter {
-                    Some(letter) => self.letter(letter),
+                message = messages.recv() => match message {
+                    Some(message) => self.message(message),
                     None => false,
                 },
                 () = until(self.due), if frame_waits => {
@@ -228,10 +228,10 @@ impl Stage {
         go_on
     }
 
-    fn letter(&mut self, letter: Letter) -> bool {
-        let go_on = match letter {
-            Letter::Msg(msg) => self.tell(msg),
-            Letter::Aside(id, aside) => {
+    fn message(&mut self, message: AppMessage) -> bool {
+        let go_on = match message {
+            AppMessage::Msg(msg) => self.tell(msg),
+            AppMessage::Aside(id, aside) => {
                 let session = self.session.as_ref();
                 let here = session.filter(|_| self.app.thread.as_deref() == Some(&id));
                 match here.map(|s| s.aside(*aside)) {
@@ -242,11 +242,11 @@ impl Stage {
                     None => self.tell(Msg::Told("the thread is not open yet: try again".into())),
                 }
             }
-            Letter::Joined(id, session) if self.app.thread.as_deref() != Some(&id) => {
+            AppMessage::Joined(id, session) if self.app.thread.as_deref() != Some(&id) => {
                 self.closing.push(tokio::spawn(session.close()));
                 true
             }
-            Letter::Joined(id, mut session) => {
+            AppMessage::Joined(id, mut session) => {
                 self.updates = Some(session.subscribe());
                 self.session = Some(*session);
                 let seen = self.newest();
@@ -388,8 +388,8 @@ impl Stage {
 
     /// Calls the host in the background, since it may take a while.
     fn ask(&self, what: impl FnOnce(&dyn Desk) -> Msg + Send + 'static) {
-        let (desk, mail) = (self.desk.clone(), self.mail.clone());
-        tokio::task::spawn_blocking(move || mail.send(Letter::Msg(what(desk.as_ref()))));
+        let (desk, inbox) = (self.desk.clone(), self.inbox.clone());
+        tokio::task::spawn_blocking(move || inbox.send(AppMessage::Msg(what(desk.as_ref()))));
     }
 
     fn aside(&self, way: Way, question: Option<String>) {
@@ -397,12 +397,12 @@ impl Stage {
             return;
         };
         let muted: Vec<_> = self.app.log.view.muted.iter().cloned().collect();
-        let (desk, mail) = (self.desk.clone(), self.mail.clone());
+        let (desk, inbox) = (self.desk.clone(), self.inbox.clone());
         // A model may have to be searched for.
         tokio::task::spawn_blocking(move || {
-            mail.send(match desk.aside(&id, way, question, &muted) {
-                Ok(aside) => Letter::Aside(id, Box::new(aside)),
-                Err(why) => Letter::Msg(Msg::Failed(why)),
+            inbox.send(match desk.aside(&id, way, question, &muted) {
+                Ok(aside) => AppMessage::Aside(id, Box::new(aside)),
+                Err(why) => AppMessage::Msg(Msg::Failed(why)),
             })
         });
     }
@@ -423,12 +423,12 @@ impl Stage {
         let id = opening.id.clone();
         self.draft.clone_from(&opening.draft);
         self.tell(Msg::Opened(Box::new(opening)));
-        let (joining, mail) = (self.desk.join(&id), self.mail.clone());
+        let (joining, inbox) = (self.desk.join(&id), self.inbox.clone());
         tokio::spawn(async move {
             // Sending fails only if we have left.
-            let _ = mail.send(match joining.await {
-                Ok(session) => Letter::Joined(id, Box::new(session)),
-                Err(why) => Letter::Msg(Msg::Failed(why)),
+            let _ = inbox.send(match joining.await {
+                Ok(session) => AppMessage::Joined(id, Box::new(session)),
+                Err(why) => AppMessage::Msg(Msg::Failed(why)),
             });
         });
     }
@@ -645,7 +645,7 @@ pub(crate) struct Signals {
 }
 
 /// What a signal asks for.
-pub(crate) enum Wish {
+pub(crate) enum SignalMeaning {
     Resize,
     Leave,
     Nothing,
@@ -662,14 +662,14 @@ impl Signals {
         })
     }
 
-    pub(crate) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> SignalMeaning {
         tokio::select! {
-            _ = self.resized.recv() => Wish::Resize,
-            _ = self.continued.recv() => Wish::Resize,
+            _ = self.resized.recv() => SignalMeaning::Resize,
+            _ = self.continued.recv() => SignalMeaning::Resize,
             // Meant for a child in our process group: keys that stop kd arrive as keys.
-            _ = self.interrupted.recv() => Wish::Nothing,
-            _ = self.terminated.recv() => Wish::Leave,
-            _ = self.hung_up.recv() => Wish::Leave,
+            _ = self.interrupted.recv() => SignalMeaning::Nothing,
+            _ = self.terminated.recv() => SignalMeaning::Leave,
+            _ = self.hung_up.recv() => SignalMeaning::Leave,
         }
     }
 }

@@ -5,9 +5,9 @@
 //!
 //! The programs control sampling: temperature and similar settings do not reach the model.
 
+use super::persistent::{ACP, Link, Question};
 use super::programs::{Call, SHARED, SHARED_TO_WRITE, TOLD};
 use super::reach::{self, Reads};
-use super::roads::{ACP, Question, Road};
 use crate::Backend;
 use crate::checkout::{self, GitData};
 use crate::depth;
@@ -179,9 +179,9 @@ impl AgentCli {
     }
 
     /// Returns the protocol that keeps this program running, and whether it is tested enough to be the default.
-    pub(crate) fn road(&self) -> Option<(&'static Road, bool)> {
+    pub(crate) fn link(&self) -> Option<(&'static Link, bool)> {
         match &self.how {
-            How::Known(program) => program.kept.as_ref().map(|kept| (kept.road, kept.unasked)),
+            How::Known(program) => program.kept.as_ref().map(|kept| (kept.link, kept.unasked)),
             How::Template { dialect, .. } => (dialect.name == ACP.dialect).then_some((&ACP, true)),
         }
     }

@@ -8,9 +8,9 @@ mod anthropic;
 mod gemini;
 mod openai;
 mod parts;
+pub(crate) mod persistent;
 pub mod programs;
 mod reach;
-pub(crate) mod roads;
 
 use crate::transport::http::Dialect;
 use kd_core::config::Wire;

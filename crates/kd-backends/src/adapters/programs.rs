@@ -3,7 +3,7 @@
 //! Every row says how to make the program read-only; flags were checked against the real programs by asking each to
 //! write a file (Cursor's flags and opencode's inline configuration are taken from their documentation).
 
-use super::roads::{ACP, CLAUDE, CODEX, Road};
+use super::persistent::{ACP, CLAUDE, CODEX, Link};
 use crate::checkout;
 use crate::env::Env;
 use crate::transport::process::Gentle;
@@ -122,7 +122,7 @@ pub struct Program {
 
 /// The form of a program that answers several questions.
 pub(super) struct Kept {
-    pub(super) road: &'static Road,
+    pub(super) link: &'static Link,
     pub(super) arguments: fn(&Call<'_>) -> Vec<OsString>,
     /// Whether this is the default: it was tested with the real program.
     pub(super) unasked: bool,
@@ -234,7 +234,7 @@ pub const PROGRAMS: &[Program] = &[
         prompt_as_argument: false,
         arguments: claude,
         kept: Some(Kept {
-            road: &CLAUDE,
+            link: &CLAUDE,
             arguments: claude_kept,
             unasked: true,
             mode: None,
@@ -270,7 +270,7 @@ pub const PROGRAMS: &[Program] = &[
         prompt_as_argument: false,
         arguments: codex,
         kept: Some(Kept {
-            road: &CODEX,
+            link: &CODEX,
             arguments: codex_kept,
             unasked: true,
             mode: None,
@@ -311,7 +311,7 @@ pub const PROGRAMS: &[Program] = &[
         prompt_as_argument: false,
         arguments: gemini,
         kept: Some(Kept {
-            road: &ACP,
+            link: &ACP,
             arguments: gemini_kept,
             unasked: true,
             // Each tool that writes asks first and is rejected; `plan` may write plans.
@@ -362,7 +362,7 @@ pub const PROGRAMS: &[Program] = &[
         prompt_as_argument: false,
         arguments: opencode,
         kept: Some(Kept {
-            road: &ACP,
+            link: &ACP,
             arguments: acp_word,
             unasked: true,
             // Its permissions deny every tool that writes; its `plan` mode does not block the shell.
@@ -396,7 +396,7 @@ pub const PROGRAMS: &[Program] = &[
         prompt_as_argument: true,
         arguments: cursor,
         kept: Some(Kept {
-            road: &ACP,
+            link: &ACP,
             arguments: acp_word,
             unasked: false,
             mode: None,

@@ -42,7 +42,7 @@ pub enum FetchError {
         dir: PathBuf,
     },
     /// Every source failed.
-    #[error("the model `{}` could not be fetched: {}", model.key, roads(tried))]
+    #[error("the model `{}` could not be fetched: {}", model.key, attempts(tried))]
     AllRoads {
         /// The model.
         model: Box<KnownModel>,
@@ -122,7 +122,7 @@ fn three_ways(model: &KnownModel, dir: &str) -> String {
     ways.join("\n")
 }
 
-fn roads(tried: &[(String, String)]) -> String {
+fn attempts(tried: &[(String, String)]) -> String {
     tried
         .iter()
         .map(|(from, why)| format!("{from}: {why}"))

@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use futures::StreamExt;
-use kd_backends::{Backend, Env, Hands, Options};
+use kd_backends::{Backend, Backends, Env, Options};
 use kd_core::config::{Config, ProviderConfig, Wire as ConfigWire};
 use kd_core::request::Deadlines;
 use kd_core::{Delta, Failure, Member, Prompt, Request, Sampling, SeatName, Usage};
@@ -81,8 +81,8 @@ pub fn provider(fake: &Fake, wire: Wire) -> ProviderConfig {
     }
 }
 
-/// Creates [`Hands`] with these services.
-pub fn hands(services: impl IntoIterator<Item = (&'static str, ProviderConfig)>) -> Hands {
+/// Creates [`Backends`] with these services.
+pub fn backends(services: impl IntoIterator<Item = (&'static str, ProviderConfig)>) -> Backends {
     let providers = services
         .into_iter()
         .map(|(name, config)| (name.to_owned(), config))
@@ -91,7 +91,7 @@ pub fn hands(services: impl IntoIterator<Item = (&'static str, ProviderConfig)>)
         providers,
         ..Config::default()
     };
-    Hands::new(
+    Backends::new(
         &config,
         Options {
             env: Env::of([("SVC_KEY", KEY)]),
@@ -110,7 +110,7 @@ pub fn member(backend: &str) -> Member {
 
 /// Creates the backend of `svc` with these settings.
 pub fn seat(config: ProviderConfig) -> Arc<dyn Backend> {
-    hands([("svc", config)]).seat(&member("svc")).unwrap()
+    backends([("svc", config)]).seat(&member("svc")).unwrap()
 }
 
 pub fn request() -> Request {

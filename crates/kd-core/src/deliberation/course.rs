@@ -14,7 +14,7 @@ use super::plan::Plan;
 use super::protocols::{Ending, Protocol, Step};
 use super::reader::Run;
 use super::settling::{self, Settled};
-use super::stages::{self, Asking, Conclusion, Desk, Reply, Stage, compose};
+use super::stages::{self, Asking, Conclusion, Reply, Stage, StageInput, compose};
 use super::strategies::{self, Next};
 use super::verdict::{Dissenter, Verdict, heading, outcome};
 use crate::event::{Event, Outcome as RoundOutcome, Purpose};
@@ -291,13 +291,13 @@ impl Deliberation {
         let mut askings = Vec::new();
         for (at, seat) in wanted.iter().copied().enumerate() {
             let sample = wanted[..at].iter().filter(|s| **s == seat).count() as u32;
-            let desk = Desk {
+            let input = StageInput {
                 plan: &self.plan,
                 board,
                 seat,
                 sample,
             };
-            askings.extend((stage.ask)(&desk).map(|asking| (seat, sample, asking)));
+            askings.extend((stage.ask)(&input).map(|asking| (seat, sample, asking)));
         }
         let names = |seats: &[usize]| {
             seats
@@ -691,7 +691,7 @@ impl Deliberation {
                 self.phase = Phase::Concluding { tried: now_tried };
                 self.frames = vec![Frame::new(board, &[], Kind::Pass)];
                 let asking = self.frames.last().and_then(|frame| {
-                    (stages::conclude::STAGE.ask)(&Desk {
+                    (stages::conclude::STAGE.ask)(&StageInput {
                         plan: &self.plan,
                         board: &frame.board,
                         seat,

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// The number of members in each part of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heads {
+pub struct MemberCounts {
     /// Members that give opinions.
     pub opining: u64,
     /// Members that review.
@@ -33,7 +33,7 @@ pub struct Heads {
     pub samples: u64,
 }
 
-impl Heads {
+impl MemberCounts {
     /// Returns the counts for the first pass of a plan.
     pub fn of(plan: &Plan) -> Self {
         let at_the_table = plan.at_the_table();
@@ -84,18 +84,18 @@ const FRAME_TOKENS: u64 = 300;
 
 /// Estimates the cost of one pass of a plan.
 pub fn forecast(plan: &Plan) -> Forecast {
-    let heads = Heads::of(plan);
-    let calls = protocols::find(&plan.protocol).map_or(1, |p| (p.calls)(&heads));
+    let counts = MemberCounts::of(plan);
+    let calls = protocols::find(&plan.protocol).map_or(1, |p| (p.calls)(&counts));
     let prompt = plan.question.len() as u64 / 4 + FRAME_TOKENS;
     let answer = u64::from(plan.limits.answer_tokens) / 2;
     // Later stages read the output of earlier ones.
-    let read = answer * heads.opining / 2;
+    let read = answer * counts.opining / 2;
     let mut spent = Spent::default();
     let mut known = true;
     for at in 0..calls {
         let seat = &plan.seats[at as usize % plan.seats.len().max(1)];
         known &= seat.price.is_some();
-        let more = if at < heads.opining { 0 } else { read };
+        let more = if at < counts.opining { 0 } else { read };
         spent += Spent::of(prompt + more, answer, seat.price);
     }
     Forecast {

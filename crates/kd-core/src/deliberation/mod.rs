@@ -29,7 +29,7 @@ mod why;
 
 pub use answer::AnswerKind;
 pub use fact::{Counted, Fact};
-pub use forecast::{Forecast, Heads, compared_by, forecast};
+pub use forecast::{Forecast, MemberCounts, compared_by, forecast};
 pub use iteration::{Action, Decision};
 pub use ledger::{Cut, Price, Spent};
 pub(crate) use ledger::{json_bytes, wire_bytes};

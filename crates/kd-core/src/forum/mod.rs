@@ -13,13 +13,13 @@ pub mod interval;
 pub mod logline;
 pub mod order;
 pub mod persona;
+pub mod proposal;
 pub mod rules;
 pub mod schedulers;
 pub mod settings;
 pub mod study;
 pub mod tools;
 pub mod visit;
-pub mod wish;
 pub mod words;
 
 pub use words::{CLERK, MAIN};

@@ -2,7 +2,7 @@
 //!
 //! Takes an address and the number of members; returns how a question ended, once every message is on disk.
 
-use kd_backends::{Env, Hands, Options};
+use kd_backends::{Backends, Env, Options};
 use kd_core::config::{Config, ProviderConfig, Wire};
 use kd_core::council::{Budget, OpenCouncil};
 use kd_core::event::Outcome;
@@ -41,7 +41,7 @@ impl House {
             .unwrap()
             .layout;
         Self {
-            engine: Engine::new(Hands::new(&config, options)),
+            engine: Engine::new(Backends::new(&config, options)),
             layout,
             _folder: Arc::new(folder),
         }

@@ -157,7 +157,7 @@ enum Ended {
 }
 
 async fn measure<F: Future<Output = Ended>>(part: Part, ask: impl Fn() -> F) -> Figures {
-    // Warm-up round, not counted: connections, first memory pages, lazy statics.
+    // PersistentAgent-up round, not counted: connections, first memory pages, lazy statics.
     drop(burst(part, part.at_once, &ask).await);
     let (began, before) = (Instant::now(), cpu());
     let ended = burst(part, part.questions, &ask).await;

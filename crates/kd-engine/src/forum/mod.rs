@@ -13,7 +13,7 @@ pub use elsewhere::kept_as;
 
 use kd_backends::remote::RemoteForum;
 use kd_backends::servers::Grant;
-use kd_backends::{Backend, Hands};
+use kd_backends::{Backend, Backends};
 use kd_core::config::Config;
 use kd_core::forum::cycle::Candidate;
 use kd_core::forum::interval;
@@ -86,7 +86,7 @@ pub struct Granted {
 pub struct Forum<'a> {
     plan: Plan,
     store: &'a mut ForumStore,
-    hands: Hands,
+    backends: Backends,
     config: Config,
     runtime: Threads,
     stop: watch::Receiver<Stop>,
@@ -133,7 +133,7 @@ impl<'a> Forum<'a> {
         plan: Plan,
         store: &'a mut ForumStore,
         config: &Config,
-        hands: Hands,
+        backends: Backends,
         stop: watch::Receiver<Stop>,
         say: Box<dyn FnMut(&LogLine) + 'a>,
     ) -> Result<Self, RunError> {
@@ -141,7 +141,7 @@ impl<'a> Forum<'a> {
         Ok(Self {
             plan,
             store,
-            hands,
+            backends,
             config: config.clone(),
             runtime,
             stop,

@@ -298,7 +298,7 @@ impl Forum<'_> {
 
     /// Returns how an agent calls tools.
     pub(super) fn way(&self, persona: &Persona, member: &Member) -> Way {
-        let served = self.plan.server.is_some() && self.hands.is_agent(member);
+        let served = self.plan.server.is_some() && self.backends.is_agent(member);
         match (persona.tools.as_deref(), persona.backend.as_str()) {
             (Some("json"), _) => Way::Json,
             (Some("mcp"), _) if served => Way::Mcp,
@@ -306,7 +306,7 @@ impl Forum<'_> {
             (_, LOCAL) => Way::Small,
             (_, backend) if PLAIN.contains(&backend) => Way::Json,
             (_, _) if served => Way::Mcp,
-            (_, _) if self.hands.is_agent(member) => Way::Json,
+            (_, _) if self.backends.is_agent(member) => Way::Json,
             (_, _) => Way::Native,
         }
     }
@@ -349,7 +349,7 @@ impl Forum<'_> {
         if let Some(seat) = self.seats.get(name) {
             return Ok(Arc::clone(seat));
         }
-        let seat = self.hands.seat(member)?;
+        let seat = self.backends.seat(member)?;
         self.seats.insert(name.to_owned(), Arc::clone(&seat));
         Ok(seat)
     }

@@ -5,7 +5,7 @@ use super::reader::{Effect, Reader};
 use super::{Deed, Done, Found, Library, View, Wants};
 use crate::keys::{Input, Reply};
 use crate::paint::Painter;
-use crate::run::{self, Signals, Wish};
+use crate::run::{self, SignalMeaning, Signals};
 use crate::terminal::Terminal;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -63,9 +63,9 @@ pub async fn run(reader: Reader, library: Arc<dyn Library>) -> io::Result<()> {
                 None => break,
             },
             signal = signals.next() => match signal {
-                Wish::Leave => break,
-                Wish::Resize => screen.painter.forget(),
-                Wish::Nothing => dirty = false,
+                SignalMeaning::Leave => break,
+                SignalMeaning::Resize => screen.painter.forget(),
+                SignalMeaning::Nothing => dirty = false,
             },
             done = done(&mut screen.doing) => {
                 screen.doing = None;

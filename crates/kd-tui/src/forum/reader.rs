@@ -360,7 +360,7 @@ impl Reader {
         let post = self.sheet.chosen().cloned();
         let motion = self.item().and_then(|item| item.key.parse().ok());
         match (self.view, act) {
-            (View::Motions, Act::Write) => self.begin(Writing::Wish, ""),
+            (View::Motions, Act::Write) => self.begin(Writing::Motion, ""),
             (View::Motions, Act::Vote | Act::Confirm | Act::Refuse) => match (motion, act) {
                 (Some(motion), Act::Vote) => self.begin(Writing::Vote { motion }, ""),
                 (Some(motion), Act::Confirm) => self.begin(Writing::Confirm { motion }, ""),

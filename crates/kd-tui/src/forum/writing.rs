@@ -4,8 +4,8 @@ use super::Deed;
 use kd_core::forum::account::Role;
 use kd_core::forum::governance::MOTION_KINDS;
 use kd_core::forum::order::Order;
+use kd_core::forum::proposal::Proposal;
 use kd_core::forum::tools::Choice;
-use kd_core::forum::wish::Wish;
 
 /// What is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Writing {
     /// New text for one of the user's posts.
     Edit { post: i64 },
     /// What a motion proposes.
-    Wish,
+    Motion,
     /// The reason for a motion.
     Reason { what: String },
     /// A vote and its reason.
@@ -68,7 +68,7 @@ impl Writing {
                 quote: Some(quote),
             } => format!("a reply in thread {thread}, with a quote of #{quote}"),
             Self::Edit { post } => format!("other words for your post #{post}"),
-            Self::Wish => format!("your motion: {}", MOTION_KINDS.join(", ")),
+            Self::Motion => format!("your motion: {}", MOTION_KINDS.join(", ")),
             Self::Reason { what } => format!("the reason for \"{what}\""),
             Self::Vote { motion } => {
                 format!("your vote on motion {motion}: yes, no or abstain, then why if you like")
@@ -114,7 +114,7 @@ impl Writing {
                 post: *post,
                 body: text,
             }),
-            Self::Wish => match Wish::parse(&text) {
+            Self::Motion => match Proposal::parse(&text) {
                 Ok(_) => Next::Write(Self::Reason { what: text }),
                 Err(why) => Next::Wrong(why),
             },

@@ -13,7 +13,7 @@ use crate::face::round::Round;
 use crate::face::words;
 use crate::render::wrap::wrap;
 use jiff::Timestamp;
-use kd_backends::Hands;
+use kd_backends::Backends;
 use kd_core::config::{Config, Mode};
 use kd_core::last_round::RoundKind;
 use kd_core::mention::mentions;
@@ -114,7 +114,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
     let mut asked = None;
     let (tell, made_current) = mpsc::channel();
     let ended = stage::perform(&args.output, false, here, refusal, || {
-        let engine = Engine::new(Hands::new(&config, super::here::agents()));
+        let engine = Engine::new(Backends::new(&config, super::here::agents()));
         let engine = engine.telling(here.held_event()).masking(secrets);
         engine.prepare(at_once(&op, &roster, config.council.mode));
         let (layout, thread, new) = place.enter(&roster, quiet, here)?;

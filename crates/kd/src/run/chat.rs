@@ -77,7 +77,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
-    let hands = kd_backends::Hands::new(&loaded.config, super::here::agents());
+    let backends = kd_backends::Backends::new(&loaded.config, super::here::agents());
     let secrets = secrets::of(&loaded.config, args.privacy.allow_secrets);
     let mut room = Room {
         args,
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         layout,
         config: loaded.config,
         project: loaded.project,
-        engine: Engine::new(hands).masking(secrets.clone()),
+        engine: Engine::new(backends).masking(secrets.clone()),
         secrets,
         keyboard: Keyboard::start(),
         told: opened.created,

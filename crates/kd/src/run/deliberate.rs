@@ -19,7 +19,7 @@ use crate::face::jsonl::JsonLines;
 use crate::face::{Face, json};
 use crate::render::clean;
 use crate::render::wrap::wrap;
-use kd_backends::Hands;
+use kd_backends::Backends;
 use kd_core::config::{Config, KeyPath, keep_limits};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Plan, Seat, compared_by, forecast};
@@ -70,7 +70,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let by_model =
         planner::wants_model(mode, &asked.asked) && config.deliberation.council.members.is_none();
     // One account for the planning and the deliberation.
-    let engine = Engine::new(Hands::new(&config, super::here::agents())).masking(masked);
+    let engine = Engine::new(Backends::new(&config, super::here::agents())).masking(masked);
     let mut thread = None;
     let mut planned = if by_model {
         let (planned, made) = plan_by_model(args, &engine, &config, &brief, here)?;

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use futures::future::join_all;
-use kd_backends::Hands;
+use kd_backends::Backends;
 use kd_backends::adapters::agent_cli::HeldBy;
 use kd_backends::checkup::{Report, examine};
 use kd_backends::discovery::{What, discover};
@@ -54,8 +54,8 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
                 }
                 // Like in the working folder: the scratch folder is ours and empty, but the folders above it are not.
                 let options = super::here::agents();
-                let hands = Hands::new(config, options).in_folder(folder.clone());
-                Ok(examine(&hands, member, &folder, args.timeout).await)
+                let backends = Backends::new(config, options).in_folder(folder.clone());
+                Ok(examine(&backends, member, &folder, args.timeout).await)
             }
         });
         join_all(calls)

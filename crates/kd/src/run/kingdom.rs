@@ -106,7 +106,7 @@ impl House {
         if let Some(layout) = &found {
             super::ask::sweep(layout, false);
         }
-        let hands = kd_backends::Hands::new(&loaded.config, super::here::agents());
+        let backends = kd_backends::Backends::new(&loaded.config, super::here::agents());
         let masked = super::secrets::of(&loaded.config, false);
         Ok(Self {
             // Output of servers has no colors.
@@ -114,7 +114,7 @@ impl House {
             config: loaded.config,
             project: loaded.project,
             texts,
-            engine: Engine::new(hands).masking(masked),
+            engine: Engine::new(backends).masking(masked),
             offline,
             forum_name: MAIN.to_owned(),
             store: None,

@@ -12,7 +12,7 @@ use crate::render::clean;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kd_backends::delivery::catalog::{self, KnownModel, MODELS};
 use kd_backends::delivery::{self, FetchError, How, Progress, Via};
-use kd_backends::{Env, Hands};
+use kd_backends::{Backends, Env};
 use kd_core::config::{Config, LocalConfig};
 use kd_core::seating::LOCAL;
 use kd_core::{Failure, Member, Roster};
@@ -94,9 +94,9 @@ pub(super) fn stay_here<'a>(
     if !config.council.private {
         return Ok(());
     }
-    let hands = Hands::new(config, super::here::agents());
+    let backends = Backends::new(config, super::here::agents());
     for member in members {
-        hands.stays_here(member).map_err(|failure| {
+        backends.stays_here(member).map_err(|failure| {
             let what = "this question is private, and a member does not answer on this machine";
             Error::new("private", Exit::Usage, what)
                 .because(failure.message.clone())
@@ -116,10 +116,10 @@ fn somebody_is_there<'a>(
         env: super::here::env(),
         ..kd_backends::Options::default()
     };
-    let hands = Hands::new(config, options);
+    let backends = Backends::new(config, options);
     let mut causes: Vec<(Vec<&str>, Failure)> = Vec::new();
     for member in members {
-        let Some(failure) = hands.missing(member) else {
+        let Some(failure) = backends.missing(member) else {
             return Ok(());
         };
         match causes.iter_mut().find(|(_, known)| *known == failure) {

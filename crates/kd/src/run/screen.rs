@@ -54,7 +54,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     let secrets = secrets::of(&loaded.config, args.privacy.allow_secrets);
     let desk = House {
         args: args.clone(),
-        engine: Engine::new(kd_backends::Hands::new(
+        engine: Engine::new(kd_backends::Backends::new(
             &loaded.config,
             super::here::agents(),
         ))

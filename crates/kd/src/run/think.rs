@@ -96,8 +96,8 @@ fn open(
         ..limits
     };
     let opening = opening(config, seats, &thread, limits)?;
-    let hands = kd_backends::Hands::new(config, super::here::agents());
-    let engine = Engine::new(hands)
+    let backends = kd_backends::Backends::new(config, super::here::agents());
+    let engine = Engine::new(backends)
         .telling(here.held_event())
         .masking(masked);
     Ok(engine.run(thread, opening)?)

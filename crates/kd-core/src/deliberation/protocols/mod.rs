@@ -17,7 +17,7 @@ mod vote;
 
 use super::board::Board;
 use super::count::Source;
-use super::forecast::Heads;
+use super::forecast::MemberCounts;
 use super::plan::Plan;
 use super::stages::Stage;
 
@@ -39,7 +39,7 @@ pub struct Protocol {
     /// Whether first answers may be cancelled once they cannot change the result.
     pub certain: bool,
     /// Maximum calls of a pass without failures, including the final answer.
-    pub calls: fn(&Heads) -> u64,
+    pub calls: fn(&MemberCounts) -> u64,
 }
 
 /// A step of a protocol.

@@ -1,7 +1,7 @@
 //! Arbitrate: an arbiter chooses among the tied if weights and rankings do not break the tie.
 
 use super::ballot;
-use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end, words_of};
+use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, words_of};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
@@ -42,15 +42,15 @@ fn seats(plan: &Plan, board: &Board) -> Vec<usize> {
     plan.with(Duty::Arbitrate).into_iter().take(1).collect()
 }
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    let items = desk.deal(STAGE.name, &tied(desk.board));
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
+    let items = input.deal(STAGE.name, &tied(input.board));
     let texts: Vec<String> = items
         .iter()
-        .map(|c| blind::anonymous(desk.plan, &desk.board.candidates[*c].text))
+        .map(|c| blind::anonymous(input.plan, &input.board.candidates[*c].text))
         .collect();
     let names = labels(items.len());
     Some(Asking {
-        material: format!("{}\n\n{}", desk.question(), desk.fenced(STAGE.name, &texts)),
+        material: format!("{}\n\n{}", input.question(), input.fenced(STAGE.name, &texts)),
         task: "The vote is tied between these answers. Choose one. Reply with JSON: \"reason\" (one sentence), \"choice\" (a label).".into(),
         schema: Some(json!({"type": "object", "properties": {
             "reason": {"type": "string", "maxLength": 200},

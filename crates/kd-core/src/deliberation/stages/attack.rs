@@ -1,6 +1,6 @@
 //! Attack: all other members list falsifiable defects of the answer.
 
-use super::{Asking, Desk, Reply, Stage, as_it_came, no_end};
+use super::{Asking, Reply, Stage, StageInput, as_it_came, no_end};
 use crate::clean::clean_line;
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, object_with};
@@ -32,14 +32,14 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
 /// Maximum number of defects per attacker.
 const DEFECTS_MAX: usize = 3;
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    let answer = desk.board.answers.first()?;
-    let text = blind::anonymous(desk.plan, &answer.text);
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
+    let answer = input.board.answers.first()?;
+    let text = blind::anonymous(input.plan, &answer.text);
     Some(Asking {
         material: format!(
             "{}\n\n{}",
-            desk.question(),
-            desk.fenced(STAGE.name, &[text])
+            input.question(),
+            input.fenced(STAGE.name, &[text])
         ),
         task: format!(
             "Attack answer A. Reply with JSON: \"defects\", at most {DEFECTS_MAX} statements about it that can be shown true or false; an empty list if it has none."

@@ -1,7 +1,7 @@
 //! Compress: a member summarizes a pass in three to five points for the next one. If that fails, sentences are
 //! extracted from the answers.
 
-use super::{Asking, Desk, Reply, Stage, as_it_came, no_end, words_of};
+use super::{Asking, Reply, Stage, StageInput, as_it_came, no_end, words_of};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, object_with};
 use crate::deliberation::fact::Fact;
@@ -32,17 +32,21 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
 /// Maximum points of a summary.
 const POINTS_MAX: usize = 5;
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    let items: Vec<usize> = (0..desk.board.answers.len()).collect();
-    let texts: Vec<String> = desk
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
+    let items: Vec<usize> = (0..input.board.answers.len()).collect();
+    let texts: Vec<String> = input
         .board
         .answers
         .iter()
-        .map(|a| blind::anonymous(desk.plan, &a.text))
+        .map(|a| blind::anonymous(input.plan, &a.text))
         .collect();
     let names = super::labels(items.len());
     Some(Asking {
-        material: format!("{}\n\n{}", desk.question(), desk.fenced(STAGE.name, &texts)),
+        material: format!(
+            "{}\n\n{}",
+            input.question(),
+            input.fenced(STAGE.name, &texts)
+        ),
         task: format!(
             "Summarize this council deliberation in 3 to {POINTS_MAX} points: the main consensus, the key disagreements, the unresolved questions. Reply with JSON: \"points\", each with \"text\" and \"from\" (the labels it rests on)."
         ),

@@ -1,7 +1,7 @@
 //! Conclude: the chair states consensus, support, dissent and recommendation, and cites its sources. Outcome,
 //! confidence and dissenters come from the count, not from the chair.
 
-use super::{Asking, Desk, Stage, as_it_came, no_end, words_of};
+use super::{Asking, Stage, StageInput, as_it_came, no_end, words_of};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::blind;
 use crate::deliberation::board::{Answer, Board, Candidate, object_with};
@@ -50,8 +50,8 @@ pub(in crate::deliberation) fn chairs(plan: &Plan) -> Vec<usize> {
     seats
 }
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    let board = desk.board;
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
+    let board = input.board;
     let mut order: Vec<usize> = (0..board.candidates.len()).collect();
     let winner = board.counted.as_ref().and_then(|c| c.winner);
     order.sort_by_key(|c| (Some(*c) != winner, *c));
@@ -65,7 +65,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
                 .counted
                 .as_ref()
                 .map_or(0, |counted| backers(counted, *c));
-            let text = blind::anonymous(desk.plan, &candidate.text);
+            let text = blind::anonymous(input.plan, &candidate.text);
             (
                 format!("Answer {}, {backers} votes", blind::label(place)),
                 blind::clip(&text, CANDIDATE_BYTES_MAX),
@@ -95,7 +95,7 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
         material: format!(
             "Question:\n{}\n\n{}\n{result}{notes}",
             board.question,
-            desk.fenced_as(STAGE.name, &items)
+            input.fenced_as(STAGE.name, &items)
         ),
         task: format!(
             "{TASK}. Reply with JSON: \"recommendation\" (what to do or believe, first), \"consensus\" (what the answers share), \"support\" (the strongest reasons), \"dissent\" (what the others hold, or \"none\"), \"cites\" (the labels it rests on, of {}).",

@@ -2,7 +2,7 @@
 
 use super::opinions::opiners;
 use super::revise;
-use super::{Asking, Desk, Stage};
+use super::{Asking, Stage, StageInput};
 use crate::deliberation::blind;
 use crate::event::Purpose;
 
@@ -22,12 +22,12 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body: super::opinions::body,
 };
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    let asking = (revise::STAGE.ask)(desk)?;
-    let side = match desk.board.stand_of(desk.seat) {
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
+    let asking = (revise::STAGE.ask)(input)?;
+    let side = match input.board.stand_of(input.seat) {
         Some(at) => {
-            let own = blind::clip(&desk.board.candidates[at].name, 80);
-            if desk.plan.answers.is_keyed() {
+            let own = blind::clip(&input.board.candidates[at].name, 80);
+            if input.plan.answers.is_keyed() {
                 format!("You stand for {own}. ")
             } else {
                 "You stand for your earlier answer. ".to_owned()

@@ -2,7 +2,7 @@
 //! the trimmed mean; members within the quartiles support it.
 
 use super::opinions::{body, opiners, read, schema, task};
-use super::{Asking, Desk, Stage};
+use super::{Asking, Stage, StageInput};
 use crate::deliberation::board::{Answer, Board, Candidate};
 use crate::deliberation::fact::Fact;
 use crate::deliberation::reader::Run;
@@ -23,19 +23,19 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
 /// Percentage cut off at each end for the trimmed mean.
 const TRIM_PERCENT: usize = 20;
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    let feedback = match desk.board.feedback.is_empty() {
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
+    let feedback = match input.board.feedback.is_empty() {
         true => String::new(),
-        false => format!("\n\n{}", desk.board.feedback),
+        false => format!("\n\n{}", input.board.feedback),
     };
-    let own = match desk.board.answer_of(desk.seat) {
+    let own = match input.board.answer_of(input.seat) {
         Some(Answer { key: Some(key), .. }) => format!("\nYour own earlier estimate: {key}"),
         _ => String::new(),
     };
     Some(Asking {
-        material: format!("{}{feedback}{own}", desk.question()),
-        task: task(&desk.plan.answers, "Give your estimate as one number."),
-        schema: schema(&desk.plan.answers, &[]),
+        material: format!("{}{feedback}{own}", input.question()),
+        task: task(&input.plan.answers, "Give your estimate as one number."),
+        schema: schema(&input.plan.answers, &[]),
         ..Asking::default()
     })
 }

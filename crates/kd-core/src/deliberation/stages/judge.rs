@@ -1,7 +1,7 @@
 //! Judge, for records made before the stage [`sameness`](super::sameness): a judge decides which answers mean the same.
 //! The result is made symmetric and transitive; unmentioned answers stay separate.
 
-use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end};
+use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, no_end};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, object_with};
@@ -33,19 +33,19 @@ fn seats(plan: &Plan, board: &Board) -> Vec<usize> {
     judges.into_iter().chain(plan.chair()).take(1).collect()
 }
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    let items = desk.deal(
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
+    let items = input.deal(
         STAGE.name,
-        &(0..desk.board.candidates.len()).collect::<Vec<_>>(),
+        &(0..input.board.candidates.len()).collect::<Vec<_>>(),
     );
     let texts: Vec<String> = items
         .iter()
-        .map(|c| desk.board.candidates[*c].name.clone())
+        .map(|c| input.board.candidates[*c].name.clone())
         .collect();
     let names = labels(items.len());
     let one = json!({"type": "array", "items": {"type": "string", "enum": names}, "minItems": 1, "maxItems": names.len()});
     Some(Asking {
-        material: format!("{}\n\n{}", desk.question(), desk.fenced(STAGE.name, &texts)),
+        material: format!("{}\n\n{}", input.question(), input.fenced(STAGE.name, &texts)),
         task: "Which of these answers mean the same? Reply with JSON: \"groups\", lists of labels that mean the same.".into(),
         schema: Some(json!({"type": "object", "properties": {"groups": {"type": "array", "items": one, "minItems": 1, "maxItems": names.len()}},
             "required": ["groups"], "additionalProperties": false})),

@@ -45,7 +45,7 @@ pub struct Stage {
     /// The members to ask, in order; a member may occur several times. Empty: the stage is skipped.
     pub seats: fn(&Plan, &Board) -> Vec<usize>,
     /// Builds the request to one member; `None` if there is nothing to ask.
-    pub ask: fn(&Desk<'_>) -> Option<Asking>,
+    pub ask: fn(&StageInput<'_>) -> Option<Asking>,
     /// Processes a reply.
     pub read: fn(&mut Board, &Run, &Reply<'_>) -> Vec<Fact>,
     /// Ends the stage once all members have replied or failed.
@@ -55,7 +55,7 @@ pub struct Stage {
 }
 
 /// The input available to a stage when it asks.
-pub struct Desk<'a> {
+pub struct StageInput<'a> {
     /// The plan.
     pub plan: &'a Run,
     /// The board.
@@ -201,7 +201,7 @@ pub fn find(name: &str) -> Option<&'static Stage> {
     STAGES.iter().find(|s| s.name == name).copied()
 }
 
-impl Desk<'_> {
+impl StageInput<'_> {
     /// Returns the question as every stage repeats it verbatim, so that no member drifts from it.
     fn question(&self) -> String {
         let mut out = String::new();

@@ -1,6 +1,6 @@
 //! Opinions: each member answers the question without seeing the others.
 
-use super::{Asking, Desk, Reply, Stage, as_it_came, words_of};
+use super::{Asking, Reply, Stage, StageInput, as_it_came, words_of};
 use crate::deliberation::answer::{AnswerKind, confidence, confidence_in, marked};
 use crate::deliberation::board::{Answer, Board, note, object_in, object_with};
 use crate::deliberation::fact::Fact;
@@ -102,11 +102,11 @@ fn cheapest(plan: &Plan, board: &Board) -> Vec<usize> {
     seats
 }
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
     Some(Asking {
-        material: desk.question(),
-        task: task(&desk.plan.answers, "Answer the question."),
-        schema: schema(&desk.plan.answers, &[]),
+        material: input.question(),
+        task: task(&input.plan.answers, "Answer the question."),
+        schema: schema(&input.plan.answers, &[]),
         ..Asking::default()
     })
 }

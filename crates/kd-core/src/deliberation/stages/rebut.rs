@@ -2,7 +2,7 @@
 
 use super::opinions::{body, schema, task};
 use super::revise;
-use super::{Asking, Desk, Stage};
+use super::{Asking, Stage, StageInput};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Candidate};
 use crate::deliberation::fact::Fact;
@@ -24,29 +24,29 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body,
 };
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    let own = desk.board.answer_of(desk.seat)?;
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
+    let own = input.board.answer_of(input.seat)?;
     let items = [
         (
             "Your answer".to_owned(),
-            blind::anonymous(desk.plan, &own.text),
+            blind::anonymous(input.plan, &own.text),
         ),
         (
             "Alleged defects".to_owned(),
-            blind::anonymous(desk.plan, &desk.board.notes.join("\n")),
+            blind::anonymous(input.plan, &input.board.notes.join("\n")),
         ),
     ];
     Some(Asking {
         material: format!(
             "{}\n\n{}",
-            desk.question(),
-            desk.fenced_as(STAGE.name, &items)
+            input.question(),
+            input.fenced_as(STAGE.name, &items)
         ),
         task: task(
-            &desk.plan.answers,
+            &input.plan.answers,
             "Mend each defect, or say with evidence why it is none. Answer the question once more, whole.",
         ),
-        schema: schema(&desk.plan.answers, &[]),
+        schema: schema(&input.plan.answers, &[]),
         items: Vec::new(),
         tokens: None,
     })

@@ -1,7 +1,7 @@
 //! Review: each member judges the answers of the others, without authors and without its own; labels and order are
 //! shuffled for each reviewer.
 
-use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end, words_of};
+use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, words_of};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Review, object_with};
 use crate::deliberation::fact::{Fact, Rated};
@@ -44,18 +44,18 @@ fn others(board: &Board, seat: usize) -> Vec<usize> {
     authors
 }
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    let items = desk.deal(STAGE.name, &others(desk.board, desk.seat));
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
+    let items = input.deal(STAGE.name, &others(input.board, input.seat));
     if items.is_empty() {
         return None;
     }
     let texts: Vec<String> = items
         .iter()
-        .filter_map(|s| desk.board.answer_of(*s))
-        .map(|a| blind::anonymous(desk.plan, &a.text))
+        .filter_map(|s| input.board.answer_of(*s))
+        .map(|a| blind::anonymous(input.plan, &a.text))
         .collect();
     let names = labels(items.len());
-    let work = work(&desk.plan.seats[desk.seat].role);
+    let work = work(&input.plan.seats[input.seat].role);
     let mut fields = Map::new();
     for name in &names {
         fields.insert(
@@ -73,7 +73,11 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     let required: Vec<&String> = fields.keys().collect();
     let schema = json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false});
     Some(Asking {
-        material: format!("{}\n\n{}", desk.question(), desk.fenced(STAGE.name, &texts)),
+        material: format!(
+            "{}\n\n{}",
+            input.question(),
+            input.fenced(STAGE.name, &texts)
+        ),
         task: format!(
             "{} Reply with JSON: for each of {} a \"rating\" from 1 (useless) to 10 (excellent) and {}; then \"ranking\", all labels from best to worst.",
             work.task,

@@ -2,7 +2,7 @@
 //! can quote a false step in it; a change without a named flaw counts as the previous answer.
 
 use super::opinions::{answer_in, body, flaw_in, opiners, put, schema, task};
-use super::{Asking, Desk, Reply, Stage};
+use super::{Asking, Reply, Stage, StageInput};
 use crate::deliberation::blind;
 use crate::deliberation::board::Board;
 use crate::deliberation::fact::Fact;
@@ -14,7 +14,7 @@ use serde_json::json;
 pub(in crate::deliberation) static STAGE: Stage = Stage {
     name: "revise",
     title: "answers once more, the others' read",
-    ask: |desk| asking(desk, &shown_answers(desk), KEEP),
+    ask: |input| asking(input, &shown_answers(input), KEEP),
     ..BASE
 };
 
@@ -22,7 +22,7 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
 pub(in crate::deliberation) static GROUPED: Stage = Stage {
     name: "round-table",
     title: "round table: grouped answers read",
-    ask: |desk| asking(desk, &shown_groups(desk, true), KEEP),
+    ask: |input| asking(input, &shown_groups(input, true), KEEP),
     ..BASE
 };
 
@@ -30,10 +30,10 @@ pub(in crate::deliberation) static GROUPED: Stage = Stage {
 pub(in crate::deliberation) static IMPROVE: Stage = Stage {
     name: "improve",
     title: "one of the current solutions improved",
-    ask: |desk| {
+    ask: |input| {
         asking(
-            desk,
-            &shown_groups(desk, false),
+            input,
+            &shown_groups(input, false),
             "Improve one of these solutions, or replace them by a better one.",
         )
     },
@@ -44,10 +44,10 @@ pub(in crate::deliberation) static IMPROVE: Stage = Stage {
 pub(in crate::deliberation) static LAYER: Stage = Stage {
     name: "layer",
     title: "the next layer, the one before read",
-    ask: |desk| {
+    ask: |input| {
         asking(
-            desk,
-            &shown_layer(desk),
+            input,
+            &shown_layer(input),
             "Write the best answer that you can make of these; some of them may be wrong.",
         )
     },
@@ -65,7 +65,7 @@ const BASE: Stage = Stage {
         seats.retain(|s| board.answers.iter().any(|a| a.seat != *s));
         seats
     },
-    ask: |desk| asking(desk, &shown_answers(desk), KEEP),
+    ask: |input| asking(input, &shown_answers(input), KEEP),
     read: |board, plan, reply| take(board, plan, reply, true),
     end,
     body,
@@ -73,30 +73,30 @@ const BASE: Stage = Stage {
 
 const KEEP: &str = "Keep your own answer unless you can quote a false step in it; agreement of others is no reason. Answer once more; \"flaw\" names the false step in your earlier answer, or \"none\".";
 
-fn asking(desk: &Desk<'_>, shown: &(Vec<usize>, Vec<String>), what: &str) -> Option<Asking> {
+fn asking(input: &StageInput<'_>, shown: &(Vec<usize>, Vec<String>), what: &str) -> Option<Asking> {
     let (items, texts) = shown;
     if texts.is_empty() {
         return None;
     }
-    let own = desk
+    let own = input
         .board
-        .answer_of(desk.seat)
+        .answer_of(input.seat)
         .map(|a| {
             format!(
                 "\n\nYour own earlier answer:\n{}",
-                blind::anonymous(desk.plan, &a.text)
+                blind::anonymous(input.plan, &a.text)
             )
         })
         .unwrap_or_default();
     Some(Asking {
         material: format!(
             "{}\n\n{}{own}",
-            desk.question(),
-            desk.fenced("revise", texts)
+            input.question(),
+            input.fenced("revise", texts)
         ),
-        task: task(&desk.plan.answers, what),
+        task: task(&input.plan.answers, what),
         schema: schema(
-            &desk.plan.answers,
+            &input.plan.answers,
             &[("flaw", json!({"type": "string", "maxLength": 200}))],
         ),
         items: items.clone(),
@@ -104,45 +104,45 @@ fn asking(desk: &Desk<'_>, shown: &(Vec<usize>, Vec<String>), what: &str) -> Opt
     })
 }
 
-fn shown_answers(desk: &Desk<'_>) -> (Vec<usize>, Vec<String>) {
-    let mut others: Vec<usize> = desk
+fn shown_answers(input: &StageInput<'_>) -> (Vec<usize>, Vec<String>) {
+    let mut others: Vec<usize> = input
         .board
         .answers
         .iter()
         .map(|a| a.seat)
-        .filter(|s| *s != desk.seat)
+        .filter(|s| *s != input.seat)
         .collect();
     others.dedup();
-    let items = desk.deal("revise", &others);
+    let items = input.deal("revise", &others);
     let texts = items
         .iter()
-        .filter_map(|s| desk.board.answer_of(*s))
-        .map(|a| blind::anonymous(desk.plan, &a.text))
+        .filter_map(|s| input.board.answer_of(*s))
+        .map(|a| blind::anonymous(input.plan, &a.text))
         .collect();
     (items, texts)
 }
 
-fn shown_layer(desk: &Desk<'_>) -> (Vec<usize>, Vec<String>) {
-    let mut all: Vec<usize> = desk.board.answers.iter().map(|a| a.seat).collect();
+fn shown_layer(input: &StageInput<'_>) -> (Vec<usize>, Vec<String>) {
+    let mut all: Vec<usize> = input.board.answers.iter().map(|a| a.seat).collect();
     all.dedup();
-    let items = desk.deal("layer", &all);
+    let items = input.deal("layer", &all);
     let texts = items
         .iter()
-        .filter_map(|s| desk.board.answer_of(*s))
-        .map(|a| blind::anonymous(desk.plan, &a.text))
+        .filter_map(|s| input.board.answer_of(*s))
+        .map(|a| blind::anonymous(input.plan, &a.text))
         .collect();
     (items, texts)
 }
 
-fn shown_groups(desk: &Desk<'_>, counted: bool) -> (Vec<usize>, Vec<String>) {
-    let all: Vec<usize> = (0..desk.board.candidates.len()).collect();
-    let dealt = desk.deal("groups", &all);
+fn shown_groups(input: &StageInput<'_>, counted: bool) -> (Vec<usize>, Vec<String>) {
+    let all: Vec<usize> = (0..input.board.candidates.len()).collect();
+    let dealt = input.deal("groups", &all);
     let texts = dealt
         .iter()
         .map(|c| {
-            let candidate = &desk.board.candidates[*c];
-            let text = blind::anonymous(desk.plan, &candidate.text);
-            match (counted, desk.plan.answers.is_keyed()) {
+            let candidate = &input.board.candidates[*c];
+            let text = blind::anonymous(input.plan, &candidate.text);
+            match (counted, input.plan.answers.is_keyed()) {
                 (true, _) => format!("Given by {}:\n{text}", candidate.authors.len()),
                 // The bare solution, without its reasons.
                 (false, true) => candidate.name.clone(),
@@ -152,7 +152,7 @@ fn shown_groups(desk: &Desk<'_>, counted: bool) -> (Vec<usize>, Vec<String>) {
         .collect();
     let authors = dealt
         .iter()
-        .filter_map(|c| desk.board.candidates[*c].authors.first().copied())
+        .filter_map(|c| input.board.candidates[*c].authors.first().copied())
         .collect();
     (authors, texts)
 }

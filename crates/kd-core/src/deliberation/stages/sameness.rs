@@ -2,7 +2,7 @@
 //! vendors if possible; only groups found by both are merged. A reading counts only if its groups partition the labels
 //! shown. The claims are for display and decide nothing.
 
-use super::{Asking, Desk, Reply, Stage, as_it_came, labels, words_of};
+use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, words_of};
 use crate::clean::clean_line;
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::blind;
@@ -82,9 +82,9 @@ fn seats(plan: &Plan, board: &Board) -> Vec<usize> {
     }
 }
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
-    let (plan, board) = (desk.plan, desk.board);
-    let second = desk.sample > 0 || judges(plan).first() != Some(&desk.seat);
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
+    let (plan, board) = (input.plan, input.board);
+    let second = input.sample > 0 || judges(plan).first() != Some(&input.seat);
     let place = format!(
         "{}/{}/{}/{}",
         STAGE.name, board.pass, board.depth, board.round
@@ -131,7 +131,11 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
     }
     let required: Vec<String> = fields.keys().cloned().collect();
     Some(Asking {
-        material: format!("{}\n\n{}", desk.question(), desk.fenced(STAGE.name, &texts)),
+        material: format!(
+            "{}\n\n{}",
+            input.question(),
+            input.fenced(STAGE.name, &texts)
+        ),
         task: format!("{task}."),
         schema: Some(
             json!({"type": "object", "properties": fields, "required": required, "additionalProperties": false}),

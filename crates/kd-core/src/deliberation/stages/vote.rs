@@ -3,7 +3,7 @@
 
 use super::ballot::{self, foretells, form, lenient_mark, strict_mark};
 use super::opinions::stated_confidence;
-use super::{Asking, Desk, Reply, Stage, as_it_came, labels, no_end, words_of};
+use super::{Asking, Reply, Stage, StageInput, as_it_came, labels, no_end, words_of};
 use crate::deliberation::answer::{AnswerKind, confidence_in};
 use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Cast, Marked, note, object_in, object_with};
@@ -106,25 +106,28 @@ fn choices(plan: &Plan, board: &Board, seat: usize) -> Vec<usize> {
     }
 }
 
-fn ask(desk: &Desk<'_>) -> Option<Asking> {
+fn ask(input: &StageInput<'_>) -> Option<Asking> {
     // The second request is the first with the order reversed.
-    let first = Desk { sample: 0, ..*desk };
-    let mut items = first.deal(STAGE.name, &choices(desk.plan, desk.board, desk.seat));
-    if desk.sample > 0 {
+    let first = StageInput {
+        sample: 0,
+        ..*input
+    };
+    let mut items = first.deal(STAGE.name, &choices(input.plan, input.board, input.seat));
+    if input.sample > 0 {
         items.reverse();
     }
     let texts: Vec<String> = items
         .iter()
-        .map(|c| shown(desk.plan, desk.board, *c))
+        .map(|c| shown(input.plan, input.board, *c))
         .collect();
     let names = labels(items.len());
-    let (what, name, field) = ballot::field(form(desk.plan), &names);
+    let (what, name, field) = ballot::field(form(input.plan), &names);
     let mut fields = vec![
         ("reason", json!({"type": "string", "maxLength": 200})),
         (name, field),
     ];
     let mut asked = format!("\"reason\" (one sentence), \"{name}\" ({what}), ");
-    if foretells(desk.plan) {
+    if foretells(input.plan) {
         fields.push(("forecast", ballot::forecast_field(&names)));
         asked.push_str(
             "\"forecast\" (for each label the percentage of the members that will choose it), ",
@@ -140,7 +143,11 @@ fn ask(desk: &Desk<'_>) -> Option<Asking> {
         properties.insert((*name).into(), field.clone());
     }
     Some(Asking {
-        material: format!("{}\n\n{}", desk.question(), desk.fenced(STAGE.name, &texts)),
+        material: format!(
+            "{}\n\n{}",
+            input.question(),
+            input.fenced(STAGE.name, &texts)
+        ),
         task: format!(
             "Vote. Weigh the answers by their reasons, not by their length or order. Reply with JSON: {asked}\"confidence\" (0 to 1)."
         ),

@@ -9,7 +9,7 @@ use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
 use crate::error::Error;
 use crate::exit::Exit;
 use jiff::tz::TimeZone;
-use kd_backends::Hands;
+use kd_backends::Backends;
 use kd_core::Member;
 use kd_core::forum::fairness::{Judge, Look};
 use kd_core::forum::logline::{LogEvent, LogLine};
@@ -222,7 +222,7 @@ pub(super) fn with_plan(
     model::fetch_missing(&site.config, false, args.jsonl, wanted)?;
     // A visiting agent works in an empty folder: it needs no files.
     let folder = servers::folder()?;
-    let hands = Hands::new(&site.config, here::agents()).in_folder(folder.clone());
+    let backends = Backends::new(&site.config, here::agents()).in_folder(folder.clone());
     let (stopper, stop) = watch::channel(Stop::No);
     listen(stopper)?;
     let jsonl = args.jsonl;
@@ -256,7 +256,7 @@ pub(super) fn with_plan(
     }
     let calls_by_server = |persona: &Persona| {
         let member = Member::new(persona.name.clone(), &persona.backend);
-        hands.is_agent(&member) && !matches!(persona.tools.as_deref(), Some("json" | "native"))
+        backends.is_agent(&member) && !matches!(persona.tools.as_deref(), Some("json" | "native"))
     };
     let has_programs = personas.iter().any(calls_by_server);
     let remote = remote.map(|name| Remote::find(name, &site, has_programs));
@@ -296,7 +296,7 @@ pub(super) fn with_plan(
         plan,
         &mut site.store,
         &site.config,
-        hands,
+        backends,
         stop,
         Box::new(say),
     )?;

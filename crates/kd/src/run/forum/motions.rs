@@ -5,7 +5,7 @@ use super::{Site, lines, talk};
 use crate::args::forum::{Motions, Propose, Vote};
 use crate::error::Error;
 use crate::render::clean;
-use kd_core::forum::wish::Wish;
+use kd_core::forum::proposal::Proposal;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -80,7 +80,7 @@ pub(super) fn propose(
     reason: &str,
 ) -> Result<Value, Error> {
     let wish =
-        Wish::parse(what).map_err(|why| Error::usage(why).next("kd forum propose --help"))?;
+        Proposal::parse(what).map_err(|why| Error::usage(why).next("kd forum propose --help"))?;
     let arguments = json!({
         "kind": wish.kind.word(), "key": wish.key, "value": wish.value,
         "title": title.unwrap_or(&wish.title), "reason": reason,

@@ -5,7 +5,7 @@ use super::{Error, Exit};
 use crate::args::model::Bench;
 use crate::face::json;
 use futures::StreamExt;
-use kd_backends::{Hands, Options};
+use kd_backends::{Backends, Options};
 use kd_core::request::Usage;
 use kd_core::seating::LOCAL;
 use kd_core::{Delta, Failure, Member, Prompt, Request, Sampling, SeatName};
@@ -40,16 +40,16 @@ pub(super) fn run(args: &Bench, here: &Here) -> Result<(), Error> {
         env: crate::run::here::env(),
         ..Options::default()
     };
-    let hands = Hands::new(&config, options);
+    let backends = Backends::new(&config, options);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
     // The first run loads the model and is not counted.
-    runtime.block_on(measure(&hands, 1, 1))?;
-    let alone = runtime.block_on(measure(&hands, 1, args.tokens))?;
-    let together = runtime.block_on(measure(&hands, args.members, args.tokens))?;
+    runtime.block_on(measure(&backends, 1, 1))?;
+    let alone = runtime.block_on(measure(&backends, 1, args.tokens))?;
+    let together = runtime.block_on(measure(&backends, args.members, args.tokens))?;
     let gain = together.speed() / alone.speed().max(1e-9);
     let mut out = io::stdout().lock();
     if args.json {
@@ -80,9 +80,11 @@ pub(super) fn run(args: &Bench, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-async fn measure(hands: &Hands, members: u32, tokens: u32) -> Result<Measured, Error> {
+async fn measure(backends: &Backends, members: u32, tokens: u32) -> Result<Measured, Error> {
     let begun = Instant::now();
-    let asked: Vec<_> = (0..members).map(|i| one(hands, i, tokens, begun)).collect();
+    let asked: Vec<_> = (0..members)
+        .map(|i| one(backends, i, tokens, begun))
+        .collect();
     let mut measured = Measured {
         members,
         tokens: 0,
@@ -102,7 +104,7 @@ async fn measure(hands: &Hands, members: u32, tokens: u32) -> Result<Measured, E
 
 /// Asks one member; returns its usage and when its first text arrived.
 async fn one(
-    hands: &Hands,
+    backends: &Backends,
     number: u32,
     tokens: u32,
     begun: Instant,
@@ -118,7 +120,7 @@ async fn one(
         sampling: sampling.clone(),
         ..Member::new(seat.clone(), LOCAL)
     };
-    let mut answer = hands.seat(&member)?.ask(Request {
+    let mut answer = backends.seat(&member)?.ask(Request {
         seat,
         prompt: Prompt {
             rules: QUESTION.to_owned(),

@@ -27,7 +27,7 @@ use crate::face::review::{document, terminal};
 use crate::face::words::count;
 use crate::render::clean;
 use jiff::Timestamp;
-use kd_backends::Hands;
+use kd_backends::Backends;
 use kd_core::config::Config;
 use kd_core::formats::{self, Newer};
 use kd_core::prompt::PREAMBLE;
@@ -357,7 +357,7 @@ fn perform(
         trusted: false,
         ..here::agents()
     };
-    let engine = Engine::new(Hands::new(config, agents))
+    let engine = Engine::new(Backends::new(config, agents))
         .telling(here.held_event())
         .masking(secrets);
     let played = stage::play(Box::new(face), false, stage::UNASKED, || {

@@ -6,7 +6,7 @@
 use futures::StreamExt;
 use kd_backends::transport::keeper;
 use kd_backends::transport::process::{living, settle};
-use kd_backends::{Backend, Env, Hands, Options};
+use kd_backends::{Backend, Backends, Env, Options};
 use kd_core::config::{AgentConfig, Config};
 use kd_core::request::Deadlines;
 use kd_core::seating::{Wishes, seat};
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 /// A folder in which the fake agent replaces one program.
 struct Stage {
     folder: TempDir,
-    hands: Hands,
+    backends: Backends,
     member: kd_core::Member,
 }
 
@@ -52,7 +52,7 @@ impl Stage {
         let member = seat(&config, &Wishes::default()).unwrap().roster.members()[0].clone();
         let path = std::env::var("PATH").unwrap();
         let env = Env::of([("PATH", path.as_str()), ("HOME", "/nowhere")]);
-        let hands = Hands::new(
+        let backends = Backends::new(
             &config,
             Options {
                 env,
@@ -62,13 +62,13 @@ impl Stage {
         .in_folder(folder.path().into());
         Self {
             folder,
-            hands,
+            backends,
             member,
         }
     }
 
     fn backend(&self) -> Arc<dyn Backend> {
-        self.hands.seat(&self.member).unwrap()
+        self.backends.seat(&self.member).unwrap()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -252,8 +252,8 @@ async fn a_program_that_was_made_ready_is_the_one_that_is_asked() {
     let steps =
         json!([{"write": "FOLDER/up"}, hear("one"), claude::answer("first"), {"hang": true}]);
     let stage = Stage::new(backed("claude_code"), &steps);
-    stage.hands.prepare(&stage.member);
-    stage.hands.prepare(&stage.member);
+    stage.backends.prepare(&stage.member);
+    stage.backends.prepare(&stage.member);
     until(|| stage.path("up").exists()).await;
     let ready = stage.processes();
     assert_eq!(ready.len(), 1, "one is enough");
@@ -273,7 +273,7 @@ async fn one_that_was_made_ready_and_died_is_replaced() {
     let steps =
         json!([{"write": "FOLDER/up"}, hear("one"), claude::answer("first"), {"hang": true}]);
     let stage = Stage::new(backed("claude_code"), &steps);
-    stage.hands.prepare(&stage.member);
+    stage.backends.prepare(&stage.member);
     until(|| stage.path("up").exists()).await;
     for pid in stage.processes() {
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
@@ -293,14 +293,14 @@ async fn nobody_is_made_ready_who_is_not_kept() {
         ..backed("claude_code")
     };
     let stage = Stage::new(cold, &steps);
-    stage.hands.prepare(&stage.member);
+    stage.backends.prepare(&stage.member);
     assert_eq!(run(&*stage.backend(), request("one")).await.0, "first");
     // A process that expected more input would still be running.
     until(|| stage.processes().is_empty()).await;
     // A missing program does not matter either, before it is asked.
     let lost = Stage::new(backed("claude_code"), &steps);
     std::fs::remove_file(lost.path("fake")).unwrap();
-    lost.hands.prepare(&lost.member);
+    lost.backends.prepare(&lost.member);
     let (_, _, end) = run(&*lost.backend(), request("one")).await;
     assert_eq!(end.unwrap_err().kind, FailureKind::Missing);
 }
@@ -453,8 +453,10 @@ async fn codex_gets_a_thread_for_each_question_and_shows_its_words_as_they_come(
     }
     // The pool ends with its members; the root thread is deleted with the process.
     drop(backend);
-    let Stage { folder, hands, .. } = stage;
-    drop(hands);
+    let Stage {
+        folder, backends, ..
+    } = stage;
+    drop(backends);
     until(|| folder.path().join("deleted").exists()).await;
     settled();
 }
@@ -570,7 +572,7 @@ async fn a_process_that_nobody_asks_is_stopped() {
     );
     let roster = seat(&config, &Wishes::default()).unwrap().roster;
     let env = Env::of([("PATH", std::env::var("PATH").unwrap())]);
-    let hands = Hands::new(
+    let backends = Backends::new(
         &config,
         Options {
             env,
@@ -578,7 +580,7 @@ async fn a_process_that_nobody_asks_is_stopped() {
         },
     )
     .in_folder(folder.folder.path().into());
-    let backend = hands.seat(&roster.members()[0]).unwrap();
+    let backend = backends.seat(&roster.members()[0]).unwrap();
     assert_eq!(run(&*backend, request("one")).await.0, "first");
     let lives = || living().iter().any(|(label, _)| label == "bob");
     assert!(lives(), "it is kept");

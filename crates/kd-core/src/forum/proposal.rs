@@ -1,11 +1,11 @@
-//! Parses a motion as people write it: a few words that say what is proposed. Input: the words. Output: a [`Wish`] with
+//! Parses a motion as people write it: a few words that say what is proposed. Input: the words. Output: a [`Proposal`] with
 //! the fields of the tool `propose`.
 
 use super::governance::MotionKind;
 
 /// A proposed motion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct Proposal {
     /// The kind of motion.
     pub kind: MotionKind,
     /// The parameter, for kind `set`; the member, for kind `role`; the rule, for kind `rule`.
@@ -20,14 +20,14 @@ pub struct Wish {
 pub const FORMS: &str = "set KEY VALUE, scheduler NAME, undo MOTION, keep, text TITLE, hide POST, unhide POST, \
     close THREAD, reopen THREAD, ban NAME, unban NAME, role NAME ROLE, or rule RULE VALUE";
 
-impl Wish {
+impl Proposal {
     /// Parses the words of a motion. Whether the values are valid is checked when it is proposed.
     ///
     /// # Errors
     /// If the words match none of the [`FORMS`].
     pub fn parse(words: &str) -> Result<Self, String> {
         let words: Vec<&str> = words.split_whitespace().collect();
-        let wish = |kind, key: Option<&str>, value: Option<&str>, title: String| {
+        let proposal = |kind, key: Option<&str>, value: Option<&str>, title: String| {
             Ok(Self {
                 kind,
                 key: key.map(str::to_owned),
@@ -36,14 +36,14 @@ impl Wish {
             })
         };
         match words.as_slice() {
-            ["keep"] => wish(MotionKind::Keep, None, None, "Keep the rules".into()),
-            ["set", key, value] | ["set", key, "=", value] => wish(
+            ["keep"] => proposal(MotionKind::Keep, None, None, "Keep the rules".into()),
+            ["set", key, value] | ["set", key, "=", value] => proposal(
                 MotionKind::Set,
                 Some(key),
                 Some(value),
                 format!("Set {key} to {value}"),
             ),
-            ["scheduler", name] => wish(
+            ["scheduler", name] => proposal(
                 MotionKind::Scheduler,
                 None,
                 Some(name),
@@ -51,35 +51,35 @@ impl Wish {
             ),
             ["undo", number] => {
                 let number = number.trim_start_matches('#');
-                wish(
+                proposal(
                     MotionKind::Undo,
                     None,
                     Some(number),
                     format!("Undo motion {number}"),
                 )
             }
-            ["role", name, role] => wish(
+            ["role", name, role] => proposal(
                 MotionKind::Role,
                 Some(name),
                 Some(role),
                 format!("Make {name} {role}"),
             ),
-            ["rule", rule, value] => wish(
+            ["rule", rule, value] => proposal(
                 MotionKind::Rule,
                 Some(rule),
                 Some(value),
                 format!("Set the rule {rule} to {value}"),
             ),
             ["text", title @ ..] if !title.is_empty() => {
-                wish(MotionKind::Text, None, None, title.join(" "))
+                proposal(MotionKind::Text, None, None, title.join(" "))
             }
             [word, about] => match simple(word) {
                 Some((kind @ (MotionKind::Ban | MotionKind::Unban), title)) => {
-                    wish(kind, None, Some(about), format!("{title} {about}"))
+                    proposal(kind, None, Some(about), format!("{title} {about}"))
                 }
                 Some((kind, title)) => {
                     let number = about.trim_start_matches('#');
-                    wish(kind, None, Some(number), format!("{title} {number}"))
+                    proposal(kind, None, Some(number), format!("{title} {number}"))
                 }
                 None => Err(form_of(word)),
             },
@@ -146,15 +146,19 @@ mod tests {
             ),
         ];
         for (words, kind, key, value) in wishes {
-            let wish = Wish::parse(words).unwrap_or_else(|e| panic!("{words}: {e}"));
+            let proposal = Proposal::parse(words).unwrap_or_else(|e| panic!("{words}: {e}"));
             assert_eq!(
-                (wish.kind.word(), wish.key.as_deref(), wish.value.as_deref()),
+                (
+                    proposal.kind.word(),
+                    proposal.key.as_deref(),
+                    proposal.value.as_deref()
+                ),
                 (kind, key, value)
             );
-            assert!(!wish.title.is_empty() && !wish.title.contains('\n'));
+            assert!(!proposal.title.is_empty() && !proposal.title.contains('\n'));
         }
         for kind in MOTION_KINDS {
-            assert!(wishes.iter().any(|wish| wish.1 == *kind), "{kind}");
+            assert!(wishes.iter().any(|proposal| proposal.1 == *kind), "{kind}");
             assert!(FORMS.contains(kind), "{kind}");
         }
         for words in [
@@ -169,9 +173,9 @@ mod tests {
             "ban eve bob",
             "role eve",
         ] {
-            assert!(Wish::parse(words).is_err(), "{words}");
+            assert!(Proposal::parse(words).is_err(), "{words}");
         }
-        let error = |words| Wish::parse(words).unwrap_err();
+        let error = |words| Proposal::parse(words).unwrap_err();
         assert_eq!(error("role eve"), "write the motion as `role NAME ROLE`");
         assert_eq!(error("hide"), "write the motion as `hide POST`");
         assert!(error("sell everything").contains(FORMS));

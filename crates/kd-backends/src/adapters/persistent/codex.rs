@@ -6,11 +6,11 @@
 //! in forks of it, which start as empty as new threads and share one cache. Codex keeps a root only if it has a name.
 //! The root is not among the sessions that Codex lists, and is deleted when the process ends.
 
-use super::{Question, Road, Talk};
+use super::{Link, Question, Talk};
 use serde_json::{Value, json};
 
 /// Codex's protocol; see the module docs.
-pub(in super::super) static CODEX: Road = Road {
+pub(in super::super) static CODEX: Link = Link {
     dialect: "codex-app-server",
     talk: || Box::<Codex>::default(),
 };

@@ -3,9 +3,9 @@
 use crate::Backend;
 use crate::adapters::agent_cli::{self, AgentCli, HeldBy};
 use crate::adapters::local::{Engines, Local};
+use crate::adapters::persistent::{PersistentAgent, Pool};
 use crate::adapters::programs::CODEX_READS_SINCE;
 use crate::adapters::programs::{CONFIGURED, PROGRAMS, is_agent};
-use crate::adapters::roads::{Pool, Warm};
 use crate::adapters::{self, scripted};
 use crate::checkout::GitData;
 use crate::env::Env;
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// External settings of [`Hands`].
+/// External settings of [`Backends`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Where keys and switches are looked up.
@@ -44,7 +44,7 @@ pub struct Options {
 ///
 /// It does not know agents by name: how to start a program comes with the member ([`kd_core::Launch`]), so agents
 /// cannot be confused here.
-pub struct Hands {
+pub struct Backends {
     providers: BTreeMap<String, ProviderConfig>,
     prices: Prices,
     local: LocalConfig,
@@ -70,13 +70,13 @@ pub struct Hands {
 }
 
 /// Creates a member's backend: one row for each kind that is neither an HTTP service nor an agent program.
-type Seat = fn(&Hands, &Member, &Spending) -> Result<Arc<dyn Backend>, Failure>;
+type Seat = fn(&Backends, &Member, &Spending) -> Result<Arc<dyn Backend>, Failure>;
 
 /// The kinds of backend by name. HTTP services and agent programs have tables of their own, [`crate::providers`] and
 /// [`adapters::programs`], and the configuration.
 const TABLE: &[(&str, Seat)] = &[("local", local_seat), ("scripted", scripted_seat)];
 
-impl Hands {
+impl Backends {
     /// Creates the backends of a configuration. Opens, reads and calls nothing yet.
     pub fn new(config: &Config, options: Options) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl Hands {
         self.seat_paid(member, &self.spending)
     }
 
-    /// Like [`Hands::seat`], charged to this account.
+    /// Like [`Backends::seat`], charged to this account.
     pub fn seat_paid(
         &self,
         member: &Member,
@@ -212,11 +212,11 @@ impl Hands {
     }
 
     /// Returns the persistent form of a member's program, if it is to be kept running.
-    fn warm(&self, member: &Member, program: &AgentCli) -> Option<Warm> {
-        let (road, unasked) = program.road()?;
+    fn warm(&self, member: &Member, program: &AgentCli) -> Option<PersistentAgent> {
+        let (link, unasked) = program.link()?;
         member.launch.warm.unwrap_or(unasked).then(|| {
             let once = program.answers_once();
-            Warm::new(program.clone(), road, Arc::clone(&self.pool), once)
+            PersistentAgent::new(program.clone(), link, Arc::clone(&self.pool), once)
         })
     }
 
@@ -425,24 +425,32 @@ fn timed(backend: Arc<dyn Backend>) -> Arc<dyn Backend> {
 }
 
 fn local_seat(
-    hands: &Hands,
+    backends: &Backends,
     member: &Member,
     spending: &Spending,
 ) -> Result<Arc<dyn Backend>, Failure> {
     let model = member.model.as_deref();
-    let local = Local::new(Arc::clone(&hands.engines), &hands.local, model, &hands.env);
+    let local = Local::new(
+        Arc::clone(&backends.engines),
+        &backends.local,
+        model,
+        &backends.env,
+    );
     let spending = spending.paid_by(payer(member, member.model.clone(), Billing::Free));
     Ok(timed(Arc::new(Paid::new(Arc::new(local), &spending))))
 }
 
 /// One script player per member, so that its calls play one run after another.
 fn scripted_seat(
-    hands: &Hands,
+    backends: &Backends,
     member: &Member,
     spending: &Spending,
 ) -> Result<Arc<dyn Backend>, Failure> {
     let model = member.model.as_deref().unwrap_or("echo");
-    let mut players = hands.scripts.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut players = backends
+        .scripts
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     let key = (member.name.to_string(), model.to_owned());
     let player = match players.get(&key) {
         Some(player) => player.clone(),
@@ -460,21 +468,31 @@ fn scripted_seat(
 
 /// Agent programs retry on their own, so they get no [`Retry`] guard.
 fn agent_program(
-    hands: &Hands,
+    backends: &Backends,
     member: &Member,
     spending: &Spending,
 ) -> Result<Arc<dyn Backend>, Failure> {
-    let (program, budget) = hands.agent_cli(member)?.within(spending.share_pico_usd())?;
+    let (program, budget) = backends
+        .agent_cli(member)?
+        .within(spending.share_pico_usd())?;
     // A kept process would share the budget of its first question among all of them.
-    let warm = hands.warm(member, &program).filter(|_| budget.is_none());
+    let warm = backends.warm(member, &program).filter(|_| budget.is_none());
     let backend: Arc<dyn Backend> = match warm {
         Some(warm) => Arc::new(warm),
         None => Arc::new(program),
     };
     let agent = member.launch.agent.as_deref().unwrap_or(&member.backend);
-    let spending = spending.paid_by(payer(member, member.model.clone(), hands.billing(member).0));
+    let spending = spending.paid_by(payer(
+        member,
+        member.model.clone(),
+        backends.billing(member).0,
+    ));
     let paid = Paid::program(backend, &spending, agent, budget);
-    let watched = Untouched::new(Arc::new(paid), hands.env.clone(), hands.folder.clone());
+    let watched = Untouched::new(
+        Arc::new(paid),
+        backends.env.clone(),
+        backends.folder.clone(),
+    );
     Ok(timed(Arc::new(watched)))
 }
 
@@ -490,8 +508,8 @@ mod tests {
         }
     }
 
-    fn failure(hands: &Hands, member: &Member) -> Failure {
-        match hands.seat(member) {
+    fn failure(backends: &Backends, member: &Member) -> Failure {
+        match backends.seat(member) {
             Ok(_) => panic!("{} was seated", member.backend),
             Err(failure) => failure,
         }
@@ -511,7 +529,7 @@ mod tests {
             },
         }))
         .unwrap();
-        let hands = Hands::new(&config, Options::default());
+        let backends = Backends::new(&config, Options::default());
         for (backend, model) in [
             ("local", None),
             ("scripted", None),
@@ -519,7 +537,7 @@ mod tests {
             ("six", None),
             ("ollama", Some("qwen3:4b")),
         ] {
-            assert!(hands.seat(&member(backend, model)).is_ok(), "{backend}");
+            assert!(backends.seat(&member(backend, model)).is_ok(), "{backend}");
         }
         let away = PROGRAMS.iter().map(|p| (p.backend, None));
         let away = away.chain(CONFIGURED.iter().map(|name| (*name, None)));
@@ -536,14 +554,14 @@ mod tests {
         ];
         let mut count = 0;
         for (backend, model) in away.chain(more) {
-            let failure = failure(&hands, &member(backend, model));
+            let failure = failure(&backends, &member(backend, model));
             assert_eq!(failure.kind, FailureKind::Invalid, "{backend}");
             assert!(failure.hint().contains("localhost"), "{backend}");
             count += 1;
         }
         assert!(count > 12, "{count}");
         assert_eq!(
-            failure(&hands, &member("nosuch", None)).kind,
+            failure(&backends, &member("nosuch", None)).kind,
             FailureKind::Missing
         );
     }
@@ -562,7 +580,7 @@ mod tests {
             env,
             ..Options::default()
         };
-        let hands = Hands::new(&config, options);
+        let backends = Backends::new(&config, options);
         for (backend, model, said, next) in [
             ("claude_code", None, "program `claude`", "npm install"),
             ("acp", None, "names no program", "agents.ada.command"),
@@ -575,7 +593,7 @@ mod tests {
             ("anthropic", None, "names no model", "agents.ada.model"),
             ("opanai", None, "no backend", "openai"),
         ] {
-            let failure = hands.missing(&member(backend, model)).expect(backend);
+            let failure = backends.missing(&member(backend, model)).expect(backend);
             assert!(failure.message.contains(said), "{failure:?}");
             assert!(failure.hint().contains(next), "{failure:?}");
         }
@@ -587,13 +605,13 @@ mod tests {
             ("ollama", Some("m")),
             ("anthropic", Some("m")),
         ] {
-            assert_eq!(hands.missing(&member(backend, model)), None, "{backend}");
+            assert_eq!(backends.missing(&member(backend, model)), None, "{backend}");
         }
     }
 
     #[test]
     fn whoever_cannot_be_seated_is_told_why_and_what_to_do() {
-        let hands = Hands::new(
+        let backends = Backends::new(
             &Config::default(),
             Options {
                 env: Env::of([("A", "b")]),
@@ -601,12 +619,12 @@ mod tests {
             },
         );
         for program in agent_cli::PROGRAMS {
-            assert!(hands.seat(&member(program.backend, None)).is_ok());
+            assert!(backends.seat(&member(program.backend, None)).is_ok());
         }
-        let acp = failure(&hands, &member("acp", None));
+        let acp = failure(&backends, &member("acp", None));
         assert_eq!(acp.kind, FailureKind::Invalid);
         assert!(acp.hint().contains("agents.ada.command"), "{}", acp.hint());
-        let unknown = failure(&hands, &member("opanai", Some("x")));
+        let unknown = failure(&backends, &member("opanai", Some("x")));
         assert_eq!(unknown.kind, FailureKind::Missing);
         assert!(
             unknown.hint().contains("openai") && unknown.hint().contains("scripted"),
@@ -614,10 +632,10 @@ mod tests {
             unknown.hint()
         );
         assert_eq!(
-            failure(&hands, &member("openai", None)).kind,
+            failure(&backends, &member("openai", None)).kind,
             FailureKind::Invalid
         );
-        assert!(hands.seat(&member("openai", Some("m"))).is_ok());
-        assert!(hands.seat(&member("scripted", None)).is_ok());
+        assert!(backends.seat(&member("openai", Some("m"))).is_ok());
+        assert!(backends.seat(&member("scripted", None)).is_ok());
     }
 }

@@ -1,12 +1,12 @@
 //! Claude Code, stream-json in both directions. A process is reused after `/clear`, which starts a new session in it;
 //! versions that do not know this command are not reused.
 
-use super::{Question, Road, Talk};
+use super::{Link, Question, Talk};
 use kd_core::request::Block;
 use serde_json::{Value, json};
 
 /// Claude Code's protocol; see the module docs.
-pub(in super::super) static CLAUDE: Road = Road {
+pub(in super::super) static CLAUDE: Link = Link {
     dialect: "claude",
     talk: || Box::<Claude>::default(),
 };

@@ -8,7 +8,7 @@
 use super::auth;
 use super::driven::Driven;
 use super::modes::{self, Step};
-use super::{Question, Road, Talk, dialects};
+use super::{Link, Question, Talk, dialects};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The ACP protocol; see the module docs.
-pub(in super::super) static ACP: Road = Road {
+pub(in super::super) static ACP: Link = Link {
     dialect: "acp",
     talk: || Box::new(Acp::new()),
 };
@@ -61,8 +61,8 @@ impl Acp {
             Client
                 .v1()
                 .on_receive_request(
-                    async move |wish: Wish, responder, _| {
-                        let outcome = held(&leave).answer(&wish);
+                    async move |request: PermissionRequest, responder, _| {
+                        let outcome = held(&leave).answer(&request);
                         responder.respond(RequestPermissionResponse::new(outcome))
                     },
                     agent_client_protocol::on_receive_request!(),
@@ -362,7 +362,7 @@ struct SetModel {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/request_permission", response = RequestPermissionResponse)]
 #[serde(rename_all = "camelCase", default)]
-struct Wish {
+struct PermissionRequest {
     tool_call: Value,
     options: Value,
 }
@@ -397,15 +397,15 @@ impl Rights {
     }
 
     /// Answers a permission request: picks an option by its kind, since each agent names them differently.
-    fn answer(&self, wish: &Wish) -> RequestPermissionOutcome {
+    fn answer(&self, request: &PermissionRequest) -> RequestPermissionOutcome {
         use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
-        let call = ToolCallUpdateFields::deserialize(&wish.tool_call).unwrap_or_default();
+        let call = ToolCallUpdateFields::deserialize(&request.tool_call).unwrap_or_default();
         let kinds = if self.writable || self.has(&call) {
             [AllowOnce, AllowAlways]
         } else {
             [RejectOnce, RejectAlways]
         };
-        let options: Vec<(PermissionOptionKind, String)> = wish
+        let options: Vec<(PermissionOptionKind, String)> = request
             .options
             .as_array()
             .into_iter()

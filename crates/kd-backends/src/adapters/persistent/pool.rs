@@ -1,4 +1,4 @@
-//! A pool of idle processes. Hands a process out again to a caller that would start it in the same way; stops it if it
+//! A pool of idle processes. Backends a process out again to a caller that would start it in the same way; stops it if it
 //! is not used for a while.
 
 use super::{LEAVE, Process};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// Maximum number of idle processes; one more evicts the oldest. An agent takes 0.1 to 0.7 GB.
 const WAITING_MAX: usize = 8;
 
-/// The idle processes of one [`crate::Hands`]; dropping it stops them.
+/// The idle processes of one [`crate::Backends`]; dropping it stops them.
 pub(crate) struct Pool {
     waiting: Mutex<Vec<Waiting>>,
     keep: Duration,

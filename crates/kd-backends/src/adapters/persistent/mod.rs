@@ -42,7 +42,7 @@ const OBEY: Duration = Duration::from_secs(1);
 const LEAVE: Duration = Duration::from_millis(400);
 
 /// A protocol in which a program answers many questions.
-pub(crate) struct Road {
+pub(crate) struct Link {
     /// The program's output format, a name of [`dialects::DIALECTS`].
     pub(super) dialect: &'static str,
     /// Creates our side of a conversation with a new process.
@@ -110,20 +110,20 @@ pub(super) trait Talk: Send {
 
 /// A member that is a persistent agent.
 #[derive(Clone)]
-pub(crate) struct Warm {
+pub(crate) struct PersistentAgent {
     agent: AgentCli,
-    road: &'static Road,
+    link: &'static Link,
     pool: Arc<Pool>,
     /// Whether the one-shot form is the fallback.
     once: bool,
 }
 
-impl Warm {
+impl PersistentAgent {
     /// Creates a member that uses this protocol; its processes are kept in the pool.
-    pub(crate) fn new(agent: AgentCli, road: &'static Road, pool: Arc<Pool>, once: bool) -> Self {
+    pub(crate) fn new(agent: AgentCli, link: &'static Link, pool: Arc<Pool>, once: bool) -> Self {
         Self {
             agent,
-            road,
+            link,
             pool,
             once,
         }
@@ -136,7 +136,7 @@ impl Warm {
             return;
         };
         if self.pool.lacks(&spec)
-            && let Ok(process) = Process::start(self.road, spec)
+            && let Ok(process) = Process::start(self.link, spec)
         {
             self.pool.put(process);
         }
@@ -150,7 +150,7 @@ impl Warm {
         let reused = found.is_some();
         let process = match found {
             Some(process) => process,
-            None => Process::start(self.road, spec)?,
+            None => Process::start(self.link, spec)?,
         };
         let mut turn = Box::new(Turn {
             process: Some(process),
@@ -166,11 +166,11 @@ impl Warm {
     }
 }
 
-impl Backend for Warm {
+impl Backend for PersistentAgent {
     fn ask(&self, request: Request) -> BoxStream<'static, Result<Delta, Failure>> {
         let writable = request.writable;
         // Only ACP can name a server per session: otherwise it would belong to a process shared with other members.
-        if request.server().is_some() && self.once && self.road.dialect != ACP.dialect {
+        if request.server().is_some() && self.once && self.link.dialect != ACP.dialect {
             return self.agent.ask(request);
         }
         let state = State::Asked(Box::new((self.clone(), request)));
@@ -199,11 +199,11 @@ impl Backend for Warm {
 }
 
 /// What is needed to ask once more.
-type Again = Option<Box<(Warm, Request)>>;
+type Again = Option<Box<(PersistentAgent, Request)>>;
 
 /// State of a stream.
 enum State {
-    Asked(Box<(Warm, Request)>),
+    Asked(Box<(PersistentAgent, Request)>),
     Running(Box<Turn>, Again),
     Once(BoxStream<'static, Result<Delta, Failure>>),
     Done,
@@ -263,8 +263,8 @@ pub(super) struct Process {
 }
 
 impl Process {
-    fn start(road: &Road, spec: Spec) -> Result<Self, Failure> {
-        let Some(dialect) = dialects::named(road.dialect) else {
+    fn start(link: &Link, spec: Spec) -> Result<Self, Failure> {
+        let Some(dialect) = dialects::named(link.dialect) else {
             return Err(agent_cli::unspoken());
         };
         let running = agent_cli::started(spec.clone(), Running::converse)?;
@@ -273,7 +273,7 @@ impl Process {
             running,
             lines: Lines::default(),
             decoder: dialect.decoder(),
-            talk: (road.talk)(),
+            talk: (link.talk)(),
         })
     }
 
