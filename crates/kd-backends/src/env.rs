@@ -14,17 +14,17 @@ type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 pub struct Env(Arc<Lookup>);
 
 impl Env {
-    /// The environment of this process.
+    /// Returns the environment of this process.
     pub fn process() -> Self {
         Self(Arc::new(|name| std::env::var(name).ok()))
     }
 
-    /// An environment backed by `lookup`, as far as its values are text.
+    /// Creates an environment backed by `lookup`, as far as its values are text.
     pub fn looking_up(lookup: impl Fn(&str) -> Option<OsString> + Send + Sync + 'static) -> Self {
         Self(Arc::new(move |name| lookup(name)?.into_string().ok()))
     }
 
-    /// Exactly these variables.
+    /// Creates an environment of exactly these variables.
     pub fn of<K: Into<String>, V: Into<String>>(pairs: impl IntoIterator<Item = (K, V)>) -> Self {
         let map: BTreeMap<String, String> = pairs
             .into_iter()

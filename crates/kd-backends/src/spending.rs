@@ -112,7 +112,7 @@ impl Drop for Handle {
 }
 
 impl Default for Spending {
-    /// An account without limits.
+    /// Creates an account without limits.
     fn default() -> Self {
         Self::new(Ceiling::default())
     }

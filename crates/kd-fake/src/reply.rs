@@ -63,14 +63,14 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// A normal answer in these pieces.
+    /// Builds a normal answer in these pieces.
     pub fn words(pieces: &[&str]) -> Self {
         let mut steps: Vec<Step> = pieces.iter().map(|p| Step::Text((*p).to_owned())).collect();
         steps.push(Step::End);
         Reply::Stream(steps)
     }
 
-    /// An error status.
+    /// Builds an error status.
     pub fn status(code: u16) -> Self {
         Reply::Status {
             code,
@@ -79,7 +79,7 @@ impl Reply {
         }
     }
 
-    /// An error status with one header.
+    /// Builds an error status with one header.
     pub fn status_with(code: u16, header: &str, value: &str) -> Self {
         Reply::Status {
             code,
@@ -88,7 +88,7 @@ impl Reply {
         }
     }
 
-    /// `tokens` pieces at once, rendered in advance: the server costs almost nothing in benchmarks.
+    /// Builds `tokens` pieces at once, rendered in advance: the server costs almost nothing in benchmarks.
     pub fn flood(wire: Wire, tokens: usize) -> Self {
         let mut bytes = wire.opening();
         for _ in 0..tokens {
@@ -110,7 +110,7 @@ impl Reply {
         Reply::Stream(vec![Step::Framed(bytes.into_bytes().into())])
     }
 
-    /// `tokens` pieces, the first this long after the request, each further one `every` later. Does not drift.
+    /// Builds `tokens` pieces, the first this long after the request, each further one `every` later. Does not drift.
     pub fn steady(tokens: u32, first: Duration, every: Duration) -> Self {
         let mut steps = Vec::new();
         for token in 0..tokens {
@@ -121,7 +121,7 @@ impl Reply {
         Reply::Stream(steps)
     }
 
-    /// `tokens` pieces with a pause before each.
+    /// Builds `tokens` pieces with a pause before each.
     pub fn paced(tokens: usize, pause: Duration) -> Self {
         let mut steps = Vec::with_capacity(tokens * 2 + 1);
         for _ in 0..tokens {

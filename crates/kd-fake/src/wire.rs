@@ -19,7 +19,7 @@ impl Wire {
     /// The formats that `kd` itself uses, for table-driven tests.
     pub const ALL: [Wire; 3] = [Wire::OpenAi, Wire::Anthropic, Wire::Gemini];
 
-    /// The first events of a real service.
+    /// Returns the first events of a real service.
     pub fn opening(self) -> String {
         match self {
             Wire::OpenAi => data(
@@ -46,7 +46,7 @@ impl Wire {
         }
     }
 
-    /// A piece of the answer.
+    /// Encodes a piece of the answer.
     pub fn text(self, text: &str) -> String {
         match self {
             Wire::OpenAi => data(
@@ -67,7 +67,7 @@ impl Wire {
         }
     }
 
-    /// A piece of the thinking.
+    /// Encodes a piece of thinking.
     pub fn thinking(self, text: &str) -> String {
         match self {
             Wire::OpenAi => {
@@ -87,7 +87,7 @@ impl Wire {
         }
     }
 
-    /// A tool call, with the ending that belongs to it.
+    /// Encodes a tool call, with the ending that belongs to it.
     pub fn tool(self, name: &str, input: &Value) -> String {
         match self {
             Wire::OpenAi => {
@@ -133,7 +133,7 @@ impl Wire {
         }
     }
 
-    /// The complete ending: reason, usage (11 tokens in, 3 of them cached; 7 out, 2 of them thinking) and end marker.
+    /// Encodes the ending: reason, usage (11 tokens in, 3 of them cached; 7 out, 2 of them thinking) and end marker.
     /// Some wire formats repeat the whole answer.
     pub fn ending(self, length: bool, said: &str) -> String {
         match self {
@@ -174,7 +174,7 @@ impl Wire {
         }
     }
 
-    /// An error in the middle of a stream: the service is overloaded.
+    /// Encodes an error in the middle of a stream: the service is overloaded.
     pub fn overloaded(self) -> String {
         match self {
             Wire::OpenAi => data(
@@ -192,7 +192,7 @@ impl Wire {
         }
     }
 
-    /// An answer withheld by the provider.
+    /// Encodes an answer withheld by the provider.
     pub fn refusal(self) -> String {
         match self {
             Wire::OpenAi => {
@@ -212,7 +212,7 @@ impl Wire {
         }
     }
 
-    /// The body of a response with an error status.
+    /// Returns the body of a response with an error status.
     pub fn error_body(self, status: u16, message: &str) -> String {
         let body = match self {
             Wire::OpenAi | Wire::Responses => {

@@ -41,7 +41,7 @@ pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
     folder.replace(name, text_of(value, path)?.as_bytes())
 }
 
-/// Like [`write`], in an open folder. Writes nothing that would be too large to be read again: a file that came with
+/// Like [`write()`], in an open folder. Writes nothing that would be too large to be read again: a file that came with
 /// the folder can grow when it is reformatted.
 pub(crate) fn write_in<T: Serialize>(
     folder: &Folder,

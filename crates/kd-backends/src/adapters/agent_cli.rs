@@ -743,7 +743,7 @@ pub(super) fn unreadable(error: &std::io::Error) -> Failure {
     Failure::new(FailureKind::Crashed, said)
 }
 
-/// A sign of life without words.
+/// Returns a delta that is only a sign of life.
 pub(super) fn alive() -> Delta {
     Delta::Text {
         text: String::new(),

@@ -19,7 +19,7 @@ pub(super) const READ_LIMIT: Duration = Duration::from_secs(30);
 /// Attempts without progress before this source is given up.
 const IDLE_ATTEMPTS: u32 = 2;
 
-/// The hub's display name.
+/// Returns the hub's display name.
 pub(super) fn name(env: &Env) -> String {
     env.get("HF_ENDPOINT")
         .unwrap_or_else(|| ENDPOINT.to_owned())

@@ -50,7 +50,7 @@ pub(crate) fn one_line(text: &str) -> String {
     parse::one_line(text, 300)
 }
 
-/// The notice for a line that was too long to keep.
+/// Builds the notice for a line that was too long to keep.
 pub(crate) fn too_long(length: u64) -> Delta {
     parse::notice(format!(
         "the agent printed a line of {length} bytes, which was passed over"

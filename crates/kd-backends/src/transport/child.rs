@@ -220,7 +220,7 @@ struct Keeper {
     why: Option<String>,
 }
 
-/// The error message if the keeper could not restrict the agent's access.
+/// Returns the error message for a keeper that could not restrict the agent's access.
 #[cfg(target_os = "linux")]
 fn unheld(error: i32) -> String {
     let error = match error {
@@ -505,7 +505,7 @@ mod platform {
         CString::new(text.as_bytes())
     }
 
-    /// A null-terminated C array of strings, valid as long as the strings.
+    /// Builds a null-terminated C array of strings, valid as long as the strings.
     fn pointers<'a>(texts: impl IntoIterator<Item = &'a CString>) -> Vec<*mut libc::c_char> {
         let pointers = texts.into_iter().map(|text| text.as_ptr().cast_mut());
         pointers.chain([ptr::null_mut()]).collect()

@@ -91,7 +91,7 @@ pub(crate) struct Out {
 }
 
 impl Out {
-    /// The service accepted the request. Only the first call counts.
+    /// Records that the service accepted the request. Only the first call counts.
     pub(crate) fn started(&mut self, model: Option<&str>, session: Option<&str>) {
         if !self.started {
             self.started = true;

@@ -75,7 +75,7 @@ pub(super) fn put_new(
     Ok(())
 }
 
-/// Records whom a new or edited post mentions. Only names known in the forum count.
+/// Records the names that a new or edited post mentions. Only names known in the forum count.
 pub(super) fn note_mentions(
     db: &mut Db,
     forum: &str,

@@ -26,7 +26,7 @@ const STATEMENTS: usize = 128;
 const TEXT_BYTES_MAX: i32 = 32 << 20;
 /// Maximum text of one result.
 const ROWS_BYTES_MAX: usize = 64 << 20;
-/// What a file may not do, whoever created it: run triggers and views, call functions from its schema, write its own
+/// What no file may do: run triggers and views, call functions from its schema, write its own
 /// pages.
 const CONFIG: [(DbConfig, bool); 4] = [
     (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
@@ -86,7 +86,7 @@ impl Row {
         }
     }
 
-    /// Returns a text without terminal control characters, whoever wrote it.
+    /// Returns a text without terminal control characters.
     pub(super) fn text(&self, at: usize) -> String {
         self.maybe_text(at).unwrap_or_default()
     }

@@ -40,7 +40,7 @@ impl ForumStore {
         Ok((run, held))
     }
 
-    /// Allows other processes to visit as this agent.
+    /// Ends a visit, so that other processes can visit as this agent.
     pub fn end_visit(&mut self, held: Visiting) -> Result<(), ForumError> {
         if matches!(self.place, Place::Server(_)) {
             self.db
