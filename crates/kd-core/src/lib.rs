@@ -8,7 +8,6 @@ pub mod clean;
 pub mod config;
 pub mod conversation;
 pub mod council;
-mod csv;
 pub mod deliberation;
 pub mod delivery;
 pub mod diff;
@@ -53,7 +52,6 @@ pub mod speech;
 pub mod spending;
 pub mod text;
 pub mod view;
-pub mod voting;
 
 pub use conversation::{Aside, Conversation};
 pub use council::{Budget, Council, OpenCouncil};

@@ -228,7 +228,7 @@ fn what_would_have_been_is_told_and_asks_nobody() {
     );
     let counted = home.run(&["replay", "--all-rules", "--json"]).json();
     let rules = counted["robustness"]["rules"].as_array().expect("a table");
-    assert_eq!(rules.len(), kd_core::voting::RULES.len());
+    assert_eq!(rules.len(), kd_vote::RULES.len());
     let same = rules.iter().filter(|r| r["same"] == true).count();
     assert_eq!(counted["robustness"]["holds"], same);
     let why = home.run(&["why"]).out;

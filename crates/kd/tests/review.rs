@@ -632,7 +632,7 @@ fn mutations() -> Vec<(String, String, String, usize)> {
     ];
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folders = [
-        "kd-core/src/voting",
+        "kd-vote/src",
         "kd-core/src/eval",
         "kd-core/src/diff",
         "kd-store/src",

@@ -5,11 +5,12 @@
 
 use super::keys::{self, BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, NOT_PROVIDERS, RETIRED};
 use super::path::KeyPath;
-use super::problem::{Problem, nearest, quoted};
+use super::problem::{Problem, quoted};
 use crate::forum::settings::{self, Settings};
 use crate::ids::SeatName;
 use crate::models;
 use crate::roles::{CHAIR, ROLES};
+use kd_vote::nearest;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 

@@ -29,7 +29,7 @@ pub use keys::{
 };
 pub use kingdom::kingdom_problems;
 pub use path::{BadKeyPath, KeyPath};
-pub use problem::{Layer, Origin, Problem, nearest};
+pub use problem::{Layer, Origin, Problem};
 pub use project::{
     Circle, FromProject, Limit, Remainder, Wanted, Why, effect, gated, hold_back, is_limit,
     keep_limits, project_texts, unit_of, unseat, wanted,

@@ -2,10 +2,10 @@
 
 use super::check::{got, no_agent, shown};
 use super::path::KeyPath;
-use super::problem::{Problem, nearest};
+use super::problem::Problem;
 use crate::deliberation::answer::AnswerKind;
 use crate::roles::ROLES;
-use crate::voting::{self, RULES};
+use kd_vote::{RULES, nearest};
 use serde_json::{Map, Value, json};
 
 /// The fields of a member; the first two are required.
@@ -141,7 +141,7 @@ pub(super) fn links(plan: &Map<String, Value>, config: &Value) -> Vec<Problem> {
         .get("voting")
         .and_then(|v| v.get("method"))
         .and_then(Value::as_str);
-    if let Some(method) = method.filter(|m| voting::find(m).is_none()) {
+    if let Some(method) = method.filter(|m| kd_vote::find(m).is_none()) {
         problems.push(
             Problem::new(
                 root.join("council").join("voting").join("method"),

@@ -6,7 +6,8 @@
 use super::check::shown;
 use super::keys::{self, KEYS, Key, Kind, Reader};
 use super::path::KeyPath;
-use super::problem::{Problem, nearest};
+use super::problem::Problem;
+use kd_vote::nearest;
 use serde_json::{Map, Value};
 
 /// Prefix of the configuration's environment variables.

@@ -4,7 +4,7 @@
 use super::plan::Plan;
 use crate::clean::clean_text;
 use crate::models::{self, FAMILIES};
-use crate::voting::lot;
+use kd_vote::lot;
 
 /// Maximum bytes of one member's text in a prompt.
 const PEER_BYTES_MAX: usize = 6000;

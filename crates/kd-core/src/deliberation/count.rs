@@ -5,7 +5,7 @@ use super::board::{Board, Marked};
 use super::fact::{Counted, First};
 use super::plan::{Plan, Seat};
 use crate::models;
-use crate::voting::{self, Ballot, Electorate, Mark, Rank, Reads, Rule, Rules, nanos};
+use kd_vote::{Ballot, Electorate, Mark, Rank, Reads, Rule, Rules, nanos};
 use std::collections::BTreeSet;
 
 /// The votes to count.
@@ -34,17 +34,17 @@ pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
     let source = source_of(board, source);
     let wanted = match source {
         // An answer names one candidate: a rule for rankings or scores cannot use it.
-        Source::Answers => match voting::find(&plan.voting.method) {
+        Source::Answers => match kd_vote::find(&plan.voting.method) {
             Some(rule) if matches!(rule.reads, Reads::Choice | Reads::Rounds) => rule.name,
             _ => "plurality",
         },
-        Source::Rankings => match voting::find(&plan.voting.method) {
+        Source::Rankings => match kd_vote::find(&plan.voting.method) {
             Some(rule) if matches!(rule.reads, Reads::Ranking | Reads::Paper) => rule.name,
             _ => "borda",
         },
         Source::Ballots => plan.voting.method.as_str(),
     };
-    match voting::find(wanted).or_else(|| voting::find("plurality")) {
+    match kd_vote::find(wanted).or_else(|| kd_vote::find("plurality")) {
         Some(rule) => count_cast(plan, board, source, rule, cast(plan, board, source, rule)),
         None => empty(plan, board, source),
     }
@@ -119,7 +119,7 @@ pub(super) fn count_cast(
     if let Some(share) = plan.voting.threshold {
         rules.super_majority = nanos(share);
     }
-    let tally = voting::tally(rule, &ballots, &rules);
+    let tally = kd_vote::tally(rule, &ballots, &rules);
     let name = |c: &usize| board.candidates[*c].name.clone();
     let names = |set: &[usize]| set.iter().map(name).collect::<Vec<_>>().join(", ");
     let silent: Vec<usize> = tally.abstained.iter().map(|a| a.ballot).collect();
@@ -150,11 +150,11 @@ pub(super) fn count_cast(
         .last()
         .filter(|step| step.left.len() == 1 && ["arbiter", "families"].contains(&step.step));
     if plan.reading > 0
-        && form == voting::Outcome::Split
+        && form == kd_vote::Outcome::Split
         && winner.is_some()
         && let Some(step) = settled
     {
-        form = voting::Outcome::Plurality;
+        form = kd_vote::Outcome::Plurality;
         notes.push(format!("the tie was settled by: {}", step.step));
     }
     if plan.reading > 0
@@ -162,7 +162,7 @@ pub(super) fn count_cast(
     {
         notes.push(note);
         winner = None;
-        form = voting::Outcome::NoQuorum;
+        form = kd_vote::Outcome::NoQuorum;
         backers = leader;
     }
     if let (Some(c), Some(share)) = (winner, plan.voting.threshold)
@@ -173,7 +173,7 @@ pub(super) fn count_cast(
             backing(c)
         ));
         winner = None;
-        form = voting::Outcome::Split;
+        form = kd_vote::Outcome::Split;
         backers = leader;
     }
     Counted {
@@ -401,7 +401,7 @@ fn empty(plan: &Plan, board: &Board, source: Source) -> Counted {
         scores: Vec::new(),
         winners: Vec::new(),
         winner: None,
-        form: voting::Outcome::NoQuorum,
+        form: kd_vote::Outcome::NoQuorum,
         electorate: 0,
         voters: 0,
         backers: 0,

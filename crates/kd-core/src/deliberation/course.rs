@@ -23,8 +23,8 @@ use crate::memory::{Line, Memory, sentences};
 use crate::reading::code;
 use crate::request::Prompt;
 use crate::roles::Duty;
-use crate::voting::Outcome;
 use jiff::Timestamp;
+use kd_vote::Outcome;
 use std::ops::Add;
 
 /// A unit of work on the stack.

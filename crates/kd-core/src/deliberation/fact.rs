@@ -13,7 +13,7 @@ use crate::memory::Line;
 #[cfg(doc)]
 use crate::prompt::PREAMBLE;
 use crate::request::{Finish, Prompt, Usage};
-use crate::voting::Outcome;
+use kd_vote::Outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

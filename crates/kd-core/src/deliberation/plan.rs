@@ -141,7 +141,7 @@ pub enum Task {
 /// How the council decides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Voting {
-    /// The name of a row of [`RULES`](crate::voting::RULES).
+    /// The name of a row of [`RULES`](kd_vote::RULES).
     pub method: String,
     /// The share of votes needed to win; `None` means the default of the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use super::count::Voted;
 use super::fact::Counted;
 use super::plan::Plan;
 use crate::ids::SeatName;
-use crate::voting::{self, Ballot, Mark, Outcome, RULES, Rank, Rule};
+use kd_vote::{Ballot, Mark, Outcome, RULES, Rank, Rule};
 use serde::Serialize;
 
 /// The robustness of a count.
@@ -112,7 +112,7 @@ pub(super) fn of(
         hangs_on: Vec::new(),
         margin: None,
     };
-    let Some(rule) = voting::find(&counted.rule) else {
+    let Some(rule) = kd_vote::find(&counted.rule) else {
         return found;
     };
     for first in counted.firsts.iter().filter(|f| f.candidate.is_some()) {

@@ -2,7 +2,7 @@
 
 use super::ledger::Spent;
 use crate::ids::SeatName;
-use crate::voting::Outcome;
+use kd_vote::Outcome;
 use serde::{Deserialize, Serialize};
 
 /// The result of a deliberation.

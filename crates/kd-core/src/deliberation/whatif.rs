@@ -25,8 +25,8 @@ use crate::message::{Address, Draft, Message};
 use crate::op::Op;
 use crate::prompt::PREAMBLE;
 use crate::request::{Delta, Finish, Prompt, Usage};
-use crate::voting::{self, Outcome, Reads};
 use jiff::Timestamp;
+use kd_vote::{Outcome, Reads};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, VecDeque};
@@ -162,7 +162,7 @@ fn changed(plan: &Plan, change: &Change) -> Result<Plan, BadChange> {
         return Err(BadChange::NobodyLeft);
     }
     if let Some(name) = &change.rule {
-        let rule = voting::find(name).ok_or_else(|| BadChange::NoRule(name.clone()))?;
+        let rule = kd_vote::find(name).ok_or_else(|| BadChange::NoRule(name.clone()))?;
         rule.name.clone_into(&mut changed.voting.method);
     }
     changed.seed = change.seed.unwrap_or(plan.seed);

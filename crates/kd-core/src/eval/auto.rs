@@ -8,7 +8,7 @@
 //! arXiv 2502.19130), and work in many dependent steps is best done by one member (arXiv 2512.08296).
 
 use super::weights::odds;
-use crate::voting::{NANOS, Nano, nanos};
+use kd_vote::{NANOS, Nano, nanos};
 
 /// Members this close to the best one are its peers: all councils of such members gained by plurality.
 pub const PEERS: f64 = 0.05;
@@ -284,7 +284,7 @@ mod tests {
             assert_eq!(auto.verify, task == Task::Checkable);
             assert_eq!(auto.warning, None, "near peers");
             assert_eq!(auto.seats, [0, 1, 2]);
-            assert!(crate::voting::find(auto.rule).is_some(), "a rule of ours");
+            assert!(kd_vote::find(auto.rule).is_some(), "a rule of ours");
         }
         let sequential = auto(&council(Task::Sequential, &peers));
         assert_eq!((sequential.protocol, sequential.seats), ("solo", vec![2]));

@@ -1,6 +1,6 @@
 //! How a forum changes its own rules: motions, votes, and confirmation by a person.
 //!
-//! Input: a motion, its votes, the number of agents. Output: a [`Decision`], counted by the rules of [`crate::voting`].
+//! Input: a motion, its votes, the number of agents. Output: a [`Decision`], counted by the rules of [`kd_vote`].
 //! A motion that passes waits for a person, unless a person has allowed its kind in advance; a person can veto any
 //! motion before it takes effect. A motion in force is undone by another motion.
 
@@ -9,8 +9,8 @@ use super::order::Order;
 use super::rules;
 use super::settings::{self, BadSetting, Settings};
 use super::tools::Choice;
-use crate::voting::{self, Ballot, Mark, NANOS};
 use jiff::Timestamp;
+use kd_vote::{Ballot, Mark, NANOS};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -401,7 +401,7 @@ pub fn decide(
             outcome,
         };
     }
-    let rule = voting::find(&settings.rule).unwrap_or(&voting::RULES[0]);
+    let rule = kd_vote::find(&settings.rule).unwrap_or(&kd_vote::RULES[0]);
     let ballots: Vec<Ballot> = votes
         .iter()
         .map(|vote| {
@@ -413,11 +413,11 @@ pub fn decide(
             Ballot::new(mark).by(vote.agent.clone())
         })
         .collect();
-    let rules = voting::Rules {
+    let rules = kd_vote::Rules {
         question: format!("motion {}", motion.id),
-        ..voting::Rules::of(["yes", "no"])
+        ..kd_vote::Rules::of(["yes", "no"])
     };
-    let tally = voting::tally(rule, &ballots, &rules);
+    let tally = kd_vote::tally(rule, &ballots, &rules);
     // A tie changes nothing: the usual tie-breaking chain does not apply here.
     let passed = tally.winners == [0];
     let word = if passed { "passed" } else { "not passed" };
@@ -496,19 +496,19 @@ fn plain(title: &str) -> String {
 }
 
 /// Converts a vote to the form that a rule reads.
-fn mark_for(reads: voting::Reads, choice: usize) -> Mark {
+fn mark_for(reads: kd_vote::Reads, choice: usize) -> Mark {
     let other = 1 - choice;
     match reads {
-        voting::Reads::Ranking | voting::Reads::Paper => {
-            Mark::Ranking(vec![voting::Rank::One(choice), voting::Rank::One(other)])
+        kd_vote::Reads::Ranking | kd_vote::Reads::Paper => {
+            Mark::Ranking(vec![kd_vote::Rank::One(choice), kd_vote::Rank::One(other)])
         }
-        voting::Reads::Scores | voting::Reads::Points => {
+        kd_vote::Reads::Scores | kd_vote::Reads::Points => {
             let mut points = vec![Some(0); 2];
             points[choice] = Some(NANOS);
             Mark::Scores(points)
         }
-        voting::Reads::Approvals => Mark::Approvals(vec![choice]),
-        voting::Reads::Rounds | voting::Reads::Orders => {
+        kd_vote::Reads::Approvals => Mark::Approvals(vec![choice]),
+        kd_vote::Reads::Rounds | kd_vote::Reads::Orders => {
             Mark::Trail(vec![Some(choice), Some(choice)])
         }
         _ => Mark::Choice(choice),
@@ -723,7 +723,7 @@ mod tests {
 
     #[test]
     fn every_voting_rule_passes_the_unanimous_and_rejects_the_unloved() {
-        for rule in crate::voting::RULES {
+        for rule in kd_vote::RULES {
             let mut settings = Settings::default();
             if settings.set("rule", rule.name).is_err() {
                 assert_eq!(rule.name, "judge");

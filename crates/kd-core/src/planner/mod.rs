@@ -26,7 +26,7 @@ use crate::roles::{self, Duty};
 use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatingError, Wishes};
 use crate::spending::{Cost, program_warning};
-use crate::voting::{self, NANOS};
+use kd_vote::NANOS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -220,7 +220,7 @@ pub fn plan_with(
         .or(choice.method.as_deref())
         .or(auto.as_ref().map(|a| a.rule))
         .unwrap_or(preset.voting);
-    let method = voting::find(method)
+    let method = kd_vote::find(method)
         .map_or("plurality", |rule| rule.name)
         .to_owned();
     let ceiling = settings.ceiling();

@@ -17,7 +17,6 @@ use crate::reading;
 use crate::request::{Delta, Prompt, Request, Usage};
 use crate::roles;
 use crate::spending::{Ceiling, Spent};
-use crate::voting;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -351,7 +350,7 @@ impl Reading<'_> {
             return Err(format!("\"councilSize\" is {size}, not 3 to 9"));
         }
         let method = word("votingMethod").ok_or("\"votingMethod\" is missing")?;
-        if voting::find(method).is_none() {
+        if kd_vote::find(method).is_none() {
             return Err(format!("\"{method}\" is no voting method"));
         }
         let complexity: Complexity =

@@ -84,11 +84,7 @@ mod tests {
     fn presets_hold_together() {
         for preset in PRESETS {
             assert!((3..=9).contains(&preset.roles.len()), "{}", preset.name);
-            assert!(
-                crate::voting::find(preset.voting).is_some(),
-                "{}",
-                preset.name
-            );
+            assert!(kd_vote::find(preset.voting).is_some(), "{}", preset.name);
             assert!(
                 preset.roles.iter().all(|r| roles::find(r).is_some()),
                 "{}",

@@ -5,7 +5,7 @@ use kd_core::deliberation::plan::{Limits, Strategy};
 use kd_core::deliberation::protocols::PROTOCOLS;
 use kd_core::deliberation::{Deliberation, Fact, Price};
 use kd_core::request::Usage;
-use kd_core::voting::Outcome;
+use kd_vote::Outcome;
 use proptest::prelude::*;
 
 proptest! {

@@ -5,7 +5,7 @@ use crate::room::{Answer, Run, good, plan, run, seat};
 use kd_core::FailureKind;
 use kd_core::deliberation::fact::Counted;
 use kd_core::deliberation::{Fact, Plan};
-use kd_core::voting::Outcome;
+use kd_vote::Outcome;
 
 /// Builds a council of these models, each with an opinion.
 fn council(models: &[&str]) -> Plan {

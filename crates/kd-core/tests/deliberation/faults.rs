@@ -2,8 +2,8 @@
 
 use crate::room::{Answer, Run, good, plan, run, seat};
 use kd_core::deliberation::{Fact, Plan};
-use kd_core::voting::Outcome;
 use kd_core::{Event, FailureKind, Status};
+use kd_vote::Outcome;
 use std::fmt::Write;
 
 const FAULTS: [&str; 7] = [

@@ -6,8 +6,8 @@ use kd_core::deliberation::plan::Strategy;
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{AnswerKind, Fact, Plan, why};
 use kd_core::machine::Input;
-use kd_core::voting::Outcome;
 use kd_core::{Op, TimerId};
+use kd_vote::Outcome;
 
 fn iterating(strategy: Strategy) -> Plan {
     let mut plan = plan();

@@ -5,7 +5,7 @@ use crate::room::{Answer, good, plan, run, seat};
 use kd_core::deliberation::protocols::PROTOCOLS;
 use kd_core::deliberation::{AnswerKind, Fact, forecast, stages};
 use kd_core::roles::Duty;
-use kd_core::voting::{self, Outcome, RULES};
+use kd_vote::{Outcome, RULES};
 use std::collections::BTreeSet;
 
 const KINDS: [&str; 7] = ["yes-no", "number", "exact", "json", "set", "judged", "text"];
@@ -154,7 +154,7 @@ fn tables_hold_together() {
     }
     assert!(kd_core::roles::duties("nobody knows it").contains(&Duty::Opine));
     for method in ["majority", "confidence", "weighted", "ranked-choice"] {
-        assert!(voting::find(method).is_some(), "the seed's {method}");
+        assert!(kd_vote::find(method).is_some(), "the seed's {method}");
     }
 }
 

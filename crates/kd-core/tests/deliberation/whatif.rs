@@ -152,7 +152,7 @@ fn changed(plan: &Plan, change: &Change) -> Plan {
         }
     }
     if let Some(rule) = &change.rule {
-        let rule = kd_core::voting::find(rule).expect("a rule");
+        let rule = kd_vote::find(rule).expect("a rule");
         rule.name.clone_into(&mut plan.voting.method);
     }
     plan.seed = change.seed.unwrap_or(plan.seed);
@@ -269,7 +269,7 @@ fn robust(run: &Run) -> Robustness {
 #[test]
 fn a_council_of_three_hangs_on_who_makes_the_majority() {
     let close = robust(&votes("council", ["yes", "yes", "no"]));
-    assert_eq!(close.rules.len(), kd_core::voting::RULES.len());
+    assert_eq!(close.rules.len(), kd_vote::RULES.len());
     assert_eq!(close.winner.as_deref(), Some("yes"));
     let margin = close.margin.clone().expect("a margin");
     assert_eq!((margin.ballots, margin.of, margin.exact), (1, 3, true));

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use kd_core::config::nearest;
+use kd_vote::nearest;
 
 /// Words of other programs, and what they mean here.
 const ELSEWHERE: [(&str, &str); 22] = [

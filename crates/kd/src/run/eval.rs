@@ -14,7 +14,7 @@ use kd_core::eval::replay::{
 };
 use kd_core::eval::simulate::protocols::PROTOCOLS;
 use kd_core::eval::simulate::{Spec, simulate};
-use kd_core::voting::RULES;
+use kd_vote::RULES;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;

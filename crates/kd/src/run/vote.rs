@@ -8,9 +8,7 @@ use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use kd_core::formats;
-use kd_core::voting::{
-    self, Amount, Case, RULES, ReadError, Rule, Tally, TiePolicy, read_csv, read_json_lines,
-};
+use kd_vote::{Amount, Case, RULES, ReadError, Rule, Tally, TiePolicy, read_csv, read_json_lines};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -47,7 +45,7 @@ fn tally(args: &TallyArgs, here: &Here) -> Result<Exit, Error> {
                 Error::new("ballots", Exit::Error, refused.to_string())
                     .next("kd vote rules tells how many candidates each rule takes")
             })?;
-            let counted = voting::tally(rule, &case.ballots, &case.rules);
+            let counted = kd_vote::tally(rule, &case.ballots, &case.rules);
             if args.json {
                 writeln!(out, "{}", json::text(&tally_json(case, &counted), false)?)?;
                 continue;
@@ -211,7 +209,7 @@ fn check(args: &Check) -> Result<Exit, Error> {
     let mut compared: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut differences = Vec::new();
     for case in &cases {
-        let report = voting::check(case);
+        let report = kd_vote::check(case);
         sets += report.sets;
         rounds += report.rounds;
         for (rule, _) in &case.expected.winners {
@@ -362,7 +360,7 @@ fn policy(ties: Ties) -> TiePolicy {
 }
 
 fn find(name: &str) -> Result<&'static Rule, Error> {
-    voting::find(name).ok_or_else(|| {
+    kd_vote::find(name).ok_or_else(|| {
         let names: Vec<&str> = RULES.iter().map(|r| r.name).collect();
         let typed = name.to_lowercase();
         // Three common letters at the beginning, or one name inside the other.

@@ -8,7 +8,7 @@ use crate::deliberation::board::{Board, Marked};
 use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::reading::{self, Answer, Options, Step, Unread, Wanted};
-use crate::voting::{self, Reads, Rules};
+use kd_vote::{Reads, Rules};
 use serde_json::{Map, Value, json};
 
 /// The best score on a score ballot.
@@ -16,7 +16,7 @@ pub(super) const SCORE_MAX: u32 = 5;
 
 /// Returns the ballot format of the plan's rule.
 pub(in crate::deliberation) fn form(plan: &Plan) -> Reads {
-    match voting::find(&plan.voting.method).map(|rule| rule.reads) {
+    match kd_vote::find(&plan.voting.method).map(|rule| rule.reads) {
         Some(Reads::Paper) => Reads::Ranking,
         // The last round is the ballot.
         Some(Reads::Rounds) | None => Reads::Choice,
@@ -26,7 +26,7 @@ pub(in crate::deliberation) fn form(plan: &Plan) -> Reads {
 
 /// Returns whether the rule asks voters to predict the result.
 pub(in crate::deliberation) fn foretells(plan: &Plan) -> bool {
-    voting::find(&plan.voting.method).is_some_and(|rule| rule.name == "surprising")
+    kd_vote::find(&plan.voting.method).is_some_and(|rule| rule.name == "surprising")
 }
 
 /// Returns the instruction, the field name and its schema.

@@ -12,7 +12,7 @@ use crate::deliberation::verdict::Dissenter;
 use crate::event::Purpose;
 use crate::reading::{Unread, json};
 use crate::roles::Duty;
-use crate::voting::Outcome;
+use kd_vote::Outcome;
 use serde_json::{Value, json};
 
 pub(in crate::deliberation) static STAGE: Stage = Stage {

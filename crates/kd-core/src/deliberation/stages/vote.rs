@@ -13,7 +13,7 @@ use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::reading::Unread;
 use crate::roles::Duty;
-use crate::voting::Reads;
+use kd_vote::Reads;
 use serde_json::{Map, Value, json};
 
 pub(in crate::deliberation) static STAGE: Stage = Stage {

@@ -2,7 +2,7 @@
 
 use super::{Decider, Decision, Needs, Setting, heaviest};
 use crate::eval::auto::{Auto, Known, Task, auto};
-use crate::voting::NANOS;
+use kd_vote::NANOS;
 
 pub(super) const DECIDER: Decider = Decider {
     name: "auto",

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::eval::replay::{Select, read_csv};
-use crate::voting::RULES;
+use kd_vote::RULES;
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -171,7 +171,7 @@ fn names_are_found_and_every_row_is_told() {
             d.name
         );
         assert!(
-            crate::voting::find(d.name).is_none(),
+            kd_vote::find(d.name).is_none(),
             "{} is a rule already",
             d.name
         );

@@ -20,7 +20,6 @@ mod vote;
 use super::auto::Strength;
 use super::replay::{Question, Replay};
 use super::weights::Labelled;
-use crate::voting;
 
 pub use halves::Halves;
 pub(crate) use peer::codes;
@@ -103,7 +102,7 @@ pub enum Way {
     Decider(&'static Decider),
     /// A rule of `kd vote`: votes are weighted by the odds of their voters, whose reliability is measured on the other
     /// half.
-    Rule(&'static voting::Rule),
+    Rule(&'static kd_vote::Rule),
 }
 
 impl Way {
@@ -111,18 +110,18 @@ impl Way {
     pub fn find(name: &str) -> Option<Self> {
         let plain = name.to_lowercase().replace([' ', '_'], "-");
         let own = DECIDERS.iter().find(|d| d.name == plain).map(Way::Decider);
-        own.or_else(|| voting::find(name).map(Way::Rule))
+        own.or_else(|| kd_vote::find(name).map(Way::Rule))
     }
 
     /// Returns the nearest known name, if it is similar enough.
     pub fn nearest(name: &str) -> Option<String> {
-        crate::config::nearest(name, Self::names())
+        kd_vote::nearest(name, Self::names())
     }
 
     /// Iterates over all names.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let own = DECIDERS.iter().map(|d| d.name);
-        own.chain(voting::RULES.iter().map(|r| r.name))
+        own.chain(kd_vote::RULES.iter().map(|r| r.name))
     }
 
     /// Returns its name.
@@ -149,10 +148,10 @@ impl Way {
             Way::Decider(d) if d.needs == Needs::Rounds && !rounds => {
                 Err("it needs several rounds, and this record has one")
             }
-            Way::Rule(r) if matches!(r.reads, voting::Reads::Scores | voting::Reads::Points) => {
+            Way::Rule(r) if matches!(r.reads, kd_vote::Reads::Scores | kd_vote::Reads::Points) => {
                 Err("it counts points, and the record has one answer of each member")
             }
-            Way::Rule(r) if r.reads == voting::Reads::Orders => {
+            Way::Rule(r) if r.reads == kd_vote::Reads::Orders => {
                 Err("it needs verdicts in both orders")
             }
             Way::Rule(r) if r.name == "surprising" => {

@@ -4,7 +4,7 @@ use super::halves::HALVES;
 use super::{Decision, Setting};
 use crate::eval::auto::Strength;
 use crate::eval::weights::odds;
-use crate::voting::{Ballot, Mark, NANOS, Nano, Rule, Rules, nanos, winners};
+use kd_vote::{Ballot, Mark, NANOS, Nano, Rule, Rules, nanos, winners};
 
 /// Reliabilities measured on half a file are clamped to .001 and .999.
 const CLIP: Nano = NANOS / 1000;

@@ -86,8 +86,8 @@ impl Table {
     /// # Errors
     /// No column `gold`, a duplicate name, a row of another length, an invalid number.
     pub fn read(text: &str, empty: Empty) -> Result<Self, ReadError> {
-        let rows =
-            crate::csv::rows(text).map_err(|at| fail(at, "a quote is never closed", HEAD_HINT))?;
+        let rows = kd_vote::csv::rows(text)
+            .map_err(|at| fail(at, "a quote is never closed", HEAD_HINT))?;
         let mut rows = rows.into_iter();
         let Some((at, head)) = rows.next() else {
             return Err(fail(1, "the file is empty", HEAD_HINT));
@@ -270,7 +270,7 @@ fn chosen(all: &[String], wanted: &[String]) -> Result<Vec<String>, String> {
     let mut members: Vec<String> = Vec::new();
     for name in wanted {
         if !all.contains(name) {
-            let near = crate::config::nearest(name, all.iter().map(String::as_str));
+            let near = kd_vote::nearest(name, all.iter().map(String::as_str));
             let near = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             return Err(format!("no member is named `{name}`{near}"));
         }

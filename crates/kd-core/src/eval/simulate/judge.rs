@@ -1,6 +1,6 @@
 //! A judge biased towards what it reads first, asked in one order and in both.
 
-use crate::voting::{self, Ballot, Mark, Rules};
+use kd_vote::{Ballot, Mark, Rules};
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -41,7 +41,7 @@ impl Judge {
 /// vote`).
 pub fn judge(judge: Judge, pairs: u32, both: bool, seed: u64) -> Verdicts {
     let mut chance = ChaCha12Rng::seed_from_u64(seed);
-    let rule = voting::find("judge");
+    let rule = kd_vote::find("judge");
     let rules = Rules::of(["first", "second"]);
     let mut verdicts = Verdicts::default();
     for pair in 0..pairs {
@@ -50,7 +50,7 @@ pub fn judge(judge: Judge, pairs: u32, both: bool, seed: u64) -> Verdicts {
         let winners = match rule {
             Some(rule) if both => {
                 let two = judge.says(&mut chance, better, 1);
-                voting::winners(
+                kd_vote::winners(
                     rule,
                     &[Ballot::new(Mark::Trail(vec![Some(one), Some(two)]))],
                     &rules,

@@ -9,8 +9,8 @@ use crate::render::clean;
 use crate::render::wrap::{clip, width};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{BadChange, Change, Decided, Robustness, WhatIf, what_if};
-use kd_core::voting::Outcome;
 use kd_core::{Record, SeatName, ThreadId};
+use kd_vote::Outcome;
 use serde_json::json as object;
 use std::io::{self, Write};
 

@@ -1,0 +1,190 @@
+//! Turns ballots into a verdict: one file per rule, and one row each in [`RULES`].
+//!
+//! Input: [`Ballot`]s and [`Rules`]. Output: a [`Tally`] with the *set* of winners, every round, who abstained and why,
+//! and how a tie was broken. Counting is exact (integers and fractions). Real values, such as a logarithm, are rounded
+//! to a billionth once, on input, so the order of ballots cannot matter.
+//!
+//! A rule is a pure function of a [`Poll`]: the ballots that it can read. A ballot that does not fit is an abstention
+//! with a reason, never a vote.
+
+mod amount;
+mod ballot;
+mod check;
+pub mod csv;
+mod file;
+mod limits;
+mod methods;
+mod nearest;
+mod poll;
+mod profile;
+mod rules;
+mod tally;
+mod ties;
+
+pub use amount::{Amount, NANOS, Nano, nanos};
+pub use ballot::{Ballot, Mark, Rank};
+pub use check::{CaseReport, Difference, check};
+pub use file::{Case, Expected, ReadError, RoundExpected, read_csv, read_json_lines};
+pub use limits::TooLarge;
+pub use methods::RULES;
+pub use nearest::nearest;
+pub use poll::{Poll, Reads, Sees, Vote};
+pub use rules::{ConfidenceMap, Electorate, Overvote, Rules, Runoff, TiePolicy};
+pub use tally::{Abstention, Count, Dissent, Outcome, Round, Tally, TieStep};
+pub use ties::lot;
+
+use std::fmt;
+
+/// A rule: a pure function from votes to winners.
+pub type Method = fn(&Poll<'_>) -> Count;
+
+/// A voting rule.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// Its name here.
+    pub name: &'static str,
+    /// Other names: of files that record its results, and of the literature.
+    pub aliases: &'static [&'static str],
+    /// Other names: in files with recorded results, and in the literature.
+    pub doc: &'static str,
+    /// Who proposed it.
+    pub source: &'static str,
+    /// When its result can mislead.
+    pub misleads: &'static str,
+    /// The kind of ballot it reads.
+    pub reads: Reads,
+    /// Whether it always uses weights.
+    pub weighted: bool,
+    /// The axioms it satisfies, whatever the ballots.
+    pub keeps: &'static [Axiom],
+    /// The counting function.
+    pub method: Method,
+}
+
+/// A property that holds for every possible poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axiom {
+    /// The order of the ballots does not matter.
+    Anonymous,
+    /// Majority criterion: a candidate ranked first by more than half of the voters is the only winner.
+    Majority,
+    /// Condorcet criterion: a candidate that beats every other one in pairwise comparison is the only winner.
+    Condorcet,
+    /// Only members of the Smith set win.
+    Smith,
+    /// Monotonicity: a winner that is moved up on a ballot still wins.
+    Monotone,
+    /// Adding a clone of a loser, next to it on every ballot, does not change whether another candidate wins.
+    Clones,
+    /// Reversal symmetry: a single winner does not win if every ranking is reversed.
+    Reversal,
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rule({})", self.name)
+    }
+}
+
+/// Returns the rule with a name or alias; case, blanks and underscores do not matter.
+pub fn find(name: &str) -> Option<&'static Rule> {
+    let plain = |text: &str| text.to_lowercase().replace([' ', '_'], "-");
+    let wanted = plain(name);
+    let named = |rule: &&Rule| {
+        plain(rule.name) == wanted || rule.aliases.iter().any(|alias| plain(alias) == wanted)
+    };
+    RULES.iter().find(named)
+}
+
+/// Returns the set of winners by a rule, ascending; empty if nothing is decided. Cheaper than [`tally`]: it does not
+/// break ties or list abstentions.
+pub fn winners(rule: &Rule, ballots: &[Ballot], rules: &Rules) -> Vec<usize> {
+    let poll = Poll::read(ballots, rules, rule.reads, rule.weighted);
+    if !quorate(&poll) || rule.takes(poll.len()).is_err() {
+        return Vec::new();
+    }
+    let mut winners = (rule.method)(&poll).winners;
+    winners.sort_unstable();
+    winners.dedup();
+    winners
+}
+
+/// Returns whether enough voters cast a readable ballot, and there are candidates.
+fn quorate(poll: &Poll<'_>) -> bool {
+    let voters = poll.voters();
+    voters > 0 && voters >= poll.rules.quorum && !poll.is_empty()
+}
+
+/// Counts ballots by a rule, breaks ties, and classifies the result.
+pub fn tally(rule: &'static Rule, ballots: &[Ballot], rules: &Rules) -> Tally {
+    let poll = Poll::read(ballots, rules, rule.reads, rule.weighted);
+    let voters = poll.voters();
+    let quorate = quorate(&poll);
+    let mut count = match rule.takes(poll.len()) {
+        Ok(()) if quorate => (rule.method)(&poll),
+        Ok(()) => Count::default(),
+        Err(refused) => Count {
+            notes: vec![format!("undecided: {refused}")],
+            ..Count::default()
+        },
+    };
+    count.winners.sort_unstable();
+    count.winners.dedup();
+    let (winner, tie_path) = ties::untie(&poll, &count.winners);
+    let firsts: Vec<(u64, Vec<usize>, &str)> = poll
+        .votes
+        .iter()
+        .map(|v| (v.ballot.count, poll.firsts(v), v.ballot.voter.as_str()))
+        .collect();
+    let backers = |c: usize| -> u64 {
+        firsts
+            .iter()
+            .filter(|(_, f, _)| f == &[c])
+            .fold(0, |n: u64, (k, ..)| n.saturating_add(*k))
+    };
+    let outcome = match (quorate, count.winners.as_slice()) {
+        (false, _) => Outcome::NoQuorum,
+        (true, [c]) if backers(*c) == voters => Outcome::Unanimous,
+        (true, [c]) if backers(*c) > voters / 2 => Outcome::Majority,
+        (true, [_]) => Outcome::Plurality,
+        _ => Outcome::Split,
+    };
+    let dissent = firsts
+        .iter()
+        .filter(|(_, f, _)| winner.is_some_and(|w| !f.contains(&w)))
+        .map(|(count, f, voter)| Dissent {
+            voter: (*voter).into(),
+            count: *count,
+            first: f.clone(),
+        })
+        .collect();
+    Tally {
+        rule: rule.name,
+        margin: margin(&count),
+        winners: count.winners,
+        winner,
+        outcome,
+        scores: count.scores,
+        rounds: count.rounds,
+        tie_path,
+        electorate: poll.electorate,
+        abstained: poll.abstained,
+        dissent,
+        notes: count.notes,
+    }
+}
+
+/// Returns the lead of the winners over the best of the others.
+fn margin(count: &Count) -> Option<Amount> {
+    let own = count.scores.get(*count.winners.first()?)?.as_ref()?;
+    let others = count
+        .scores
+        .iter()
+        .enumerate()
+        .filter(|(c, _)| !count.winners.contains(c));
+    let next = others.filter_map(|(_, score)| score.as_ref()).max()?;
+    Some(own - next)
+}
+
+#[cfg(test)]
+mod laws;

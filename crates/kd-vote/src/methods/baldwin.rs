@@ -1,0 +1,32 @@
+//! Baldwin: eliminates the candidate with the lowest Borda score, repeatedly.
+
+use crate::poll::least_of;
+use crate::profile::Profile;
+use crate::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "baldwin",
+    aliases: &[],
+    doc: "the candidate with the lowest Borda score among those left is dropped, all that tie for it together, until one is left",
+    source: "Baldwin 1926, The technique of the Nanson preferential majority system",
+    misleads: "more votes for a winner can make it lose",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+    ],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let profile = Profile::of(poll);
+    super::eliminate(
+        poll,
+        |left| profile.borda(left),
+        super::nobody,
+        |left, borda| least_of(left, |c| &borda[c]),
+    )
+}

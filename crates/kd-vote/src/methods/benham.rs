@@ -1,0 +1,34 @@
+//! Benham: instant-runoff until a candidate beats all remaining ones.
+
+use crate::poll::least_of;
+use crate::profile::Profile;
+use crate::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "benham",
+    aliases: &[],
+    doc: "while no candidate beats all others that are left, the one with the fewest first places is dropped, all that tie for it together",
+    source: "Benham; Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
+    misleads: "more votes for a winner can make it lose",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+    ],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let profile = Profile::of(poll);
+    let duels = profile.duels();
+    let won = |left: &[usize], _: &[crate::Amount]| duels.condorcet(left).into_iter().collect();
+    super::eliminate(
+        poll,
+        |left| profile.firsts(left),
+        won,
+        |left, firsts| least_of(left, |c| &firsts[c]),
+    )
+}

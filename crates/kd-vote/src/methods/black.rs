@@ -1,0 +1,33 @@
+//! Black: Condorcet, else Borda.
+
+use crate::profile::Profile;
+use crate::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "black",
+    aliases: &["blacks", "condorcet-else-borda"],
+    doc: "the candidate that beats all others in pairs wins; if there is none, Borda",
+    source: "Black 1958, The theory of committees and elections",
+    misleads: "in a cycle it has Borda's weakness for clones",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Monotone,
+        Axiom::Reversal,
+    ],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let profile = Profile::of(poll);
+    if let Some(winner) = profile.duels().condorcet(&poll.standing) {
+        return Count {
+            winners: vec![winner],
+            ..Count::default()
+        };
+    }
+    super::scored(poll, profile.borda(&poll.standing), Vec::new())
+}

@@ -1,0 +1,25 @@
+//! Plurality: most first choices.
+
+use super::support;
+use crate::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "plurality",
+    aliases: &["simple", "first-past-the-post"],
+    doc: "each voter names one candidate; the candidate with the most votes wins",
+    source: "as old as voting; for samples of one model: self-consistency, Wang et al. 2022",
+    misleads: "similar answers split their votes, and weaker members outvote the best one",
+    reads: Reads::Choice,
+    weighted: false,
+    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let sums = support(poll);
+    Count {
+        winners: poll.best(|c| sums[c]),
+        scores: poll.scores(&sums),
+        ..Count::default()
+    }
+}

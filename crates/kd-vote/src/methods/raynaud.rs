@@ -1,0 +1,31 @@
+//! Raynaud: eliminates the candidate with the greatest defeat, repeatedly.
+
+use crate::Amount;
+use crate::poll::best_of;
+use crate::profile::Profile;
+use crate::profile::Strength;
+use crate::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "raynaud",
+    aliases: &[],
+    doc: "the candidate with the greatest defeat by margin among those left is dropped, all that tie for it together, until all that are left tie",
+    source: "Raynaud; Arrow and Raynaud 1986, Social choice and multicriterion decision-making",
+    misleads: "more votes for a winner can make it lose",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let duels = Profile::of(poll).duels();
+    let worst = |left: &[usize]| -> Vec<Amount> {
+        (0..poll.len())
+            .map(|c| Amount::of_nanos(duels.worst_loss(c, left, Strength::Margins)))
+            .collect()
+    };
+    super::eliminate(poll, worst, super::nobody, |left, loss| {
+        best_of(left, |c| &loss[c])
+    })
+}

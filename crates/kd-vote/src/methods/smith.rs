@@ -1,0 +1,53 @@
+//! Smith and Schwartz: the smallest sets that dominate the rest.
+
+use crate::profile::Profile;
+use crate::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "smith",
+    aliases: &["smith_set(getcha)", "top-cycle"],
+    doc: "the smallest set whose members all beat every candidate outside; all of it ties",
+    source: "Good 1971; Smith 1973",
+    misleads: "in a large cycle all candidates win",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+        Axiom::Monotone,
+    ],
+    method: smith,
+};
+
+pub(super) const SCHWARTZ: Rule = Rule {
+    name: "schwartz",
+    aliases: &["schwartz_set(gocha)"],
+    doc: "the union of the smallest sets that no candidate outside beats; all of it ties",
+    source: "Schwartz 1972",
+    misleads: "in a large cycle all candidates win",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+    ],
+    method: schwartz,
+};
+
+fn smith(poll: &Poll<'_>) -> Count {
+    Count {
+        winners: Profile::of(poll).duels().smith(&poll.standing),
+        ..Count::default()
+    }
+}
+
+fn schwartz(poll: &Poll<'_>) -> Count {
+    Count {
+        winners: Profile::of(poll).duels().schwartz(&poll.standing),
+        ..Count::default()
+    }
+}

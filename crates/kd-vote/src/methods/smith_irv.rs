@@ -1,0 +1,56 @@
+//! Smith, then instant-runoff.
+
+use crate::poll::least_of;
+use crate::profile::Profile;
+use crate::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "smith-irv",
+    aliases: &["smith//irv"],
+    doc: "all candidates outside the Smith set are dropped, then instant-runoff among the rest, all that tie for the lowest together",
+    source: "Green-Armytage 2011, Four Condorcet-Hare hybrid methods",
+    misleads: "more votes for a winner can make it lose",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+    ],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let profile = Profile::of(poll);
+    let smith = profile.duels().smith(&poll.standing);
+    let within = Poll {
+        standing: smith,
+        ..poll.clone()
+    };
+    let won = |left: &[usize], firsts: &[crate::Amount]| {
+        let all: crate::Amount = left.iter().map(|c| firsts[*c].clone()).sum();
+        left.iter()
+            .copied()
+            .filter(|c| &firsts[*c] * &crate::Amount::whole(2) > all)
+            .collect()
+    };
+    let mut count = super::eliminate(
+        &within,
+        |left| profile.firsts(left),
+        won,
+        |left, firsts| least_of(left, |c| &firsts[c]),
+    );
+    let out: Vec<usize> = poll
+        .standing
+        .iter()
+        .copied()
+        .filter(|c| !within.standing.contains(c))
+        .collect();
+    if !out.is_empty() {
+        count
+            .notes
+            .push(format!("{} stood outside the Smith set", out.len()));
+    }
+    count
+}

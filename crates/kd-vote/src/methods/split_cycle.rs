@@ -1,0 +1,34 @@
+//! Split cycle: a victory holds unless it is the weakest of a cycle.
+
+use crate::profile::Profile;
+use crate::profile::Strength;
+use crate::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "split-cycle",
+    aliases: &["split_cycle"],
+    doc: "in each cycle of victories the one with the weakest margin is removed; a candidate that is then unbeaten wins",
+    source: "Holliday and Pacuit 2023, Split Cycle",
+    misleads: "has several winners more often than similar rules",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+        Axiom::Monotone,
+        Axiom::Reversal,
+    ],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let winners = Profile::of(poll)
+        .duels()
+        .undefeated(&poll.standing, Strength::Margins);
+    Count {
+        winners,
+        ..Count::default()
+    }
+}

@@ -1,0 +1,54 @@
+//! Tideman's alternative: Smith and instant-runoff in alternation.
+
+use crate::Round;
+use crate::poll::least_of;
+use crate::profile::Profile;
+use crate::{Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "tideman-alternative",
+    aliases: &["tideman_alternative_smith"],
+    doc: "all candidates outside the Smith set are dropped, then the one with the fewest first places in it, and so on, until all that are left tie",
+    source: "Tideman 2006, Collective decisions and voting",
+    misleads: "more votes for a winner can make it lose",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[
+        Axiom::Anonymous,
+        Axiom::Majority,
+        Axiom::Condorcet,
+        Axiom::Smith,
+    ],
+    method: count,
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let profile = Profile::of(poll);
+    let duels = profile.duels();
+    let mut left = poll.standing.clone();
+    let mut rounds = Vec::new();
+    loop {
+        let smith = duels.smith(&left);
+        let firsts = profile.firsts(&smith);
+        let lowest = least_of(&smith, |c| &firsts[c]);
+        let tally = smith.iter().map(|c| (*c, firsts[*c].clone())).collect();
+        if lowest.len() == smith.len() {
+            rounds.push(Round {
+                tally,
+                elected: smith.clone(),
+                ..Round::default()
+            });
+            return Count {
+                winners: smith,
+                rounds,
+                ..Count::default()
+            };
+        }
+        left.retain(|c| !lowest.contains(c));
+        rounds.push(Round {
+            tally,
+            eliminated: lowest,
+            ..Round::default()
+        });
+    }
+}
