@@ -3,6 +3,7 @@
 use crate::env::Env;
 use crate::guard::Limit;
 use crate::keys::{Key, KeySource};
+use crate::transport::client::{self, Certificates};
 use crate::transport::http::AskedForm;
 use kd_core::config::{Price, ProviderConfig, Wire};
 use kd_core::ledger::Billing;
@@ -11,11 +12,7 @@ use kd_core::{Delta, Failure, FailureKind, Usage, spending};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 use tokio::sync::OnceCell;
-
-/// Connection timeout.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// A service that needs no configuration except a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,19 +99,17 @@ impl Clients {
             (true, true) => &self.plain,
         };
         let client = cell.get_or_init(|| {
-            let builder = reqwest::Client::builder()
-                .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
-                .connect_timeout(CONNECT_LIMIT)
+            let certificates = if plain {
+                Certificates::Nothing
+            } else {
+                Certificates::System
+            };
+            let builder = client::builder(certificates)?
                 .tcp_nodelay(true)
                 // A redirect would send the key elsewhere.
                 .redirect(reqwest::redirect::Policy::none());
             let builder = if loopback {
                 builder.no_proxy()
-            } else {
-                builder
-            };
-            let builder = if plain {
-                builder.tls_certs_only([])
             } else {
                 builder
             };

@@ -207,8 +207,10 @@ async fn what_came_stays_for_the_next_process() {
         .await;
     house.whole(&path.unwrap());
     assert_eq!(hub.ranges(), ["100000-"]);
+    // A process that another test starts can hold a copy of the lock for a moment.
+    let first = told.iter().find(|told| !matches!(told, Progress::Waiting));
     assert!(
-        matches!(&told[0], Progress::Trying { have: 100_000, .. }),
+        matches!(first, Some(Progress::Trying { have: 100_000, .. })),
         "{told:?}"
     );
 }

@@ -3,6 +3,7 @@
 use super::Progress;
 use super::store::Place;
 use crate::env::Env;
+use crate::transport::client::{self, Certificates};
 use kd_local::catalog::KnownModel;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_RANGE, RANGE};
@@ -35,8 +36,8 @@ pub(super) async fn fetch(
 ) -> Result<(), String> {
     let endpoint = name(env);
     let url = model.hub.url(&endpoint);
-    let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
+    let mut builder = client::builder(Certificates::System)
+        .map_err(|e| format!("no HTTPS client can be made: {e}"))?
         .connect_timeout(CONNECT_LIMIT)
         .read_timeout(READ_LIMIT);
     if crate::providers::is_loopback(&url) {

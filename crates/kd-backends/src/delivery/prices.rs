@@ -3,6 +3,7 @@
 use super::hub::{CONNECT_LIMIT, READ_LIMIT};
 use crate::providers::is_loopback;
 use crate::status::io_words;
+use crate::transport::client::{self, Certificates};
 
 /// Maximum size of the list in bytes: the one of 2026 has 3 MiB.
 pub const LIST_BYTES_MAX: u64 = 32 << 20;
@@ -24,8 +25,8 @@ pub async fn fetch(url: &str) -> Result<Vec<u8>, String> {
     if !may {
         return Err("an address begins with https://".to_owned());
     }
-    let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
+    let mut builder = client::builder(Certificates::System)
+        .map_err(|e| format!("no HTTPS client can be made: {e}"))?
         .connect_timeout(CONNECT_LIMIT)
         .read_timeout(READ_LIMIT)
         .redirect(reqwest::redirect::Policy::none());

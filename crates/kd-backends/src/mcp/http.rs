@@ -6,6 +6,7 @@ use super::{
 };
 use crate::keys::Key;
 use crate::providers::is_loopback;
+use crate::transport::client::{self, Certificates};
 use kd_core::clean::clean_text;
 use kd_core::{Failure, FailureKind};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
@@ -13,8 +14,6 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Maximum time to connect.
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 
@@ -45,18 +44,18 @@ impl Http {
                 peer.setting
             )));
         }
-        let mut builder = Client::builder()
-            .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_LIMIT)
+        let no_client = |error: String| {
+            let said = format!("no HTTPS client can be made: {error}");
+            Failure::new(FailureKind::Crashed, said)
+        };
+        let mut builder = client::builder(Certificates::System)
+            .map_err(no_client)?
             // A redirect would send the token elsewhere.
             .redirect(reqwest::redirect::Policy::none());
         if near {
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|error| {
-            let said = format!("no HTTPS client can be made: {error}");
-            Failure::new(FailureKind::Crashed, said)
-        })?;
+        let client = builder.build().map_err(|e| no_client(e.to_string()))?;
         Ok(Self {
             peer,
             url: url.to_owned(),

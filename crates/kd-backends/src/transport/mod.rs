@@ -1,6 +1,7 @@
 //! Transports, independent of content: HTTP calls, server-sent events, child processes and their lines.
 
 mod child;
+pub(crate) mod client;
 pub mod family;
 pub(crate) mod http;
 pub mod keeper;

@@ -1,0 +1,48 @@
+//! HTTP clients, built in one place: user agent, connect timeout, and TLS by rustls with the ring provider.
+//!
+//! The TLS configuration is handed to each client, so that no provider is installed for the whole process: a program that
+//! uses this crate keeps its own choice ([ADR 13](../../../../docs/adr/0013-tls-by-ring.md)).
+
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::Verifier;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a connection may take to open.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// The certificates that a client accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Certificates {
+    /// Those that the system trusts.
+    System,
+    /// None, for a client that only speaks plain HTTP. Saves reading all certificates of the system.
+    Nothing,
+}
+
+/// Returns the builder of an HTTP client.
+///
+/// # Errors
+///
+/// The reason, as a text for the user, if the certificates of the system cannot be read.
+pub(crate) fn builder(certificates: Certificates) -> Result<reqwest::ClientBuilder, String> {
+    let provider = Arc::new(ring::default_provider());
+    let tls = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let tls = match certificates {
+        Certificates::System => {
+            let verifier = Verifier::new(provider).map_err(|error| error.to_string())?;
+            tls.dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier))
+        }
+        Certificates::Nothing => tls.with_root_certificates(RootCertStore::empty()),
+    };
+    let mut tls = tls.with_no_client_auth();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_LIMIT))
+}
