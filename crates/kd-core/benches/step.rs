@@ -91,7 +91,7 @@ fn ask(council: &mut Council, seq: u32) -> usize {
 
 fn delta(i: usize) -> Input {
     Input::Delta {
-        turn: TurnId(1 + i as u64 % 3),
+        turn: TurnId::new(1 + i as u32 % 3),
         delta: Delta::Text { text: PIECE.into() },
     }
 }
@@ -137,7 +137,7 @@ fn pieces(c: &mut Criterion) {
             let mut view = View::default();
             for turn in 1..=3 {
                 view.fold(&Event::TurnQueued {
-                    turn: TurnId(turn),
+                    turn: TurnId::new(turn),
                     seat: SeatName::new("ada").unwrap(),
                     purpose: kd_core::event::Purpose::Answer,
                     replaces: None,

@@ -9,8 +9,8 @@ use crate::deliberation::report::Report;
 use crate::deliberation::{Deliberation, Fact, Plan};
 use crate::duet::{Duet, OpenDuet};
 use crate::event::Event;
-use crate::ids::{SeatName, TimerId, TurnId};
-use crate::machine::{Command, Effects, Input, Machine};
+use crate::ids::{MachineId, SeatName, TurnId};
+use crate::machine::{Effects, Input, Machine};
 use crate::message::{Address, Message, settled};
 use crate::op::Op;
 use crate::prompt;
@@ -92,13 +92,13 @@ pub struct Conversation {
     council: Council,
     aside: Option<Running>,
     /// Number of asides so far.
-    sittings: u64,
+    asides: u32,
 }
 
 /// The running aside.
 struct Running {
     machine: Box<dyn Machine + Send>,
-    sitting: u64,
+    id: MachineId,
     seats: Vec<SeatName>,
     /// The progress report of a deliberation.
     report: Report,
@@ -113,7 +113,7 @@ impl Conversation {
         let conversation = Self {
             council,
             aside: None,
-            sittings: 0,
+            asides: 0,
         };
         (conversation, opened)
     }
@@ -121,6 +121,65 @@ impl Conversation {
     /// Returns the council.
     pub fn council(&self) -> &Council {
         &self.council
+    }
+
+    /// The newest aside; [`MachineId`] 0, the council, where there was none.
+    pub fn newest_aside(&self) -> MachineId {
+        MachineId(self.asides)
+    }
+
+    /// Begins an aside; the effects hold an [`Event::OpRefused`] if it cannot begin now.
+    pub fn aside(&mut self, now: Timestamp, mut aside: Aside) -> Effects {
+        if let Some(why) = self.refusal(&aside) {
+            return refused(&why);
+        }
+        self.asides += 1;
+        let id = MachineId(self.asides);
+        let seats = aside.seats().into_iter().map(|m| m.name).collect();
+        let background = self.background();
+        let history = self.council.history().to_vec();
+        let messages = u32::try_from(history.len()).unwrap_or(u32::MAX);
+        let (machine, opened): (Box<dyn Machine + Send>, Effects) = match &mut aside.how {
+            How::Think(open) => {
+                let (duet, opened) = Duet::open(OpenDuet {
+                    history,
+                    ..(**open).clone()
+                });
+                (Box::new(duet.numbered(id)), opened)
+            }
+            How::Deliberate { plan, preamble } => {
+                if !background.is_empty() {
+                    plan.background = format!("{}\n{background}", plan.background)
+                        .trim()
+                        .to_owned();
+                }
+                let preamble = std::mem::take(preamble);
+                let (machine, opened) =
+                    Deliberation::open((**plan).clone(), aside.notices.clone(), preamble, messages);
+                (Box::new(machine.numbered(id)), opened)
+            }
+        };
+        self.council.hold(true);
+        self.aside = Some(Running {
+            machine,
+            id,
+            seats,
+            report: Report::default(),
+            reads_forms: matches!(aside.how, How::Deliberate { .. }),
+        });
+        let mut fx = Effects::default();
+        let notices = aside.notices.into_iter();
+        fx.events
+            .extend(notices.map(|text| Event::Noticed { text }));
+        self.take(opened, &mut fx);
+        let say = Op::Say {
+            body: aside.question,
+            to: Address::All,
+        };
+        let said = self.hear(now, Input::Op(say));
+        fx.commands.extend(said.commands);
+        fx.events.extend(said.events);
+        fx
     }
 
     fn op(&mut self, now: Timestamp, op: Op) -> Effects {
@@ -150,16 +209,21 @@ impl Conversation {
         match (&self.aside, turn) {
             // The council is paused and writes no message of the user meanwhile.
             (Some(_), None) => true,
-            (Some(running), Some(turn)) => turn.sitting() == running.sitting,
-            (None, _) => false,
+            (_, Some(turn)) => self.has_floor(turn.machine),
+            (None, None) => false,
         }
     }
 
-    /// Passes an input to the aside, with its own numbering.
+    /// Whether this machine is the aside that has the floor.
+    fn has_floor(&self, machine: MachineId) -> bool {
+        self.aside.as_ref().is_some_and(|a| a.id == machine)
+    }
+
+    /// Lets the aside hear something of its own.
     fn hear(&mut self, now: Timestamp, input: Input) -> Effects {
         let mut fx = Effects::default();
         if let Some(running) = &mut self.aside {
-            let aside = running.machine.step(now, inward(input));
+            let aside = running.machine.step(now, input);
             self.take(aside, &mut fx);
         }
         fx
@@ -170,11 +234,8 @@ impl Conversation {
         let Some(running) = &mut self.aside else {
             return;
         };
-        let sitting = running.sitting;
         let mut over = false;
-        for command in aside.commands {
-            fx.commands.push(outward(command, sitting));
-        }
+        fx.commands.extend(aside.commands);
         for mut event in aside.events {
             let mut told = None;
             match &mut event {
@@ -192,7 +253,6 @@ impl Conversation {
                 Event::TurnDelta { delta, .. } if running.reads_forms => blank(delta),
                 _ => {}
             }
-            number(&mut event, sitting);
             fx.events.push(event);
             fx.events.extend(told.map(|line| Event::Noticed {
                 text: line.trim().to_owned(),
@@ -255,7 +315,7 @@ impl Machine for Conversation {
                 self.is_asides(Some(*turn))
             }
             Input::Saved { turn, .. } | Input::SaveFailed { turn, .. } => self.is_asides(*turn),
-            Input::Woke { timer } => self.is_asides(Some(TurnId(timer.0))),
+            Input::Woke { timer } => self.has_floor(timer.machine),
             Input::Found { .. }
             | Input::FoundDelta { .. }
             | Input::FoundEnd { .. }
@@ -278,63 +338,11 @@ impl Machine for Conversation {
     }
 
     fn keeps(&self, turn: TurnId) -> Keep {
-        let asides = self.aside.as_ref().filter(|a| turn.sitting() == a.sitting);
+        let asides = self.aside.as_ref().filter(|a| turn.machine == a.id);
         match asides {
-            Some(aside) => aside.machine.keeps(turn.in_its_sitting()),
+            Some(aside) => aside.machine.keeps(turn),
             None => self.council.keeps(turn),
         }
-    }
-
-    fn aside(&mut self, now: Timestamp, mut aside: Aside) -> Effects {
-        if let Some(why) = self.refusal(&aside) {
-            return refused(&why);
-        }
-        self.sittings += 1;
-        let seats = aside.seats().into_iter().map(|m| m.name).collect();
-        let background = self.background();
-        let history = self.council.history().to_vec();
-        let messages = u32::try_from(history.len()).unwrap_or(u32::MAX);
-        let (machine, opened): (Box<dyn Machine + Send>, Effects) = match &mut aside.how {
-            How::Think(open) => {
-                let (duet, opened) = Duet::open(OpenDuet {
-                    history,
-                    ..(**open).clone()
-                });
-                (Box::new(duet), opened)
-            }
-            How::Deliberate { plan, preamble } => {
-                if !background.is_empty() {
-                    plan.background = format!("{}\n{background}", plan.background)
-                        .trim()
-                        .to_owned();
-                }
-                let preamble = std::mem::take(preamble);
-                let (machine, opened) =
-                    Deliberation::open((**plan).clone(), aside.notices.clone(), preamble, messages);
-                (Box::new(machine), opened)
-            }
-        };
-        self.council.hold(true);
-        self.aside = Some(Running {
-            machine,
-            sitting: self.sittings,
-            seats,
-            report: Report::default(),
-            reads_forms: matches!(aside.how, How::Deliberate { .. }),
-        });
-        let mut fx = Effects::default();
-        let notices = aside.notices.into_iter();
-        fx.events
-            .extend(notices.map(|text| Event::Noticed { text }));
-        self.take(opened, &mut fx);
-        let say = Op::Say {
-            body: aside.question,
-            to: Address::All,
-        };
-        let said = self.hear(now, Input::Op(say));
-        fx.commands.extend(said.commands);
-        fx.events.extend(said.events);
-        fx
     }
 }
 
@@ -353,42 +361,5 @@ fn refused(why: &str) -> Effects {
         events: vec![Event::OpRefused {
             why: why.to_owned(),
         }],
-    }
-}
-
-/// Converts an input to the numbering of the aside.
-fn inward(mut input: Input) -> Input {
-    match &mut input {
-        Input::Delta { turn, .. }
-        | Input::Failed { turn, .. }
-        | Input::Freed { turn, .. }
-        | Input::Saved {
-            turn: Some(turn), ..
-        }
-        | Input::SaveFailed {
-            turn: Some(turn), ..
-        } => *turn = turn.in_its_sitting(),
-        Input::Woke { timer } => *timer = TimerId(TurnId(timer.0).in_its_sitting().0),
-        _ => {}
-    }
-    input
-}
-
-/// Converts a command to the numbering of the conversation.
-fn outward(mut command: Command, sitting: u64) -> Command {
-    match &mut command {
-        Command::Ask { turn, .. } | Command::Cancel { turn } => *turn = turn.in_sitting(sitting),
-        Command::Save(draft) => draft.turn = draft.turn.map(|t| t.in_sitting(sitting)),
-        Command::Wake { timer, .. } => *timer = TimerId(TurnId(timer.0).in_sitting(sitting).0),
-        Command::Keep(_) | Command::Forget { .. } => {}
-    }
-    command
-}
-
-/// Converts an event to the numbering of the conversation. Facts of a deliberation keep their own: its record is
-/// self-contained.
-fn number(event: &mut Event, sitting: u64) {
-    if let Some(turn) = event.turn_mut() {
-        *turn = turn.in_sitting(sitting);
     }
 }

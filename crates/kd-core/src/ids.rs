@@ -128,41 +128,113 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// One turn of one member, counted from 1 per machine. If several machines share a session, as a council and its asides
-/// do, the upper half is the number of the machine: 0 is the council.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// One of the machines that share a session: 0 is the machine that the session was opened with, its asides count from 1.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
-pub struct TurnId(pub u64);
+pub struct MachineId(pub u32);
+
+impl MachineId {
+    /// A turn of this machine.
+    pub const fn turn(self, number: u32) -> TurnId {
+        TurnId {
+            machine: self,
+            number,
+        }
+    }
+
+    /// A timer of this machine.
+    pub const fn timer(self, number: u32) -> TimerId {
+        TimerId {
+            machine: self,
+            number,
+        }
+    }
+}
+
+/// One seat producing one message.
+///
+/// Recorded as a single number, with the machine in its upper half, so that the turns of a session's first machine read
+/// 1, 2, 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+pub struct TurnId {
+    /// The machine that asks.
+    pub machine: MachineId,
+    /// Counted from 1 within one machine's life.
+    pub number: u32,
+}
 
 impl TurnId {
-    /// Returns the machine of the session it belongs to.
-    pub fn sitting(self) -> u64 {
-        self.0 >> 32
+    /// A turn of the machine that the session was opened with.
+    pub const fn new(number: u32) -> Self {
+        MachineId(0).turn(number)
     }
 
-    /// Converts to the numbering of its own machine.
+    /// The same turn in a session that has only its machine: the record of a deliberation is complete in itself.
     #[must_use]
-    pub fn in_its_sitting(self) -> Self {
-        Self(self.0 & u64::from(u32::MAX))
+    pub const fn alone(self) -> Self {
+        Self::new(self.number)
     }
+}
 
-    /// Converts a machine's turn to the numbering of the session.
-    #[must_use]
-    pub fn in_sitting(self, sitting: u64) -> Self {
-        Self(sitting << 32 | self.in_its_sitting().0)
+impl From<u64> for TurnId {
+    fn from(recorded: u64) -> Self {
+        let (machine, number) = halves(recorded);
+        machine.turn(number)
+    }
+}
+
+impl From<TurnId> for u64 {
+    fn from(turn: TurnId) -> Self {
+        whole(turn.machine, turn.number)
     }
 }
 
 impl fmt::Display for TurnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "turn-{}", self.0)
+        write!(f, "turn-{}", u64::from(*self))
     }
 }
 
-/// A timer set by a machine.
+/// A timer that a machine asked for. Recorded like a [`TurnId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct TimerId(pub u64);
+#[serde(from = "u64", into = "u64")]
+pub struct TimerId {
+    /// The machine that asked for it.
+    pub machine: MachineId,
+    /// Its number within that machine.
+    pub number: u32,
+}
+
+impl TimerId {
+    /// A timer of the machine that the session was opened with.
+    pub const fn new(number: u32) -> Self {
+        MachineId(0).timer(number)
+    }
+}
+
+impl From<u64> for TimerId {
+    fn from(recorded: u64) -> Self {
+        let (machine, number) = halves(recorded);
+        machine.timer(number)
+    }
+}
+
+impl From<TimerId> for u64 {
+    fn from(timer: TimerId) -> Self {
+        whole(timer.machine, timer.number)
+    }
+}
+
+fn halves(recorded: u64) -> (MachineId, u32) {
+    (MachineId((recorded >> 32) as u32), recorded as u32)
+}
+
+fn whole(machine: MachineId, number: u32) -> u64 {
+    u64::from(machine.0) << 32 | u64::from(number)
+}
 
 #[cfg(test)]
 mod tests {
@@ -193,6 +265,18 @@ mod tests {
         }
         for good in ["claude", "gpt-5.1", "Ünïcode_x", "模型", "a--b", "2nd"] {
             assert!(SeatName::new(good).is_ok(), "{good:?}");
+        }
+    }
+    #[test]
+    fn a_turn_is_recorded_as_one_number() {
+        for (turn, recorded) in [
+            (TurnId::new(7), 7),
+            (MachineId(1).turn(2), (1 << 32) + 2),
+            (MachineId(u32::MAX).turn(u32::MAX), u64::MAX),
+        ] {
+            assert_eq!(serde_json::json!(turn), serde_json::json!(recorded));
+            assert_eq!(TurnId::from(recorded), turn);
+            assert_eq!(turn.alone(), TurnId::new(turn.number));
         }
     }
 }

@@ -59,7 +59,7 @@ pub use delivery::Delivery;
 pub use duet::{Duet, OpenDuet};
 pub use event::{Event, Record};
 pub use failure::{Failure, FailureKind};
-pub use ids::{SeatName, ThreadId, TimerId, TurnId};
+pub use ids::{MachineId, SeatName, ThreadId, TimerId, TurnId};
 pub use jiff::Timestamp;
 pub use last_round::LastRound;
 pub use machine::{Command, Effects, Input, Machine};

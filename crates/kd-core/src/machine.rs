@@ -1,6 +1,5 @@
 //! The interface of state machines: inputs in, effects out.
 
-use crate::conversation::Aside;
 use crate::delivery::Delivery;
 use crate::event::Event;
 use crate::failure::Failure;
@@ -12,12 +11,12 @@ use crate::spending::{Ceiling, Keep};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A pure state machine, such as the council or the forum.
+/// A pure state machine.
 pub trait Machine {
     /// Processes one input and returns immediately. Never fails, blocks or panics, whatever the input.
     fn step(&mut self, now: Timestamp, input: Input) -> Effects;
 
-    /// Returns the spending limit of its requests. An aside has its own limits ([`Aside::ceiling`]).
+    /// What its requests may spend in all.
     fn ceiling(&self) -> Ceiling {
         Ceiling::default()
     }
@@ -25,16 +24,6 @@ pub trait Machine {
     /// Returns what a request of this turn must leave for others, for example a final answer.
     fn keeps(&self, _turn: TurnId) -> Keep {
         Keep::default()
-    }
-
-    /// Starts an aside, if the machine supports it.
-    fn aside(&mut self, _now: Timestamp, _aside: Aside) -> Effects {
-        Effects {
-            commands: Vec::new(),
-            events: vec![Event::OpRefused {
-                why: "only a conversation can do that: `kd chat`".to_owned(),
-            }],
-        }
     }
 }
 

@@ -660,9 +660,9 @@ mod tests {
         }
     }
 
-    fn queued(turn: u64, name: &str) -> Event {
+    fn queued(turn: u32, name: &str) -> Event {
         Event::TurnQueued {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             seat: seat(name),
             purpose: Purpose::Answer,
             replaces: None,
@@ -670,9 +670,9 @@ mod tests {
         }
     }
 
-    fn text(turn: u64, text: &str) -> Event {
+    fn text(turn: u32, text: &str) -> Event {
         Event::TurnDelta {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             delta: Delta::Text { text: text.into() },
         }
     }
@@ -712,7 +712,7 @@ mod tests {
         let before: Vec<u64> = view.panels.iter().map(|p| p.revision).collect();
         view.fold(&Event::MessageAdded {
             message: message(2, "codex", "So."),
-            turn: Some(TurnId(2)),
+            turn: Some(TurnId::new(2)),
             found: false,
         });
         let usage = Usage {
@@ -720,7 +720,7 @@ mod tests {
             ..Usage::default()
         };
         view.fold(&Event::TurnFinished {
-            turn: TurnId(2),
+            turn: TurnId::new(2),
             seat: seat("codex"),
             message: Some(2),
             usage: Some(usage),
@@ -729,7 +729,7 @@ mod tests {
         });
         let failure = Failure::new(FailureKind::Crashed, "disk full");
         view.fold(&Event::TurnFailed {
-            turn: TurnId(3),
+            turn: TurnId::new(3),
             seat: seat("cursor"),
             failure: failure.clone(),
             message: None,
@@ -747,11 +747,11 @@ mod tests {
         );
         view.fold(&Event::MessageAdded {
             message: message(3, "claude", "Be"),
-            turn: Some(TurnId(1)),
+            turn: Some(TurnId::new(1)),
             found: false,
         });
         view.fold(&Event::TurnFailed {
-            turn: TurnId(1),
+            turn: TurnId::new(1),
             seat: seat("claude"),
             failure,
             message: Some(3),
@@ -788,7 +788,7 @@ mod tests {
             found: false,
         });
         view.fold(&Event::TurnFinished {
-            turn: TurnId(1),
+            turn: TurnId::new(1),
             seat: seat("claude"),
             message: Some(2),
             usage: None,
@@ -834,7 +834,7 @@ mod tests {
         let piece = "é".repeat(10_000);
         for _ in 0..100 {
             view.fold(&Event::TurnDelta {
-                turn: TurnId(1),
+                turn: TurnId::new(1),
                 delta: Delta::Thinking {
                     text: piece.clone(),
                 },

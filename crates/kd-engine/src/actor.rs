@@ -13,8 +13,8 @@ use kd_core::event::FORMAT;
 use kd_core::secrets::Secrets;
 use kd_core::spending::Spent;
 use kd_core::{
-    Aside, Command, Delta, Effects, Event, Failure, FailureKind, Input, Machine, Member, Op,
-    Record, Request, SeatName, ThreadId, TimerId, Timestamp, TurnId,
+    Aside, Command, Conversation, Delta, Effects, Event, Failure, FailureKind, Input, Machine,
+    MachineId, Member, Op, Record, Request, SeatName, ThreadId, TimerId, Timestamp, TurnId,
 };
 use kd_store::Thread;
 use std::cmp::Reverse;
@@ -42,10 +42,33 @@ pub(crate) enum Instruction {
     Aside(Box<Aside>),
 }
 
+/// What a loop runs.
+pub(crate) enum Runner {
+    Machine(Box<dyn Machine + Send>),
+    /// The machine that can begin asides.
+    Conversation(Box<Conversation>),
+}
+
+impl Runner {
+    fn get(&self) -> &dyn Machine {
+        match self {
+            Self::Machine(machine) => &**machine,
+            Self::Conversation(conversation) => &**conversation,
+        }
+    }
+
+    fn get_mut(&mut self) -> &mut dyn Machine {
+        match self {
+            Self::Machine(machine) => &mut **machine,
+            Self::Conversation(conversation) => &mut **conversation,
+        }
+    }
+}
+
 /// Everything a loop needs to start.
 pub(crate) struct Start {
     pub(crate) thread: ThreadId,
-    pub(crate) machine: Box<dyn Machine + Send>,
+    pub(crate) machine: Runner,
     pub(crate) members: Vec<Member>,
     pub(crate) reach: Box<Reach>,
     /// Pays for every request of this loop.
@@ -83,9 +106,9 @@ struct Waiting {
 
 pub(crate) struct Actor {
     thread: ThreadId,
-    machine: Box<dyn Machine + Send>,
-    /// Members and spending accounts: first those of the thread, then those of each aside.
-    sittings: Vec<(Vec<Member>, Spending)>,
+    machine: Runner,
+    /// The members of each machine of the session, and the account that pays for them.
+    parties: BTreeMap<MachineId, (Vec<Member>, Spending)>,
     reach: Box<Reach>,
     spending: Spending,
     bus: Bus,
@@ -124,12 +147,12 @@ impl Actor {
         ops: mpsc::Receiver<Instruction>,
         (sender, inbox): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
     ) -> Self {
-        let spending = start.spending.within(start.machine.ceiling());
+        let spending = start.spending.within(start.machine.get().ceiling());
         let (leases, freed) = Leases::new(start.folder);
         let mut actor = Self {
             thread: start.thread,
             machine: start.machine,
-            sittings: vec![(start.members, spending)],
+            parties: BTreeMap::from([(MachineId::default(), (start.members, spending))]),
             reach: start.reach,
             spending: start.spending,
             bus: start.bus,
@@ -276,7 +299,7 @@ impl Actor {
     /// Steps the machine once and carries out its commands.
     fn step(&mut self, input: Input) {
         let now = self.clock.now();
-        let Effects { commands, events } = self.machine.step(now, input);
+        let Effects { commands, events } = self.machine.get_mut().step(now, input);
         self.publish(now, events);
         self.carry_out_all(commands);
     }
@@ -291,13 +314,22 @@ impl Actor {
     /// Tells the machine to answer a question in another way.
     fn aside(&mut self, aside: Aside) {
         let now = self.clock.now();
-        let (seats, ceiling) = (aside.seats(), aside.ceiling());
-        let Effects { commands, events } = self.machine.aside(now, aside);
-        let refused = |e: &Event| matches!(e, Event::OpRefused { .. });
-        if !events.iter().any(refused) {
-            let spending = self.spending.within(ceiling);
-            self.sittings.push((seats, spending));
-        }
+        let party = (aside.seats(), self.spending.within(aside.ceiling()));
+        let Effects { commands, events } = match &mut self.machine {
+            Runner::Conversation(conversation) => {
+                let effects = conversation.aside(now, aside);
+                // A refused aside has no number of its own.
+                let newest = conversation.newest_aside();
+                self.parties.entry(newest).or_insert(party);
+                effects
+            }
+            Runner::Machine(_) => Effects {
+                commands: Vec::new(),
+                events: vec![Event::OpRefused {
+                    why: "only a conversation can do that: `kd chat`".to_owned(),
+                }],
+            },
+        };
         self.publish(now, events);
         self.carry_out_all(commands);
     }
@@ -308,9 +340,8 @@ impl Actor {
         let account = |command: &Command| match command {
             // A turn that waited keeps its account: a second one would count as another turn to share with.
             Command::Ask { turn, .. } if !self.waiting.contains_key(turn) => {
-                let sitting = usize::try_from(turn.sitting()).unwrap_or(usize::MAX);
-                let (_, spending) = self.sittings.get(sitting)?;
-                Some(spending.turn(self.machine.keeps(*turn)))
+                let (_, spending) = self.parties.get(&turn.machine)?;
+                Some(spending.turn(self.machine.get().keeps(*turn)))
             }
             _ => None,
         };
@@ -415,9 +446,8 @@ impl Actor {
 
     /// Returns the member in a seat, among the members of the council or aside that the turn belongs to.
     fn member(&self, turn: TurnId, seat: &SeatName) -> Option<&Member> {
-        let sitting = usize::try_from(turn.sitting()).unwrap_or(usize::MAX);
-        let mut members = self.sittings.get(sitting).into_iter().flat_map(|(m, _)| m);
-        members.find(|member| member.name == *seat)
+        let (members, _) = self.parties.get(&turn.machine)?;
+        members.iter().find(|member| member.name == *seat)
     }
 
     /// Starts the turns that waited for a member another process was asking, with the messages written meanwhile. A
@@ -546,7 +576,7 @@ mod tests {
                     tools: None,
                 };
                 effects.commands.push(Command::Ask {
-                    turn: TurnId(1),
+                    turn: TurnId::new(1),
                     request: Box::new(request),
                 });
             }
@@ -581,7 +611,7 @@ mod tests {
         let told = shares.clone();
         let start = Start {
             thread: thread.id().clone(),
-            machine: Box::new(Asks(total)),
+            machine: Runner::Machine(Box::new(Asks(total))),
             members: vec![Member::new(ada, "svc")],
             reach: Box::new(move |_, spending| {
                 told.lock().unwrap().push(spending.share_pico_usd());

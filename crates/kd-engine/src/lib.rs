@@ -15,7 +15,7 @@ pub use bus::{Subscription, Update};
 pub use clock::Clock;
 pub use watch::Watch;
 
-use actor::{Actor, Instruction, Start};
+use actor::{Actor, Instruction, Runner, Start};
 use kd_backends::backends::Backends;
 use kd_core::council::{Council, OpenCouncil};
 use kd_core::secrets::Secrets;
@@ -87,14 +87,33 @@ pub struct Opening {
     pub seats: Vec<Member>,
 }
 
-impl Opening {
+/// An [`Opening`] whose machine may be a conversation.
+struct Ready {
+    id: ThreadId,
+    machine: Runner,
+    opened: Effects,
+    seats: Vec<Member>,
+}
+
+impl From<Opening> for Ready {
+    fn from(opening: Opening) -> Self {
+        Self {
+            id: opening.id,
+            machine: Runner::Machine(opening.machine),
+            opened: opening.opened,
+            seats: opening.seats,
+        }
+    }
+}
+
+impl Ready {
     /// Prepares a council.
     fn council(open: OpenCouncil) -> Self {
         let (id, seats) = (open.thread.clone(), seats(&open));
         let (council, opened) = Council::open(open);
         Self {
             id,
-            machine: Box::new(council),
+            machine: Runner::Machine(Box::new(council)),
             opened,
             seats,
         }
@@ -106,7 +125,7 @@ impl Opening {
         let (conversation, opened) = Conversation::open(open);
         Self {
             id,
-            machine: Box::new(conversation),
+            machine: Runner::Conversation(Box::new(conversation)),
             opened,
             seats,
         }
@@ -190,7 +209,7 @@ impl Engine {
 
     /// Starts the event loop of a council in its thread. Must be called inside a tokio runtime.
     pub fn open(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
-        self.run(thread, Opening::council(open))
+        self.begin(thread, Ready::council(open), None, None)
     }
 
     /// Like [`Engine::open`], and calls `then` on the writer thread once the first message is on disk, for work that
@@ -201,7 +220,7 @@ impl Engine {
         open: OpenCouncil,
         then: impl FnOnce() + Send + 'static,
     ) -> Result<Session, Error> {
-        self.begin(thread, Opening::council(open), None, Some(Box::new(then)))
+        self.begin(thread, Ready::council(open), None, Some(Box::new(then)))
     }
 
     /// Opens a thread for a conversation: loads it from disk, follows what other processes do in it, and keeps the
@@ -263,19 +282,18 @@ impl Engine {
             view,
             queue,
         };
-        let opening = Opening::conversation(open);
-        self.begin(thread, opening, Some(history), None)
+        self.begin(thread, Ready::conversation(open), Some(history), None)
     }
 
     /// Starts the event loop of any machine in its thread. Must be called inside a tokio runtime.
     pub fn run(&self, thread: Thread, opening: Opening) -> Result<Session, Error> {
-        self.begin(thread, opening, None, None)
+        self.begin(thread, opening.into(), None, None)
     }
 
     fn begin(
         &self,
         mut thread: Thread,
-        opening: Opening,
+        opening: Ready,
         joined: Option<History>,
         then: Option<Then>,
     ) -> Result<Session, Error> {

@@ -131,10 +131,11 @@ async fn three_members_answer_and_everything_is_on_disk() {
     // A message is announced before its turn is finished, but after the turn was queued.
     for turn in 1..=3 {
         let place = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted).unwrap();
-        let queued = place(&|e| matches!(e, Event::TurnQueued { turn: t, .. } if t.0 == turn));
+        let queued = place(&|e| matches!(e, Event::TurnQueued { turn: t, .. } if t.number == turn));
         let added =
-            place(&|e| matches!(e, Event::MessageAdded { turn: Some(t), .. } if t.0 == turn));
-        let finished = place(&|e| matches!(e, Event::TurnFinished { turn: t, .. } if t.0 == turn));
+            place(&|e| matches!(e, Event::MessageAdded { turn: Some(t), .. } if t.number == turn));
+        let finished =
+            place(&|e| matches!(e, Event::TurnFinished { turn: t, .. } if t.number == turn));
         assert!(queued < added && added < finished);
     }
     session.close().await;

@@ -36,13 +36,13 @@ fn records_come_back_and_deltas_do_not() {
     assert_eq!(log::read(&thread).unwrap(), log::Logged::default());
     let mut all = records(&thread, &["one\ntwo", "three"]);
     let delta = Event::TurnDelta {
-        turn: TurnId(1),
+        turn: TurnId::new(1),
         delta: Delta::Text { text: "x".into() },
     };
     let message = thread.append(&draft("a", "x")).unwrap();
     all[1].event = Event::MessageAdded {
         message,
-        turn: Some(TurnId(1)),
+        turn: Some(TurnId::new(1)),
         found: false,
     };
     let mut log = EventLog::open(&thread).unwrap();

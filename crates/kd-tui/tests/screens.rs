@@ -98,9 +98,9 @@ impl Play {
         self.app.update(Msg::Record(Arc::new(record)), &no_files)
     }
 
-    fn turn(&mut self, turn: u64, name: &str) {
+    fn turn(&mut self, turn: u32, name: &str) {
         self.hear(Event::TurnQueued {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             seat: seat(name),
             purpose: Purpose::Answer,
             replaces: None,
@@ -109,9 +109,9 @@ impl Play {
     }
 
     /// Starts a turn of members that speak one by one.
-    fn turn_before(&mut self, turn: u64, name: &str, ahead: &[&str]) {
+    fn turn_before(&mut self, turn: u32, name: &str, ahead: &[&str]) {
         self.hear(Event::TurnQueued {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             seat: seat(name),
             purpose: Purpose::Answer,
             replaces: None,
@@ -120,14 +120,14 @@ impl Play {
     }
 
     /// Ends a turn whose message has this number.
-    fn ends(&mut self, turn: u64, name: &str, seq: u32, usage: Usage) {
+    fn ends(&mut self, turn: u32, name: &str, seq: u32, usage: Usage) {
         self.hear(Event::MessageAdded {
             message: message(seq, name, "That is settled."),
-            turn: Some(TurnId(turn)),
+            turn: Some(TurnId::new(turn)),
             found: false,
         });
         self.hear(Event::TurnFinished {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             seat: seat(name),
             message: Some(seq),
             usage: Some(usage),
@@ -136,14 +136,14 @@ impl Play {
         });
     }
 
-    fn delta(&mut self, turn: u64, delta: Delta) {
+    fn delta(&mut self, turn: u32, delta: Delta) {
         self.hear(Event::TurnDelta {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             delta,
         });
     }
 
-    fn text(&mut self, turn: u64, text: &str) {
+    fn text(&mut self, turn: u32, text: &str) {
         self.delta(turn, Delta::Text { text: text.into() });
     }
 
@@ -347,18 +347,18 @@ fn errors_timeouts_interrupts_and_passes() {
         ),
     ] {
         play.turn(turn, name);
-        let mut failed = message(turn as u32 + 1, name, body);
+        let mut failed = message(turn + 1, name, body);
         failed.status = Some(status);
         play.hear(Event::MessageAdded {
             message: failed,
-            turn: Some(TurnId(turn)),
+            turn: Some(TurnId::new(turn)),
             found: false,
         });
         play.hear(Event::TurnFailed {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             seat: seat(name),
             failure,
-            message: Some(turn as u32 + 1),
+            message: Some(turn + 1),
         });
     }
     let mut pass = message(5, "claude", "Nothing to add.");
@@ -572,7 +572,7 @@ fn who_reads_is_not_moved_and_is_told_what_came() {
     play.text(1, "new words");
     play.hear(Event::MessageAdded {
         message: message(41, "codex", "new words"),
-        turn: Some(TurnId(1)),
+        turn: Some(TurnId::new(1)),
         found: false,
     });
     let after = play.screen((80, 24));
@@ -722,16 +722,16 @@ fn a_paste_never_sends_and_is_one_edit() {
     assert_eq!(play.app.editor.text(), "a");
 }
 
-fn answered(play: &mut Play, turn: u64, name: &str, body: &str) {
+fn answered(play: &mut Play, turn: u32, name: &str, body: &str) {
     play.hear(Event::MessageAdded {
-        message: message(turn as u32 + 1, name, body),
-        turn: Some(TurnId(turn)),
+        message: message(turn + 1, name, body),
+        turn: Some(TurnId::new(turn)),
         found: false,
     });
     play.hear(Event::TurnFinished {
-        turn: TurnId(turn),
+        turn: TurnId::new(turn),
         seat: seat(name),
-        message: Some(turn as u32 + 1),
+        message: Some(turn + 1),
         usage: None,
         tools: 0,
         thought: 0,
@@ -860,11 +860,11 @@ fn only_f2_reads_and_no_letter_there_asks_a_member() {
         failed.status = Some(Status::Error);
         play.hear(Event::MessageAdded {
             message: failed,
-            turn: Some(TurnId(1)),
+            turn: Some(TurnId::new(1)),
             found: false,
         });
         play.hear(Event::TurnFailed {
-            turn: TurnId(1),
+            turn: TurnId::new(1),
             seat: seat("claude"),
             failure: Failure::new(FailureKind::RateLimit, "429"),
             message: Some(2),

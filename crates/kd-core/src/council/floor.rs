@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(super) struct Floor {
     open: BTreeMap<TurnId, Turn>,
-    last: u64,
+    last: u32,
 }
 
 /// One open turn.
@@ -109,7 +109,7 @@ impl Floor {
         replaces: Option<u32>,
     ) -> TurnId {
         self.last += 1;
-        let id = TurnId(self.last);
+        let id = TurnId::new(self.last);
         let turn = Turn {
             seat,
             purpose,

@@ -91,20 +91,20 @@ impl Ledger {
         let keep = if last { Spent::default() } else { self.closing };
         self.account.fits(most + keep)?;
         self.closing = keep;
-        self.account.hold(turn.0, most);
+        self.account.hold(turn.number.into(), most);
         Ok(())
     }
 
     /// Replaces the reservation of a finished turn with its usage. Without reported usage, the full reservation counts.
     pub(super) fn settle(&mut self, turn: TurnId, usage: Option<&Usage>, price: Option<Price>) {
-        let held = self.account.release(turn.0);
+        let held = self.account.release(turn.number.into());
         let used = match usage.filter(|usage| usage.counts_tokens() || usage.repeats > 0) {
             Some(usage) if self.told => Spent::of_turn(usage.repeats + 1, usage, price),
             Some(usage) => Spent::of(usage.input_tokens, usage.output_tokens, price),
             None if self.told => held.bound(),
             None => held,
         };
-        self.account.settle(turn.0, used);
+        self.account.settle(turn.number.into(), used);
     }
 
     /// Books the usage of a failed turn. Without reported usage, the full reservation counts.
@@ -112,7 +112,7 @@ impl Ledger {
         match &failure.used {
             Some(used) => {
                 let used = Spent::of_turn(used.requests, &used.usage, price);
-                self.account.settle(turn.0, used);
+                self.account.settle(turn.number.into(), used);
             }
             None => self.settle(turn, None, price),
         }

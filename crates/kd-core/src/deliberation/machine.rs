@@ -18,7 +18,7 @@ use crate::clean::{Cleaner, clean_line};
 use crate::event::{Event, Outcome};
 use crate::failure::{Failure, FailureKind};
 use crate::hearing::Hearing;
-use crate::ids::{TimerId, TurnId};
+use crate::ids::{MachineId, TimerId, TurnId};
 use crate::last_round::RoundKind;
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::memory::Memory;
@@ -37,15 +37,15 @@ const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Maximum characters of a reason.
 const LINE_CHARS_MAX: usize = 400;
 /// Fires when it is time to conclude, and at the end of the time limit.
-const SOON: TimerId = TimerId(1);
-const OVER: TimerId = TimerId(2);
+const SOON: u32 = 1;
+const OVER: u32 = 2;
 /// Percentage of the time limit after which only the chair is asked.
 const SOON_PERCENT: u64 = 80;
 /// Why a turn is cancelled that can no longer change the result.
 pub(super) const NEEDLESS: &str = "the result was certain without it";
 /// Returns the timer of a deadline.
-pub(super) fn timer(over: bool) -> TimerId {
-    if over { OVER } else { SOON }
+pub(super) fn timer(id: MachineId, over: bool) -> TimerId {
+    id.timer(if over { OVER } else { SOON })
 }
 
 /// The sender of an answer composed from the messages.
@@ -60,7 +60,9 @@ pub struct Deliberation {
     pub(super) phase: Phase,
     pub(super) ledger: Ledger,
     pub(super) open: BTreeMap<TurnId, Turn>,
-    last_turn: u64,
+    /// Whose turns and timers it counts.
+    id: MachineId,
+    last_turn: u32,
     /// The stack of frames; the last is on top.
     pub(super) frames: Vec<Frame>,
     /// Finished passes.
@@ -210,6 +212,7 @@ impl Deliberation {
             phase: Phase::Waiting,
             ledger,
             open: BTreeMap::new(),
+            id: MachineId::default(),
             last_turn: 0,
             frames: Vec::new(),
             passes: Vec::new(),
@@ -229,6 +232,13 @@ impl Deliberation {
             events: opened,
         };
         (machine, effects)
+    }
+
+    /// The same deliberation as another machine of its session.
+    #[must_use]
+    pub(crate) fn numbered(mut self, id: MachineId) -> Self {
+        self.id = id;
+        self
     }
 
     /// Returns where the current reader differs from the record that the deliberation was opened with.
@@ -316,8 +326,8 @@ impl Deliberation {
         if matches!(self.phase, Phase::Done | Phase::Waiting) {
             return;
         }
-        let over = timer == OVER;
-        if timer != SOON && !over {
+        let over = timer == self::timer(self.id, true);
+        if timer != self::timer(self.id, false) && !over {
             return;
         }
         fact(fx, Fact::BellRang { over });
@@ -341,7 +351,7 @@ impl Deliberation {
         now: Timestamp,
         fx: &mut Effects,
     ) -> Result<(), Cut> {
-        let id = TurnId(self.last_turn + 1);
+        let id = self.id.turn(self.last_turn + 1);
         let last = matches!(self.phase, Phase::Concluding { .. });
         let (mut request, mut reserved) = self.request(seat, sample, &asking, now, id);
         if let Some(tokens) = self.lowered(seat, &request, last, among) {
@@ -361,7 +371,7 @@ impl Deliberation {
         fact(
             fx,
             Fact::SeatAsked {
-                turn: id,
+                turn: id.alone(),
                 seat: name,
                 stage: stage.name.into(),
                 labels: self.labelled(stage, &asking.items),
@@ -418,9 +428,10 @@ impl Deliberation {
             .min(most);
         sampling.max_tokens = Some(tokens);
         // The samples of one member differ, but the same plan always asks the same way.
-        sampling.seed = sampling
-            .seed
-            .map(|s| s.wrapping_add(id.0).wrapping_add(u64::from(sample) << 32));
+        sampling.seed = sampling.seed.map(|s| {
+            s.wrapping_add(id.number.into())
+                .wrapping_add(u64::from(sample) << 32)
+        });
         let mut deadlines = member.deadlines;
         if let (Some(most), Some(started)) = (self.plan.limits.duration_ms, self.started) {
             let gone = Duration::try_from(now.duration_since(started)).unwrap_or_default();
@@ -580,7 +591,7 @@ impl Deliberation {
         fact(
             fx,
             Fact::SeatReplied {
-                turn: id,
+                turn: id.alone(),
                 seat: self.plan.seats[seat].name().clone(),
                 text: text.clone(),
                 finish,
@@ -686,7 +697,7 @@ impl Deliberation {
                 .ask(stage, (turn.seat, turn.sample), asking, 1, now, fx)
                 .is_ok()
             {
-                let again = self.open.get_mut(&TurnId(self.last_turn));
+                let again = self.open.get_mut(&self.id.turn(self.last_turn));
                 if let Some(again) = again {
                     again.repairs = Some((text.to_owned(), message));
                 }
@@ -748,7 +759,7 @@ impl Deliberation {
         fact(
             fx,
             Fact::SeatFailed {
-                turn: id,
+                turn: id.alone(),
                 seat: self.plan.seats[seat].name().clone(),
                 failure: failure.clone(),
                 text: text.clone(),
@@ -895,8 +906,9 @@ impl Deliberation {
     fn begin(&mut self, now: Timestamp, fx: &mut Effects) {
         self.started = Some(now);
         if let Some(most) = self.plan.limits.duration_ms {
-            for (timer, ms) in [(SOON, most * SOON_PERCENT / 100), (OVER, most)] {
+            for (over, ms) in [(false, most * SOON_PERCENT / 100), (true, most)] {
                 if let Ok(at) = now.checked_add(Duration::from_millis(ms)) {
+                    let timer = timer(self.id, over);
                     fx.commands.push(Command::Wake { timer, at });
                 }
             }

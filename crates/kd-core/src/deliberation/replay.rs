@@ -7,6 +7,7 @@ use super::reader::{Reading, Reread};
 use crate::clean::clean_text;
 use crate::event::{Event, Record};
 use crate::formats::Newer;
+use crate::ids::MachineId;
 use crate::machine::{Command, Input, Machine};
 use crate::message::{Address, Draft, Message};
 use crate::op::Op;
@@ -257,8 +258,8 @@ pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
         messages: 0,
     };
     let question = plan.question.clone();
-    let sitting = records.iter_mut().find_map(|r| match r.event {
-        Event::TurnQueued { turn, .. } if turn.sitting() > 0 => Some(turn.sitting()),
+    let machine = records.iter().find_map(|r| match r.event {
+        Event::TurnQueued { turn, .. } if turn.machine.0 > 0 => Some(turn.machine),
         _ => None,
     });
     let mut own = vec![Record {
@@ -269,7 +270,7 @@ pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
     for mut record in records {
         let yielded = matches!(record.event, Event::FloorYielded { .. });
         let belongs = match (&record.event, record.event.turn()) {
-            (_, Some(turn)) => Some(turn.sitting()) == sitting,
+            (_, Some(turn)) => Some(turn.machine) == machine,
             (Event::MessageAdded { message, .. }, None) if message.is_king() => {
                 !std::mem::replace(&mut asked, true) && message.body.trim() == question.trim()
             }
@@ -279,7 +280,7 @@ pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
         };
         if belongs {
             if let Some(turn) = record.event.turn_mut() {
-                *turn = turn.in_its_sitting();
+                *turn = turn.alone();
             }
             own.push(record);
         }
@@ -351,7 +352,7 @@ fn input(event: &Event) -> Option<Input> {
             },
             Fact::Stopped => Input::Op(Op::Interrupt),
             Fact::BellRang { over } => Input::Woke {
-                timer: super::machine::timer(*over),
+                timer: super::machine::timer(MachineId::default(), *over),
             },
             _ => return None,
         },

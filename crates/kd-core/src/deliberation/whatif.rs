@@ -19,7 +19,7 @@ use super::stages::{ballot_form, foretells};
 use super::verdict::{Dissenter, Verdict};
 use crate::event::{Event, Record};
 use crate::failure::{Failure, FailureKind};
-use crate::ids::{SeatName, TurnId};
+use crate::ids::{MachineId, SeatName, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::message::{Address, Draft, Message};
 use crate::op::Op;
@@ -314,7 +314,7 @@ impl Recorded {
             Fact::Readings { readings } => return self.readings.extend(readings.iter().cloned()),
             Fact::Stopped => return self.outside.push((at, Input::Op(Op::Interrupt))),
             Fact::BellRang { over } => {
-                let timer = super::machine::timer(*over);
+                let timer = super::machine::timer(MachineId::default(), *over);
                 return self.outside.push((at, Input::Woke { timer }));
             }
             Fact::BallotRead {

@@ -6,7 +6,7 @@ use super::round::{Round, reason};
 use super::turn::{End, Turn};
 use super::{Duet, notice};
 use crate::event::{DuetEnd, DuetPhase, Event, Purpose};
-use crate::ids::{SeatName, TurnId};
+use crate::ids::SeatName;
 use crate::machine::{Command, Effects};
 use crate::message::Message;
 use crate::prompt;
@@ -99,7 +99,7 @@ impl Duet {
     /// Uses the text inside tags as the answer if a member that had to answer wrote nothing else.
     fn unwrap(&mut self, now: Timestamp, seat: SeatName, text: String, fx: &mut Effects) {
         self.turns += 1;
-        let mut turn = Turn::new(TurnId(self.turns), seat, DuetPhase::Decision, 0);
+        let mut turn = Turn::new(self.id.turn(self.turns), seat, DuetPhase::Decision, 0);
         turn.spoken.clone_from(&text);
         fx.events.push(Event::TurnQueued {
             turn: turn.id,
@@ -176,7 +176,7 @@ impl Duet {
             tools: None,
         };
         self.turns += 1;
-        let turn = Turn::new(TurnId(self.turns), seat.clone(), phase, prompt_tokens);
+        let turn = Turn::new(self.id.turn(self.turns), seat.clone(), phase, prompt_tokens);
         fx.events.push(Event::TurnQueued {
             turn: turn.id,
             seat: seat.clone(),

@@ -25,7 +25,7 @@ mod tests;
 use crate::clean::clean_text;
 use crate::config::ThinkConfig;
 use crate::event::{DuetEnd, Event};
-use crate::ids::{SeatName, ThreadId, TimerId};
+use crate::ids::{MachineId, SeatName, ThreadId, TimerId};
 use crate::last_round::RoundKind;
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::message::{Address, Message};
@@ -124,8 +124,10 @@ pub struct Duet {
     turn: Option<Turn>,
     /// Waiting questions, and whether they should be answered.
     waiting: VecDeque<(String, bool)>,
-    turns: u64,
-    timers: u64,
+    /// Whose turns and timers it counts.
+    id: MachineId,
+    turns: u32,
+    timers: u32,
     closed: bool,
 }
 
@@ -183,6 +185,7 @@ impl Duet {
             stage: Stage::Idle,
             turn: None,
             waiting: VecDeque::new(),
+            id: MachineId::default(),
             turns: 0,
             timers: 0,
             closed: false,
@@ -192,6 +195,13 @@ impl Duet {
             events: vec![opened],
         };
         (duet, effects)
+    }
+
+    /// The same duet as another machine of its session.
+    #[must_use]
+    pub(crate) fn numbered(mut self, id: MachineId) -> Self {
+        self.id = id;
+        self
     }
 
     /// Returns whether nothing is open, waiting or being written.

@@ -6,7 +6,7 @@ use super::{Duet, LINE_CHARS_MAX, Stage, draft, notice};
 use crate::clean::clean_line;
 use crate::event::{DuetEnd, DuetPhase, Event, Outcome};
 use crate::failure::{Failure, FailureKind};
-use crate::ids::{TimerId, TurnId};
+use crate::ids::TurnId;
 use crate::machine::{Command, Effects};
 use crate::message::Message;
 use crate::request::{Delta, Usage};
@@ -185,7 +185,7 @@ impl Duet {
                         .and_then(|s| now.checked_add(SignedDuration::from_secs(s)).ok())
                     {
                         self.timers += 1;
-                        let timer = TimerId(self.timers);
+                        let timer = self.id.timer(self.timers);
                         round.timer = Some(timer);
                         fx.commands.push(Command::Wake { timer, at });
                     }

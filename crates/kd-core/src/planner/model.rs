@@ -25,7 +25,7 @@ const SYSTEM: &str = "You are a council planning assistant. Analyze the question
 /// The voting rules that the planner may choose.
 const METHODS: [&str; 4] = ["majority", "confidence", "weighted", "ranked-choice"];
 /// Maximum attempts: one, and another if the plan is unusable.
-const ATTEMPTS_MAX: u64 = 2;
+const ATTEMPTS_MAX: u32 = 2;
 /// Maximum tokens of a plan.
 const PLAN_TOKENS: u32 = 900;
 /// Maximum bytes of a plan.
@@ -93,7 +93,7 @@ impl OwnedBrief {
 #[derive(Debug)]
 pub struct Planner {
     about: Box<PlannerBrief>,
-    attempts: u64,
+    attempts: u32,
     text: String,
     ear: Hearing,
     usage: Usage,
@@ -132,7 +132,7 @@ impl Planner {
         self.attempts += 1;
         self.text.clear();
         self.ear = Hearing::default();
-        let turn = TurnId(self.attempts);
+        let turn = TurnId::new(self.attempts);
         let member = &self.about.seat.member;
         let schema = schema(&self.about.agents);
         let roles: Vec<String> = roles::ROLES
@@ -188,7 +188,7 @@ impl Planner {
     fn replied(&mut self, fx: &mut Effects) {
         let text = std::mem::take(&mut self.text);
         fx.events.push(Event::TurnFinished {
-            turn: TurnId(self.attempts),
+            turn: TurnId::new(self.attempts),
             seat: self.name(),
             message: None,
             usage: None,
@@ -257,7 +257,7 @@ impl Machine for Planner {
 
     fn step(&mut self, _now: Timestamp, input: Input) -> Effects {
         let mut fx = Effects::default();
-        let open = TurnId(self.attempts);
+        let open = TurnId::new(self.attempts);
         match input {
             _ if self.done.is_some() => {}
             Input::Delta { turn, mut delta } if turn == open => {

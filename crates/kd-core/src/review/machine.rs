@@ -67,7 +67,7 @@ pub struct Review {
     open: OpenReview,
     phase: Phase,
     turns: BTreeMap<TurnId, Turn>,
-    last_turn: u64,
+    last_turn: u32,
     sums: Vec<Sum>,
     /// Findings in order of arrival, with their turn and what was corrected.
     found: Vec<(TurnId, Raw, Option<String>)>,
@@ -448,7 +448,7 @@ impl Review {
         let turn = Turn {
             member,
             shown,
-            first: TurnId(self.last_turn + 1),
+            first: TurnId::new(self.last_turn + 1),
             request: Some(Box::new(request.clone())),
             text: String::new(),
             ear: Hearing::default(),
@@ -458,7 +458,7 @@ impl Review {
 
     fn put(&mut self, turn: Turn, request: Request, fx: &mut Effects) {
         self.last_turn += 1;
-        let id = TurnId(self.last_turn);
+        let id = TurnId::new(self.last_turn);
         fx.events.push(Event::TurnQueued {
             turn: id,
             seat: self.open.members[turn.member].name.clone(),

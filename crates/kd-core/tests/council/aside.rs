@@ -235,10 +235,10 @@ fn turns_of_an_aside_have_numbers_of_their_own_and_its_members_do_not_replace_ou
     room.answer("2");
     room.answer("3");
     room.think("Two?");
-    assert_eq!((room.open[0].sitting(), room.open[0].0 & 0xffff), (1, 1));
+    assert_eq!((room.open[0].machine.0, room.open[0].number), (1, 1));
     room.answer("Two.");
     room.think("Three?");
-    assert_eq!(room.open[0].sitting(), 2);
+    assert_eq!(room.open[0].machine.0, 2);
     room.answer("Three.");
     let opened = room
         .events
@@ -392,7 +392,7 @@ fn a_deliberation_runs_to_its_verdict_and_tells_how() {
         notices.iter().any(|n| n.contains("counted by")),
         "{notices:?}"
     );
-    let shown = room.events.iter().any(|e| matches!(e, Event::TurnDelta { delta: Delta::Text { text }, turn } if turn.sitting() > 0 && !text.is_empty()));
+    let shown = room.events.iter().any(|e| matches!(e, Event::TurnDelta { delta: Delta::Text { text }, turn } if turn.machine.0 > 0 && !text.is_empty()));
     assert!(!shown, "forms are not shown as they are written");
     let last = room.said().last().cloned().unwrap();
     assert!(last.to_lowercase().contains("yes"), "{last}");

@@ -284,7 +284,7 @@ fn what_does_not_belong_here_is_ignored() {
     let mut bench = Bench::new(Setup::default());
     let stray = |bench: &mut Bench| {
         let before = bench.events.len();
-        for turn in [TurnId(0), TurnId(1), TurnId(99)] {
+        for turn in [TurnId::new(0), TurnId::new(1), TurnId::new(99)] {
             bench.feed(Input::Delta {
                 turn,
                 delta: Delta::Text { text: "x".into() },
@@ -307,7 +307,7 @@ fn what_does_not_belong_here_is_ignored() {
             why: "x".into(),
         });
         bench.feed(Input::Woke {
-            timer: kd_core::TimerId(3),
+            timer: kd_core::TimerId::new(3),
         });
         assert_eq!(bench.events.len(), before);
     };

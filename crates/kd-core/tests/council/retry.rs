@@ -86,7 +86,7 @@ fn the_log_tells_whom_a_question_that_was_asked_before_still_lacks() {
     bench.say("Why?");
     bench.answer("claude", "Because.");
     let history: Vec<Message> = bench.council.history().to_vec();
-    let asked = |seat: &str, seen| (SeatName::new(seat).unwrap(), TurnId(1), seen);
+    let asked = |seat: &str, seen| (SeatName::new(seat).unwrap(), TurnId::new(1), seen);
     let last = |kind, outcome| LastRound {
         kind,
         asked: vec![asked("claude", TurnSeen::Finished)],

@@ -241,8 +241,12 @@ fn time_that_is_over_still_leaves_the_best_so_far() {
                 Answer::Text(good(asked, if turn % 2 == 0 { "ann" } else { "bob" }))
             },
             |step| match step {
-                s if s == at + 3 => Some(Input::Woke { timer: TimerId(1) }),
-                s if s == at + 6 => Some(Input::Woke { timer: TimerId(2) }),
+                s if s == at + 3 => Some(Input::Woke {
+                    timer: TimerId::new(1),
+                }),
+                s if s == at + 6 => Some(Input::Woke {
+                    timer: TimerId::new(2),
+                }),
                 _ => None,
             },
         );

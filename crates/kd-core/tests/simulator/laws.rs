@@ -72,7 +72,7 @@ impl Laws {
 
     /// Returns the marker in every word of a turn.
     pub(crate) fn mark(turn: TurnId) -> String {
-        format!("«{}»", turn.0)
+        format!("«{}»", turn.number)
     }
 
     pub(crate) fn muted(&self) -> impl Iterator<Item = &SeatName> {
@@ -319,7 +319,7 @@ impl Laws {
                 .split('»')
                 .next()
                 .and_then(|n| n.parse().ok())
-                .map(TurnId);
+                .map(TurnId::new);
             let known = turn.is_some_and(|t| self.told.contains(&t));
             assert!(known, "words of a failed turn are in a prompt: {text}");
         }

@@ -407,11 +407,13 @@ impl World {
 
     /// Feeds unsolicited input: outdated inputs, unknown turns, timers.
     fn nonsense(&mut self) {
-        let turn = TurnId(self.chance.random_range(0..40));
+        let turn = TurnId::from(self.chance.random_range(0..40u64));
         let unknown =
             !self.backends.contains_key(&turn) && !self.saves.iter().any(|d| d.turn == Some(turn));
         let input = match self.chance.random_range(0..6) {
-            0 => Input::Woke { timer: TimerId(1) },
+            0 => Input::Woke {
+                timer: TimerId::new(1),
+            },
             4 if unknown => freed(turn),
             1 if unknown => Input::Delta {
                 turn,

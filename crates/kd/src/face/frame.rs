@@ -140,7 +140,7 @@ mod tests {
         let turn = round.turns[0].clone();
         for i in 0..9 {
             let mut more = turn.clone();
-            more.id = kd_core::TurnId(10 + i);
+            more.id = kd_core::TurnId::new(10 + i);
             more.text = "many words 日本語 ".repeat(5000);
             round.turns.push(more);
         }

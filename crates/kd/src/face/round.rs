@@ -330,7 +330,7 @@ impl Round {
                 Purpose::Conclude
             };
             // The turn's number is no longer known: count down from the maximum, which real turns never reach.
-            let id = TurnId(u64::MAX - self.turns.len() as u64);
+            let id = TurnId::from(u64::MAX - self.turns.len() as u64);
             self.queue(id, seat, purpose, message.map(|m| m.at).unwrap_or_default());
         }
         let Some(turn) = self

@@ -56,14 +56,14 @@ impl Script {
         self.add("king", body, None, None);
     }
 
-    pub(crate) fn queue(&mut self, turn: u64, name: &str) {
+    pub(crate) fn queue(&mut self, turn: u32, name: &str) {
         let purpose = if name == "chair" {
             Purpose::Conclude
         } else {
             Purpose::Answer
         };
         self.event(Event::TurnQueued {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             seat: seat(name),
             purpose,
             replaces: None,
@@ -71,18 +71,18 @@ impl Script {
         });
     }
 
-    pub(crate) fn delta(&mut self, turn: u64, delta: Delta) {
+    pub(crate) fn delta(&mut self, turn: u32, delta: Delta) {
         self.event(Event::TurnDelta {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             delta,
         });
     }
 
-    pub(crate) fn text(&mut self, turn: u64, text: &str) {
+    pub(crate) fn text(&mut self, turn: u32, text: &str) {
         self.delta(turn, Delta::Text { text: text.into() });
     }
 
-    pub(crate) fn retry(&mut self, turn: u64, seconds: u64) {
+    pub(crate) fn retry(&mut self, turn: u32, seconds: u64) {
         let failure = Failure::new(
             FailureKind::RateLimit,
             "the service asks us to slow down (429)",
@@ -98,7 +98,7 @@ impl Script {
     }
 
     /// Adds the backend's final answer, which replaces the streamed one.
-    pub(crate) fn restate(&mut self, turn: u64, text: &str) {
+    pub(crate) fn restate(&mut self, turn: u32, text: &str) {
         let finished = Delta::Finished {
             finish: Finish::Stop,
             text: Some(text.into()),
@@ -108,7 +108,7 @@ impl Script {
         self.delta(turn, finished);
     }
 
-    pub(crate) fn finish(&mut self, turn: u64, name: &str, body: &str) {
+    pub(crate) fn finish(&mut self, turn: u32, name: &str, body: &str) {
         let usage = Usage {
             input_tokens: 120,
             output_tokens: 42,
@@ -123,9 +123,9 @@ impl Script {
                 choices: Vec::new(),
             },
         );
-        self.add(name, body, Some(Status::Complete), Some(TurnId(turn)));
+        self.add(name, body, Some(Status::Complete), Some(TurnId::new(turn)));
         self.event(Event::TurnFinished {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             seat: seat(name),
             message: Some(self.messages),
             usage: Some(usage),
@@ -134,9 +134,9 @@ impl Script {
         });
     }
 
-    pub(crate) fn fail(&mut self, turn: u64, name: &str, kind: FailureKind) {
+    pub(crate) fn fail(&mut self, turn: u32, name: &str, kind: FailureKind) {
         self.event(Event::TurnFailed {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             seat: seat(name),
             failure: Failure::new(kind, format!("it broke: {}", kind.as_str())),
             message: None,
@@ -264,14 +264,14 @@ pub(crate) fn duet_round() -> Script {
             _ => Purpose::Answer,
         };
         s.event(Event::TurnQueued {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             seat: seat(name),
             purpose,
             replaces: None,
             ahead: Vec::new(),
         });
         s.event(Event::PhaseBegan {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             seat: seat(name),
             phase,
             exchanged,
@@ -280,7 +280,7 @@ pub(crate) fn duet_round() -> Script {
     };
     let whisper = |s: &mut Script, turn, from: &str, to: &str, text: &str| {
         s.event(Event::CouncilSaid {
-            turn: TurnId(turn),
+            turn: TurnId::new(turn),
             from: seat(from),
             to: seat(to),
             chars: text.chars().count() as u64,
@@ -299,7 +299,7 @@ pub(crate) fn duet_round() -> Script {
     );
     begin(&mut s, 2, "rigorous", DuetPhase::Debate, 1);
     s.event(Event::TurnFinished {
-        turn: TurnId(2),
+        turn: TurnId::new(2),
         seat: seat("rigorous"),
         message: None,
         usage: None,

@@ -28,7 +28,7 @@ pub(super) struct Follow {
     /// Running turns, as reported to outputs.
     open: BTreeMap<SeatName, TurnId>,
     streams: BTreeMap<SeatName, Stream>,
-    turns: u64,
+    turns: u32,
     seq: u64,
     told: Vec<Record>,
 }
@@ -243,7 +243,7 @@ impl Follow {
             return *turn;
         }
         self.turns += 1;
-        let turn = TurnId(self.turns);
+        let turn = TurnId::new(self.turns);
         self.open.insert(seat.clone(), turn);
         let purpose = if self.members.contains(seat) {
             Purpose::Answer
