@@ -13,8 +13,8 @@ use crate::mcp::{CALL_LIMIT, Peer, cleaned, each_text};
 use futures::future::join_all;
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::config::ServerConfig;
-use kd_core::forum::visit::BETWEEN;
-use kd_core::forum::words::ServerAnswer;
+use kd_core::request::ServerAnswer;
+use kd_core::request::TOOL_SEPARATOR;
 use kd_core::request::ToolSpec;
 use kd_core::{Failure, FailureKind};
 use serde::{Deserialize, Serialize};
@@ -177,7 +177,7 @@ fn locate(program: &str, env: &Env) -> Option<PathBuf> {
 
 /// Returns the name under which a tool is offered.
 fn full(server: &str, tool: &str) -> String {
-    format!("{server}{BETWEEN}{tool}")
+    format!("{server}{TOOL_SEPARATOR}{tool}")
 }
 
 /// Returns whether services and agent programs accept this as a tool name.
@@ -260,7 +260,7 @@ impl Servers {
     fn find<'n>(&self, name: &'n str) -> Option<(usize, &'n str)> {
         let parts = |server: &Server| -> Option<&'n str> {
             name.strip_prefix(server.grant.name.as_str())?
-                .strip_prefix(BETWEEN)
+                .strip_prefix(TOOL_SEPARATOR)
         };
         let all = self.all.iter().enumerate();
         let mut found = all.filter_map(|(at, server)| Some((at, server, parts(server)?)));
@@ -433,7 +433,7 @@ impl Server {
                 match is_name(&full(name, &tool)) {
                     true => format!("the server `{name}` offers no tool `{tool}`: correct `{setting}`"),
                     false => format!(
-                        "the tool `{tool}` cannot be offered: `{name}{BETWEEN}{tool}` may have {NAME_MAX} letters, digits, `_` and `-`"
+                        "the tool `{tool}` cannot be offered: `{name}{TOOL_SEPARATOR}{tool}` may have {NAME_MAX} letters, digits, `_` and `-`"
                     ),
                 }
             })

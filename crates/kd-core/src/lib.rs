@@ -33,6 +33,7 @@ pub mod message;
 pub mod models;
 pub mod names;
 pub mod op;
+pub mod persona;
 pub mod planner;
 pub mod prices;
 pub mod prompt;

@@ -198,6 +198,31 @@ impl Request {
     }
 }
 
+/// Separates the name of an MCP server from the name of its tool.
+pub const TOOL_SEPARATOR: &str = "__";
+
+/// The answer to a tool call of another MCP server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerAnswer {
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// The answer, with `success`.
+    pub answer: serde_json::Value,
+}
+
+impl ServerAnswer {
+    /// Creates the answer to a call that reached no server, by the full name of the tool.
+    pub fn refused(name: &str, why: &str) -> Self {
+        Self {
+            server: crate::clean::clean_line(name, 64),
+            tool: String::new(),
+            answer: serde_json::json!({"success": false, "error": why}),
+        }
+    }
+}
+
 /// The description of a tool for a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {

@@ -7,9 +7,9 @@
 #[path = "fairness/old.rs"]
 mod old;
 
+use kd_core::config::forum::Settings;
 use kd_core::forum::cycle::Cards;
 use kd_core::forum::fairness::{Judge, Look, Sample};
-use kd_core::forum::settings::Settings;
 use kd_core::forum::study::{Study, study};
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};

@@ -3,10 +3,10 @@
 //! Input: a JSON value, one layer or all of them merged. Output: problems, in the order of the value.
 //! [`keys`](super::keys) defines the values of each key; this module checks them.
 
+use super::forum::{self, Settings};
 use super::keys::{self, BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, NOT_PROVIDERS, RETIRED};
 use super::path::KeyPath;
 use super::problem::{Problem, quoted};
-use crate::forum::settings::{self, Settings};
 use crate::ids::SeatName;
 use crate::models;
 use crate::roles::{CHAIR, ROLES};
@@ -324,7 +324,7 @@ fn bad_in_forum(path: &KeyPath, text: &str) -> Option<String> {
     let [section, parameter] = path.segments() else {
         return None;
     };
-    if section != "forum" || settings::find(parameter).is_none() {
+    if section != "forum" || forum::find(parameter).is_none() {
         return None;
     }
     let bad = Settings::default().set(parameter, text).err()?;

@@ -419,7 +419,7 @@ pub const KEYS: &[Key] = &[
     key("forum.delay_secs_max", SECS, "120.0", "Maximum delay between two agents, in seconds (also MAX_DELAY).").limit(Limit::AtLeast),
     key("forum.max_tool_calls", Kind::Whole { min: 1, max: 1000 }, "10", "Maximum tool calls per visit (also MAX_TOOL_CALLS).").limit(Limit::Default),
     key("forum.skips_max", Kind::Whole { min: 0, max: 1000 }, "3", "Maximum cycles in a row that an agent skips.").limit(Limit::AtLeast),
-    key("forum.scheduler", Kind::OneOf(&["shuffle", "williams", "weighted", "deficit", "energy", "fixed", "rotate"]), "\"shuffle\"", "How the order of agents in a cycle is drawn.").free(),
+    key("forum.scheduler", Kind::OneOf(super::forum::SCHEDULER_NAMES), "\"shuffle\"", "How the order of agents in a cycle is drawn.").free(),
     key("forum.interval", Kind::OneOf(&["fixed", "adaptive"]), "\"fixed\"", "Whether the time between cycles follows the activity."),
     key("forum.voting_cycles", Kind::Whole { min: 1, max: 1000 }, "3", "Cycles during which a motion is open for votes."),
     key("forum.quorum", SHARE, "0.5", "The share of agents that must vote on a motion."),

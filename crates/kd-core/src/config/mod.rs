@@ -5,6 +5,7 @@
 mod check;
 mod deliberation;
 mod docs;
+pub mod forum;
 mod init;
 mod keys;
 mod kingdom;
@@ -206,7 +207,7 @@ pub struct ForumConfig {
     pub servers: BTreeMap<String, ServerConfig>,
     /// The initial rules, which motions can change.
     #[serde(flatten)]
-    pub settings: crate::forum::settings::Settings,
+    pub settings: forum::Settings,
 }
 
 /// `forum.remotes.<name>.*`: a forum on another machine.

@@ -4,8 +4,8 @@
 //! accounts in the table `members`, one row per name and forum.
 
 use super::order::Right;
-use super::settings::Settings;
 use super::tools::Tool;
+use crate::config::forum::Settings;
 use crate::ids::{KING, SeatName};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

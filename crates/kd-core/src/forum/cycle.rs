@@ -3,7 +3,7 @@
 //! and compared ([`draw`] is the audit). For the source of the seed, see [`super::chain`].
 
 use super::schedulers::{self, Draw, williams};
-use super::settings::Settings;
+use crate::config::forum::Settings;
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};

@@ -7,8 +7,8 @@
 use super::account::{Kind, Role};
 use super::order::Order;
 use super::rules;
-use super::settings::{self, BadSetting, Settings};
 use super::tools::Choice;
+use crate::config::forum::{self, BadSetting, Settings};
 use jiff::Timestamp;
 use kd_vote::{Ballot, Mark, NANOS};
 use serde::{Deserialize, Serialize};
@@ -338,7 +338,7 @@ pub fn check(
             let value = value.ok_or_else(|| needs("`value`: the new value"))?;
             let mut next = settings.clone();
             next.set(key, value)?;
-            match settings::find(key) {
+            match forum::find(key) {
                 Some(parameter) if parameter.votable => Ok(Fields {
                     key: Some(parameter.key.to_owned()),
                     value: Some(value.trim().to_owned()),
@@ -358,7 +358,7 @@ fn line(text: &str) -> String {
 
 /// Returns why a change of a parameter needs a person although its kind of motion does not.
 pub fn why_person(settings: &Settings, key: &str, value: &str) -> Option<String> {
-    settings::needs_person(settings, key, value)
+    forum::needs_person(settings, key, value)
         .then(|| format!("`{key}` = `{value}` could lift a limit"))
 }
 
@@ -423,7 +423,7 @@ pub fn decide(
     let word = if passed { "passed" } else { "not passed" };
     let mut outcome = format!("{word} by {}: {sums}", tally.rule);
     let state = match passed {
-        true if settings.unconfirmed(motion.kind) => {
+        true if settings.unconfirmed(motion.kind.word()) => {
             let agents = |name: &str| electorate.get(name) == Some(&Kind::Agent);
             let voted = votes.iter().filter(|vote| agents(&vote.agent)).count();
             let all = electorate.keys().filter(|name| agents(name)).count();
@@ -864,6 +864,16 @@ mod tests {
             (MotionKind::Hide, None, Some("all"), ""),
         ] {
             assert_eq!(Change::of(kind, key, value).words(), words, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn the_configuration_knows_every_kind() {
+        let known = [forum::UNCONFIRMED_KINDS, forum::CONFIRMED_KINDS].concat();
+        assert_eq!(known, MOTION_KINDS);
+        for kind in MotionKind::ALL {
+            let confirmed = forum::CONFIRMED_KINDS.contains(&kind.word());
+            assert_eq!(confirmed, kind.needs_person(), "{kind:?}");
         }
     }
 

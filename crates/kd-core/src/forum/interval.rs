@@ -1,6 +1,6 @@
 //! The time from the start of one cycle to the start of the next: fixed, or adapted to the activity.
 
-use super::settings::Settings;
+use crate::config::forum::Settings;
 
 /// Maximum deviation of `adaptive` from the configured interval, as a factor and its inverse.
 const REACH: f64 = 4.0;

@@ -5,8 +5,8 @@
 //! imported store cannot cause costs.
 
 use super::account::{Account, Role};
-use super::settings::Settings;
 use super::tools::{BODY_MAX, Call};
+use crate::config::forum::Settings;
 use crate::ids::SeatName;
 use jiff::Timestamp;
 use std::collections::BTreeMap;

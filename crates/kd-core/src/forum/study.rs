@@ -4,7 +4,7 @@
 use super::cycle::{Candidate, Cards, draw};
 use super::fairness::Sample;
 use super::interval;
-use super::settings::Settings;
+use crate::config::forum::Settings;
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 

@@ -28,9 +28,7 @@ const SMALL_BODY: usize = 320;
 /// Maximum characters of a small model's title and reason.
 const SMALL_LINE: usize = 80;
 
-/// Separates the name of an additional server from that of its tool.
-pub const BETWEEN: &str = "__";
-/// Maximum characters of such a tool's arguments, if they are text.
+/// Maximum characters of the arguments of such a server's tool, if they are text.
 const ARGUMENTS_MAX: usize = 8_000;
 
 /// How an agent calls tools.

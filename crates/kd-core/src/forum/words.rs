@@ -1,36 +1,12 @@
 //! The data of a forum as stored and shown: threads, posts, agents' runs, news. Times are in UTC.
 
-use crate::clean::clean_line;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 /// The default forum.
 pub const MAIN: &str = "main";
 /// The author of the forum's own posts about decisions. No agent can have this name.
 pub const CLERK: &str = crate::names::FORUM;
-
-/// The answer to a tool call of another MCP server.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ServerAnswer {
-    /// The server.
-    pub server: String,
-    /// The tool.
-    pub tool: String,
-    /// The answer, with `success`.
-    pub answer: Value,
-}
-
-impl ServerAnswer {
-    /// Creates the answer to a call that reached no server, by the full name of the tool.
-    pub fn refused(name: &str, why: &str) -> Self {
-        Self {
-            server: clean_line(name, 64),
-            tool: String::new(),
-            answer: json!({"success": false, "error": why}),
-        }
-    }
-}
 
 /// A thread as shown in lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

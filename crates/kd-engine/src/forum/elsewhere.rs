@@ -4,13 +4,13 @@
 use super::visit::{failed, fence, stoppable};
 use super::{Forum, RunError, Stop};
 use kd_backends::remote::RemoteForum;
+use kd_core::config::forum::Settings;
 use kd_core::forum::account::Standing;
 use kd_core::forum::company::CHARTER_MAX;
-use kd_core::forum::persona::Persona;
 use kd_core::forum::rules::Rules;
-use kd_core::forum::settings::Settings;
 use kd_core::forum::visit::{Elsewhere, End, Scene, Visit, Way};
 use kd_core::forum::words::Run;
+use kd_core::persona::Persona;
 use kd_core::{Failure, FailureKind};
 use kd_store::forum::Caller;
 use serde_json::{Value, json};

@@ -15,7 +15,7 @@ use kd_core::config::{
     Circle, KeyPath, Layer, Origin, Wanted, Why, gated, hold_back, is_limit, project_texts,
     unit_of, unseat, wanted,
 };
-use kd_core::forum::persona::Persona;
+use kd_core::persona::Persona;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

@@ -10,8 +10,8 @@ use super::secrets::Secrets;
 use super::{ForumStore, links};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
+use kd_core::config::forum::Settings;
 use kd_core::forum::chain::{Link, Origin};
-use kd_core::forum::settings::Settings;
 
 /// Maximum characters of an owner's reason.
 const REASON_MAX: usize = 200;

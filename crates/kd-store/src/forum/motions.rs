@@ -7,13 +7,13 @@ use super::order::{self, Behind, Sight};
 use super::posts::{self, NewPost};
 use super::{ForumStore, accounts, cycles, threads};
 use jiff::Timestamp;
+use kd_core::config::forum::{self, Settings};
 use kd_core::forum::CLERK;
 use kd_core::forum::account::{Kind, Status};
 use kd_core::forum::governance::{
     self, CastVote, Change, Electorate, Motion, MotionKind, MotionState,
 };
 use kd_core::forum::order::{Entry, Order, Right, Target};
-use kd_core::forum::settings::{self, Settings};
 use kd_core::forum::tools::Choice;
 
 const SELECT: &str = "SELECT id, forum, kind, key, value, before, title, reason, proposer, created_at, closes_after, state, outcome, thread_id FROM motions";
@@ -606,14 +606,14 @@ fn check_decider(db: &mut Db, motion: &Motion, by: &str) -> Result<(), ForumErro
 fn elected(
     db: &mut Db,
     forum: &str,
-) -> Result<Vec<(&'static settings::Parameter, String)>, ForumError> {
+) -> Result<Vec<(&'static forum::Parameter, String)>, ForumError> {
     let rows = db.rows(
         "SELECT key, value FROM settings WHERE forum = $1 ORDER BY key",
         args![forum],
     )?;
     Ok(rows
         .iter()
-        .filter_map(|row| Some((settings::find(&row.text(0))?, row.line(1))))
+        .filter_map(|row| Some((forum::find(&row.text(0))?, row.line(1))))
         .filter(|(parameter, _)| parameter.votable)
         .collect())
 }

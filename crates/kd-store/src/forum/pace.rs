@@ -4,8 +4,8 @@
 use super::db::{Db, args};
 use super::error::ForumError;
 use jiff::Timestamp;
+use kd_core::config::forum::Settings;
 use kd_core::forum::account::{Account, Role};
-use kd_core::forum::settings::Settings;
 use kd_core::names::READER;
 
 const MINUTE: i64 = 60_000_000;

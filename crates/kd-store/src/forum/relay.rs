@@ -5,7 +5,7 @@ use super::act::{Caller, refused, told};
 use super::error::ForumError;
 use super::{ForumStore, runs};
 use jiff::Timestamp;
-use kd_core::forum::settings::Settings;
+use kd_core::config::forum::Settings;
 use kd_core::forum::tools::Call;
 use kd_core::forum::words::Deed;
 use serde_json::Value;

@@ -5,9 +5,9 @@ use super::act::Caller;
 use super::error::ForumError;
 use super::{ForumStore, log};
 use jiff::Timestamp;
+use kd_core::config::forum::Settings;
 use kd_core::forum::logline::{LogEvent, LogLine};
-use kd_core::forum::settings::Settings;
-use kd_core::forum::words::ServerAnswer;
+use kd_core::request::ServerAnswer;
 use serde_json::Value;
 
 impl ForumStore {

@@ -3,12 +3,12 @@
 use crate::chain::draw_next;
 use crate::servers::each;
 use crate::talk::{at, by, call, persona};
+use kd_core::config::forum::Settings;
 use kd_core::forum::MAIN;
 use kd_core::forum::bounds::ANSWER_CHARS_MAX;
 use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
 use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::forum::order::Order;
-use kd_core::forum::settings::Settings;
 use kd_core::forum::tools::{BODY_MAX, REASON_MAX, TITLE_MAX, TOOLS};
 use kd_core::ids::KING;
 use kd_store::forum::{ForumError, ForumStore, NewPost};

@@ -3,11 +3,11 @@
 
 use crate::servers::{Site, each};
 use crate::talk::at;
+use kd_core::config::forum::Settings;
 use kd_core::forum::MAIN;
 use kd_core::forum::account::Proof;
 use kd_core::forum::chain::Origin;
 use kd_core::forum::cycle::{Candidate, Plan, Seed, draw};
-use kd_core::forum::settings::Settings;
 use kd_core::forum::words::Outcome;
 use kd_store::forum::{
     Anchor, Audited, Caller, CycleRecord, ForumStore, Governance, Leader, Place, Repeat, RunEnd,

@@ -2,12 +2,12 @@
 
 use crate::servers::each;
 use crate::talk::{at, by, persona};
+use kd_core::config::forum::Settings;
 use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
 use kd_core::forum::cycle::{Candidate, Cards, draw};
 use kd_core::forum::governance::{Motion, MotionState};
 use kd_core::forum::order::Order;
 use kd_core::forum::rules::{self, RULES, Takes};
-use kd_core::forum::settings::Settings;
 use kd_core::forum::{CLERK, MAIN};
 use kd_core::ids::KING;
 use kd_store::forum::{Caller, ForumStore, Governance, Place, Repeat};

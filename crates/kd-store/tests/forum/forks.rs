@@ -4,10 +4,10 @@
 use crate::chain::{AGENTS, audited, draw_next, lead, live, secrets, take_turns};
 use crate::servers::{Site, each, tamper};
 use crate::talk::at;
+use kd_core::config::forum::Settings;
 use kd_core::forum::MAIN;
 use kd_core::forum::chain::Origin;
 use kd_core::forum::cycle::Candidate;
-use kd_core::forum::settings::Settings;
 use kd_store::forum::{Anchor, ForumError, ForumStore, Leader};
 use std::collections::BTreeSet;
 

@@ -3,10 +3,10 @@
 use crate::chain::{AGENTS, audited, draw_next, lead, live, live_otherwise};
 use crate::servers::each;
 use crate::talk::at;
+use kd_core::config::forum::Settings;
 use kd_core::forum::MAIN;
 use kd_core::forum::account::{Account, Kind, Proof};
 use kd_core::forum::fairness::Look;
-use kd_core::forum::settings::Settings;
 use kd_core::ids::KING;
 use kd_store::forum::{ForumError, ForumStore, Governance, Place, Record, Repeat};
 use serde_json::{Value, json};

@@ -3,9 +3,9 @@
 use crate::servers::{Site, each};
 use crate::talk::at;
 use jiff::tz::TimeZone;
+use kd_core::config::forum::Settings;
 use kd_core::forum::MAIN;
 use kd_core::forum::logline::{LogEvent, LogLine};
-use kd_core::forum::settings::Settings;
 use kd_core::forum::words::Outcome;
 use kd_store::forum::{Caller, Place, RunEnd, RunnerLog};
 use serde_json::json;

@@ -2,8 +2,8 @@
 
 use crate::servers::each;
 use crate::talk::at;
+use kd_core::config::forum::Settings;
 use kd_core::forum::account::Proof;
-use kd_core::forum::settings::Settings;
 use kd_core::forum::tools::TOOLS;
 use kd_core::forum::words::Outcome;
 use kd_store::forum::{Caller, ForumStore, RunEnd};

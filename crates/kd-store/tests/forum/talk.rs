@@ -1,10 +1,10 @@
 //! Threads, posts, what is new, search, and the tools by which agents reach them.
 
 use crate::servers::each;
+use kd_core::config::forum::Settings;
 use kd_core::forum::MAIN;
 use kd_core::forum::account::Proof;
 use kd_core::forum::order::Order;
-use kd_core::forum::settings::Settings;
 use kd_core::forum::words::SearchIn;
 use kd_core::ids::KING;
 use kd_store::forum::{Caller, ForumError, ForumStore, Governance, NewPost, Repeat};

@@ -18,7 +18,7 @@ use crate::face::words::count;
 use kd_backends::adapters::agent_cli::given_by_name;
 use kd_core::SeatName;
 use kd_core::config::{KeyPath, Layer, effect};
-use kd_core::forum::persona::Persona;
+use kd_core::persona::Persona;
 use kd_store::config::{Because, Consent, Loaded, Project, WantedSetting};
 use kd_store::find::{Foreign, foreign_owners};
 use kd_store::git;

@@ -3,10 +3,10 @@
 
 use super::support::{Home, Said};
 use super::{forum, house, quick, script, scripted, store};
+use kd_core::config::forum::Settings;
 use kd_core::forum::MAIN;
 use kd_core::forum::account::Proof;
 use kd_core::forum::cycle::{Candidate, Cards, draw};
-use kd_core::forum::settings::Settings;
 use kd_core::forum::words::Outcome;
 use kd_store::forum::{Caller, ForumStore, NewPost, Place};
 use rustix::process::{Pid, Signal, kill_process};
@@ -471,7 +471,7 @@ fn the_hint_of_a_wrong_setting_names_a_command_that_works() {
     assert!(wrong.err.contains(hint), "{}", wrong.err);
     let shown = Said::of(home.kd(&["config", "show", "forum"]).output().unwrap());
     assert_eq!(shown.code, Some(0), "{}", shown.err);
-    for parameter in kd_core::forum::settings::PARAMETERS {
+    for parameter in kd_core::config::forum::PARAMETERS {
         let line = format!("forum.{} ", parameter.key);
         assert!(shown.out.contains(&line), "{line}: {}", shown.out);
     }

@@ -203,8 +203,8 @@ fn gauss(count: usize) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::super::super::cycle::{Candidate, draw};
-    use super::super::super::settings::Settings;
     use super::*;
+    use crate::config::forum::Settings;
 
     /// Returns means over many draws of the same inputs.
     fn drawn(cards: &Cards, draws: u64) -> Vec<Due> {

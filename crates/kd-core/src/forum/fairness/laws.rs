@@ -3,9 +3,9 @@
 
 use super::super::cycle::{Candidate, draw};
 use super::super::schedulers::SCHEDULERS;
-use super::super::settings::Settings;
 use super::super::study::{Study, study};
 use super::*;
+use crate::config::forum::Settings;
 
 const RUNS: u64 = 100;
 /// A fair rule fails a row less than once in a hundred runs; even six would be implausible (one in 2,000).

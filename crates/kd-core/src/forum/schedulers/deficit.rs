@@ -44,8 +44,8 @@ fn is_ahead(candidate: &Candidate, all: &[Candidate]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::super::cycle::{Cards, draw};
-    use super::super::super::settings::Settings;
     use super::*;
+    use crate::config::forum::Settings;
 
     /// Returns the tokens of each agent after `cycles`, if the first one uses six times as many per turn.
     fn lived(scheduler: &str, cycles: u64) -> Vec<u64> {

@@ -102,3 +102,18 @@ pub const SCHEDULERS: &[Scheduler] = &[
 pub fn find(name: &str) -> Option<&'static Scheduler> {
     SCHEDULERS.iter().find(|scheduler| scheduler.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::forum::SCHEDULER_NAMES;
+
+    #[test]
+    fn the_configuration_knows_every_scheduler() {
+        let names: Vec<&str> = SCHEDULERS.iter().map(|row| row.name).collect();
+        assert_eq!(
+            names, SCHEDULER_NAMES,
+            "name it in kd-core/src/config/forum.rs"
+        );
+    }
+}

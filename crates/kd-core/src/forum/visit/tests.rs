@@ -1,8 +1,8 @@
 //! Visits, step by step, without a model.
 
 use super::*;
+use crate::config::forum::Settings;
 use crate::forum::rules::Rules;
-use crate::forum::settings::Settings;
 use crate::forum::words::{self, Post};
 use crate::{FailureKind, SeatName, Timestamp};
 

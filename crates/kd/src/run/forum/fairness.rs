@@ -405,7 +405,7 @@ mod tests {
     fn filled() -> Table {
         use kd_core::forum::cycle::{Candidate, Cards, draw};
         use kd_core::forum::fairness::{Judge, Sample};
-        let settings = kd_core::forum::settings::Settings::default();
+        let settings = kd_core::config::forum::Settings::default();
         let mut judge = Judge::default();
         for seed in 0..50 {
             let candidates = ["ada", "bo", "cy"].map(Candidate::named).to_vec();

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use kd_backends::servers::{Grant, Servers};
 use kd_core::config::Config;
-use kd_core::forum::persona::Persona;
+use kd_core::persona::Persona;
 use kd_engine::forum::Granted;
 use kd_store::user_dirs::make_private;
 use std::collections::BTreeMap;

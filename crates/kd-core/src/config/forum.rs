@@ -2,10 +2,29 @@
 //! and how the rules themselves are changed. One table says what can be set, in what range, by which variable of the
 //! original forum, and whether agents may propose to change it.
 
-use super::governance::{MOTION_KINDS, MotionKind};
-use super::schedulers;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+/// The schedulers, by name; the first is the default. Each is a row of the forum's table of schedulers.
+pub const SCHEDULER_NAMES: &[&str] = &[
+    "shuffle", "williams", "weighted", "deficit", "energy", "fixed", "rotate",
+];
+
+/// Kinds of motions that `unconfirmed` may name.
+pub const UNCONFIRMED_KINDS: &[&str] = &[
+    "keep",
+    "set",
+    "scheduler",
+    "undo",
+    "text",
+    "hide",
+    "unhide",
+    "close",
+    "reopen",
+];
+
+/// Kinds of motions that always need a person: they are about the rights of members and the rules of a forum.
+pub const CONFIRMED_KINDS: &[&str] = &["ban", "unban", "role", "rule"];
 
 /// All settings of a forum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +42,7 @@ pub struct Settings {
     pub max_tool_calls: u32,
     /// Maximum consecutive cycles in which an agent can be left out.
     pub skips_max: u32,
-    /// The order of agents: a row of [`schedulers::SCHEDULERS`].
+    /// The order of agents: one of [`SCHEDULER_NAMES`].
     pub scheduler: String,
     /// How the time between cycles is determined: `fixed` or `adaptive`.
     pub interval: String,
@@ -74,8 +93,6 @@ pub enum Range {
     Number(f64, f64),
     /// An integer, both ends included.
     Whole(u32, u32),
-    /// The name of a scheduler.
-    Scheduler,
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// The name of a voting rule.
@@ -124,7 +141,7 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter { key: "delay_secs_max", variable: Some("MAX_DELAY"), range: Range::Number(0.0, WEEK), votable: true, foreign: Foreign::Higher, doc: "longest wait between two agents, in seconds" },
     Parameter { key: "max_tool_calls", variable: Some("MAX_TOOL_CALLS"), range: Range::Whole(1, 1000), votable: true, foreign: Foreign::Lower, doc: "tool calls in one visit" },
     Parameter { key: "skips_max", variable: None, range: Range::Whole(0, 1000), votable: true, foreign: Foreign::Higher, doc: "most cycles in a row that an agent is left out" },
-    Parameter { key: "scheduler", variable: None, range: Range::Scheduler, votable: true, foreign: Foreign::Kept, doc: "the rule of the order" },
+    Parameter { key: "scheduler", variable: None, range: Range::OneOf(SCHEDULER_NAMES), votable: true, foreign: Foreign::Kept, doc: "the rule of the order" },
     Parameter { key: "interval", variable: None, range: Range::OneOf(&["fixed", "adaptive"]), votable: true, foreign: Foreign::Kept, doc: "whether the time between cycles follows the activity" },
     Parameter { key: "voting_cycles", variable: None, range: Range::Whole(1, 1000), votable: false, foreign: Foreign::Kept, doc: "cycles in which a motion can be voted on" },
     Parameter { key: "quorum", variable: None, range: Range::Number(0.0, 1.0), votable: false, foreign: Foreign::Kept, doc: "share of agents that must vote on a motion" },
@@ -214,10 +231,6 @@ impl Settings {
                 Ok(n) if (least..=most).contains(&n) => n.into(),
                 _ => return must(format!("a whole number from {least} to {most}")),
             },
-            Range::Scheduler if schedulers::find(text).is_none() => {
-                let names: Vec<&str> = schedulers::SCHEDULERS.iter().map(|s| s.name).collect();
-                return must(format!("one of {}", names.join(", ")));
-            }
             Range::OneOf(words) if !words.contains(&text) => {
                 return must(format!("one of {}", words.join(", ")));
             }
@@ -226,7 +239,7 @@ impl Settings {
                 return must("a voting rule (`kd vote rules` lists them)".into());
             }
             Range::Kinds => {
-                let kinds = MOTION_KINDS;
+                let kinds = [UNCONFIRMED_KINDS, CONFIRMED_KINDS].concat();
                 if let Some(stranger) = text
                     .split(',')
                     .map(str::trim)
@@ -239,12 +252,11 @@ impl Settings {
                 }
                 if let Some(kind) = text
                     .split(',')
-                    .filter_map(|word| MotionKind::parse(word.trim()))
-                    .find(|kind| kind.needs_person())
+                    .map(str::trim)
+                    .find(|kind| CONFIRMED_KINDS.contains(kind))
                 {
                     return Err(BadSetting(format!(
-                        "`{key}` names `{}`: motions about the rights of members and the rules of a forum always need a person",
-                        kind.word()
+                        "`{key}` names `{kind}`: motions about the rights of members and the rules of a forum always need a person"
                     )));
                 }
                 text.into()
@@ -286,10 +298,8 @@ impl Settings {
     }
 
     /// Returns whether a kind of motion takes effect without a person.
-    pub fn unconfirmed(&self, kind: MotionKind) -> bool {
-        self.unconfirmed
-            .split(',')
-            .any(|word| word.trim() == kind.word())
+    pub fn unconfirmed(&self, kind: &str) -> bool {
+        self.unconfirmed.split(',').any(|word| word.trim() == kind)
     }
 }
 
@@ -352,7 +362,6 @@ mod tests {
             let key = parameter.key;
             let values: &[&str] = match parameter.range {
                 Range::Number(..) | Range::Whole(..) => &["0.25", "1", "100000"],
-                Range::Scheduler => &["fixed", "energy"],
                 Range::OneOf(words) => words,
                 Range::Rule => &["unanimity"],
                 Range::Kinds => &["", "set"],
