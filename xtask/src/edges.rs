@@ -19,17 +19,19 @@ pub const DOORS: &[(&str, &[&str])] = &[
             "kd-backends",
             "kd-store",
             "kd-page",
+            "kd-forum",
         ],
     ),
-    ("kd-tui", &["kd-engine"]),
-    ("kd-server", &["kd-engine", "kd-page"]),
-    ("kd-engine", &["kd-backends", "kd-store"]),
+    ("kd-tui", &["kd-engine", "kd-forum"]),
+    ("kd-server", &["kd-engine", "kd-page", "kd-forum"]),
+    ("kd-engine", &["kd-backends", "kd-store", "kd-forum"]),
     ("kd-backends", &["kd-local"]),
-    ("kd-store", &[]),
+    ("kd-store", &["kd-forum"]),
     ("kd-local", &[]),
     ("kd-page", &[]),
     ("kd-core", &["kd-vote"]),
     ("kd-vote", &[]),
+    ("kd-forum", &[]),
 ];
 
 /// Crates that only tests may use.
@@ -44,6 +46,7 @@ const OUTSIDE: &[&str] = &["tokio", "reqwest", "rustix", "notify", "getrandom"];
 pub const NEVER: &[(&str, &[&str])] = &[
     ("kd-core", OUTSIDE),
     ("kd-vote", OUTSIDE),
+    ("kd-forum", OUTSIDE),
     ("kd-page", &["tokio", "reqwest", "rustix", "notify"]),
     ("kd-local", &["tokio", "reqwest", "kd-core"]),
     // Tokio is inside the PostgreSQL client, behind blocking calls: docs/adr/0006-forum-in-sql.md.

@@ -1,6 +1,6 @@
 //! A forum on another machine: its MCP server, called over streamable HTTP with a named token.
 //!
-//! Input: a tool of [`kd_core::forum::tools`] and its arguments. Output: the answer as JSON, cleaned. The server's own
+//! Input: a tool of `kd_forum::tools` and its arguments. Output: the answer as JSON, cleaned. The server's own
 //! lists of tools and schemas are never requested.
 
 use crate::Env;

@@ -18,7 +18,6 @@ pub mod event;
 pub mod failure;
 pub mod fork;
 pub mod formats;
-pub mod forum;
 mod gamma;
 pub mod hearing;
 pub mod ids;

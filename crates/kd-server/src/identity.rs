@@ -2,8 +2,8 @@
 
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HeaderName};
-use kd_core::forum::account::Proof;
 use kd_core::ids::{BadSeatName, SeatName};
+use kd_forum::account::Proof;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use sha2::{Digest, Sha256};

@@ -1,9 +1,9 @@
 //! What a server needs from its host. The program that starts a server implements it.
 
-use kd_core::forum::account::Proof;
 use kd_core::request::ToolSpec;
 use kd_core::{Delta, Message, Op, SeatName};
 use kd_engine::Session;
+use kd_forum::account::Proof;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::mpsc::Sender;

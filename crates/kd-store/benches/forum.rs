@@ -11,8 +11,8 @@
 )]
 
 use jiff::Timestamp;
-use kd_core::forum::MAIN;
-use kd_core::forum::words::{Post, SearchIn, Thread};
+use kd_forum::MAIN;
+use kd_forum::words::{Post, SearchIn, Thread};
 use kd_store::forum::{ForumStore, Governance, NewPost, Place, Record, Repeat};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};

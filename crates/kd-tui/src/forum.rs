@@ -23,9 +23,9 @@ pub use writing::Writing;
 
 use crate::text::style::Styles;
 use crate::theme::Theme;
-use kd_core::forum::order::Order;
-use kd_core::forum::tools::Choice;
-use kd_core::forum::words::{Hit, Post, Thread};
+use kd_forum::order::Order;
+use kd_forum::tools::Choice;
+use kd_forum::words::{Hit, Post, Thread};
 use std::collections::BTreeMap;
 
 /// Maximum posts returned by one look.
@@ -120,7 +120,7 @@ pub enum Deed {
     },
     /// Edits one of the user's posts.
     Edit { post: i64, body: String },
-    /// Proposes a motion; `what` is parsed by [`kd_core::forum::proposal::Proposal`].
+    /// Proposes a motion; `what` is parsed by [`kd_forum::proposal::Proposal`].
     Propose { what: String, reason: String },
     /// Votes.
     Vote {

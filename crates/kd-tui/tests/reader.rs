@@ -1,10 +1,10 @@
 //! The forum screen on a `TestBackend`: three sizes, its keys, its input, and hostile posts.
 
 use kd_core::Timestamp;
-use kd_core::forum::account::Role;
-use kd_core::forum::order::Order;
-use kd_core::forum::tools::Choice;
-use kd_core::forum::words::{Hit, Post, Thread};
+use kd_forum::account::Role;
+use kd_forum::order::Order;
+use kd_forum::tools::Choice;
+use kd_forum::words::{Hit, Post, Thread};
 use kd_tui::forum::{Deed, Done, Effect, Found, Item, KEYS, Looks, Reader, View};
 use kd_tui::keys::Decoder;
 use kd_tui::keys::Input;

@@ -1,5 +1,5 @@
 //! Runs a forum: draws cycles, waits between agents, runs each agent's visit, and records what happened. Takes a store,
-//! personas and settings; writes log lines, and runs in the store. It makes no decisions: [`kd_core::forum`] decides on
+//! personas and settings; writes log lines, and runs in the store. It makes no decisions: [`kd_forum`] decides on
 //! orders, skips, visits and motions.
 //!
 //! One agent has its turn at a time, so this runs on one plain thread; only waiting and asking use the runtime. The
@@ -16,12 +16,12 @@ use kd_backends::servers::Grant;
 use kd_backends::{Backend, Backends};
 use kd_core::config::Config;
 use kd_core::config::forum::{BadSetting, Settings};
-use kd_core::forum::cycle::Candidate;
-use kd_core::forum::interval;
-use kd_core::forum::logline::{LogEvent, LogLine};
-use kd_core::forum::words::{Outcome, Run};
 use kd_core::persona::Persona;
 use kd_core::request::ToolServer;
+use kd_forum::cycle::Candidate;
+use kd_forum::interval;
+use kd_forum::logline::{LogEvent, LogLine};
+use kd_forum::words::{Outcome, Run};
 use kd_store::forum::{CycleRecord, ForumError, ForumStore, Leader, RunEnd};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

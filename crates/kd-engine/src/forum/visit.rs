@@ -5,16 +5,16 @@ use futures::StreamExt;
 use kd_backends::Backend;
 use kd_backends::servers::{Grant, Servers};
 use kd_core::config::forum::Settings;
-use kd_core::forum::account::Proof;
-use kd_core::forum::company::MENTIONS_SHOWN;
-use kd_core::forum::logline::LogEvent;
-use kd_core::forum::visit::{self, End, Scene, Step, Visit, Way};
-use kd_core::forum::words::{Outcome, Run};
 use kd_core::persona::Persona;
 use kd_core::request::ServerAnswer;
 use kd_core::request::{Deadlines, Sampling, ToolCall, ToolServer, ToolSpec};
 use kd_core::seating::LOCAL;
 use kd_core::{Delta, Failure, FailureKind, Launch, Member, Request, Usage};
+use kd_forum::account::Proof;
+use kd_forum::company::MENTIONS_SHOWN;
+use kd_forum::logline::LogEvent;
+use kd_forum::visit::{self, End, Scene, Step, Visit, Way};
+use kd_forum::words::{Outcome, Run};
 use kd_store::forum::{Caller, ForumError, RunEnd, Sight};
 use serde_json::Value;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -149,7 +149,7 @@ impl Forum<'_> {
             news: threads,
             motions: motions
                 .into_iter()
-                .filter(|m| m.state == kd_core::forum::governance::MotionState::Open)
+                .filter(|m| m.state == kd_forum::governance::MotionState::Open)
                 .collect(),
             notes: self.store.notes(&forum, name)?,
             mentions: self.store.mentions(&forum, name, MENTIONS_SHOWN)?,

@@ -13,7 +13,7 @@ mod tools;
 use crate::consult::Consultations;
 use crate::identity::{Caller, Identity};
 use crate::kingdom::Kingdom;
-use kd_core::forum::account::Proof;
+use kd_forum::account::Proof;
 use lines::{LINE_BYTES_MAX, Lines, TOO_LONG};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,

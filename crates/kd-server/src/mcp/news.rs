@@ -105,7 +105,7 @@ pub(super) async fn read(
     let news = off(kingdom, move |kingdom| {
         kingdom.forum(
             &caller,
-            kd_core::forum::account::Proof::Nothing,
+            kd_forum::account::Proof::Nothing,
             "news",
             &json!({}),
         )

@@ -6,10 +6,10 @@ use crate::consult::Told;
 use crate::identity::Caller;
 use crate::kingdom::{Ask, Kingdom, Method, Started};
 use kd_core::SeatName;
-use kd_core::forum::account::Proof;
-use kd_core::forum::tools::{self as forum, Tool as ForumTool};
 use kd_core::names::{GUEST, READER};
 use kd_core::request::ToolSpec;
+use kd_forum::account::Proof;
+use kd_forum::tools::{self as forum, Tool as ForumTool};
 use rmcp::model::{
     CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, Tool, ToolAnnotations,
 };

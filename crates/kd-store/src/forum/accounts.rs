@@ -1,6 +1,6 @@
 //! The accounts of a forum: the table `members`.
 //!
-//! One row for each name of a forum, as a [`kd_core::forum::account::Account`]: `kind` (agent, person, guest), `proof`
+//! One row for each name of a forum, as a [`kd_forum::account::Account`]: `kind` (agent, person, guest), `proof`
 //! (how the name was proven when it joined), `role` (owner, moderator, agent, guest, reader), `status` (active, left,
 //! banned), `votes` (1: in the electorate of future motions), `joined_at`, `left_at`. `skeleton` is the form of the
 //! name that look-alikes share: no two accounts of a forum have the same. A row is never removed.
@@ -13,8 +13,8 @@ use super::ForumStore;
 use super::db::{Db, Row, args};
 use super::error::ForumError;
 use jiff::Timestamp;
-use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
 use kd_core::names::skeleton;
+use kd_forum::account::{Account, Kind, Proof, Role, Status};
 
 const SELECT: &str =
     "SELECT forum, name, kind, proof, role, status, votes, joined_at, left_at FROM members";

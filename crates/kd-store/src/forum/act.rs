@@ -1,4 +1,4 @@
-//! Executes agents' calls. Input: the caller, and a call of [`kd_core::forum::tools`]. Output: the answer as JSON in
+//! Executes agents' calls. Input: the caller, and a call of [`kd_forum::tools`]. Output: the answer as JSON in
 //! the format of the first forum server: `{"success": true, …}`, or `{"success": false, "error": …}` with a message
 //! that the agent can act on. Only a database failure is an error.
 
@@ -13,16 +13,16 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kd_core::clean::clean_line;
 use kd_core::config::forum::Settings;
-use kd_core::forum::CLERK;
-use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
-use kd_core::forum::bounds::{EXCERPT, Page, excerpt};
-use kd_core::forum::company::{self, NOTES_MAX};
-use kd_core::forum::fairness::Look;
-use kd_core::forum::governance::{Motion, MotionState};
-use kd_core::forum::tools::{self, BODY_MAX, Call, Choice};
-use kd_core::forum::words::{Deed, Post, Thread};
 use kd_core::ids::{KING, SeatName};
 use kd_core::names::{GUEST, READER};
+use kd_forum::CLERK;
+use kd_forum::account::{Account, Kind, Proof, Role, Status};
+use kd_forum::bounds::{EXCERPT, Page, excerpt};
+use kd_forum::company::{self, NOTES_MAX};
+use kd_forum::fairness::Look;
+use kd_forum::governance::{Motion, MotionState};
+use kd_forum::tools::{self, BODY_MAX, Call, Choice};
+use kd_forum::words::{Deed, Post, Thread};
 use serde_json::{Value, json};
 
 /// Maximum posts read from the database for one page: an answer has no room for more.

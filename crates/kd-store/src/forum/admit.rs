@@ -5,9 +5,9 @@
 
 use super::export::{Governance, Record};
 use kd_core::clean::clean_line;
-use kd_core::forum::governance::{Motion, MotionState};
-use kd_core::forum::order::Target;
-use kd_core::forum::words::Outcome;
+use kd_forum::governance::{Motion, MotionState};
+use kd_forum::order::Target;
+use kd_forum::words::Outcome;
 use std::collections::BTreeMap;
 
 /// Suffix of every name from a file that is not the user's own. No account has a space in its name.

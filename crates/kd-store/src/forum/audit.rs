@@ -8,9 +8,9 @@ use super::db::{Db, Row, args};
 use super::error::ForumError;
 use super::secrets::Secrets;
 use super::{ForumStore, fork, links, runs};
-use kd_core::forum::chain::{self, Link, Origin};
-use kd_core::forum::cycle::{Plan, Seed, draw, unhex};
-use kd_core::forum::words::Run;
+use kd_forum::chain::{self, Link, Origin};
+use kd_forum::cycle::{Plan, Seed, draw, unhex};
+use kd_forum::words::Run;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

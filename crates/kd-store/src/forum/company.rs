@@ -4,8 +4,8 @@ use super::ForumStore;
 use super::db::{Db, args};
 use super::error::ForumError;
 use jiff::Timestamp;
-use kd_core::forum::company::{self, Mention, Remember};
-use kd_core::forum::order::Order;
+use kd_forum::company::{self, Mention, Remember};
+use kd_forum::order::Order;
 
 /// Maximum characters of an excerpt.
 const EXCERPT: usize = 200;

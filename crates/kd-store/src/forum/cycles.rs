@@ -5,9 +5,9 @@ use super::error::ForumError;
 use super::secrets::Secrets;
 use super::{ForumStore, Place, links, runs, schema, seen};
 use jiff::{SignedDuration, Timestamp};
-use kd_core::forum::chain::{Link, Origin};
-use kd_core::forum::cycle::{Candidate, Cards, Plan, Seed};
-use kd_core::forum::words::{Outcome, Run};
+use kd_forum::chain::{Link, Origin};
+use kd_forum::cycle::{Candidate, Cards, Plan, Seed};
+use kd_forum::words::{Outcome, Run};
 use serde::{Deserialize, Serialize};
 
 /// A cycle with its link, for [`cycle`].

@@ -9,14 +9,14 @@ use super::{CycleRecord, ForumStore, search};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
 use kd_core::formats::{FORUM_EXPORT, Newer};
-use kd_core::forum::account::Account;
-use kd_core::forum::chain::{Fields, Link};
-use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
-use kd_core::forum::cycle::hex;
-use kd_core::forum::governance::{CastVote, Change, Motion};
-use kd_core::forum::logline::LogLine;
-use kd_core::forum::order::{Entry, Target};
-use kd_core::forum::words::{Post, Run, Thread};
+use kd_forum::account::Account;
+use kd_forum::chain::{Fields, Link};
+use kd_forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
+use kd_forum::cycle::hex;
+use kd_forum::governance::{CastVote, Change, Motion};
+use kd_forum::logline::LogLine;
+use kd_forum::order::{Entry, Target};
+use kd_forum::words::{Post, Run, Thread};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read, Write};
@@ -30,7 +30,7 @@ const LINE_BYTES_MAX: u64 = 16 << 20;
 /// A line of an export.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the words are those of kd_core::forum")]
+#[allow(missing_docs, reason = "the words are those of kd_forum")]
 pub enum Record {
     /// The first line.
     Forum {
@@ -626,7 +626,7 @@ impl Numbers {
                 let deeds: Vec<_> = r
                     .deeds
                     .iter()
-                    .map(|deed| kd_core::forum::words::Deed {
+                    .map(|deed| kd_forum::words::Deed {
                         thread_id: deed
                             .thread_id
                             .and_then(|old| self.threads.get(&old).map(|t| t.0)),

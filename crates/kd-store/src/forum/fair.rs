@@ -1,14 +1,14 @@
 //! Prepares the record of a forum for the fairness verdict.
 //!
-//! Input: cycles, runs and posts. Output: the table of [`kd_core::forum::fairness`].
+//! Input: cycles, runs and posts. Output: the table of [`kd_forum::fairness`].
 
 use super::cycles::{self, CycleRecord};
 use super::db::{Db, args};
 use super::error::ForumError;
 use super::{ForumStore, runs};
 use jiff::Timestamp;
-use kd_core::forum::fairness::{Judge, Look, Sample, Table, Turn};
-use kd_core::forum::words::Run;
+use kd_forum::fairness::{Judge, Look, Sample, Table, Turn};
+use kd_forum::words::Run;
 use std::collections::HashMap;
 
 /// Cycles or posts read at a time.

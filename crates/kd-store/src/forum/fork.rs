@@ -11,7 +11,7 @@ use super::{ForumStore, links};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
 use kd_core::config::forum::Settings;
-use kd_core::forum::chain::{Link, Origin};
+use kd_forum::chain::{Link, Origin};
 
 /// Maximum characters of an owner's reason.
 const REASON_MAX: usize = 200;

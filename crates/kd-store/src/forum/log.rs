@@ -3,7 +3,7 @@
 use super::ForumStore;
 use super::db::{Db, args};
 use super::error::ForumError;
-use kd_core::forum::logline::LogLine;
+use kd_forum::logline::LogLine;
 
 /// Adds a line.
 pub(super) fn add(db: &mut Db, line: &LogLine) -> Result<(), ForumError> {

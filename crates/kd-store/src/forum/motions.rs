@@ -8,13 +8,11 @@ use super::posts::{self, NewPost};
 use super::{ForumStore, accounts, cycles, threads};
 use jiff::Timestamp;
 use kd_core::config::forum::{self, Settings};
-use kd_core::forum::CLERK;
-use kd_core::forum::account::{Kind, Status};
-use kd_core::forum::governance::{
-    self, CastVote, Change, Electorate, Motion, MotionKind, MotionState,
-};
-use kd_core::forum::order::{Entry, Order, Right, Target};
-use kd_core::forum::tools::Choice;
+use kd_forum::CLERK;
+use kd_forum::account::{Kind, Status};
+use kd_forum::governance::{self, CastVote, Change, Electorate, Motion, MotionKind, MotionState};
+use kd_forum::order::{Entry, Order, Right, Target};
+use kd_forum::tools::Choice;
 
 const SELECT: &str = "SELECT id, forum, kind, key, value, before, title, reason, proposer, created_at, closes_after, state, outcome, thread_id FROM motions";
 

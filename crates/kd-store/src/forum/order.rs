@@ -1,17 +1,17 @@
-//! Moderation: executes the orders that [`kd_core::forum::order`] allows, and stores each as an entry with who, when
+//! Moderation: executes the orders that [`kd_forum::order`] allows, and stores each as an entry with who, when
 //! and why, which can be undone.
 
 use super::db::{Db, Row, args};
 use super::error::ForumError;
 use super::{ForumStore, accounts, company, log, motions, posts, threads};
 use jiff::Timestamp;
-use kd_core::forum::CLERK;
-use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
-use kd_core::forum::logline::{LogEvent, LogLine};
-use kd_core::forum::order::{self, Entry, Order, Right, Subject, Target};
-use kd_core::forum::rules;
 use kd_core::ids::KING;
 use kd_core::names::{GUEST, READER};
+use kd_forum::CLERK;
+use kd_forum::account::{Account, Kind, Proof, Role, Status};
+use kd_forum::logline::{LogEvent, LogLine};
+use kd_forum::order::{self, Entry, Order, Right, Subject, Target};
+use kd_forum::rules;
 use std::collections::BTreeSet;
 
 const SELECT: &str = "SELECT id, forum, at, actor, what, target, before, after, reason, motion_id, undoes FROM orders";

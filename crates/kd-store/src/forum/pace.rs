@@ -5,8 +5,8 @@ use super::db::{Db, args};
 use super::error::ForumError;
 use jiff::Timestamp;
 use kd_core::config::forum::Settings;
-use kd_core::forum::account::{Account, Role};
 use kd_core::names::READER;
+use kd_forum::account::{Account, Role};
 
 const MINUTE: i64 = 60_000_000;
 const DAY: i64 = 24 * 60 * MINUTE;

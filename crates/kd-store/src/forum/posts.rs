@@ -5,7 +5,7 @@ use super::db::{Db, Row, args};
 use super::error::ForumError;
 use super::{company, links, motions, schema, search, seen, threads};
 use jiff::Timestamp;
-use kd_core::forum::words::Post;
+use kd_forum::words::Post;
 
 /// A new post.
 #[derive(Clone, Copy, Debug, Default)]

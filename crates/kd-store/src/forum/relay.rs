@@ -6,8 +6,8 @@ use super::error::ForumError;
 use super::{ForumStore, runs};
 use jiff::Timestamp;
 use kd_core::config::forum::Settings;
-use kd_core::forum::tools::Call;
-use kd_core::forum::words::Deed;
+use kd_forum::tools::Call;
+use kd_forum::words::Deed;
 use serde_json::Value;
 
 impl ForumStore {

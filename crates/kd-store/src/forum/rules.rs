@@ -5,7 +5,7 @@ use super::db::{Db, args};
 use super::error::ForumError;
 use jiff::Timestamp;
 use kd_core::config::forum::Settings;
-use kd_core::forum::rules::{self, Rules};
+use kd_forum::rules::{self, Rules};
 
 /// Returns the rules that are set in a forum.
 pub(super) fn all(db: &mut Db, forum: &str) -> Result<Rules, ForumError> {

@@ -4,8 +4,8 @@ use super::ForumStore;
 use super::db::{Db, Row, args};
 use super::error::ForumError;
 use jiff::Timestamp;
-use kd_core::forum::visit;
-use kd_core::forum::words::{Deed, Outcome, Run};
+use kd_forum::visit;
+use kd_forum::words::{Deed, Outcome, Run};
 
 const SELECT: &str = "SELECT id, cycle_id, forum, agent, started_at, ended_at, outcome, deeds, reason, claim, claim_agrees, calls, tokens FROM runs";
 

@@ -6,7 +6,7 @@ use super::db::{Db, args};
 use super::error::ForumError;
 use super::order::Sight;
 use super::threads::{self, COLUMNS, WIDTH};
-use kd_core::forum::words::{Hit, SearchIn};
+use kd_forum::words::{Hit, SearchIn};
 
 /// Maximum characters of an excerpt.
 const EXCERPT: usize = 160;

@@ -8,8 +8,8 @@ use super::error::ForumError;
 use crate::error::Error;
 use crate::private;
 use kd_core::formats::{self, FORUM_SECRETS};
-use kd_core::forum::chain::{self, Fields, Hash};
-use kd_core::forum::cycle::{hex, unhex};
+use kd_forum::chain::{self, Fields, Hash};
+use kd_forum::cycle::{hex, unhex};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 

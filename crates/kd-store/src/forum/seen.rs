@@ -9,7 +9,7 @@ use super::db::{Db, args};
 use super::error::ForumError;
 use super::threads::{self, COLUMNS, WIDTH};
 use jiff::Timestamp;
-use kd_core::forum::words::Fresh;
+use kd_forum::words::Fresh;
 
 /// Maximum threads that an agent can leave unread. Older ones are dropped: they can still be listed and found.
 const UNREAD_MAX: i64 = 1000;

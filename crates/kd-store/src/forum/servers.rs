@@ -6,8 +6,8 @@ use super::error::ForumError;
 use super::{ForumStore, log};
 use jiff::Timestamp;
 use kd_core::config::forum::Settings;
-use kd_core::forum::logline::{LogEvent, LogLine};
 use kd_core::request::ServerAnswer;
+use kd_forum::logline::{LogEvent, LogLine};
 use serde_json::Value;
 
 impl ForumStore {

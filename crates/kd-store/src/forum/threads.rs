@@ -6,7 +6,7 @@ use super::error::ForumError;
 use super::order::Sight;
 use super::posts::{self, NewPost};
 use jiff::Timestamp;
-use kd_core::forum::words::{Post, Thread};
+use kd_forum::words::{Post, Thread};
 
 /// The columns of a thread, in the order that [`thread`] reads.
 pub(super) const COLUMNS: &str = "t.id, t.forum, t.title, t.author, t.created_at, t.updated_at, t.post_count, t.last_author, t.last_post_id, t.deleted_at, t.hidden_at, t.closed_at";

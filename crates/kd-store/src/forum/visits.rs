@@ -5,7 +5,7 @@ use super::db::args;
 use super::error::ForumError;
 use super::{ForumStore, Place, runs, schema};
 use jiff::Timestamp;
-use kd_core::forum::words::{Outcome, Run};
+use kd_forum::words::{Outcome, Run};
 
 /// Visits outside of cycles that have not ended.
 const OPEN: &str = "forum = $1 AND cycle_id IS NULL AND ended_at IS NULL";

@@ -2,8 +2,8 @@
 
 use crate::servers::each;
 use crate::talk::at;
-use kd_core::forum::MAIN;
-use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
+use kd_forum::MAIN;
+use kd_forum::account::{Account, Kind, Proof, Role, Status};
 
 fn new(name: &str, kind: Kind, proof: Proof) -> Account {
     Account::new(MAIN, name, kind, proof, at(1))

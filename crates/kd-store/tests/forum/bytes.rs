@@ -6,7 +6,7 @@ use crate::chain::{RECORD, audited, lead, live, live_otherwise};
 use crate::dice::Dice;
 use crate::servers::{Site, each};
 use crate::talk::at;
-use kd_core::forum::MAIN;
+use kd_forum::MAIN;
 use kd_store::forum::Place;
 
 /// Number of changes to try.

@@ -4,11 +4,11 @@
 use crate::servers::{Site, each};
 use crate::talk::at;
 use kd_core::config::forum::Settings;
-use kd_core::forum::MAIN;
-use kd_core::forum::account::Proof;
-use kd_core::forum::chain::Origin;
-use kd_core::forum::cycle::{Candidate, Plan, Seed, draw};
-use kd_core::forum::words::Outcome;
+use kd_forum::MAIN;
+use kd_forum::account::Proof;
+use kd_forum::chain::Origin;
+use kd_forum::cycle::{Candidate, Plan, Seed, draw};
+use kd_forum::words::Outcome;
 use kd_store::forum::{
     Anchor, Audited, Caller, CycleRecord, ForumStore, Governance, Leader, Place, Repeat, RunEnd,
 };
@@ -324,7 +324,7 @@ fn a_cycle_with_a_seed_and_one_of_an_older_version_are_foreseeable() {
     each(|site| {
         let settings = Settings::default();
         let mut store = site.open();
-        let cards = kd_core::forum::cycle::Cards::new(&settings, 11, 0, Vec::new());
+        let cards = kd_forum::cycle::Cards::new(&settings, 11, 0, Vec::new());
         let old = store
             .begin_cycle(MAIN, &cards, &draw(&cards), at(0))
             .unwrap();
@@ -623,7 +623,7 @@ fn an_independent_program_agrees() {
     let place = Place::File(path.clone());
     let mut store = ForumStore::open(&place, Some(&folder.path().join("state"))).unwrap();
     let mut leader = lead(&mut store);
-    for (at, scheduler) in kd_core::forum::schedulers::SCHEDULERS.iter().enumerate() {
+    for (at, scheduler) in kd_forum::schedulers::SCHEDULERS.iter().enumerate() {
         let settings = Settings {
             scheduler: scheduler.name.into(),
             ..Settings::default()
@@ -638,7 +638,7 @@ fn an_independent_program_agrees() {
                 .unwrap();
         }
     }
-    let look = kd_core::forum::fairness::Look::Once;
+    let look = kd_forum::fairness::Look::Once;
     let table = store.fairness(MAIN, None, look).unwrap();
     let export = folder.path().join("forum.jsonl");
     store

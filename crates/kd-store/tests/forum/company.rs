@@ -2,10 +2,10 @@
 
 use crate::servers::each;
 use crate::talk::{at, by, call};
-use kd_core::forum::MAIN;
-use kd_core::forum::company::{CHARTER_MAX, NOTES_MAX};
-use kd_core::forum::order::Order;
 use kd_core::ids::KING;
+use kd_forum::MAIN;
+use kd_forum::company::{CHARTER_MAX, NOTES_MAX};
+use kd_forum::order::Order;
 use kd_store::forum::{ForumStore, Governance, Place, Repeat};
 use serde_json::json;
 

@@ -3,13 +3,13 @@
 use crate::servers::each;
 use crate::talk::{at, by, persona};
 use kd_core::config::forum::Settings;
-use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
-use kd_core::forum::cycle::{Candidate, Cards, draw};
-use kd_core::forum::governance::{Motion, MotionState};
-use kd_core::forum::order::Order;
-use kd_core::forum::rules::{self, RULES, Takes};
-use kd_core::forum::{CLERK, MAIN};
 use kd_core::ids::KING;
+use kd_forum::account::{Account, Kind, Proof, Role, Status};
+use kd_forum::cycle::{Candidate, Cards, draw};
+use kd_forum::governance::{Motion, MotionState};
+use kd_forum::order::Order;
+use kd_forum::rules::{self, RULES, Takes};
+use kd_forum::{CLERK, MAIN};
 use kd_store::forum::{Caller, ForumStore, Governance, Place, Repeat};
 use serde_json::{Value, json};
 

@@ -3,11 +3,11 @@
 use crate::servers::each;
 use crate::talk::{at, call, persona};
 use kd_core::config::forum::{Foreign, PARAMETERS, Settings};
-use kd_core::forum::account::Proof;
-use kd_core::forum::cycle::{Candidate, Cards, draw};
-use kd_core::forum::governance::MotionState;
-use kd_core::forum::{CLERK, MAIN};
 use kd_core::ids::KING;
+use kd_forum::account::Proof;
+use kd_forum::cycle::{Candidate, Cards, draw};
+use kd_forum::governance::MotionState;
+use kd_forum::{CLERK, MAIN};
 use kd_store::forum::{Caller, ForumStore, Governance, Place, Repeat};
 use serde_json::json;
 

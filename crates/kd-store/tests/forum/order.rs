@@ -3,11 +3,11 @@
 
 use crate::servers::each;
 use crate::talk::{at, call};
-use kd_core::forum::MAIN;
-use kd_core::forum::account::{Account, Kind, Proof, Role, Status};
-use kd_core::forum::order::{HIDDEN, Order, Target};
-use kd_core::forum::words::SearchIn;
 use kd_core::ids::KING;
+use kd_forum::MAIN;
+use kd_forum::account::{Account, Kind, Proof, Role, Status};
+use kd_forum::order::{HIDDEN, Order, Target};
+use kd_forum::words::SearchIn;
 use kd_store::forum::{ForumStore, Governance, NewPost, Place, Repeat, Sight};
 use serde_json::{Value, json};
 

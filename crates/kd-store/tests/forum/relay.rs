@@ -3,9 +3,9 @@
 use crate::servers::each;
 use crate::talk::at;
 use kd_core::config::forum::Settings;
-use kd_core::forum::account::Proof;
-use kd_core::forum::tools::TOOLS;
-use kd_core::forum::words::Outcome;
+use kd_forum::account::Proof;
+use kd_forum::tools::TOOLS;
+use kd_forum::words::Outcome;
 use kd_store::forum::{Caller, ForumStore, RunEnd};
 use serde_json::{Value, json};
 

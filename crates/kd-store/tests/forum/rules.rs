@@ -4,11 +4,11 @@
 use crate::servers::each;
 use crate::talk::{at, by, call, persona};
 use kd_core::config::forum::Settings;
-use kd_core::forum::MAIN;
-use kd_core::forum::account::{Account, Kind, Proof, Role};
-use kd_core::forum::order::Order;
-use kd_core::forum::rules::{RULES, Takes};
 use kd_core::ids::KING;
+use kd_forum::MAIN;
+use kd_forum::account::{Account, Kind, Proof, Role};
+use kd_forum::order::Order;
+use kd_forum::rules::{RULES, Takes};
 use kd_store::forum::{Caller, ForumStore, Governance, Place, Repeat};
 use serde_json::{Value, json};
 

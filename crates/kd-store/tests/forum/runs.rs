@@ -3,9 +3,9 @@
 use crate::servers::each;
 use crate::talk::{at, persona};
 use kd_core::config::forum::Settings;
-use kd_core::forum::MAIN;
-use kd_core::forum::cycle::{Cards, draw};
-use kd_core::forum::words::Outcome;
+use kd_forum::MAIN;
+use kd_forum::cycle::{Cards, draw};
+use kd_forum::words::Outcome;
 use kd_store::forum::{Caller, CycleRecord, ForumError, ForumStore, Place, RunEnd};
 use serde_json::json;
 

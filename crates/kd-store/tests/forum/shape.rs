@@ -1,7 +1,7 @@
 //! Files that only look like a forum: what SQLite would do for them must not happen.
 
 use crate::talk::{at, by};
-use kd_core::forum::MAIN;
+use kd_forum::MAIN;
 use kd_store::forum::{ForumError, ForumStore, Place};
 use rusqlite::Connection;
 use std::path::Path;

@@ -2,11 +2,11 @@
 
 use crate::servers::each;
 use kd_core::config::forum::Settings;
-use kd_core::forum::MAIN;
-use kd_core::forum::account::Proof;
-use kd_core::forum::order::Order;
-use kd_core::forum::words::SearchIn;
 use kd_core::ids::KING;
+use kd_forum::MAIN;
+use kd_forum::account::Proof;
+use kd_forum::order::Order;
+use kd_forum::words::SearchIn;
 use kd_store::forum::{Caller, ForumError, ForumStore, Governance, NewPost, Repeat};
 use serde_json::{Value, json};
 

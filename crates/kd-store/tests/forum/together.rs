@@ -4,7 +4,7 @@
 
 use crate::servers::{Site, each};
 use crate::talk::{at, by};
-use kd_core::forum::MAIN;
+use kd_forum::MAIN;
 use kd_store::forum::{ForumStore, Place};
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};

@@ -161,7 +161,7 @@ impl Reader {
                 })
                 .collect();
         }
-        let row = |thread: &kd_core::forum::words::Thread| {
+        let row = |thread: &kd_forum::words::Thread| {
             let note = match self.fresh(thread) {
                 0 => thread.post_count.to_string(),
                 fresh => format!("{fresh} new"),

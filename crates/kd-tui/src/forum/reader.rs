@@ -8,8 +8,8 @@ use crate::editor::{Editor, Move};
 use crate::keymap::{self, Action};
 use crate::keys::{Code, Key};
 use crate::text::clean;
-use kd_core::forum::order::Order;
-use kd_core::forum::words::{Hit, Thread};
+use kd_forum::order::Order;
+use kd_forum::words::{Hit, Thread};
 use std::collections::BTreeMap;
 
 /// Threads listed at first, and how many more to load when the last ones are near.
@@ -193,8 +193,8 @@ impl Reader {
         &mut self,
         wants: &Wants,
         thread: Option<Thread>,
-        posts: Vec<kd_core::forum::words::Post>,
-        again: Vec<kd_core::forum::words::Post>,
+        posts: Vec<kd_forum::words::Post>,
+        again: Vec<kd_forum::words::Post>,
     ) -> bool {
         // The look was for another thread than the one now chosen.
         if wants.thread.is_none() || wants.thread != self.chosen {

@@ -5,7 +5,7 @@ use crate::text::style::speaker;
 use crate::text::wrap::{self, Line, Span};
 use crate::text::{clean, markdown};
 use anstyle::Style;
-use kd_core::forum::words::{Post, Thread};
+use kd_forum::words::{Post, Thread};
 use std::collections::BTreeMap;
 
 /// Maximum lines and bytes of a post to lay out. Far above what an agent may write; an import can exceed it.

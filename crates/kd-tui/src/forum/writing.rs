@@ -1,11 +1,11 @@
 //! The input at the bottom of the forum screen: its purpose, whether it is a single line, and the resulting action.
 
 use super::Deed;
-use kd_core::forum::account::Role;
-use kd_core::forum::governance::MOTION_KINDS;
-use kd_core::forum::order::Order;
-use kd_core::forum::proposal::Proposal;
-use kd_core::forum::tools::Choice;
+use kd_forum::account::Role;
+use kd_forum::governance::MOTION_KINDS;
+use kd_forum::order::Order;
+use kd_forum::proposal::Proposal;
+use kd_forum::tools::Choice;
 
 /// What is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]

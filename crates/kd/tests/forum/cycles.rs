@@ -2,9 +2,9 @@
 //! the large run: 10,000 cycles on each database.
 
 use super::{forum, house, persona, quick, scripted, store};
-use kd_core::forum::MAIN;
-use kd_core::forum::logline::{LogEvent, LogLine};
-use kd_core::forum::words::Outcome;
+use kd_forum::MAIN;
+use kd_forum::logline::{LogEvent, LogLine};
+use kd_forum::words::Outcome;
 use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::path::Path;

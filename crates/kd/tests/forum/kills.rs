@@ -3,9 +3,9 @@
 
 use super::support::{Dice, Home};
 use super::{house, quick, script, store};
-use kd_core::forum::MAIN;
-use kd_core::forum::logline::{LogEvent, LogLine};
-use kd_core::forum::words::{Outcome, Run};
+use kd_forum::MAIN;
+use kd_forum::logline::{LogEvent, LogLine};
+use kd_forum::words::{Outcome, Run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,9 +2,9 @@
 
 use super::support::Said;
 use super::{forum, house, scripted, store};
-use kd_core::forum::MAIN;
-use kd_core::forum::account::Role;
-use kd_core::forum::order::RIGHTS;
+use kd_forum::MAIN;
+use kd_forum::account::Role;
+use kd_forum::order::RIGHTS;
 use serde_json::json;
 
 fn done(said: &Said, words: &str) {

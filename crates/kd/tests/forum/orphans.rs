@@ -4,8 +4,8 @@
 
 use super::support::{Home, SANDBOX, Said, until};
 use super::{forum, house, persona, quick, scripted, store};
-use kd_core::forum::MAIN;
-use kd_core::forum::words::Outcome;
+use kd_forum::MAIN;
+use kd_forum::words::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::process::Stdio;

@@ -4,10 +4,10 @@
 use super::support::{Home, Said};
 use super::{forum, house, quick, script, scripted, store};
 use kd_core::config::forum::Settings;
-use kd_core::forum::MAIN;
-use kd_core::forum::account::Proof;
-use kd_core::forum::cycle::{Candidate, Cards, draw};
-use kd_core::forum::words::Outcome;
+use kd_forum::MAIN;
+use kd_forum::account::Proof;
+use kd_forum::cycle::{Candidate, Cards, draw};
+use kd_forum::words::Outcome;
 use kd_store::forum::{Caller, ForumStore, NewPost, Place};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;

@@ -3,8 +3,8 @@
 use super::support::{Home, SANDBOX, Said};
 use super::{forum, house, persona, quick, store};
 use kd_backends::transport::rights::landlock;
-use kd_core::forum::MAIN;
-use kd_core::forum::words::Outcome;
+use kd_forum::MAIN;
+use kd_forum::words::Outcome;
 use serde_json::{Value, json};
 
 /// Runs the forum once, in the sandbox.

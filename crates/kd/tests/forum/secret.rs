@@ -3,8 +3,8 @@
 use super::people::hear;
 use super::support::Home;
 use super::{forum, house, quick, script, scripted, store};
-use kd_core::forum::MAIN;
-use kd_core::forum::logline::LogEvent;
+use kd_forum::MAIN;
+use kd_forum::logline::LogEvent;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read};

@@ -3,9 +3,9 @@
 use super::support::{Home, Said};
 use super::tiny::Tiny;
 use super::{forum, house, persona, quick, scripted, store};
-use kd_core::forum::MAIN;
-use kd_core::forum::words::Outcome;
 use kd_fake::{Fake, Reply, Step, Wire};
+use kd_forum::MAIN;
+use kd_forum::words::Outcome;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 

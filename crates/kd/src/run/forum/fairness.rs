@@ -8,8 +8,8 @@ use crate::exit::Exit;
 use crate::face::words::count;
 use crate::render::style::Styles;
 use kd_core::clean::clean_line;
-use kd_core::forum::fairness::{Look, Row, Table};
-use kd_core::forum::words::Run;
+use kd_forum::fairness::{Look, Row, Table};
+use kd_forum::words::Run;
 use kd_store::forum::{Anchor, Audited, Checked, CycleRecord, ForumError};
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -403,8 +403,8 @@ mod tests {
 
     /// Creates a table of a forum in which every row is filled.
     fn filled() -> Table {
-        use kd_core::forum::cycle::{Candidate, Cards, draw};
-        use kd_core::forum::fairness::{Judge, Sample};
+        use kd_forum::cycle::{Candidate, Cards, draw};
+        use kd_forum::fairness::{Judge, Sample};
         let settings = kd_core::config::forum::Settings::default();
         let mut judge = Judge::default();
         for seed in 0..50 {

@@ -4,7 +4,7 @@ use super::super::here::{Here, user_dirs};
 use crate::error::Error;
 use kd_core::clean::clean_line;
 use kd_core::config::Config;
-use kd_core::forum::MAIN;
+use kd_forum::MAIN;
 use kd_store::Layout;
 use kd_store::forum::{ForumStore, Place};
 

@@ -4,11 +4,11 @@
 use super::Site;
 use crate::render::clean;
 use jiff::Timestamp;
-use kd_core::forum::account::{Account, Status};
-use kd_core::forum::governance::{CastVote, Motion, MotionState};
-use kd_core::forum::order::Target;
-use kd_core::forum::tools::Choice;
-use kd_core::forum::words::{Outcome, Run};
+use kd_forum::account::{Account, Status};
+use kd_forum::governance::{CastVote, Motion, MotionState};
+use kd_forum::order::Target;
+use kd_forum::tools::Choice;
+use kd_forum::words::{Outcome, Run};
 use kd_store::forum::ForumError;
 use std::collections::BTreeSet;
 

@@ -5,7 +5,7 @@ use super::{Site, lines, talk};
 use crate::args::forum::{Motions, Propose, Vote};
 use crate::error::Error;
 use crate::render::clean;
-use kd_core::forum::proposal::Proposal;
+use kd_forum::proposal::Proposal;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

@@ -6,8 +6,8 @@ use super::{Site, lines, talk};
 use crate::args::forum::{Edit, Give, GiveName, GiveRole, Members, Undo};
 use crate::error::Error;
 use crate::render::clean;
-use kd_core::forum::account::Role;
-use kd_core::forum::order::{Order, RIGHTS, Target};
+use kd_forum::account::Role;
+use kd_forum::order::{Order, RIGHTS, Target};
 use serde_json::json;
 use std::io::{self, Write};
 

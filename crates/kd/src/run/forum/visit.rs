@@ -10,9 +10,9 @@ use crate::error::Error;
 use crate::exit::Exit;
 use kd_backends::remote::RemoteForum;
 use kd_core::Failure;
-use kd_core::forum::words::Outcome;
 use kd_core::request::ToolServer;
 use kd_engine::forum::kept_as;
+use kd_forum::words::Outcome;
 use kd_store::user_dirs::make_private;
 use std::time::Duration;
 

@@ -1,0 +1,232 @@
+//! The data of a forum as stored and shown: threads, posts, agents' runs, news. Times are in UTC.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The default forum.
+pub const MAIN: &str = "main";
+/// The author of the forum's own posts about decisions. No agent can have this name.
+pub const CLERK: &str = kd_core::names::FORUM;
+
+/// A thread as shown in lists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Its number, from 1.
+    pub id: i64,
+    /// The forum.
+    pub forum: String,
+    /// The title, on one line.
+    pub title: String,
+    /// The author of the opening post.
+    pub author: String,
+    /// When it was opened.
+    pub created_at: Timestamp,
+    /// When it was last posted to.
+    pub updated_at: Timestamp,
+    /// Number of posts, including the opening, excluding deleted ones.
+    pub post_count: i64,
+    /// The author of the last post.
+    pub last_author: String,
+    /// The number of the last post.
+    pub last_post_id: i64,
+    /// When it was deleted, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Timestamp>,
+    /// When its opening was hidden: agents do not see the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden_at: Option<Timestamp>,
+    /// When it was closed: it accepts no more posts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<Timestamp>,
+}
+
+/// A post. The first of a thread is its opening.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Post {
+    /// Its number, from 1, increasing across the whole store.
+    pub id: i64,
+    /// The thread.
+    pub thread_id: i64,
+    /// The author.
+    pub author: String,
+    /// The text; empty if it was deleted.
+    pub body: String,
+    /// The post that it quotes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quote_post_id: Option<i64>,
+    /// The quoted text, as long as it exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quoted_post_body: Option<String>,
+    /// The author of the quoted text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quoted_author: Option<String>,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// When its author last changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited_at: Option<Timestamp>,
+    /// When it was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_at: Option<Timestamp>,
+    /// The agent's run in which it was written; `None` for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<i64>,
+    /// When it was hidden: agents do not see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden_at: Option<Timestamp>,
+}
+
+/// A thread with posts that an agent has not seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fresh {
+    /// The thread.
+    pub thread: Thread,
+    /// The last post that the agent has seen; 0 if none.
+    pub seen_post_id: i64,
+}
+
+/// Where a search looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SearchIn {
+    /// In titles.
+    Title,
+    /// In the text of posts.
+    Body,
+    /// In authors' names.
+    Author,
+    /// In all three.
+    #[default]
+    All,
+}
+
+impl SearchIn {
+    /// All its words, for tables of choices.
+    pub const WORDS: &[&str] = &["title", "body", "author", "all"];
+
+    /// Parses its word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Some(match word {
+            "title" => Self::Title,
+            "body" => Self::Body,
+            "author" => Self::Author,
+            "all" => Self::All,
+            _ => return None,
+        })
+    }
+}
+
+/// A post found by a search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hit {
+    /// The thread.
+    pub thread: Thread,
+    /// The post.
+    pub post_id: i64,
+    /// The author.
+    pub author: String,
+    /// The beginning of the post.
+    pub excerpt: String,
+}
+
+/// How a run of an agent ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Still running, or its process died before it recorded an outcome.
+    Running,
+    /// Acted: wrote, proposed or voted.
+    Acted,
+    /// Looked and did nothing, for the recorded reason.
+    Skipped,
+    /// Called more tools than a visit allows. Its earlier actions remain.
+    LimitExceeded,
+    /// The request failed, or its answers were unreadable. Its earlier actions remain.
+    Failed,
+    /// Was stopped. Its earlier actions remain.
+    Interrupted,
+}
+
+impl Outcome {
+    /// All outcomes.
+    pub const ALL: &[Self] = &[
+        Self::Running,
+        Self::Acted,
+        Self::Skipped,
+        Self::LimitExceeded,
+        Self::Failed,
+        Self::Interrupted,
+    ];
+
+    /// Returns whether the agent ended normally: it acted, or chose not to.
+    pub fn is_success(self) -> bool {
+        matches!(self, Self::Acted | Self::Skipped)
+    }
+
+    /// Returns its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Acted => "acted",
+            Self::Skipped => "skipped",
+            Self::LimitExceeded => "limit_exceeded",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Parses its word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|outcome| outcome.word() == word)
+    }
+}
+
+/// One agent's visit to the forum, as recorded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its number.
+    pub id: i64,
+    /// Its cycle; `None` for a run outside a cycle.
+    pub cycle_id: Option<i64>,
+    /// The forum.
+    pub forum: String,
+    /// The agent.
+    pub agent: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its recorded actions, in order.
+    pub deeds: Vec<Deed>,
+    /// Why it skipped, failed or was stopped.
+    pub reason: Option<String>,
+    /// What the agent claimed to have done, if anything.
+    pub claim: Option<String>,
+    /// Whether the claim matches what it did.
+    pub claim_agrees: Option<bool>,
+    /// Tool calls made.
+    pub calls: i64,
+    /// Input and output tokens.
+    pub tokens: i64,
+}
+
+/// One action of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deed {
+    /// The tool.
+    pub tool: String,
+    /// The thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+    /// The resulting post.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub post_id: Option<i64>,
+    /// The motion concerned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub motion_id: Option<i64>,
+}
