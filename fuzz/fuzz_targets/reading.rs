@@ -2,7 +2,7 @@
 //! asked for, and a bare label after the reply's thinking is read as itself.
 #![no_main]
 
-use kd_core::reading::{Answer, Options, Wanted, choice, kinds, read};
+use kd_reading::{Answer, Options, Wanted, choice, kinds, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|reply: String| {

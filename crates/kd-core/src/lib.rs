@@ -37,7 +37,6 @@ pub mod planner;
 pub mod prices;
 pub mod prompt;
 pub mod protocols;
-pub mod reading;
 pub mod redact;
 pub mod request;
 pub mod review;

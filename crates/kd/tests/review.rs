@@ -636,7 +636,7 @@ fn mutations() -> Vec<(String, String, String, usize)> {
         "kd-core/src/eval",
         "kd-core/src/diff",
         "kd-store/src",
-        "kd-core/src/reading",
+        "kd-reading/src",
     ];
     let mut found = Vec::new();
     for folder in folders {

@@ -9,7 +9,7 @@
 //!
 //! [`Total`] limits the whole turn, retries and waiting included. [`Silence`] limits how long one attempt may stay
 //! silent; it is inside [`Rate`], so that waiting in our own queue does not count as the provider's silence. The
-//! content of an answer is parsed in `kd_core::reading`: no guard judges its form.
+//! content of an answer is parsed in `kd_reading`: no guard judges its form.
 
 mod deadline;
 mod paid;

@@ -2,7 +2,7 @@
 //! An answer without a key is an abstention, never a vote for nothing.
 
 use crate::clean::clean_line;
-use crate::reading::{
+use kd_reading::{
     self, Answer, Options, Step, Unread, Wanted, asked, code, date, kinds, lists, unknown,
 };
 use serde::{Deserialize, Serialize};
@@ -237,7 +237,7 @@ impl AnswerKind {
                 }
             }
             Self::Choice { options } => {
-                let (at, step) = reading::choice(options, question, reply)?;
+                let (at, step) = kd_reading::choice(options, question, reply)?;
                 let option = options.get(at).cloned();
                 option.map(|option| (option, step)).ok_or(Unread::Missing)
             }
@@ -265,7 +265,7 @@ impl AnswerKind {
     }
 
     fn read_as(&self, wanted: &Wanted, reply: &str) -> Result<(String, Step), Unread> {
-        let (answer, step) = reading::read(wanted, reply)?;
+        let (answer, step) = kd_reading::read(wanted, reply)?;
         let key = match (self, answer) {
             (Self::Choice { options }, Answer::Option(at)) => options.get(at).cloned(),
             (_, Answer::Option(_)) => None,

@@ -5,7 +5,7 @@ use super::fact::Counted;
 use super::plan::Plan;
 use super::reader::Run;
 use crate::memory::similarity;
-use crate::reading::{self, Step, code, sameness};
+use kd_reading::{Step, code, sameness};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -346,11 +346,11 @@ pub(super) fn object_with(
         let among = "among other words".to_owned();
         return object_in(text).map(|(value, strict)| (value, (!strict).then_some(among)));
     }
-    let fits = |value: &Value| fields.iter().any(|f| reading::field(value, f).is_some());
+    let fits = |value: &Value| fields.iter().any(|f| kd_reading::field(value, f).is_some());
     let bare = serde_json::from_str::<Value>(text).ok();
     // If the whole text is the object, nothing else needs recording.
     let found = plan.reader.read("object", &fields.join(","), text, || {
-        let (value, step) = reading::object(text, fits).ok()?;
+        let (value, step) = kd_reading::object(text, fits).ok()?;
         Some((Some(value).filter(|v| bare.as_ref() != Some(v)), step))
     });
     let (value, step) = found?;
@@ -368,7 +368,7 @@ fn lowered(value: Value, fields: &[&str]) -> Value {
     if let Some(object) = out.as_object_mut() {
         for name in fields.iter().chain(&["reason", "confidence"]) {
             if !object.contains_key(*name)
-                && let Some(found) = reading::field(&value, name)
+                && let Some(found) = kd_reading::field(&value, name)
             {
                 object.insert((*name).to_owned(), found.clone());
             }

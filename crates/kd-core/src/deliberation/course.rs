@@ -20,10 +20,10 @@ use super::verdict::{Dissenter, Verdict, heading, outcome};
 use crate::event::{Event, Outcome as RoundOutcome, Purpose};
 use crate::machine::{Command, Effects};
 use crate::memory::{Line, Memory, sentences};
-use crate::reading::code;
 use crate::request::Prompt;
 use crate::roles::Duty;
 use jiff::Timestamp;
+use kd_reading::code;
 use kd_vote::Outcome;
 use std::ops::Add;
 

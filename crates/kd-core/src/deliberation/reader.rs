@@ -1,5 +1,5 @@
 //! Reads the replies of a deliberation, each once, and records the result, so that a later version of
-//! [`reading`](crate::reading) decides the record the same way.
+//! [`kd_reading`] decides the record the same way.
 
 use super::answer::AnswerKind;
 use super::plan::Plan;

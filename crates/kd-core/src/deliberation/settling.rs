@@ -7,8 +7,8 @@
 //! answers stay separate.
 
 use super::answer::AnswerKind;
-use crate::reading::anchors::{Head, are_orders, heads, named};
-use crate::reading::kinds as reading_kinds;
+use kd_reading::anchors::{Head, are_orders, heads, named};
+use kd_reading::kinds as reading_kinds;
 use serde::{Deserialize, Serialize};
 
 /// A kind shown by the answers, and the reason.

@@ -13,7 +13,6 @@ use crate::hearing::Hearing;
 use crate::ids::{SeatName, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::op::Op;
-use crate::reading;
 use crate::request::{Delta, Prompt, Request, Usage};
 use crate::roles;
 use crate::spending::{Ceiling, Spent};
@@ -341,9 +340,9 @@ impl Reading<'_> {
     /// Parses the choice in a reply and checks it against existing names. Accepts every reply that matches the schema
     /// and does not contradict itself.
     fn choice(&self, text: &str) -> Result<Chosen, String> {
-        let is_plan = |value: &Value| reading::field(value, "roles").is_some();
+        let is_plan = |value: &Value| kd_reading::field(value, "roles").is_some();
         let (value, _) =
-            reading::object(text, is_plan).map_err(|_| "it is no JSON object with roles")?;
+            kd_reading::object(text, is_plan).map_err(|_| "it is no JSON object with roles")?;
         let word = |name: &str| value.get(name).and_then(Value::as_str);
         let size = whole(&value, "councilSize")?.ok_or("\"councilSize\" is missing")?;
         if !(3..=9).contains(&size) {

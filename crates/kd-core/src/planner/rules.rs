@@ -2,7 +2,7 @@
 
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::{Complexity, Task};
-use crate::reading::kinds::{self, Kind};
+use kd_reading::kinds::{self, Kind};
 
 /// The result of the rules for a question.
 #[derive(Clone, Debug, PartialEq)]

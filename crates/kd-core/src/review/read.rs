@@ -5,7 +5,7 @@
 
 use super::{Finding, Lines, Severity, Vote};
 use crate::clean::{clean_line, clean_text};
-use crate::reading::{field, json, prose};
+use kd_reading::{field, json, prose};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

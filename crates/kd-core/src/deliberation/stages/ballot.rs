@@ -7,7 +7,7 @@ use crate::deliberation::blind;
 use crate::deliberation::board::{Board, Marked};
 use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
-use crate::reading::{self, Answer, Options, Step, Unread, Wanted};
+use kd_reading::{Answer, Options, Step, Unread, Wanted};
 use kd_vote::{Reads, Rules};
 use serde_json::{Map, Value, json};
 
@@ -146,10 +146,10 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
     let text = reply.decisive();
     let options = options(board, plan, reply);
     let by_name = |label: &str| options.stated(label).map(blind::label);
-    let read = reading::object(text, |value| reading::field(value, name).is_some());
+    let read = kd_reading::object(text, |value| kd_reading::field(value, name).is_some());
     let Ok((value, step)) = read else {
         let order = match form {
-            Reads::Ranking | Reads::Paper => options.ranked(&reading::without_thoughts(text)),
+            Reads::Ranking | Reads::Paper => options.ranked(&kd_reading::without_thoughts(text)),
             _ => None,
         };
         if let Some(order) = order {
@@ -166,7 +166,7 @@ fn find(board: &Board, plan: &Run, reply: &Reply<'_>) -> Result<(Marked, Step), 
         return chosen(board, plan, reply).map(|(at, step)| (mark(vec![at]), step));
     };
     // The text of an option is accepted for its label.
-    let said = reading::field(&value, name).cloned().unwrap_or_default();
+    let said = kd_reading::field(&value, name).cloned().unwrap_or_default();
     let said = match said {
         Value::Array(items) => Value::Array(
             items
@@ -213,7 +213,7 @@ pub(super) fn chosen(
     reply: &Reply<'_>,
 ) -> Result<(usize, Step), Unread> {
     let wanted = Wanted::Option(options(board, plan, reply));
-    match reading::read(&wanted, reply.decisive())? {
+    match kd_reading::read(&wanted, reply.decisive())? {
         (Answer::Option(place), step) => {
             let at = reply.items.get(place).ok_or(Unread::Missing)?;
             Ok((*at, step))

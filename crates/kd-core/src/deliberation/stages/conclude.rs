@@ -10,8 +10,8 @@ use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::deliberation::verdict::Dissenter;
 use crate::event::Purpose;
-use crate::reading::{Unread, json};
 use crate::roles::Duty;
+use kd_reading::{Unread, json};
 use kd_vote::Outcome;
 use serde_json::{Value, json};
 

@@ -29,7 +29,7 @@ use super::fact::Fact;
 use super::plan::Plan;
 use super::reader::Run;
 use crate::event::Purpose;
-use crate::reading::Unread;
+use kd_reading::Unread;
 use serde_json::Value;
 
 /// A stage.

@@ -7,8 +7,8 @@ use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
-use crate::reading::{Step, Unread, code};
 use crate::roles::Duty;
+use kd_reading::{Step, Unread, code};
 use serde_json::{Value, json};
 
 /// All members whose role gives opinions.

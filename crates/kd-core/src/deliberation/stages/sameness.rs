@@ -13,8 +13,8 @@ use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::ids::SeatName;
-use crate::reading::{self, contrast};
 use crate::roles::Duty;
+use kd_reading::contrast;
 use serde_json::{Value, json};
 
 pub(in crate::deliberation) static STAGE: Stage = Stage {
@@ -169,10 +169,10 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
 
 /// Returns the groups of a reading, as indexes of candidates. Fails unless every label is in exactly one.
 fn groups_in(reply: &Reply<'_>) -> Result<Vec<Vec<usize>>, String> {
-    let has_groups = |value: &Value| reading::field(value, "groups").is_some();
+    let has_groups = |value: &Value| kd_reading::field(value, "groups").is_some();
     let (value, _) =
-        reading::object(reply.text, has_groups).map_err(|why| why.words().to_owned())?;
-    let listed = reading::field(&value, "groups").and_then(Value::as_array);
+        kd_reading::object(reply.text, has_groups).map_err(|why| why.words().to_owned())?;
+    let listed = kd_reading::field(&value, "groups").and_then(Value::as_array);
     let listed = listed.ok_or("\"groups\" is no list")?;
     let mut seen = vec![false; reply.items.len()];
     let mut groups = Vec::new();

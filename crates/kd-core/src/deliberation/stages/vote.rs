@@ -11,8 +11,8 @@ use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
-use crate::reading::Unread;
 use crate::roles::Duty;
+use kd_reading::Unread;
 use kd_vote::Reads;
 use serde_json::{Map, Value, json};
 

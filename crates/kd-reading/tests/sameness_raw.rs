@@ -8,7 +8,7 @@
     reason = "prints figures of files that the caller names"
 )]
 
-use kd_core::reading::{contrast, sameness};
+use kd_reading::{contrast, sameness};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@
 //! after it was finished; their first lines report the initial run, before any fix.
 #![allow(clippy::unwrap_used)]
 
-use kd_core::reading::kinds::{self, Kind};
-use kd_core::reading::{Answer, Options, Step, Unread, Wanted, read};
+use kd_reading::kinds::{self, Kind};
+use kd_reading::{Answer, Options, Step, Unread, Wanted, read};
 use serde_json::Value;
 
 /// Returns the text of a corpus.
