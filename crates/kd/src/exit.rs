@@ -42,11 +42,11 @@ exits! {
     /// A named member, or every member, needs settings of this folder that the user has not allowed.
     HeldBack = 9, "held back: members need settings that you have not allowed (kd trust)";
     /// A review has findings at which the user wants it to fail.
-    Findings = 10, "findings: the review has some that --fail-on names";
+    Findings = 10, "findings: the review has some that match --fail-on";
     /// The user requires a promise that the marks do not support.
-    NoPromise = 11, "no promise: your marks do not allow what --require asks for";
+    NoPromise = 11, "no promise: your marks do not support what --require asks for";
     /// A sealed file was changed, or lacks the requested signature.
-    Unproved = 12, "not proved: the sealed file was changed, or another key signed it";
+    Unproved = 12, "not verified: the sealed file was changed, or another key signed it";
     /// Every member timed out.
     Timeout = 124, "every member timed out";
     /// Interrupted; partial answers are saved.

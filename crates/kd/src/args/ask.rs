@@ -57,7 +57,7 @@ pub(crate) struct Ask {
     /// Ask in the background; follow with `kd council watch`
     #[arg(long = "async", conflicts_with = "output", help_heading = "Council")]
     pub(crate) background: bool,
-    /// Whom exactly the question is for, whatever it mentions: how a round in the background is told
+    /// The exact addressees, regardless of mentions; set for rounds in the background
     #[arg(long, value_name = "NAMES", hide = true)]
     pub(crate) address: Option<String>,
 
@@ -148,7 +148,7 @@ pub(crate) struct Privacy {
     /// Send keys, tokens and passwords in the question as they are; by default they are masked
     #[arg(long)]
     pub(crate) allow_secrets: bool,
-    /// Ask only members that answer on this machine, in this thread from now on; anyone else is refused
+    /// Ask only members that run on this machine, now and later in this thread; others are refused
     #[arg(long)]
     pub(crate) private: bool,
 }

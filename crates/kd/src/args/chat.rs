@@ -14,8 +14,8 @@ Examples:
   kd chat --plain              plain lines, for screen readers and slow connections
   printf 'hi\\n/quit\\n' | kd chat
 
-In the chat: /help tells the commands, @member asks one, @all asks everybody and lets them discuss.
-Esc (in lines: Ctrl+C) stops who speaks; Ctrl+C twice leaves.
+In the chat: /help lists the commands, @NAME asks one member, @all asks all and lets them discuss.
+Esc (with --plain: Ctrl+C) stops the running turns; Ctrl+C twice quits.
 The next `kd chat` resumes queued messages and interrupted turns.";
 
 /// Chat with the council in the terminal
@@ -25,7 +25,7 @@ pub(crate) struct Chat {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     #[arg(conflicts_with = "new")]
     pub(crate) id: Option<String>,
-    /// Continue the current thread, as `kd chat` alone does
+    /// Continue the current thread (the default)
     #[arg(short = 'c', long = "continue", conflicts_with_all = ["new", "id"])]
     pub(crate) again: bool,
     /// Start a new thread
@@ -52,7 +52,7 @@ pub(crate) struct Chat {
     #[command(flatten)]
     pub(crate) privacy: Privacy,
 
-    /// Plain lines, each with its speaker; also set by ACCESSIBLE=1 or TERM=dumb
+    /// Print plain lines, each with its speaker; also set by ACCESSIBLE=1 or TERM=dumb
     #[arg(long, help_heading = "Output")]
     pub(crate) plain: bool,
 }

@@ -4,8 +4,7 @@ use clap::{Args, ValueEnum};
 
 /// Show what was spent today and this month
 ///
-/// Every request to a model is counted here, with its member, model and price, and none of its words. The record is in your
-/// data folder.
+/// Counts every request to a model with its member, model and price, never its text. The record is in your data folder.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -14,13 +13,13 @@ Examples:
   kd cost --by day --since 2026-01-01
   kd cost --json | jq .month.usd
 
-`by logins` is what the tokens of agent programs with a login of their own would
-have cost with a key: a subscription covers them.")]
+`by logins` is what the tokens of agent programs with their own login would have
+cost with an API key; their subscription covers them.")]
 pub(crate) struct Cost {
     /// What to sum by
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Member)]
     pub(crate) by: By,
-    /// From this day on, such as 2026-01-31 [default: the first of this month]
+    /// Count from this day, such as 2026-01-31 [default: the first of this month]
     #[arg(long, value_name = "DATE")]
     pub(crate) since: Option<jiff::civil::Date>,
     /// Print one JSON object

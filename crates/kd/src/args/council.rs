@@ -23,8 +23,8 @@ pub(crate) enum Council {
 
 /// Follow the newest round of a thread
 ///
-/// Shows answers as they arrive, also those asked by another process or by kingdom-cli, and exits with
-/// the exit code of the round.
+/// Shows answers as they arrive, including those of other processes and kingdom-cli. Exits with the exit code of the
+/// round.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -13,8 +13,8 @@ pub(crate) enum Debug {
 
 /// Print the events of a recorded stream as kd reads them
 ///
-/// One JSON object a line; each turn ends with one whose kind is `finished` or `failed`. A recording of both directions
-/// has lines of the form {\"dir\": \"in\" or \"out\", \"msg\": …}.
+/// Prints one JSON object per line; the last one of each turn has the kind `finished` or `failed`. A recording of both
+/// directions has lines of the form {"dir": "in" or "out", "msg": …}.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

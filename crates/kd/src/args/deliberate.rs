@@ -64,7 +64,7 @@ pub(crate) struct Deliberate {
     /// Edit the plan in your editor before running it
     #[arg(long, help_heading = "Plan")]
     pub(crate) edit: bool,
-    /// Print the plan and its cost, ask nobody
+    /// Print the plan and its cost, without asking
     #[arg(long, help_heading = "Plan")]
     pub(crate) dry_run: bool,
 
@@ -114,7 +114,7 @@ pub(crate) struct Deliberate {
     #[command(flatten)]
     pub(crate) privacy: Privacy,
 
-    /// Exit with 11 unless your marks promise that verdicts like this are right at least this often, 0.5 to 0.999
+    /// Exit with code 11 unless your marks show that verdicts like this are right at least this often, 0.5 to 0.999
     #[arg(long, value_name = "SHARE", value_parser = values::promise, help_heading = "Output")]
     pub(crate) require: Option<f64>,
     /// Also write the full record to a file: .md, .html or .json
@@ -126,9 +126,8 @@ pub(crate) struct Deliberate {
 
 /// Repeat a decision from its record, without a model, and compare
 ///
-/// With one of the options below “What if” the decision is made in another way from the recorded replies. That is
-/// counterfactual: each member is assumed to say what it said. Where a reply would be needed that does not exist, it stops
-/// and says so.
+/// The options under “What if” decide in another way from the same replies. This is counterfactual: it assumes that
+/// each member would reply the same. If a reply is needed that was not recorded, the command stops and says so.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -136,7 +135,7 @@ Examples:
   kd replay --without bob                as if bob had not taken part
   kd replay --rule schulze --seed 4      another voting rule, another seed for lots and labels
   kd replay --weights bob=2,alice=0.5    other weights
-  kd replay --all-rules                  who wins by each rule, whose ballot decides, by how much")]
+  kd replay --all-rules                  the winner under each rule, decisive ballots, margins")]
 pub(crate) struct Replay {
     /// The thread; a unique prefix of its id is enough [default: the newest turn's]
     #[arg(value_name = "ID")]

@@ -8,14 +8,14 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd doctor                    every configured member, and agent programs found here
+  kd doctor                    every configured member and installed agent program
   kd doctor claude codex       these
   kd doctor --json | jq -r '.[] | select(.answered | not) | .advice'
 
-Each member gets one real call of a few tokens, all at the same time. Agent programs are asked,
-in an empty folder, to write a file although they may only read. `read-only` says `yes` if the agent
-tried and the file is not there, `flags only` if only its own flags stopped it, `NO` if the file is
-there, and `not tried` if the model used no tool for it. The last lines say what holds them to it.
+Sends each member one real request of a few tokens, in parallel. Agent programs are also asked to
+write a file in an empty folder, although they may only read. `read-only` says `yes` if the agent
+tried and the file does not exist, `flags only` if only its own flags prevented it, `NO` if the file
+exists, and `not tried` if the model did not try. The last lines say what enforces it.
 Exit code 0: all answered and none wrote the file; 5: some; 6: none.")]
 pub(crate) struct Doctor {
     /// Only these members

@@ -10,7 +10,7 @@ use std::path::PathBuf;
     group(clap::ArgGroup::new("what").required(true).args(["replay", "simulate", "list"])),
     after_help = "\
 Examples:
-  kd eval --replay answers.csv                                   every member of the file, by plurality
+  kd eval --replay answers.csv                                   all members of the file, by plurality
   kd eval --replay answers.csv --members ada,bob,cyd --rule plurality,log-odds,auto
   kd eval --replay answers.csv --councils 40 --rule plurality,auto    40 random councils beside their best member
   kd eval --replay answers.csv --members ada,bob,cyd --promise 0.8,0.9 --marks 100,400    whether promises are kept
@@ -19,13 +19,13 @@ Examples:
   kd eval --simulate spec.json
   kd eval --list                                                 list deciders and protocols to simulate
 
-A table of answers     id,gold,ada,bob     an answer a cell; empty: none; <missing>: the member was never asked
-  columns besides      n_options, cost:ada, confidence:ada
-Debates, a line each   {\"answers\": [[\"7\",\"5\"],[\"5\"]], \"correct\": [[false,true],[true]]}     a list for each agent
+A table of answers     id,gold,ada,bob     one answer per cell; empty: none; <missing>: not asked
+  optional columns     n_options, cost:ada, confidence:ada
+Debates, one per line  {\"answers\": [[\"7\",\"5\"],[\"5\"]], \"correct\": [[false,true],[true]]}     one list per agent
 A simulation           {\"options\": 4, \"correlation\": 0.4, \"members\": [{\"accuracy\": 0.7, \"count\": 5}]}
 
-What is learned from right answers is learned on every second question and decides the others. A way is called better
-only where the 95 % interval of the paired difference lies wholly above nothing."
+Deciders that learn from right answers learn from every second question and decide the others. A decider is called
+better only if the 95 % interval of the paired difference lies entirely above zero."
 )]
 pub(crate) struct Eval {
     /// Recorded answers, CSV or JSON Lines; `-` reads stdin
@@ -54,7 +54,7 @@ pub(crate) struct Eval {
     /// Draw this many random councils and compare each decider with the best member
     #[arg(long, value_name = "N", requires = "replay", conflicts_with = "members", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) councils: Option<u32>,
-    /// Number of members in each
+    /// Number of members per council
     #[arg(long, value_name = "N", requires = "councils", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) size: u32,
     /// Learn these promises (shares right) from marks of some questions and test them on the others

@@ -14,9 +14,9 @@ use clap::Args;
 ///   7    the council is split: nothing was decided
 ///   8    no quorum: too few readable votes to decide
 ///   9    held back: members need settings that you have not allowed (kd trust)
-///   10   findings: the review has some that --fail-on names
-///   11   no promise: your marks do not allow what --require asks for
-///   12   not proved: the sealed file was changed, or another key signed it
+///   10   findings: the review has some that match --fail-on
+///   11   no promise: your marks do not support what --require asks for
+///   12   not verified: the sealed file was changed, or another key signed it
 ///   124  every member timed out
 ///   130  interrupted; partial answers are saved in the thread
 #[derive(Debug, Args)]

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 Examples:
   kd export                          the current thread as Markdown
   kd export a94d -o council.md       into a file
-  kd export -o council.html          as a web page that needs nothing else
+  kd export -o council.html          as a self-contained web page
   kd export --format json | jq -r '.messages[].from'
   kd export --tree -o tree.json      with the threads forked from it
   kd export --redact -o share.md     without keys, home folders and your user name")]
 pub(crate) struct Export {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// The format [default: by the end of the file's name, .json or .html, else md]
+    /// The format [default: by the file's extension, .json or .html, else md]
     #[arg(short, long, value_enum)]
     pub(crate) format: Option<Format>,
     /// Include every thread forked from it, and the forks of those
@@ -35,7 +35,7 @@ pub(crate) struct Export {
 pub(crate) enum Format {
     /// Markdown, for people
     Md,
-    /// One web page with everything inside, for a browser
+    /// One self-contained web page, for a browser
     Html,
     /// One JSON object, for programs
     Json,

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 /// Remove a thread or a message from every place that holds it
 ///
-/// Shows what will go and asks. Removed are message files, events, forks' copies, drafts, typed lines, memory, reviews
-/// and logs. Copies that are not kd's (git history, sessions of agent programs) are named and left alone.
+/// Shows what will be removed and asks for confirmation. Removes message files, events, copies in forks, drafts, typed
+/// lines, memory, reviews and logs. Copies outside kd (git history, sessions of agent programs) are listed and kept.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd forget a94d --dry-run       show what would go
+  kd forget a94d --dry-run       show what would be removed
   kd forget a94d                 a thread, with the copies in its forks
   kd forget a94d --message 3     one message; its number stays
   kd forget --older 90d --yes    threads without a message for 90 days")]
@@ -24,13 +24,13 @@ pub(crate) struct Forget {
     /// All threads of every branch and the archive whose newest message is older: `90d`, `12w`, `1y`
     #[arg(long, value_name = "AGE", value_parser = super::values::age)]
     pub(crate) older: Option<Duration>,
-    /// Leave copies in other threads alone, and name them
+    /// Keep copies in other threads, and list them
     #[arg(long)]
     pub(crate) keep_copies: bool,
-    /// Show what would go; change nothing
+    /// Show what would be removed; change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long, conflicts_with = "dry_run")]
     pub(crate) yes: bool,
     /// Print one JSON object

@@ -34,7 +34,7 @@ pub(crate) enum Forum {
     Vote(Vote),
     /// Hide a post from agents: it leaves prompts, lists and searches, but not the record
     ///
-    /// The opening of a thread stands for the thread.
+    /// Hiding the first post of a thread hides the thread.
     #[command(after_help = "\
 Examples:
   kd forum hide 17 \"tells agents to publish keys\"
@@ -47,7 +47,7 @@ Examples:
 Examples:
   kd forum close 3 \"moved to thread 9\"")]
     Close(Give),
-    /// Open a closed thread again
+    /// Reopen a closed thread
     Reopen(Give),
     /// Ban a member: it can neither post nor vote, and is not asked in cycles
     #[command(after_help = "\
@@ -55,7 +55,7 @@ Examples:
   kd forum ban mallory \"posts the same 40 times\"
   kd forum unban mallory \"promised to stop\"")]
     Ban(GiveName),
-    /// Let a banned member in again
+    /// Lift the ban of a member
     Unban(GiveName),
     Role(GiveRole),
     Undo(Undo),
@@ -135,7 +135,7 @@ pub(crate) struct Running {
     /// The scheduler: shuffle, williams, weighted, deficit, energy, fixed, rotate
     #[arg(long, value_name = "RULE")]
     pub(crate) scheduler: Option<String>,
-    /// Draw from this seed instead of a secret; the cycles are marked as foreseeable
+    /// Draw from this seed instead of a secret; the cycles are marked as predictable
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     /// Probability that an agent sits out a cycle, 0 to 1 (SKIP_PROBABILITY)
@@ -160,7 +160,7 @@ pub(crate) struct Running {
 
 /// Run one cycle: every agent once, in random order
 ///
-/// Agents follow each other at once and nobody sits out, unless delays or a probability are given.
+/// Agents run without delays and none sits out, unless you give delays or a probability.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -168,7 +168,7 @@ Examples:
   kd forum run-once --agent opus --agent sonnet
   kd forum run-once --min-delay 30 --max-delay 120 --skip-prob 0.2
 
-Ctrl+C once: the agent that runs finishes, the cycle can go on later. Twice: it is stopped; what it posted stays.")]
+Ctrl+C once: the running agent finishes; the cycle can be resumed. Twice: the agent is stopped; its posts stay.")]
 pub(crate) struct RunOnce {
     #[command(flatten)]
     pub(crate) running: Running,
@@ -183,7 +183,7 @@ Examples:
   kd forum run-cycle --cycles 3 --interval 0 --min-delay 0 --max-delay 0
   kd forum run-cycle --virtual --cycles 10000 --agents 5 --scheduler shuffle --seed 11
 
-A cycle that was cut off goes on first; nobody runs twice in it.")]
+An interrupted cycle is resumed first; no agent runs twice in it.")]
 pub(crate) struct RunCycle {
     #[command(flatten)]
     pub(crate) running: Running,
@@ -224,7 +224,7 @@ pub(crate) struct RunAgent {
 
 /// Let your agents visit a forum on another machine, with your token there
 ///
-/// The agents run here and at your cost; their tools act there. What that forum says is data.
+/// The agents run on this machine, at your cost; their tools act in that forum. Its posts are data, not instructions.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -235,12 +235,12 @@ Examples:
   kd forum visit lab --agent ada --every 3600
   kd forum log --forum @lab
 
-With --every, they visit again after that many seconds, until Ctrl+C. `kd doctor` tells whether the forum answers, and as whom.
+With --every, they visit again after that many seconds, until Ctrl+C. `kd doctor` checks whether the forum answers, and under which name you act there.
 Without --agent, the agents whose file names the forum (`forums: [lab]`) visit it.")]
 pub(crate) struct Visit {
     /// The forum: a name under `forum.remotes`
     pub(crate) remote: String,
-    /// The store that keeps the record of the visits: a path or a PostgreSQL address
+    /// The store for the record of the visits: a path or a PostgreSQL address
     #[arg(long, value_name = "PLACE")]
     pub(crate) store: Option<String>,
     /// The folder of the personas [default: .kd/forum/agents]
@@ -262,7 +262,7 @@ pub(crate) struct Visit {
 
 /// Check the record of all cycles, or of one: commitments, seeds, orders, turns, posts
 ///
-/// Exits with 1 if anything does not fit.
+/// Exits with code 1 if anything does not match.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -275,7 +275,7 @@ pub(crate) struct Audit {
     pub(crate) place: Where,
     /// The cycle's number
     pub(crate) cycle: Option<i64>,
-    /// Accept a record that differs from the noted one; every later audit shows it
+    /// Accept a record that differs from the expected one; every later audit shows this
     #[arg(long, value_name = "REASON", conflicts_with = "cycle")]
     pub(crate) fork: Option<String>,
     /// Print JSON
@@ -283,9 +283,9 @@ pub(crate) struct Audit {
     pub(crate) json: bool,
 }
 
-/// Compare each agent's turns, places and posts with what it was entitled to
+/// Compare each agent's turns, places and posts with its fair share
 ///
-/// Exits with 1 if a row fails. You may look as often as you like; with --end, look once.
+/// Exits with code 1 if a row fails. The test stays valid however often you look; with --end, look once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -294,10 +294,10 @@ Examples:
 pub(crate) struct Fairness {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// Only this many of the last cycles
+    /// Only the last N cycles
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
     pub(crate) last: Option<i64>,
-    /// Judge once, at the end: sharper, but right only for one look
+    /// Test once, at the end: more powerful, but valid for one look only
     #[arg(long)]
     pub(crate) end: bool,
     /// Print JSON
@@ -361,7 +361,7 @@ pub(crate) struct Reply {
     pub(crate) author: String,
 }
 
-/// Change a post of yours
+/// Edit one of your posts
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -384,11 +384,11 @@ pub(crate) struct Edit {
 pub(crate) struct Give {
     #[command(flatten)]
     pub(crate) place: Where,
-    /// Its number
+    /// The number of the post or thread
     pub(crate) number: i64,
-    /// Why; kept with the entry
+    /// The reason; recorded with the entry
     pub(crate) reason: String,
-    /// Who does it: an owner or a moderator
+    /// The acting member: an owner or a moderator
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
 }
@@ -400,9 +400,9 @@ pub(crate) struct GiveName {
     pub(crate) place: Where,
     /// The member's name
     pub(crate) name: String,
-    /// Why; kept with the entry
+    /// The reason; recorded with the entry
     pub(crate) reason: String,
-    /// Who does it: an owner or a moderator
+    /// The acting member: an owner or a moderator
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
 }
@@ -422,14 +422,14 @@ pub(crate) struct GiveRole {
     /// The role; `voter` and `nonvoter` give and take a vote
     #[arg(value_parser = ["owner", "moderator", "agent", "guest", "reader", "voter", "nonvoter"])]
     pub(crate) role: String,
-    /// Why; kept with the entry
+    /// The reason; recorded with the entry
     pub(crate) reason: String,
-    /// Who does it: an owner
+    /// The acting member: an owner
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
 }
 
-/// Undo what somebody did to keep order; without a number, the newest entry
+/// Undo a moderation entry; without a number, the newest
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -437,7 +437,7 @@ Examples:
   kd forum undo
   kd forum undo 4 --reason \"it was a joke\"
 
-An undo is an entry, too, and can be undone.")]
+An undo is an entry as well, and can be undone.")]
 pub(crate) struct Undo {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -449,7 +449,7 @@ pub(crate) struct Undo {
     /// List the entries instead
     #[arg(long, conflicts_with_all = ["entry", "reason"])]
     pub(crate) list: bool,
-    /// Who does it: an owner or a moderator
+    /// The acting member: an owner or a moderator
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
 }
@@ -487,7 +487,7 @@ pub(crate) struct Read {
     pub(crate) place: Where,
     /// The thread's number
     pub(crate) thread: Option<i64>,
-    /// Print the words of hidden posts, too
+    /// Also print the text of hidden posts
     #[arg(long)]
     pub(crate) hidden: bool,
     /// List at most this many threads, or print this many posts from the first
@@ -535,26 +535,26 @@ pub(crate) struct Watch {
     pub(crate) jsonl: bool,
 }
 
-/// Read, write, search and vote full screen, live
+/// Read, write, search and vote in a full-screen view
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd forum tui
   kd forum tui --forum research
 
-Keys: Up and Down choose, Enter reads, r replies, w writes a thread, / searches, 1 to 5 change the view, ? shows all keys.")]
+Keys: Up and Down select, Enter opens, r replies, w starts a thread, / searches, 1 to 5 switch views, ? lists all keys.")]
 pub(crate) struct Tui {
     #[command(flatten)]
     pub(crate) place: Where,
 }
 
-/// List, show, confirm or refuse motions
+/// List, show, confirm or veto motions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd forum motions
   kd forum motions 3                          with its votes
-  kd forum motions 3 --confirm                put a passed motion in force
+  kd forum motions 3 --confirm                put a passed motion into effect
   kd forum motions 3 --veto \"too dear\"
 
 People with the role owner confirm and veto: `kd forum members --rights`.")]
@@ -563,13 +563,13 @@ pub(crate) struct Motions {
     pub(crate) place: Where,
     /// The motion's number
     pub(crate) motion: Option<i64>,
-    /// Put a passed motion in force
+    /// Put a passed motion into effect
     #[arg(long, requires = "motion", conflicts_with = "veto")]
     pub(crate) confirm: bool,
-    /// Refuse it, with the reason
+    /// Veto it, with a reason
     #[arg(long, value_name = "REASON", requires = "motion")]
     pub(crate) veto: Option<String>,
-    /// Who confirms or vetoes: a person with the role owner
+    /// The acting person: one with the role owner
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
     /// Print JSON
@@ -577,7 +577,7 @@ pub(crate) struct Motions {
     pub(crate) json: bool,
 }
 
-/// Show what an agent wrote down for its next visit
+/// Show the notes that an agent wrote for its next visit
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -593,7 +593,7 @@ pub(crate) struct Notes {
     pub(crate) clear: bool,
 }
 
-/// Show what a member tells about itself
+/// Show a member's profile
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -613,16 +613,16 @@ Examples:
   kd forum charter \"This forum is about bees.\"
   kd forum charter --forum research - < charter.md
   kd forum charter \"\"                          remove it
-  kd forum undo                                bring the last one back")]
+  kd forum undo                                restore the previous one")]
 pub(crate) struct Charter {
     #[command(flatten)]
     pub(crate) place: Where,
     /// The text; `-` reads stdin
     pub(crate) text: Option<String>,
-    /// Why; kept with the entry
+    /// The reason; recorded with the entry
     #[arg(long, value_name = "REASON", default_value = "no reason given")]
     pub(crate) reason: String,
-    /// Who does it: an owner
+    /// The acting member: an owner
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
 }
@@ -647,9 +647,9 @@ pub(crate) struct RulesOf {
     /// Its new value
     #[arg(requires = "reason")]
     pub(crate) value: Option<String>,
-    /// Why; kept with the entry
+    /// The reason; recorded with the entry
     pub(crate) reason: Option<String>,
-    /// Who does it: an owner
+    /// The acting member: an owner
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
     /// Print JSON
@@ -667,7 +667,7 @@ pub(crate) struct List {
     pub(crate) place: Where,
 }
 
-/// Propose to change the rules or to keep order, as a person
+/// Propose a rule change or a moderation step, as a person
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -680,8 +680,7 @@ Examples:
   kd forum propose role mia moderator --reason \"knows the place\"
 
 Forms: set KEY VALUE, scheduler NAME, undo MOTION, keep, text TITLE, hide POST, unhide POST, close THREAD, reopen THREAD,
-ban NAME, unban NAME, role NAME ROLE, rule RULE VALUE. `kd config show forum` and `kd forum rules` list the keys. No
-motion touches people, owners or votes.")]
+ban NAME, unban NAME, role NAME ROLE, rule RULE VALUE. `kd config show forum` and `kd forum rules` list the keys. No motion can affect people, owners or votes.")]
 pub(crate) struct Propose {
     #[command(flatten)]
     pub(crate) place: Where,
@@ -735,9 +734,9 @@ pub(crate) struct Export {
     pub(crate) file: PathBuf,
 }
 
-/// Import what an export wrote, all or nothing
+/// Import an export, all or nothing
 ///
-/// Someone else may have written the file: names are marked as imported, motions are closed, cycles do not count, and
+/// Others may have written the file, so names are marked as imported, motions are closed, cycles do not count, and
 /// settings, rights, votes, entries, profiles, notes and counters are left out.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -750,7 +749,7 @@ pub(crate) struct Import {
     /// Import all of it: settings, accounts, votes, entries, notes, counters of new agents; for your own files
     #[arg(long)]
     pub(crate) settings: bool,
-    /// Add a second time what is in the store already
+    /// Import a second time what the store already has
     #[arg(long)]
     pub(crate) again: bool,
     /// The file; `-` is stdin

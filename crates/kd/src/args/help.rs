@@ -38,7 +38,7 @@ Look back:
   replay       Repeat that decision from its record
   mark         Mark a verdict as right or wrong
   marks        List, export, import or forget marks
-  memory       Show or forget what deliberations keep
+  memory       Show or forget what deliberations remember
   cost         Show what was spent today and this month
   export       Export a thread as one document
   fork         Start a thread with the beginning of another
@@ -62,7 +62,7 @@ Set up:
 
 Lab:
   forum        Run a forum where agents take turns
-  eval         Measure what councils are worth
+  eval         Measure how well councils decide
   vote         Count ballots by any rule
   debug        Inspect the output of agent programs
 

@@ -5,13 +5,13 @@ use clap::Args;
 /// Set up your own agents and models
 ///
 /// Looks for agent programs on the PATH, a local Ollama and API keys in the environment, lets you choose, and writes a
-/// commented configuration. Calls no model and writes no key. If nothing is found, lists what it looked for and how to get
-/// each (exit code 3).
+/// commented configuration. Calls no model and writes no key. If nothing is found, lists what it looked for and how to
+/// get each (exit code 3).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd init                                choose from a numbered list
-  kd init --members claude,ollama --yes  no questions
+  kd init --members claude,ollama --yes  without questions
   kd init --user                         for all your folders")]
 pub(crate) struct Init {
     /// Members to set up, of those found; NAME=MODEL picks the model of a service [default: a suggested one]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 /// Mark a verdict as right or wrong
 ///
-/// Marks teach which members are how often right on which kind of question, and what can be promised of a verdict. They are
-/// kept in your data folder, never in a repository.
+/// kd learns from marks how often each member is right on each kind of question, and how reliable a verdict is. Marks
+/// are stored in your data folder, never in a repository.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "kd mark [OPTIONS] [THREAD] <MARK>\n       kd mark [OPTIONS] [THREAD] --by <COMMAND>",
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 Examples:
   kd mark right                  the newest verdict of the current thread
   kd mark a94d wrong             another thread's
-  kd mark a94d 391               this is the right answer
+  kd mark a94d 391               the right answer
   kd mark a94d 0.7               partly right
   kd mark a94d --by 'cargo test' right if the command succeeds"
 )]
@@ -37,9 +37,9 @@ pub(crate) struct Mark {
     after_help = "\
 Examples:
   kd marks                       all marks
-  kd marks export > marks.jsonl  one JSON object a line
+  kd marks export > marks.jsonl  one JSON object per line
   kd marks import marks.jsonl
-  kd marks forget a94d           those of a thread"
+  kd marks forget a94d           the marks of a thread"
 )]
 pub(crate) struct Marks {
     #[command(subcommand)]
@@ -52,9 +52,9 @@ pub(crate) struct Marks {
 /// The commands below `kd marks`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MarksCommand {
-    /// Print all marks, one JSON object a line
+    /// Print all marks, one JSON object per line
     Export,
-    /// Take in marks that `kd marks export` wrote
+    /// Import marks from `kd marks export`
     Import {
         /// The file; - is stdin
         file: PathBuf,

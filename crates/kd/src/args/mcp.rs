@@ -4,23 +4,23 @@ use clap::Args;
 
 const EXAMPLES: &str = "\
 Examples:
-  claude mcp add kd -- kd mcp --as claude          for Claude Code: the council, and the forum under that name
+  claude mcp add kd -- kd mcp --as claude          for Claude Code: the council, and the forum under this name
   kd mcp                                           without a name: a guest in the forum, without a vote
   npx @modelcontextprotocol/inspector --cli kd mcp --method tools/list
 
-Agents on a visit (kd forum run-once, kd forum visit) get only the forum's tools
-from here, and those of servers that you allow (forum.servers): neither the
-council nor its threads. On a visit to a forum on another machine (forum.remotes)
-this program calls it with your token, which the agent never sees.
+During a visit (kd forum run-once, kd forum visit) an agent gets only the forum's
+tools and those of servers that you allow (forum.servers), not the council and
+its threads. For a forum on another machine (forum.remotes), kd makes the calls
+with your token, which the agent never sees.
 
-Only the protocol is written to stdout. Over HTTP: kd serve --mcp. Agents on other
+stdout carries only the protocol. Over HTTP: kd serve --mcp. Agents on other
 machines reach it with --tokens FILE and a TLS proxy or ssh -L.";
 
 /// Run an MCP server on stdin and stdout, for an agent
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Mcp {
-    /// The name that signs everything sent over this connection; without it, posts are signed guest-NAME
+    /// The name that signs everything sent over this connection; without one, posts are signed guest-NAME
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// The forum [default: main]
@@ -35,22 +35,22 @@ pub(crate) struct Mcp {
     /// Maximum tool calls of that visit
     #[arg(long, value_name = "N", requires = "run")]
     pub(crate) calls: Option<u32>,
-    /// The word of the lines around each answer in that visit
+    /// The marker in the lines around each answer of that visit
     #[arg(long, value_name = "WORD", requires = "run", hide = true)]
     pub(crate) fence: Option<String>,
-    /// The folder to work in: an agent that visits has another
+    /// The working folder; a visiting agent runs in another one
     #[arg(long, value_name = "DIR", requires = "run", hide = true)]
     pub(crate) folder: Option<std::path::PathBuf>,
-    /// The forum on another machine in which that visit acts: its name
+    /// The name of the remote forum of that visit
     #[arg(long, value_name = "NAME", requires_all = ["run", "fence", "remote_url", "remote_token"], hide = true)]
     pub(crate) remote: Option<String>,
     /// Its address
     #[arg(long, value_name = "URL", requires = "remote", hide = true)]
     pub(crate) remote_url: Option<String>,
-    /// The socket that gives the token
+    /// The socket that provides the token
     #[arg(long, value_name = "SOCKET", requires = "remote", hide = true)]
     pub(crate) remote_token: Option<std::path::PathBuf>,
-    /// A file with the further servers of that visit
+    /// A file with the additional servers of that visit
     #[arg(
         long,
         value_name = "FILE",

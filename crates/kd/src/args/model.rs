@@ -51,10 +51,10 @@ pub(crate) struct Rm {
 pub(crate) struct Bench {
     /// Its key, or a GGUF file [default: the built-in choice]
     pub(crate) model: Option<String>,
-    /// How many members answer at once
+    /// Number of members that answer at once
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) members: u32,
-    /// Tokens of each answer
+    /// Tokens per answer
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) tokens: u32,
     /// Print one JSON object

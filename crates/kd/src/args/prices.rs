@@ -4,8 +4,8 @@ use clap::{Args, Subcommand};
 
 /// Show or update the prices of models
 ///
-/// The program has a table of prices, taken from the public list of litellm. Prices of your configuration
-/// (`providers.<name>.prices`) come before it.
+/// kd has a built-in table of prices, taken from the public list of litellm. Prices in your configuration
+/// (`providers.<name>.prices`) override it.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -15,12 +15,12 @@ Examples:
   kd prices gpt-5 haiku        models with one of these words in their name
   kd prices update             fetch the newest list
   kd prices update --from list.json
-  kd prices reset              use the table in the program again"
+  kd prices reset              use the built-in table again"
 )]
 pub(crate) struct Prices {
     #[command(subcommand)]
     pub(crate) command: Option<PricesCommand>,
-    /// Show models with one of these words in their name
+    /// Only models with one of these words in their name
     #[arg(value_name = "MODEL")]
     pub(crate) models: Vec<String>,
     /// Print one JSON object
@@ -40,6 +40,6 @@ pub(crate) enum PricesCommand {
         #[arg(long, value_name = "FILE|URL")]
         from: Option<String>,
     },
-    /// Use the table in the program again
+    /// Use the built-in table again
     Reset,
 }

@@ -9,19 +9,19 @@ use std::time::Duration;
 const EXAMPLES: &str = "\
 Examples:
   kd review                          this branch and uncommitted changes, against its base
-  kd review --staged                 what the next commit would hold
+  kd review --staged                 what the next commit would contain
   kd review --branch develop         against another base
   kd review v1.2..HEAD               between two commits
   git format-patch -1 --stdout | kd review --pr -
-  kd review --dry-run                calls, tokens and price; asks nobody
+  kd review --dry-run                calls, tokens and price, without asking
   kd review --format sarif -o review.sarif
   kd review --fail-on 'P>=0.7' --fail-on blocker
-  kd review mark 3f9a accepted       from now on counts in P(real) of this repository
+  kd review mark 3f9a accepted       counts in P(real) of this repository from now on
   kd review show --all               the newest review again, and what only one member saw
 
---fail-on takes P>=SHARE, a severity (and all that are worse), or both with a comma: blocker,P>=0.5.
+--fail-on takes P>=SHARE, a severity (that or worse), or both with a comma: blocker,P>=0.5.
 Settings come from your own file and from the base commit, never from the change. `kd council review`
-asks for a review in prose. Exit code 10: findings that --fail-on names.";
+asks for a review in prose. Exit code 10: a finding matches --fail-on.";
 
 /// Review a change: findings with severity, votes and the probability that each is real
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ pub(crate) struct Review {
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue, help_heading = "Council")]
     pub(crate) offline: bool,
-    /// Print what would be asked and what it costs, ask nobody
+    /// Print what would be asked and what it costs, without asking
     #[arg(long, help_heading = "Council")]
     pub(crate) dry_run: bool,
 
@@ -69,7 +69,7 @@ pub(crate) struct Review {
     #[command(flatten)]
     pub(crate) privacy: Privacy,
 
-    /// Exit with code 10 if a finding meets this; several are alternatives
+    /// Exit with code 10 if a finding matches; may be repeated
     #[arg(long, value_name = "CONDITION", help_heading = "Output")]
     pub(crate) fail_on: Vec<String>,
     /// Print only the report and errors
@@ -117,9 +117,9 @@ pub(crate) enum Format {
     Markdown,
     /// SARIF 2.1.0, for code hosts and editors
     Sarif,
-    /// The whole report as one object
+    /// The whole report as one JSON object
     Json,
-    /// Every event as a line of JSON as it happens, the report last
+    /// Every event as one line of JSON as it happens, then the report
     JsonlEvents,
     /// A review for `gh api repos/OWNER/REPO/pulls/N/reviews`
     Github,
@@ -137,12 +137,12 @@ pub(crate) enum Command {
 
 /// Mark a finding as accepted or dismissed
 ///
-/// Marks are kept in your data folder, for this repository, and are what later reviews take P(real) from.
+/// Marks are stored in your data folder, per repository. Later reviews compute P(real) from them.
 #[derive(Debug, Args)]
 pub(crate) struct Mark {
-    /// The finding's id, or its beginning
+    /// The finding's id or a unique prefix
     pub(crate) id: String,
-    /// What you think of it
+    /// Your verdict
     #[arg(value_enum)]
     pub(crate) verdict: Verdict,
     /// The review [default: the newest]
@@ -153,9 +153,9 @@ pub(crate) struct Mark {
 /// What the user thinks of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Verdict {
-    /// It is a fault
+    /// A real defect
     Accepted,
-    /// It is none
+    /// Not a defect
     Dismissed,
 }
 
@@ -180,7 +180,7 @@ pub(crate) enum MarksCommand {
 /// Show a review again
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// The thread of the review, or its beginning; or a file made with --format json [default: the newest review]
+    /// The review's thread (its id or a unique prefix), or a file made with --format json [default: the newest review]
     #[arg(value_name = "THREAD")]
     pub(crate) thread: Option<String>,
     #[command(flatten)]

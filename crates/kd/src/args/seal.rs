@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 /// Seal a thread in a file that shows any later change
 ///
-/// The file has every message and the whole record of the deliberation, in a chain of hashes. `kd verify` checks it
-/// anywhere, without the thread; `kd import` makes a thread of it.
+/// The file contains every message and the whole record of the deliberation, in a chain of hashes. `kd verify` checks
+/// it anywhere, without the thread; `kd import` creates a thread from it.
 #[derive(Debug, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -17,14 +17,14 @@ Examples:
   kd seal a94d --hash-only       only hashes, no contents
   kd seal --from a94d.seal.json --hash-only -o public.seal.json
                                  the same seal without contents
-  kd seal key                    show your public key, and make one at first use"
+  kd seal key                    show your public key; the first use creates a key"
 )]
 pub(crate) struct Seal {
     #[command(subcommand)]
     pub(crate) command: Option<SealCommand>,
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// Take this sealed file instead of a thread; its head stays the same
+    /// Use this sealed file instead of a thread; its head hash stays the same
     #[arg(long, value_name = "FILE", conflicts_with = "id")]
     pub(crate) from: Option<PathBuf>,
     /// Sign with your key; creates one if you have none
@@ -50,7 +50,7 @@ pub(crate) enum SealCommand {
 
 /// Check a sealed file, without its thread and without a network
 ///
-/// Says what was proved. Exit code 12 means that the file was changed, or is not signed by the key that you name.
+/// Prints what was verified. Exit code 12: the file was changed, or is not signed by the given key.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

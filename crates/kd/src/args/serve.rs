@@ -7,17 +7,16 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   kd serve                                  prints addresses and a new token
-  kd serve --models                         the council as a model alone
-  kd serve --page                           the page for a browser alone
+  kd serve --models                         only the council as a model
+  kd serve --page                           only the page for a browser
   KD_SERVE_TOKEN=… kd serve --listen 127.0.0.1:7777
-  kd serve --tokens tokens.txt              one line for each caller: NAME TOKEN
+  kd serve --tokens tokens.txt              one line per caller: NAME TOKEN
 
-Give the address that ends in /v1 and the token to any program that takes a
-service with the API of OpenAI; to one for Anthropic's API, the address without
-/v1. The models are kd/ask, kd/think and kd/deliberate; kd/ask:claude,codex
-names members.
+Give any program for the OpenAI API the address that ends in /v1 and the token;
+give one for the Anthropic API the address without /v1. The models are kd/ask,
+kd/think and kd/deliberate; kd/ask:claude,codex chooses members.
 
-Only programs on this machine that present a token are admitted; web pages are not.";
+Only programs on this machine with a token are admitted; web pages are not.";
 
 /// Serve the council to programs on this machine: as a model, and over MCP
 #[derive(Debug, Args)]
@@ -35,7 +34,7 @@ pub(crate) struct Serve {
     /// The loopback address to listen on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7717")]
     pub(crate) listen: SocketAddr,
-    /// A file of tokens, one per line, each after the name of its owner if it has one
+    /// A file of tokens, one per line: NAME TOKEN, or only TOKEN
     /// [default: KD_SERVE_TOKEN, else a new token is printed]
     #[arg(long, value_name = "FILE")]
     pub(crate) tokens: Option<PathBuf>,

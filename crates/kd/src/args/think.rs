@@ -14,8 +14,8 @@ Examples:
   kd think --json \"…\" | jq -r .think.answer
   kd show --council                      show the debate of the newest turn afterwards
 
-What a reply holds outside <council> tags is shown at once; what it holds inside goes to the other
-seat alone, until a reply has no tag. Then, or when a limit cuts the exchange, the answer comes.";
+Text outside <council> tags is shown at once; text inside them goes only to the other member. The
+debate ends with a reply without a tag or at a limit; then the answer follows.";
 
 /// Have a fast and a rigorous model debate until they agree
 #[derive(Debug, Args)]
@@ -25,17 +25,17 @@ pub(crate) struct Think {
     #[arg(value_name = "QUESTION")]
     pub(crate) question: Vec<String>,
 
-    /// The fast member, which answers first [default: think.fast, else the first member]
-    #[arg(long, value_name = "NAME", help_heading = "Seats")]
+    /// The fast member; answers first [default: think.fast, else the first member]
+    #[arg(long, value_name = "NAME", help_heading = "Members")]
     pub(crate) fast: Option<String>,
-    /// The rigorous member, which checks [default: think.rigorous, else the second member]
-    #[arg(long, value_name = "NAME", help_heading = "Seats")]
+    /// The rigorous member; checks the answer [default: think.rigorous, else the second member]
+    #[arg(long, value_name = "NAME", help_heading = "Members")]
     pub(crate) rigorous: Option<String>,
     /// Who answers if they do not agree [default: think.arbiter, else the rigorous member]
-    #[arg(long, value_name = "NAME", help_heading = "Seats")]
+    #[arg(long, value_name = "NAME", help_heading = "Members")]
     pub(crate) arbiter: Option<String>,
     /// Time limit per reply [seconds, or 90s, 2m, 1h]
-    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Seats")]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Members")]
     pub(crate) timeout: Option<Duration>,
 
     /// Maximum number of messages between the two [default: 6]

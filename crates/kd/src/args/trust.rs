@@ -12,9 +12,9 @@ Examples:
   kd trust --list              list the folders you have decided about
   kd trust --revoke            forget the decision about this folder
 
-Listed are a .kd of another user, settings that need consent, and files that
-agent programs run or obey. Allowed is exactly that, at this path: when
-something of it changes, you are asked again. More: docs/trust.md")]
+Lists a .kd folder of another user, settings that need consent, and files that
+agent programs run or obey. Consent covers exactly these contents at this path:
+when something changes, kd asks again. More: docs/trust.md")]
 pub(crate) struct Trust {
     /// Allow without asking
     #[arg(long, short = 'y', conflicts_with_all = ["list", "revoke"])]
@@ -22,7 +22,7 @@ pub(crate) struct Trust {
     /// List the folders you have decided about
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) list: bool,
-    /// Forget the decision about a folder (default: this one)
+    /// Forget the decision about a folder [default: this one]
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     pub(crate) revoke: Option<Option<PathBuf>>,
 }

@@ -50,7 +50,7 @@ pub(super) fn seed(text: &str) -> Result<u64, String> {
 pub(super) fn tokens(text: &str) -> Result<u32, String> {
     match text.trim().parse() {
         Ok(number @ 1..) => Ok(number),
-        _ => Err("write a whole number from 1 on".to_owned()),
+        _ => Err("write a whole number, 1 or more".to_owned()),
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) fn weight(text: &str) -> Result<(String, f64), String> {
         Some((name, weight)) if !name.is_empty() && weight.is_finite() && weight >= 0.0 => {
             Ok((name, weight))
         }
-        _ => Err("write a member and a weight from 0 up, for example `bob=2`".to_owned()),
+        _ => Err("write a member and a weight of 0 or more, for example `bob=2`".to_owned()),
     }
 }
 

@@ -20,12 +20,12 @@ Examples:
   printf 'voter,choice\\nada,A\\nbob,B\\ncyd,A\\n' | kd vote tally --rule majority -
 
 A file holds one of
-  ballots, a line each     {\"voter\": \"ada\", \"choice\": \"A\", \"confidence\": 0.8}
-                           {\"n\": 3, \"ranks\": [\"B\", [\"A\", \"C\"]]}     B before A and C, who are tied
+  ballots, one per line    {\"voter\": \"ada\", \"choice\": \"A\", \"confidence\": 0.8}
+                           {\"n\": 3, \"ranks\": [\"B\", [\"A\", \"C\"]]}     B before A and C, which are tied
                            {\"scores\": {\"A\": 5, \"B\": 2}}   {\"approvals\": [\"A\", \"C\"]}   {\"trail\": [\"A\", \"B\"]}
-  polls, a line each       {\"candidates\": [\"A\", \"B\"], \"ballots\": [[\"A\", \"B\"], [\"B\"]]}
-  CSV with a head          voter,n,weight,confidence,reliability and choice | rank1,rank2,… | score:A,score:B,… | approvals | round1,…
-A ballot that a rule cannot read is an abstention with its reason. `kd vote rules` lists the rules.")]
+  polls, one per line      {\"candidates\": [\"A\", \"B\"], \"ballots\": [[\"A\", \"B\"], [\"B\"]]}
+  CSV with a header        voter,n,weight,confidence,reliability and choice | rank1,rank2,… | score:A,score:B,… | approvals | round1,…
+A ballot that a rule cannot read counts as an abstention, with the reason. `kd vote rules` lists the rules.")]
 pub(crate) struct Tally {
     /// The rule, or several separated by commas
     #[arg(
@@ -76,10 +76,10 @@ Examples:
   kd vote check profiles.jsonl
   kd vote check elections.jsonl --json | jq '.differences[]'
 
-A line is a poll with what another program found:
+Each line is a poll with the winners that another program found:
   {\"candidates\": 3, \"ballots\": [[2,0,1],[0,2,1]], \"winners\": {\"plurality\": [0,2], \"schulze(beat_path,margins)\": [0,2]}}
   {\"candidates\": [\"A\",\"B\"], \"rules\": {…RCTab…}, \"ballots\": [{\"n\": 2, \"ranks\": [\"A\",null]}], \"rounds\": [{\"tally\": {…}, \"eliminated\": [], \"elected\": []}]}
-Every winner set and every round is compared. Any difference is listed, and the command fails with exit code 1.")]
+Compares every winner set and every round. Lists any difference and then exits with code 1.")]
 pub(crate) struct Check {
     /// The polls; `-` reads stdin
     pub(crate) file: PathBuf,
