@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
         refs: m.refs,
         provenance: m.provenance,
         extra: m.extra,
-        body: m.body,
+        body: m.body.to_string(),
     };
     let text = format(&draft);
     let (again, flaws) = parse(text.as_bytes());

@@ -11,6 +11,6 @@ mod outlet;
 mod proc;
 pub mod process;
 pub mod rights;
-pub(crate) mod sse;
+pub mod sse;
 #[cfg(target_os = "linux")]
 pub(crate) mod tools;

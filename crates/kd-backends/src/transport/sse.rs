@@ -7,24 +7,24 @@
 use memchr::memchr2;
 
 /// Maximum length of an event, in bytes: well above the largest answer that arrives in one piece.
-pub(crate) const EVENT_MAX: usize = 32 << 20;
+pub const EVENT_MAX: usize = 32 << 20;
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Event<'a> {
+pub struct Event<'a> {
     /// Its name; empty where it has none.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     /// Its data; empty for a comment, which is only a sign of life.
-    pub(crate) data: &'a str,
+    pub data: &'a str,
 }
 
 /// An event is longer than [`EVENT_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub struct TooLong;
 
 /// Splits a stream of bytes into events.
 #[derive(Debug, Default)]
-pub(crate) struct Splitter {
+pub struct Splitter {
     /// The incomplete last line.
     line: Vec<u8>,
     name: String,
@@ -39,7 +39,7 @@ pub(crate) struct Splitter {
 
 impl Splitter {
     /// Takes more bytes and calls `each` for every complete event.
-    pub(crate) fn push(
+    pub fn push(
         &mut self,
         mut bytes: &[u8],
         each: &mut dyn FnMut(Event<'_>),
@@ -77,7 +77,7 @@ impl Splitter {
     }
 
     /// Handles the end of input: an event without its closing empty line counts, since some servers omit it.
-    pub(crate) fn end(&mut self, each: &mut dyn FnMut(Event<'_>)) -> Result<(), TooLong> {
+    pub fn end(&mut self, each: &mut dyn FnMut(Event<'_>)) -> Result<(), TooLong> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
             self.take(&line, each)?;
