@@ -57,13 +57,13 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         Task::Dist { folder } => {
             std::fs::create_dir_all(&folder)?;
             let built = Command::new("cargo")
-                .args(["build", "--release", "--package", "kd"])
+                .args(["build", "--profile", "dist", "--package", "kd"])
                 .current_dir(&root)
                 .status()?;
             if !built.success() {
-                return Err("the release build failed".into());
+                return Err("the build failed".into());
             }
-            let kd = root.join("target/release/kd");
+            let kd = root.join("target/dist/kd");
             for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
                 let out = Command::new(&kd).args(["completions", shell]).output()?;
                 std::fs::write(folder.join(format!("kd.{shell}")), out.stdout)?;
