@@ -22,7 +22,7 @@ AUDIT = pathlib.Path(__file__).resolve().parent.parent / "forum" / "audit.py"
 NAMES = "ada bob cyd dan eve fay gus hal ivy jon kim lea".split()
 # Answers of a scripted agent in one process: more than a process lives to hear.
 ANSWERS = 400
-# Changed bytes that both audits must find at the end. Many more are tried in kd-store/tests/forum/bytes.rs.
+# Changed bytes that both audits must find at the end. Many more are tried in kd-sql/tests/forum/bytes.rs.
 CHANGES = 12
 # Tables and columns of the record that hold one value for each row, with the key of the row.
 RECORD = {

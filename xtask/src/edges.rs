@@ -20,13 +20,18 @@ pub const DOORS: &[(&str, &[&str])] = &[
             "kd-store",
             "kd-page",
             "kd-forum",
+            "kd-sql",
         ],
     ),
     ("kd-tui", &["kd-engine", "kd-forum"]),
     ("kd-server", &["kd-engine", "kd-page", "kd-forum"]),
-    ("kd-engine", &["kd-backends", "kd-store", "kd-forum"]),
+    (
+        "kd-engine",
+        &["kd-backends", "kd-store", "kd-forum", "kd-sql"],
+    ),
     ("kd-backends", &["kd-local"]),
-    ("kd-store", &["kd-forum"]),
+    ("kd-store", &[]),
+    ("kd-sql", &["kd-store", "kd-forum"]),
     ("kd-local", &[]),
     ("kd-page", &[]),
     ("kd-core", &["kd-reading", "kd-vote"]),
@@ -51,8 +56,12 @@ pub const NEVER: &[(&str, &[&str])] = &[
     ("kd-forum", OUTSIDE),
     ("kd-page", &["tokio", "reqwest", "rustix", "notify"]),
     ("kd-local", &["tokio", "reqwest", "kd-core"]),
+    (
+        "kd-store",
+        &["tokio", "reqwest", "futures", "rusqlite", "postgres"],
+    ),
     // Tokio is inside the PostgreSQL client, behind blocking calls: docs/adr/0006-forum-in-sql.md.
-    ("kd-store", &["reqwest", "futures"]),
+    ("kd-sql", &["reqwest"]),
 ];
 
 /// The dependencies in the manifests.

@@ -482,7 +482,7 @@ impl Folder {
     }
 
     /// Moves a file, folder or link to a free name; returns false if that is taken.
-    pub(crate) fn move_to(&self, name: &OsStr, to: &Folder, new: &OsStr) -> Result<bool, Error> {
+    pub fn move_to(&self, name: &OsStr, to: &Folder, new: &OsStr) -> Result<bool, Error> {
         let moved = single(name)
             .and_then(|()| single(new))
             .and_then(|()| sys::renameat_with(self, name, to, new, RenameFlags::NOREPLACE))
@@ -786,7 +786,8 @@ fn single(name: &OsStr) -> rustix::io::Result<()> {
     }
 }
 
-pub(crate) fn wrong_kind(path: PathBuf, kind: Kind, wanted: Kind) -> Error {
+/// Returns the error for a file of another kind than wanted.
+pub fn wrong_kind(path: PathBuf, kind: Kind, wanted: Kind) -> Error {
     match kind {
         Kind::Link => Error::Link { path },
         kind => Error::WrongKind {

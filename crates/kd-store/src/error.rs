@@ -188,7 +188,7 @@ pub enum Error {
 
 impl Error {
     /// Builds an [`Error::Io`], for `map_err`.
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
         let path = path.to_path_buf();
         move |source| Error::Io {
             action,

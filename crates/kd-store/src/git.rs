@@ -75,7 +75,7 @@ pub(crate) fn tracks(file: &Path) -> bool {
 }
 
 /// Returns whether git tracks one of these files of a folder, with a single command.
-pub(crate) fn tracks_any(folder: &Path, names: &[&str]) -> bool {
+pub fn tracks_any(folder: &Path, names: &[&str]) -> bool {
     let Some(checkout) = Checkout::find(folder) else {
         return false;
     };

@@ -383,7 +383,7 @@ pub(crate) fn is_base(path: &Path) -> bool {
 }
 
 /// Returns whether a path is below a `.kd`, where links are not followed.
-pub(crate) fn is_ours(path: &Path) -> bool {
+pub fn is_ours(path: &Path) -> bool {
     is_base(split(path).0)
 }
 

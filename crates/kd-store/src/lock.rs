@@ -32,7 +32,7 @@ impl Lock {
     }
 
     /// Takes the lock of a file in an open folder, waiting at most `wait`.
-    pub(crate) fn take_beside(folder: &Folder, file: &str, wait: Duration) -> Result<Lock, Error> {
+    pub fn take_beside(folder: &Folder, file: &str, wait: Duration) -> Result<Lock, Error> {
         Lock::take_in(folder, format!(".{file}.lock").as_ref(), wait)
     }
 

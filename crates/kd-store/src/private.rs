@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Opens a file; `None` if it does not exist. Does not block on a pipe.
-pub(crate) fn open(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
+pub fn open(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
     let Some((file, meta)) = open_regular(path, flags)? else {
         return Ok(None);
     };
@@ -51,7 +51,7 @@ pub(crate) fn read_small(path: &Path, bytes_max: u64) -> Option<String> {
 }
 
 /// Reads a trusted file: no other user can have written it. `None` if it does not exist.
-pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Error> {
+pub fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Error> {
     let Some(file) = open(path, OFlags::RDONLY)? else {
         return Ok(None);
     };
@@ -89,7 +89,7 @@ pub(crate) fn check_folder(folder: &Path) -> Result<bool, Error> {
 }
 
 /// Reads the end of a file, at most this many bytes; empty if it does not exist.
-pub(crate) fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
+pub fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     if let Some(mut file) = open(path, OFlags::RDONLY)? {
         let failed = |e| Error::io("read", path)(e);
@@ -104,7 +104,7 @@ pub(crate) fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
 }
 
 /// Appends to a file, creating it and its folder if they are missing.
-pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     make_private(folder_of(path))?;
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
     let Some(mut file) = open(path, flags)? else {
@@ -119,7 +119,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 /// Like [`replace`]; the new content is synced to disk before it replaces the old.
-pub(crate) fn replace_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace_with(path, bytes, File::sync_all)
 }
 

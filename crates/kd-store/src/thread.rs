@@ -698,7 +698,7 @@ pub(crate) fn read_file(
 }
 
 /// Describes an error about a file whose path is already mentioned.
-pub(crate) fn told(error: &Error) -> String {
+pub fn told(error: &Error) -> String {
     match error {
         Error::Link { .. } => "it is a link, not a regular file".into(),
         Error::WrongKind { kind, wanted, .. } => format!("it is {kind}, not {wanted}"),

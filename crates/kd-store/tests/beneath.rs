@@ -12,8 +12,8 @@ mod common;
 use common::{draft, seats, thread};
 use kd_core::ids::KING;
 use kd_core::{Event, Record};
+use kd_sql::forum::{ForumStore, Place as ForumPlace};
 use kd_store::config::{self, ConfigPaths};
-use kd_store::forum::{ForumStore, Place as ForumPlace};
 use kd_store::{EventLog, Layout, StreamReader, StreamWriter, Thread, Watch};
 use kd_store::{beneath, bounds, fsck, log, memory, session, stream};
 use std::collections::BTreeMap;
@@ -456,7 +456,7 @@ const MAY: &[(&str, &str)] = &[
     ("kd/src/run/config.rs", "a file that the user named"),
     ("kd/src/run/infile.rs", "files that the user named"),
     (
-        "kd-store/src/forum/shape.rs",
+        "kd-sql/src/forum/shape.rs",
         "the end of a journal, before SQLite opens it by its path",
     ),
     ("kd/src/run/debug.rs", "a file that the user named"),
@@ -485,7 +485,7 @@ const MAY: &[(&str, &str)] = &[
 ];
 
 /// Crates that work on `.kd`.
-const CRATES: &[&str] = &["kd-store", "kd-engine", "kd"];
+const CRATES: &[&str] = &["kd-store", "kd-sql", "kd-engine", "kd"];
 /// Calls that open, list, change or follow a path.
 const CALLS: &[&str] = &[
     "fs::read",

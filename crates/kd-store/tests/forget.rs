@@ -7,9 +7,10 @@ use common::{draft, seats};
 use kd_core::fork::Cut;
 use kd_core::memory::Session;
 use kd_core::{Event, Record, Timestamp};
+use kd_sql::forget::MarksFile;
+use kd_sql::marks::Marks;
 use kd_store::forget::{Busy, Job, STEPS, TOMBSTONE};
 use kd_store::fork::fork;
-use kd_store::marks::Marks;
 use kd_store::reviews::{Mark, Reviews, Verdict};
 use kd_store::user_dirs::project_key;
 use kd_store::{
@@ -34,7 +35,7 @@ struct Planted {
     top: TempDir,
     layout: Layout,
     reviews: Reviews,
-    marks: PathBuf,
+    marks: MarksFile,
     place: Place,
     other: Place,
 }
@@ -141,7 +142,7 @@ fn planted() -> Planted {
     let mut marks = Marks::open(&dirs).unwrap();
     marks.add(&verdict(&other.id().0, "yes")).unwrap();
     marks.add(&verdict(&id, MARKER)).unwrap();
-    let marks = marks.path().to_owned();
+    let marks = MarksFile::new(marks.path());
     session::update(&layout, &seats(&["bob"])[0], |state| {
         state.resume_id = Some("session-1".into());
         state.thread = Some(id.clone());
@@ -196,7 +197,7 @@ impl Planted {
         Job::new(
             &self.layout,
             Some(&self.reviews),
-            Some(&self.marks),
+            vec![&self.marks],
             &self.place,
             message,
             true,
@@ -285,7 +286,7 @@ fn every_place_is_found_and_a_forgotten_thread_is_nowhere() {
     assert_eq!(planted.reviews.marks().unwrap().len(), 1);
     let home = planted.top.path().join("home");
     let env = |name: &str| -> Option<OsString> { (name == "HOME").then(|| home.clone().into()) };
-    let left = kd_store::marks::read(&UserDirs::from_env(&env)).unwrap();
+    let left = kd_sql::marks::read(&UserDirs::from_env(&env)).unwrap();
     assert_eq!(left.len(), 1);
     planted.check_rest("whole");
 }
@@ -424,13 +425,21 @@ fn copies_stay_where_they_are_to_be_kept_and_a_source_keeps_its_own() {
     let fork = fork(&planted.layout, &source, &Cut::Before(2)).unwrap();
     let fork = place(&planted.layout, &fork);
     drop(source);
-    let of_fork = Job::new(&planted.layout, None, None, &fork, None, true).unwrap();
+    let of_fork = Job::new(&planted.layout, None, Vec::new(), &fork, None, true).unwrap();
     assert_eq!(of_fork.targets().len(), 1);
     assert_eq!(of_fork.keeps(), [(planted.place.clone(), 1)]);
     // One message of the fork is the same in its source.
-    let one = Job::new(&planted.layout, None, None, &fork, Some(1), true).unwrap();
+    let one = Job::new(&planted.layout, None, Vec::new(), &fork, Some(1), true).unwrap();
     assert_eq!(one.targets().len(), 2);
-    let kept = Job::new(&planted.layout, None, None, &planted.place, None, false).unwrap();
+    let kept = Job::new(
+        &planted.layout,
+        None,
+        Vec::new(),
+        &planted.place,
+        None,
+        false,
+    )
+    .unwrap();
     assert_eq!(
         (kept.targets().len(), kept.keeps()),
         (1, &[(fork.clone(), 1)][..])

@@ -92,8 +92,8 @@ fn a_new_kd_stands_at_the_top_of_the_checkout_with_its_gitignore() {
     fs::write(thread.path().join(".kd-new/1-1.jsonl"), "left").unwrap();
     kd_store::EventLog::open(&thread).unwrap();
     fs::write(dir.path().join(".kd/forum.db-wal"), "").unwrap();
-    drop(kd_store::forum::ForumStore::open(
-        &kd_store::forum::Place::File(opened.layout.forum_file()),
+    drop(kd_sql::forum::ForumStore::open(
+        &kd_sql::forum::Place::File(opened.layout.forum_file()),
         None,
     ));
     kd_store::session::update(&opened.layout, &seats(&["a"])[0], |_| {}).unwrap();

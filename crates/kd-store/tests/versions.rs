@@ -15,9 +15,9 @@ use kd_core::formats::{self, FORMATS, Format};
 use kd_core::seal::{Kind, Piece, Seal};
 use kd_forum::chain::Fields;
 use kd_forum::cycle::hex;
-use kd_store::forum::{ForumStore, Governance, Place as Forum, Repeat};
+use kd_sql::forum::{ForumStore, Governance, Place as Forum, Repeat};
+use kd_sql::marks::Marks;
 use kd_store::ledger::LedgerFile;
-use kd_store::marks::Marks;
 use kd_store::reviews::{self, Reviews, Verdict};
 use kd_store::user_dirs::project_key;
 use kd_store::{

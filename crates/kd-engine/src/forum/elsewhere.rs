@@ -12,7 +12,7 @@ use kd_forum::company::CHARTER_MAX;
 use kd_forum::rules::Rules;
 use kd_forum::visit::{Elsewhere, End, Scene, Visit, Way};
 use kd_forum::words::Run;
-use kd_store::forum::Caller;
+use kd_sql::forum::Caller;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::runtime::Runtime;

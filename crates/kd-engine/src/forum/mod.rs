@@ -22,7 +22,7 @@ use kd_forum::cycle::Candidate;
 use kd_forum::interval;
 use kd_forum::logline::{LogEvent, LogLine};
 use kd_forum::words::{Outcome, Run};
-use kd_store::forum::{CycleRecord, ForumError, ForumStore, Leader, RunEnd};
+use kd_sql::forum::{CycleRecord, ForumError, ForumStore, Leader, RunEnd};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use kd_forum::company::MENTIONS_SHOWN;
 use kd_forum::logline::LogEvent;
 use kd_forum::visit::{self, End, Scene, Step, Visit, Way};
 use kd_forum::words::{Outcome, Run};
-use kd_store::forum::{Caller, ForumError, RunEnd, Sight};
+use kd_sql::forum::{Caller, ForumError, RunEnd, Sight};
 use serde_json::Value;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;

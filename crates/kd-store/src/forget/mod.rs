@@ -113,6 +113,16 @@ pub struct Target {
     pub is_copy: bool,
 }
 
+/// A place of another crate that holds something of threads, for example a database. The job calls it as one of its
+/// [`STEPS`].
+pub trait Holder: std::fmt::Debug {
+    /// Finds what it holds of a target; removes it unless `dry`. Can be repeated after a kill.
+    ///
+    /// # Errors
+    /// If the place cannot be read or changed.
+    fn forget(&self, job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error>;
+}
+
 /// Why a thread cannot be forgotten now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Busy {
@@ -127,8 +137,8 @@ pub enum Busy {
 pub struct Job<'j> {
     layout: &'j Layout,
     reviews: Option<&'j Reviews>,
-    /// The file of verdict marks.
-    marks: Option<&'j Path>,
+    /// Places of other crates.
+    holders: Vec<&'j dyn Holder>,
     targets: Vec<Target>,
     /// Threads that keep their copies, with their number.
     keeps: Vec<(Place, usize)>,
@@ -146,7 +156,7 @@ impl<'j> Job<'j> {
     pub fn new(
         layout: &'j Layout,
         reviews: Option<&'j Reviews>,
-        marks: Option<&'j Path>,
+        holders: Vec<&'j dyn Holder>,
         place: &Place,
         message: Option<u32>,
         copies: bool,
@@ -169,7 +179,7 @@ impl<'j> Job<'j> {
         let mut job = Self {
             layout,
             reviews,
-            marks,
+            holders,
             targets: Vec::new(),
             keeps: Vec::new(),
             pieces,
@@ -197,6 +207,16 @@ impl<'j> Job<'j> {
             is_copy: false,
         });
         Ok(job)
+    }
+
+    /// Returns the project whose threads are forgotten.
+    pub fn layout(&self) -> &Layout {
+        self.layout
+    }
+
+    /// Returns whether a text repeats what is forgotten.
+    pub fn is_in(&self, text: &str) -> bool {
+        self.pieces.are_in(text)
     }
 
     /// Returns the threads of which something is forgotten, the requested one last.

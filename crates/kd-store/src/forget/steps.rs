@@ -9,10 +9,7 @@ use crate::error::Error;
 use crate::json;
 use crate::layout::{self, Layout};
 use crate::lock::{self, Lock};
-use crate::marks::Marks;
-use crate::user_dirs::project_key;
 use crate::{memory, private, session, staged, typed};
-use kd_core::marks::Mark;
 use std::path::{Path, PathBuf};
 
 /// Logs and copies are searched up to this size.
@@ -29,7 +26,7 @@ type Step = fn(&Job<'_>, &Target, bool) -> Result<Vec<Found>, Error>;
 pub const STEPS: &[(&str, Step)] = &[
     ("memory", remembered),
     ("review", reviewed),
-    ("marks", marked),
+    ("held", held),
     ("sessions", sessions),
     ("logs", logs),
     ("old-typed", old_typed),
@@ -94,45 +91,13 @@ fn reviewed(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Err
     Ok(found)
 }
 
-/// The user's marks of verdicts: those of the forgotten messages, and of verdicts that repeat them.
-fn marked(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
-    let Some(path) = job.marks.filter(|path| path.exists()) else {
-        return Ok(Vec::new());
-    };
-    let project = project_key(job.layout.root());
-    let mut marks = Marks::at(path)?;
-    let id = target.place.id.0.as_str();
-    let gone = match &target.scope {
-        Scope::Whole => marks.forget(&project, id, None, dry)?,
-        Scope::Messages(numbers) => {
-            let repeats = |mark: &&Mark| {
-                let own = mark.project == project && mark.thread == id;
-                let keys = mark
-                    .members
-                    .iter()
-                    .filter_map(|member| member.key.as_deref());
-                let mut texts = keys
-                    .chain(mark.winner.as_deref())
-                    .chain(mark.answer.as_deref());
-                own && texts.any(|text| job.pieces.are_in(text))
-            };
-            let all = marks.all()?;
-            let repeating = all.iter().filter(repeats).map(|mark| mark.message);
-            let messages: Vec<u32> = numbers.iter().copied().chain(repeating).collect();
-            marks.forget(&project, id, Some(&messages), dry)?
-        }
-    };
-    Ok(Found::count(path.to_owned(), gone, "mark of a verdict")
-        .map(|mut found| {
-            // `2 mark of a verdicts`
-            found.what = match gone {
-                1 => "1 mark of a verdict".to_owned(),
-                n => format!("{n} marks of verdicts"),
-            };
-            found
-        })
-        .into_iter()
-        .collect())
+/// What other crates hold: marks of verdicts in a database.
+fn held(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
+    let mut found = Vec::new();
+    for holder in &job.holders {
+        found.extend(holder.forget(job, target, dry)?);
+    }
+    Ok(found)
 }
 
 /// Sessions of agent programs that were asked in the thread: they must not be resumed.

@@ -24,9 +24,9 @@ use kd_core::config::Config;
 use kd_core::config::forum::Settings;
 use kd_forum::MAIN;
 use kd_forum::order::Order;
+use kd_sql::forum::{ForumError, ForumStore, Place};
 use kd_store::Layout;
 use kd_store::config::Project;
-use kd_store::forum::{ForumError, ForumStore, Place};
 use std::path::PathBuf;
 
 pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {

@@ -13,7 +13,7 @@ use kd_core::deliberation::AnswerKind;
 use kd_core::deliberation::report::Report;
 use kd_core::formats::{self, MARK, Newer};
 use kd_core::marks::{By, Mark};
-use kd_store::marks::{self, Marks};
+use kd_sql::marks::{self, Marks};
 use kd_store::user_dirs::project_key;
 use serde_json::json as object;
 use std::io::{self, Write};

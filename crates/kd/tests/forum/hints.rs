@@ -11,7 +11,7 @@ const SOURCES: &[&str] = &[
     "crates/kd/src/run/forum",
     "crates/kd/src/args/forum.rs",
     "crates/kd/src/args/forum",
-    "crates/kd-store/src/forum",
+    "crates/kd-sql/src/forum",
     "docs/forum.md",
     "docs/mcp.md",
 ];

@@ -27,7 +27,7 @@ mod secret;
 mod servers;
 mod visits;
 
-use kd_store::forum::{ForumStore, Place};
+use kd_sql::forum::{ForumStore, Place};
 use serde_json::{Value, json};
 use support::{Home, Said};
 

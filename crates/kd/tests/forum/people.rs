@@ -8,7 +8,7 @@ use kd_forum::MAIN;
 use kd_forum::account::Proof;
 use kd_forum::cycle::{Candidate, Cards, draw};
 use kd_forum::words::Outcome;
-use kd_store::forum::{Caller, ForumStore, NewPost, Place};
+use kd_sql::forum::{Caller, ForumStore, NewPost, Place};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};

@@ -47,7 +47,7 @@ pub(in crate::run) fn brief(
 
 /// Returns the user's marks, or why they are not used: an unreadable file must not prevent asking.
 pub(in crate::run) fn marks() -> (Arc<[Mark]>, Option<String>) {
-    match kd_store::marks::read(&user_dirs()) {
+    match kd_sql::marks::read(&user_dirs()) {
         Ok(marks) => (marks.into(), None),
         Err(error) => (Arc::default(), Some(error.to_string())),
     }

@@ -13,8 +13,9 @@ use crate::render::clean;
 use crate::render::wrap::wrap;
 use elsewhere::Elsewhere;
 use kd_core::{ThreadId, Timestamp};
-use kd_store::forget::{self, Busy, Found, Job, Scope};
-use kd_store::marks;
+use kd_sql::forget::MarksFile;
+use kd_sql::marks;
+use kd_store::forget::{self, Busy, Found, Holder, Job, Scope};
 use kd_store::reviews::Reviews;
 use kd_store::{Layout, Place};
 use serde_json::{Value, json as object};
@@ -35,12 +36,12 @@ struct Looked<'j> {
 pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
     let reviews = review::reviews(here).ok();
-    let marks = marks::path(&user_dirs()).ok();
+    let marks = marks::path(&user_dirs()).ok().map(MarksFile::new);
     let places = match (&args.id, args.older) {
         (_, Some(age)) => older(&layout, age)?,
         (id, None) => vec![thread::resolve(&layout, id.as_deref())?],
     };
-    let (looked, busy) = look(args, &layout, reviews.as_ref(), marks.as_deref(), places)?;
+    let (looked, busy) = look(args, &layout, reviews.as_ref(), marks.as_ref(), places)?;
     if let Some(error) = busy.first().filter(|_| args.older.is_none()) {
         return Err(refused(error));
     }
@@ -117,7 +118,7 @@ fn look<'j>(
     args: &Forget,
     layout: &'j Layout,
     reviews: Option<&'j Reviews>,
-    marks: Option<&'j Path>,
+    marks: Option<&'j MarksFile>,
     places: Vec<Place>,
 ) -> Result<(Vec<Looked<'j>>, Vec<IsBusy>), Error> {
     let (mut looked, mut is_busy) = (Vec::new(), Vec::new());
@@ -125,7 +126,7 @@ fn look<'j>(
         let job = Job::new(
             layout,
             reviews,
-            marks,
+            marks.into_iter().map(|file| file as &dyn Holder).collect(),
             &place,
             args.message,
             !args.keep_copies,

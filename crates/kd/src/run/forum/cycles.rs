@@ -21,7 +21,7 @@ use kd_forum::logline::{LogEvent, LogLine};
 use kd_forum::study::{Study, study};
 use kd_forum::tools::TOOLS;
 use kd_forum::words::Outcome;
-use kd_store::forum::{Place, RunnerLog};
+use kd_sql::forum::{Place, RunnerLog};
 use std::io::{self, Write};
 use tokio::sync::watch;
 

@@ -10,7 +10,7 @@ use crate::render::style::Styles;
 use kd_core::clean::clean_line;
 use kd_forum::fairness::{Look, Row, Table};
 use kd_forum::words::Run;
-use kd_store::forum::{Anchor, Audited, Checked, CycleRecord, ForumError};
+use kd_sql::forum::{Anchor, Audited, Checked, CycleRecord, ForumError};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 

@@ -5,8 +5,8 @@ use crate::error::Error;
 use kd_core::clean::clean_line;
 use kd_core::config::Config;
 use kd_forum::MAIN;
+use kd_sql::forum::{ForumStore, Place};
 use kd_store::Layout;
-use kd_store::forum::{ForumStore, Place};
 
 /// Maximum characters shown of a forum's name.
 const FORUM_CHARS_MAX: usize = 40;

@@ -9,7 +9,7 @@ use kd_forum::governance::{CastVote, Motion, MotionState};
 use kd_forum::order::Target;
 use kd_forum::tools::Choice;
 use kd_forum::words::{Outcome, Run};
-use kd_store::forum::ForumError;
+use kd_sql::forum::ForumError;
 use std::collections::BTreeSet;
 
 /// Lines of the log below the running cycle.

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use kd_core::clean::clean_line;
 use kd_forum::order::Target;
 use kd_forum::words::{self, SearchIn};
-use kd_store::forum::{Caller, Governance, Repeat};
+use kd_sql::forum::{Caller, Governance, Repeat};
 use serde_json::{Value, json};
 use std::io::{self, BufReader, Read as _, Write};
 use std::path::Path;

@@ -11,7 +11,7 @@ use kd_forum::account::{Role, Status};
 use kd_forum::governance::MotionState;
 use kd_forum::order::{Entry, Target};
 use kd_forum::words::SearchIn;
-use kd_store::forum::ForumError;
+use kd_sql::forum::ForumError;
 use kd_tui::forum::{Deed, Done, Found, Item, Library, Looks, PAGE, Reader, View, Wants};
 use kd_tui::theme::{Choice, Depth, Theme, depth, ground};
 use serde_json::{Value, json};

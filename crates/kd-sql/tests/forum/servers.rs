@@ -1,0 +1,228 @@
+//! The stores that every test runs on: a file, and a separate schema on a PostgreSQL server. The server is the one of
+//! `KD_TEST_POSTGRES_URL`, else one that is started here if its programs are installed, else none: then that half is
+//! skipped with a note, unless `KD_TEST_POSTGRES=required`.
+
+use kd_sql::forum::{ForumStore, Place};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A store that is removed after the test.
+pub(crate) struct Site {
+    pub(crate) place: Place,
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    pub(crate) fn open(&self) -> ForumStore {
+        ForumStore::open(&self.place, Some(&self.state())).expect("it opens")
+    }
+
+    /// Returns the user's state folder, which records the stores that the user created.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+}
+
+/// Runs a test on every available database.
+pub(crate) fn each(test: impl Fn(&Site)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    test(&Site {
+        place: Place::File(folder.path().join("forum.db")),
+        folder,
+    });
+    if let Some(url) = postgres_schema() {
+        test(&Site {
+            place: Place::Server(url),
+            folder: tempfile::tempdir().expect("a folder"),
+        });
+    }
+}
+
+/// Runs a test on files only, with the path and its folder.
+pub(crate) fn each_file(mut test: impl FnMut(&Site, &Path, &Path)) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, base) = (folder.path().join("forum.db"), folder.path().to_path_buf());
+    let site = Site {
+        place: Place::File(path.clone()),
+        folder,
+    };
+    test(&site, &path, &base);
+}
+
+/// Returns an address with an empty schema of its own, if there is a server.
+pub(crate) fn postgres_schema() -> Option<String> {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let Some(server) = server() else {
+        assert!(
+            std::env::var("KD_TEST_POSTGRES").as_deref() != Ok("required"),
+            "KD_TEST_POSTGRES=required, and there is no PostgreSQL: install it, or set KD_TEST_POSTGRES_URL"
+        );
+        eprintln!(
+            "no PostgreSQL here: tested on SQLite alone (install postgresql, or set KD_TEST_POSTGRES_URL)"
+        );
+        return None;
+    };
+    let schema = format!(
+        "kd_{}_{}",
+        std::process::id(),
+        COUNT.fetch_add(1, Ordering::Relaxed)
+    );
+    let mut client =
+        postgres::Client::connect(server, postgres::NoTls).expect("the server answers");
+    client
+        .batch_execute(&format!(
+            "DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}"
+        ))
+        .expect("a schema");
+    let joint = if server.contains('?') { '&' } else { '?' };
+    Some(format!("{server}{joint}options=-csearch_path%3D{schema}"))
+}
+
+/// Returns the server of this test program.
+fn server() -> Option<&'static str> {
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    SERVER
+        .get_or_init(Server::find)
+        .as_ref()
+        .map(|server| server.url.as_str())
+}
+
+struct Server {
+    url: String,
+    /// The server ends with this test program: its standard input is our pipe.
+    _child: Option<Child>,
+}
+
+impl Server {
+    fn find() -> Option<Self> {
+        if let Ok(url) = std::env::var("KD_TEST_POSTGRES_URL") {
+            return Some(Self { url, _child: None });
+        }
+        Self::start(&programs()?)
+    }
+
+    /// Starts a fresh server in a new folder, on a socket in that folder.
+    fn start(programs: &Path) -> Option<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("kdpg")
+            .tempdir_in("/tmp")
+            .expect("a folder")
+            .keep();
+        let owner = unprivileged();
+        if let Some((uid, gid)) = owner {
+            std::os::unix::fs::chown(&folder, Some(uid), Some(gid)).expect("its owner");
+        }
+        let data = folder.join("data");
+        let run = |program: &str| {
+            let mut command = Command::new(programs.join(program));
+            if let Some((uid, gid)) = owner {
+                command.gid(gid).uid(uid);
+            }
+            command
+                .current_dir(&folder)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null());
+            command
+        };
+        let made = run("initdb")
+            .args([
+                "-A",
+                "trust",
+                "-U",
+                "kd",
+                "-E",
+                "UTF8",
+                "--locale=C",
+                "--no-sync",
+                "-D",
+            ])
+            .arg(&data)
+            .status()
+            .is_ok_and(|status| status.success());
+        if !made {
+            return None;
+        }
+        // A shell beside the server waits for our pipe to close, so that the server ends with the test program.
+        let script = "\"$1\" -D \"$2\" -k \"$3\" -c listen_addresses= -c fsync=off -c max_connections=64 & server=$!; \
+                      cat >/dev/null; kill -INT $server; wait $server; rm -rf \"$3\"";
+        let mut command = Command::new("/bin/sh");
+        if let Some((uid, gid)) = owner {
+            command.gid(gid).uid(uid);
+        }
+        let child = command
+            .args(["-c", script, "sh"])
+            .args([&programs.join("postgres"), &data, &folder])
+            .current_dir(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let url = format!("postgresql://kd@/postgres?host={}", folder.display());
+        for _ in 0..300 {
+            if postgres::Client::connect(&url, postgres::NoTls).is_ok() {
+                return Some(Self {
+                    url,
+                    _child: Some(child),
+                });
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!(
+            "PostgreSQL was started in {} and does not answer",
+            folder.display()
+        );
+    }
+}
+
+/// Returns the folder of `initdb` and `postgres`: Debian does not put them on the PATH.
+fn programs() -> Option<PathBuf> {
+    let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
+        .collect();
+    folders.sort();
+    folders.reverse();
+    folders.extend(std::env::split_paths(
+        &std::env::var_os("PATH").unwrap_or_default(),
+    ));
+    folders
+        .into_iter()
+        .find(|folder| folder.join("initdb").is_file() && folder.join("postgres").is_file())
+}
+
+/// PostgreSQL refuses to run as root: returns another user to run it.
+fn unprivileged() -> Option<(u32, u32)> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let named = |name: &str| {
+        let line = users
+            .lines()
+            .find(|line| line.split(':').next() == Some(name))?;
+        let mut fields = line.split(':').skip(2);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    };
+    named("postgres").or_else(|| named("nobody"))
+}
+
+/// Changes a store without kd.
+pub(crate) fn tamper(site: &Site, sql: &str) {
+    match &site.place {
+        Place::File(path) => {
+            let direct = rusqlite::Connection::open(path).expect("it opens");
+            direct.execute_batch(sql).expect(sql);
+        }
+        Place::Server(url) => {
+            let client = postgres::Client::connect(url, postgres::NoTls);
+            let done = client.and_then(|mut client| client.batch_execute(sql));
+            done.expect(sql);
+        }
+    }
+}
