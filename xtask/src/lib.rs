@@ -1,5 +1,6 @@
 //! Tasks that cargo does not do: checking crate dependencies, drawing their graph, man pages and completions.
 
+pub mod cycles;
 pub mod edges;
 
 use std::path::{Path, PathBuf};

@@ -16,6 +16,8 @@ struct Args {
 enum Task {
     /// Check that every crate enters only the rooms that the plan allows.
     Edges,
+    /// Check that no files of a crate need each other in a circle.
+    Cycles,
     /// Draw the real dependency graph into ARCHITECTURE.md.
     Picture,
     /// Write man pages and completions of a release build to a folder.
@@ -45,6 +47,15 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
                 return Ok(());
             }
             Err(faults.join("\n").into())
+        }
+        Task::Cycles => {
+            let cycles = xtask::cycles::find(&root)?;
+            if cycles.is_empty() {
+                println!("no files of a crate need each other in a circle");
+                return Ok(());
+            }
+            let words: Vec<String> = cycles.iter().map(xtask::cycles::words).collect();
+            Err(words.join("\n").into())
         }
         Task::Picture => {
             let path = root.join("ARCHITECTURE.md");

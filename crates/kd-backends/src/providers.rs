@@ -4,7 +4,6 @@ use crate::env::Env;
 use crate::guard::Limit;
 use crate::keys::{Key, KeySource};
 use crate::transport::client::{self, Certificates};
-use crate::transport::http::AskedForm;
 use kd_core::config::{Price, ProviderConfig, Wire};
 use kd_core::ledger::Billing;
 use kd_core::prices::{Prices, Tariff};
@@ -244,7 +243,7 @@ impl Service {
                 let own = ["https://api.anthropic.com/", "https://api.openai.com/"];
                 own.iter().any(|own| base.starts_with(own))
             }),
-            free: spending::is_free(name),
+            free: kd_core::cost::is_free(name),
             base,
             key: OnceCell::new(),
             clients: Arc::clone(clients),
@@ -402,6 +401,18 @@ pub(crate) fn is_loopback(url: &str) -> bool {
         || host
             .parse::<std::net::IpAddr>()
             .is_ok_and(|ip| ip.is_loopback())
+}
+
+/// How the form of an answer is requested. If a service or model refuses one form, the next is tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum AskedForm {
+    /// A JSON schema.
+    #[default]
+    Schema,
+    /// Any JSON object; the schema is in the prompt.
+    Object,
+    /// By the prompt alone.
+    Words,
 }
 
 #[cfg(test)]

@@ -7,8 +7,9 @@
 use kd_core::failure::Used;
 use kd_core::ledger::{Entry, Ledger, Payer};
 use kd_core::spending::{
-    ANSWER_TOKENS_MIN, Account, Ceiling, Certainty, Cut, FRAMING_TOKENS, Keep, Price, Spent, pico,
+    ANSWER_TOKENS_MIN, Account, Ceiling, Cut, FRAMING_TOKENS, Keep, Price, Spent, pico,
 };
+use kd_core::usage::Certainty;
 use kd_core::{Failure, FailureKind, Usage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

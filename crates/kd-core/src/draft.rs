@@ -2,8 +2,9 @@
 
 use crate::clean::clean_line;
 use crate::failure::{Failure, FailureKind};
-use crate::ids::{KING, SeatName, TurnId};
-use crate::message::{Address, BROKEN_OFF, Draft, INTERRUPTED, Provenance, Status};
+use crate::ids::{SeatName, TurnId};
+use crate::message::{Address, BROKEN_OFF, Draft, FINISH, INTERRUPTED, LENGTH, Provenance, Status};
+use crate::names::KING;
 use crate::request::Finish;
 use crate::roster::Member;
 use jiff::Timestamp;
@@ -12,9 +13,6 @@ use std::collections::BTreeMap;
 /// Front matter of a failed turn: its kind, and its reason if the body holds a partial answer.
 const FAILURE: &str = "failure";
 const REASON: &str = "reason";
-/// Front matter of an answer cut by the token limit: `finish: length`.
-pub(crate) const FINISH: &str = "finish";
-pub(crate) const LENGTH: &str = "length";
 /// Maximum characters of a reason.
 const REASON_CHARS_MAX: usize = 400;
 

@@ -4,8 +4,9 @@ use crate::deliberation::Fact;
 use crate::failure::Failure;
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::message::{Address, Message};
-use crate::request::{Delta, Usage};
+use crate::request::Delta;
 use crate::review::Report;
+use crate::usage::Usage;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 

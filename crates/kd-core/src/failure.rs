@@ -1,7 +1,7 @@
 //! Why a turn gave no complete answer.
 
-use crate::request::Usage;
-use crate::spending::Certainty;
+use crate::usage::Certainty;
+use crate::usage::Usage;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;

@@ -1,14 +1,9 @@
 //! Identifiers of members, threads, turns and timers.
 
 use crate::clean::is_invisible;
-use crate::names;
+use crate::names::{self, ALL, KING};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// The name of the user in every thread.
-pub const KING: &str = "king";
-/// The word that addresses all members.
-pub const ALL: &str = "all";
 
 /// The name of a member or of a service such as the chair.
 ///

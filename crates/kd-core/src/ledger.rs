@@ -2,8 +2,9 @@
 //!
 //! Input: entries of the user's ledger. Output: sums by member, model, service, project or day.
 
-use crate::request::Usage;
-use crate::spending::{Certainty, Spent};
+use crate::spending::Spent;
+use crate::usage::Certainty;
+use crate::usage::Usage;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 

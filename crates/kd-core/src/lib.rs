@@ -7,6 +7,7 @@
 pub mod clean;
 pub mod config;
 pub mod conversation;
+pub mod cost;
 pub mod council;
 pub mod deliberation;
 pub mod delivery;
@@ -50,6 +51,7 @@ pub mod slash;
 pub mod speech;
 pub mod spending;
 pub mod text;
+pub mod usage;
 pub mod view;
 
 pub use conversation::{Aside, Conversation};
@@ -64,6 +66,7 @@ pub use last_round::LastRound;
 pub use machine::{Command, Effects, Input, Machine};
 pub use message::{Address, Draft, Message, Status};
 pub use op::Op;
-pub use request::{Delta, Finish, Prompt, Request, Sampling, Usage};
+pub use request::{Delta, Finish, Prompt, Request, Sampling};
 pub use review::{OpenReview, Review};
 pub use roster::{Launch, Member, Roster};
+pub use usage::Usage;

@@ -3,7 +3,8 @@
 //! Input: a text and the known names. Output: the mentioned names, in the order of first mention. An `@` is plain text
 //! in code, quotations, mail addresses, paths and URLs, and before any other word.
 
-use crate::ids::{ALL, KING, SeatName};
+use crate::ids::SeatName;
+use crate::names::{ALL, KING};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -1,14 +1,19 @@
 //! A message: one finished file in a thread.
 
 use crate::clean::clean_text;
-use crate::draft::{FINISH, LENGTH};
-use crate::ids::{ALL, KING, SeatName, TurnId};
+use crate::ids::{SeatName, TurnId};
+use crate::names::{ALL, KING};
 use crate::text::Text;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+
+/// Front matter of an answer cut by the token limit: `finish: length`.
+pub(crate) const FINISH: &str = "finish";
+
+pub(crate) const LENGTH: &str = "length";
 
 /// How a member's turn ended, as stated in the front matter of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

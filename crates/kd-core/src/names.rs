@@ -1,9 +1,13 @@
 //! Names with a meaning to kd, and detection of look-alikes.
 
 use crate::clean::is_invisible;
-use crate::ids::{ALL, KING};
 use unicode_normalization::UnicodeNormalization;
 
+/// The name of the user in every thread.
+pub const KING: &str = "king";
+
+/// The word that addresses all members.
+pub const ALL: &str = "all";
 /// Signs the verdict of a deliberation.
 pub const COUNCIL: &str = "council";
 /// Signs a forum's own posts.

@@ -4,9 +4,7 @@
 //! A token is at least one byte in every byte-based tokenizer, so the bytes of a request are an upper bound of its
 //! prompt tokens. No smaller bound holds for every text and model.
 
-use crate::config::{self, Config};
-use crate::request::Usage;
-use crate::roster::Member;
+use crate::usage::{Certainty, Usage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::{Add, AddAssign, Sub};
@@ -34,49 +32,6 @@ impl Price {
         Self {
             input: pico(input),
             output: pico(output),
-        }
-    }
-}
-
-/// How exact an amount is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Certainty {
-    /// As reported by the provider.
-    #[default]
-    Exact,
-    /// An upper bound: a request ended without a count, and its whole reservation was booked. Shown as `≤`.
-    AtMost,
-    /// A lower bound: a request ended without a count, and nothing bounded it. Shown as `≥`.
-    AtLeast,
-    /// An estimate: a sum of upper and lower bounds. Shown as `≈`.
-    About,
-}
-
-impl Certainty {
-    /// Returns whether the provider reported all of it.
-    pub fn is_exact(&self) -> bool {
-        *self == Certainty::Exact
-    }
-
-    /// Returns how exact the sum of two amounts is.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        match (self, other) {
-            (one, Certainty::Exact) => one,
-            (Certainty::Exact, other) => other,
-            (one, other) if one == other => one,
-            _ => Certainty::About,
-        }
-    }
-
-    /// Returns the sign before a number.
-    pub fn sign(self) -> &'static str {
-        match self {
-            Certainty::Exact => "",
-            Certainty::AtMost => "≤ ",
-            Certainty::AtLeast => "≥ ",
-            Certainty::About => "≈ ",
         }
     }
 }
@@ -226,53 +181,6 @@ impl Keep {
 /// Converts a limit in US dollars to millionths, rounding down.
 pub fn micro_usd(usd: f64) -> u64 {
     (usd.clamp(0.0, 1e9) * 1e6 + 1e-6).floor() as u64
-}
-
-/// The price of a member's answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cost {
-    /// At most this, per token.
-    Known(Price),
-    /// Depends on the agent program, up to the budget it is given.
-    Budget,
-    /// Depends on the agent program.
-    Program,
-    /// A service charges for it, but its price is neither configured nor listed.
-    Unknown,
-}
-
-impl Cost {
-    /// Returns the price of a member's answers with these settings.
-    pub fn of(config: &Config, member: &Member) -> Self {
-        match config.tariff(member) {
-            Some(tariff) => Cost::Known(tariff.worst(false)),
-            None if is_free(&member.backend) => Cost::Known(Price::default()),
-            None if config::keeps_budget(&member.backend) => Cost::Budget,
-            None if config::is_program(&member.backend) => Cost::Program,
-            None => Cost::Unknown,
-        }
-    }
-
-    /// Returns the price, if known.
-    pub fn price(self) -> Option<Price> {
-        match self {
-            Cost::Known(price) => Some(price),
-            Cost::Budget | Cost::Program | Cost::Unknown => None,
-        }
-    }
-}
-
-/// Returns the warning for a money limit with agent programs.
-pub fn program_warning(names: &[&str]) -> String {
-    format!(
-        "the limit of money is not exact for agent programs ({}): one question to them may cost more than is left",
-        names.join(", ")
-    )
-}
-
-/// Returns whether a backend runs models on this machine for free.
-pub fn is_free(backend: &str) -> bool {
-    matches!(backend, "local" | "scripted" | "ollama")
 }
 
 /// Formats `$0.0123`, with its mark if it is a bound. A bound is rounded away from the exact value.

@@ -8,7 +8,8 @@ use crate::event::{Event, Outcome, Purpose, Record};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::message::{Address, Message, REPLACES, settled};
-use crate::request::{Delta, Finish, Usage};
+use crate::request::{Delta, Finish};
+use crate::usage::Usage;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

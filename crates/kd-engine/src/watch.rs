@@ -6,7 +6,7 @@
 
 use crate::ask::Joiner;
 use kd_backends::dialects::{self, Decoder, Dialect};
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_core::{Delta, Failure, FailureKind, Input, Member, Message, Op, SeatName};
 use kd_store::stream::{self, StreamReader, StreamWriter};
 use kd_store::{Error, Thread, layout};

@@ -7,7 +7,8 @@ use super::order::Right;
 use super::tools::Tool;
 use jiff::Timestamp;
 use kd_core::config::forum::Settings;
-use kd_core::ids::{KING, SeatName};
+use kd_core::ids::SeatName;
+use kd_core::names::KING;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -15,8 +15,9 @@ use super::tools::{self, Call, TOOLS, Takes};
 use super::words::{Deed, Outcome, Run};
 use echo::Echo;
 use kd_core::failure::Failure;
-use kd_core::request::{Prompt, Request, Said, ToolCall, ToolServer, ToolSpec, ToolTalk, Usage};
+use kd_core::request::{Prompt, Request, Said, ToolCall, ToolServer, ToolSpec, ToolTalk};
 use kd_core::roster::Member;
+use kd_core::usage::Usage;
 use serde_json::{Value, json};
 
 /// Maximum unreadable answers before the visit ends.

@@ -14,6 +14,7 @@ mod kernels;
 mod kv;
 #[cfg(feature = "llama-cpp")]
 mod llama_cpp;
+mod load;
 mod model;
 mod pool;
 mod quant;

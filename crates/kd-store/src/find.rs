@@ -7,12 +7,14 @@
 
 use crate::beneath;
 use crate::bounds;
+use crate::elsewhere::Elsewhere;
 use crate::error::Error;
 use crate::git::Checkout;
-use crate::layout::{self, Env, KD, Layout, close_kd, make_kd};
+use crate::layout::{self, KD, Layout, close_kd, make_kd};
 use crate::name::normalise;
 use crate::owner::{Distrust, Owner, User};
 use crate::trust::TrustStore;
+use crate::user_dirs::Env;
 use crate::user_dirs::{UserDirs, home, make_private};
 use rustix::fs::Access;
 use std::collections::BTreeSet;
@@ -92,43 +94,6 @@ impl fmt::Display for PassedOver {
                 )
             }
             _ => write!(f, "; to use it all the same, set KD_BASE={root}"),
-        }
-    }
-}
-
-/// Why threads are stored in the user's data folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Elsewhere {
-    /// A `.kd` there would apply to every project below.
-    TooWide(PathBuf),
-    /// The folder is not under the user's sole control.
-    Distrust(PathBuf, Distrust),
-    /// The `.kd` there was skipped.
-    PassedOver(PathBuf),
-    /// The folder is not writable.
-    Refused(PathBuf),
-    /// An earlier thread of the project is there.
-    Earlier(PathBuf),
-}
-
-impl fmt::Display for Elsewhere {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Elsewhere::TooWide(root) => write!(
-                f,
-                "no .kd is made in {}, where every project below would share it",
-                root.display()
-            ),
-            Elsewhere::Distrust(_, why) => write!(f, "{why}"),
-            Elsewhere::PassedOver(root) => {
-                write!(f, "{} is not used", root.join(KD).display())
-            }
-            Elsewhere::Refused(root) => write!(f, "{} cannot be written", root.display()),
-            Elsewhere::Earlier(root) => write!(
-                f,
-                "{} could not be used when the first thread was opened",
-                root.display()
-            ),
         }
     }
 }

@@ -194,7 +194,7 @@ fn meta(source: &Thread, id: &ThreadId, lineage: &Lineage) -> Meta {
     meta.created_at = now.created_at;
     meta.set_lineage(lineage);
     // The seal belongs to the source.
-    meta.extra.remove(crate::seal::KEY);
+    meta.extra.remove(crate::meta::IMPORTED);
     meta
 }
 

@@ -3,7 +3,9 @@
 //! Git's files are untrusted: they are read up to a limit, and a checkout counts as linked to another only if that one
 //! lists it. `git` itself is run only if the files are not enough (the reftable format keeps HEAD elsewhere).
 
+pub use crate::checkout::{top, top_of_git};
 use crate::error::Error;
+
 use crate::git_command::GitCommand;
 use crate::private::read_small;
 use std::fs;
@@ -24,22 +26,6 @@ pub(crate) struct Checkout {
 const POINTER_BYTES_MAX: u64 = 64 << 10;
 /// Maximum number of worktrees examined per repository.
 const WORKTREES_MAX: usize = 1000;
-
-/// Returns the top of the checkout that a folder is in: the nearest folder, itself included, that contains any `.git`.
-/// Git and agent programs search no further up either.
-pub fn top(folder: &Path) -> Option<&Path> {
-    folder.ancestors().find(|up| up.join(".git").exists())
-}
-
-/// Like [`top`], but ignores an empty `.git`, as git does: killed agent programs leave some behind, in `/tmp` too. For
-/// the scope of a decision, not for finding a program's settings.
-pub fn top_of_git(folder: &Path) -> Option<&Path> {
-    let is_empty = |at: &Path| fs::read_dir(at).is_ok_and(|mut files| files.next().is_none());
-    folder.ancestors().find(|up| {
-        let git = up.join(".git");
-        git.exists() && !is_empty(&git)
-    })
-}
 
 /// Returns the folders outside a checkout where git keeps its data, for a linked worktree or a submodule. A `.git` file
 /// that came with the folder can name any place, so a folder counts only if git created the link: the shared folder

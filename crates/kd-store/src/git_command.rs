@@ -4,8 +4,8 @@
 //! Every `git` command of `kd` is built here. A repository can name: filters, `core.fsmonitor`, hooks, pagers, diff
 //! drivers, credential helpers, transports, and another folder as its working tree.
 
+use crate::checkout;
 use crate::error::Error;
-use crate::git;
 use kd_core::search_path;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
@@ -156,7 +156,7 @@ impl GitCommand {
             .folder
             .canonicalize()
             .map_err(Error::io("read", &self.folder))?;
-        let holder = git::top(&folder);
+        let holder = checkout::top(&folder);
         match top.canonicalize() {
             Ok(real) if holder == Some(real.as_path()) => Ok(top),
             _ => Err(Error::Git {

@@ -2,17 +2,21 @@
 //!
 //! Input: a root and a branch, which `find.rs` finds. Output: the path of everything that is stored.
 
+mod names;
+
+pub use names::is_ours;
+pub(crate) use names::{INDEX_FILE, KD, is_base, split};
+
 use crate::beneath::{FOLDER_MODE, Folder, Kind};
 use crate::bounds::{self, Bound};
+use crate::elsewhere::Elsewhere;
 use crate::error::Error;
-use crate::find::Elsewhere;
 use crate::json;
 use crate::lock::{self, Lock};
 use crate::name::normalise;
 use kd_core::clean::clean_text;
 use kd_core::ids::{SeatName, ThreadId};
 use serde_json::{Map, Value};
-use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -26,8 +30,6 @@ pub(crate) const THREAD_LOCK: &str = ".kd-thread.lock";
 pub(crate) const SPOOL_FOLDER: &str = ".kd-new";
 /// The branch's state, inside its folder.
 pub(crate) const STATE_FILE: &str = "state.json";
-/// The index of a thread's messages.
-pub(crate) const INDEX_FILE: &str = ".kd-index.jsonl";
 /// The log of a thread's events.
 pub(crate) const EVENTS_FILE: &str = ".kd-events.jsonl";
 
@@ -39,10 +41,6 @@ pub(crate) const PENDING_FILE: &str = ".pending-messages.json";
 /// Files that `fsck` had to move away.
 pub(crate) const LOST_FOLDER: &str = ".kd-lost";
 
-/// The folder of a project.
-pub(crate) const KD: &str = ".kd";
-/// Worktrees of kingdom-cli.
-const WORKTREES_FOLDER: &str = "worktrees";
 const STREAM_PREFIX: &str = ".stream-";
 const STREAM_SUFFIX: &str = ".jsonl";
 
@@ -69,9 +67,6 @@ forum.db*
 ";
 /// Tracked although an earlier line excludes it.
 const TRACKED: &str = "!config.json";
-
-/// The environment, as a function: the library does not read it directly.
-pub type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 
 /// The paths of one project and branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -374,29 +369,6 @@ impl Layout {
             path: threads.path().to_path_buf(),
             tries: 24,
         })
-    }
-}
-
-/// Returns whether a path is a `.kd` folder.
-pub(crate) fn is_base(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == KD)
-}
-
-/// Returns whether a path is below a `.kd`, where links are not followed.
-pub fn is_ours(path: &Path) -> bool {
-    is_base(split(path).0)
-}
-
-/// Splits a path at its `.kd`; the whole path and an empty one if there is none. Worktrees of kingdom-cli in
-/// `.kd/worktrees` are not below `.kd` in this sense: they are the project's files.
-pub(crate) fn split(path: &Path) -> (&Path, &Path) {
-    let whole = (path, Path::new(""));
-    let Some(base) = path.ancestors().find(|dir| is_base(dir)) else {
-        return whole;
-    };
-    match path.strip_prefix(base) {
-        Ok(below) if !below.starts_with(WORKTREES_FOLDER) => (base, below),
-        _ => whole,
     }
 }
 

@@ -313,7 +313,7 @@ mod tests {
             input: 1,
             out: 2,
             usd: Some(usd),
-            certainty: kd_core::spending::Certainty::Exact,
+            certainty: kd_core::usage::Certainty::Exact,
         }
     }
 

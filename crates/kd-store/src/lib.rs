@@ -6,10 +6,13 @@
 
 pub mod beneath;
 pub mod bounds;
+mod checkout;
 pub mod config;
+mod elsewhere;
 pub mod error;
 pub mod export;
 pub mod find;
+mod fingerprint;
 pub mod forget;
 pub mod fork;
 pub mod frontmatter;
@@ -45,8 +48,10 @@ pub mod typed;
 pub mod user_dirs;
 pub mod watch;
 
+pub use elsewhere::Elsewhere;
 pub use error::Error;
-pub use find::{Elsewhere, Opened, PassedOver, Search};
+pub use find::{Opened, PassedOver, Search};
+pub use fingerprint::Fingerprint;
 pub use layout::{Layout, Place};
 pub use lease::Lease;
 pub use log::EventLog;
@@ -55,6 +60,6 @@ pub use queue::Queue;
 pub use session::AgentState;
 pub use stream::{StreamReader, StreamWriter};
 pub use thread::{Durability, Messages, Problem, Thread};
-pub use trust::{Decision, Fingerprint, TrustStore, TrustedFolder};
+pub use trust::{Decision, TrustStore, TrustedFolder};
 pub use user_dirs::UserDirs;
 pub use watch::Watch;

@@ -7,7 +7,8 @@ use crate::json;
 use crate::layout::THREAD_FILE;
 use jiff::Timestamp;
 use kd_core::formats::THREAD;
-use kd_core::ids::{KING, ThreadId};
+use kd_core::ids::ThreadId;
+use kd_core::names::KING;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -114,3 +115,6 @@ impl Meta {
         self.pattern == COUNCIL
     }
 }
+
+/// The key of an import in `thread.json`.
+pub(crate) const IMPORTED: &str = "imported";

@@ -7,8 +7,8 @@
 use crate::beneath::{Folder, Kind};
 use crate::bounds;
 use crate::error::Error;
+use crate::fingerprint::Fingerprint;
 use crate::git::{self, Checkout};
-use crate::trust::Fingerprint;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};

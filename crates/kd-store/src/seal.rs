@@ -11,7 +11,7 @@ use crate::index;
 use crate::json;
 use crate::layout::{self, Layout};
 use crate::lock::{self, Lock};
-use crate::meta::{self, Meta};
+use crate::meta::{self, IMPORTED, Meta};
 use crate::private;
 use crate::staged::Staged;
 use crate::thread::Thread;
@@ -28,8 +28,6 @@ use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// The key of `thread.json`.
-pub(crate) const KEY: &str = "imported";
 /// Maximum bytes of a file name.
 const NAME_BYTES_MAX: usize = 255;
 /// Digits and a line break, with some tolerance for editors.
@@ -55,7 +53,7 @@ pub struct Origin {
 impl Meta {
     /// Returns where the thread was imported from, if it was.
     pub fn origin(&self) -> Option<Origin> {
-        serde_json::from_value(self.extra.get(KEY)?.clone()).ok()
+        serde_json::from_value(self.extra.get(IMPORTED)?.clone()).ok()
     }
 }
 
@@ -322,6 +320,6 @@ fn meta(id: &ThreadId, seal: &Seal, parts: &Parts<'_>) -> Meta {
     };
     meta.extra.remove(fork::KEY);
     let value = serde_json::to_value(origin).unwrap_or(Value::Null);
-    meta.extra.insert(KEY.to_owned(), value);
+    meta.extra.insert(IMPORTED.to_owned(), value);
     meta
 }

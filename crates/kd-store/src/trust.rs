@@ -4,6 +4,7 @@
 //! this path, which list they declined, and whether they accept that the folder belongs to another user.
 
 use crate::error::Error;
+use crate::fingerprint::Fingerprint;
 use crate::lock::{self, Lock};
 use crate::private;
 use crate::programs::{Level, Programs};
@@ -11,7 +12,6 @@ use crate::user_dirs::{UserDirs, make_private, project_key};
 use jiff::Timestamp;
 use kd_core::formats::TRUST;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -22,18 +22,6 @@ const BYTES_MAX: u64 = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustStore {
     file: PathBuf,
-}
-
-/// The SHA-256 of what the user decides on, in hexadecimal.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Fingerprint(String);
-
-impl Fingerprint {
-    /// Returns the fingerprint of a JSON value, independent of the order of its keys.
-    pub fn of(value: &serde_json::Value) -> Self {
-        let hash = Sha256::digest(crate::json::to_text(value).as_bytes());
-        Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
-    }
 }
 
 /// The user's decision on a project's settings.

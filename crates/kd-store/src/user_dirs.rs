@@ -3,7 +3,6 @@
 //! Input: the environment, and the password file. Output: paths, and folders that only the user can read and write.
 
 use crate::error::Error;
-use crate::layout::Env;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -181,6 +180,9 @@ pub fn make_private(path: &Path) -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// The environment, as a function: the library does not read it directly.
+pub type Env<'e> = &'e dyn Fn(&str) -> Option<OsString>;
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,7 @@
 mod common;
 
 use common::{draft, seats, thread};
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_core::{Event, Record};
 use kd_sql::forum::{ForumStore, Place as ForumPlace};
 use kd_store::config::{self, ConfigPaths};

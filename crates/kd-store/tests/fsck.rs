@@ -8,7 +8,7 @@
 mod common;
 
 use common::{draft, layout, thread};
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_store::fsck::{self, Kind, Report};
 use kd_store::stream::PATIENCE;
 use kd_store::{Layout, Place, Thread};

@@ -7,7 +7,7 @@
 mod common;
 
 use common::{draft, layout, seats, thread};
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_store::thread::{Durability, Thread, Trouble};
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;

@@ -9,7 +9,7 @@ use crate::text::growing::Growing;
 use crate::text::wrap::Line;
 use kd_core::Message;
 use kd_core::SeatName;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_core::view::{Content, View};
 use std::collections::{BTreeMap, VecDeque};
 

@@ -14,10 +14,10 @@ use crate::text::style::{Styles, speaker};
 use crate::text::wrap::{Line, Span, wrap_spans};
 use crate::text::{clean, markdown};
 use anstyle::{AnsiColor, Style};
-use kd_core::ids::KING;
 use kd_core::message::{Address, Message};
-use kd_core::view::{Content, State};
-use kd_core::{SeatName, Timestamp};
+use kd_core::names::KING;
+use kd_core::view::{Content, State, Trace};
+use kd_core::{Failure, SeatName, Timestamp, Usage};
 use std::time::Duration;
 
 /// Prose wider than this is hard to read.
@@ -222,16 +222,30 @@ pub fn whose<'a>(shown: Shown<'a>) -> Option<&'a str> {
     }
 }
 
+/// Lays out a message: complete, or failed.
+fn said(
+    message: &Message,
+    failure: Option<&Failure>,
+    usage: Option<&Usage>,
+    trace: Option<&Trace>,
+    look: &Look,
+) -> Card {
+    match message.is_sound() {
+        true => message::card(message, usage, trace, look),
+        false => failed::message(message, failure, trace, look),
+    }
+}
+
 /// Lays out a panel. `growing` caches the layout of a growing text.
 pub fn card(shown: Shown<'_>, look: &Look, growing: &mut Growing) -> Card {
     match shown {
-        Shown::Old(message) => message::card(message, None, None, None, look),
+        Shown::Old(message) => said(message, None, None, None, look),
         Shown::Panel(Content::Message {
             message,
             failure,
             usage,
             trace,
-        }) => message::card(
+        }) => said(
             message,
             failure.as_ref(),
             usage.as_ref(),

@@ -9,7 +9,7 @@ use crate::delivery::{self, FetchError, Found};
 use crate::env::Env;
 use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::config::LocalConfig;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_core::{Delta, Failure, FailureKind, Finish, Prompt, Request, Usage};
 use kd_local::chat::{ChatMessage, Role};
 use kd_local::{Engine, Error, Job, Options, Piece, Sampling, StopReason, Ticket, Watch};

@@ -115,7 +115,7 @@ impl Child {
         // Everything that can fail comes before the child exists.
         let (pipes, ends) = Pipes::new(start.hears)?;
         #[cfg(target_os = "linux")]
-        if let Some(program) = keeper::program() {
+        if let Some(program) = keeper::identity::program() {
             let (keeper, pid) = Keeper::start(program, start, ends)?;
             let child = Self {
                 pid,

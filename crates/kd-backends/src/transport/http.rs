@@ -4,9 +4,10 @@
 
 use crate::Backend;
 use crate::keys::Key;
+use crate::providers::{AskedForm, Service};
 use crate::spending::{Permit, Spending, Worst};
+use crate::status;
 use crate::transport::sse::{Event, Splitter, TooLong};
-use crate::{providers::Service, status};
 use futures::FutureExt;
 use futures::stream::{self, BoxStream, StreamExt};
 use kd_core::request::ToolCall;
@@ -56,18 +57,6 @@ pub(crate) trait Dialect: Send + Sync {
     }
     /// Creates a decoder for one answer.
     fn decoder(&self) -> Box<dyn Decoder>;
-}
-
-/// How the form of an answer is requested. If a service or model refuses one form, the next is tried.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum AskedForm {
-    /// A JSON schema.
-    #[default]
-    Schema,
-    /// Any JSON object; the schema is in the prompt.
-    Object,
-    /// By the prompt alone.
-    Words,
 }
 
 /// Decodes the events of one answer. Pure: a recorded stream tests everything.

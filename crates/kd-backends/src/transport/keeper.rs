@@ -14,14 +14,14 @@
 //! Without either, and on systems other than Linux, agents are started without a keeper: see
 //! `docs/adr/0011-a-keeper-for-each-agent.md` for what holds then.
 
+pub(super) mod identity;
+
+pub use identity::NAME;
+
+#[cfg(target_os = "linux")]
+use identity::is_keeper;
+use identity::{PROGRAM, program};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-
-/// The `argv[0]` of a keeper.
-pub const NAME: &str = "kd-keeper";
-
-/// The program to start as a keeper.
-static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Runs as a keeper if this process was started as one; call this first in `main`. A keeper never returns from here;
 /// any other process returns at once, and starts itself as the keeper of its agents from now on.
@@ -83,36 +83,11 @@ pub fn above() -> u32 {
 #[cfg(target_os = "linux")]
 const PARENTS_MAX: usize = 10_000;
 
-/// Returns whether a process was started as a keeper, by its `argv[0]`. A process that takes this name is counted too,
-/// which only makes the limits below it stricter.
-#[cfg(target_os = "linux")]
-pub(super) fn is_keeper(pid: i32) -> bool {
-    word(pid, 0).is_some_and(|word| word == NAME.as_bytes())
-}
-
-/// Returns the socket name of a keeper's tool server: its first argument.
-#[cfg(target_os = "linux")]
-pub(super) fn socket_of(keeper: i32) -> Option<Vec<u8>> {
-    word(keeper, 1).filter(|name| !name.is_empty())
-}
-
-/// Returns an argument from the command line of a process.
-#[cfg(target_os = "linux")]
-fn word(pid: i32, at: usize) -> Option<Vec<u8>> {
-    let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    words.split(|byte| *byte == 0).nth(at).map(<[u8]>::to_vec)
-}
-
 #[cfg(target_os = "linux")]
 use super::tools;
 
-/// Returns the program to start as a keeper, if there is one.
-pub(super) fn program() -> Option<&'static Path> {
-    PROGRAM.get().map(PathBuf::as_path)
-}
-
 #[cfg(target_os = "linux")]
-pub(super) use platform::{CONTROL, End, Note, Plan, order, take_signals};
+pub(super) use platform::{CONTROL, End, Note, Plan, order};
 
 #[cfg(target_os = "linux")]
 mod platform {
@@ -558,19 +533,6 @@ mod platform {
             (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
         }
 
-        /// Unblocks all signals in a child of the keeper, where they are blocked.
-        pub(in super::super::super) fn take_signals(command: &mut Command) {
-            // SAFETY: only async-signal-safe functions are called after the fork, and nothing is allocated.
-            unsafe {
-                command.pre_exec(|| {
-                    let mut none = MaybeUninit::uninit();
-                    libc::sigemptyset(none.as_mut_ptr());
-                    libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut());
-                    Ok(())
-                });
-            }
-        }
-
         /// Makes the child run this, unblock signals, and execute the given command line.
         pub(super) fn become_after(
             command: &mut Command,
@@ -603,6 +565,5 @@ mod platform {
             Ok(())
         }
     }
-    pub(in super::super) use raw::take_signals;
     use raw::{become_after, control, signals};
 }

@@ -11,6 +11,8 @@ mod outlet;
 mod proc;
 pub mod process;
 pub mod rights;
+#[cfg(target_os = "linux")]
+mod signals;
 pub mod sse;
 #[cfg(target_os = "linux")]
 pub(crate) mod tools;

@@ -57,7 +57,7 @@ pub fn landlock() -> Option<i32> {
 /// Returns the version of Landlock that restricts the programs this process starts; `None` without a keeper, which
 /// enters the domain for them.
 pub fn held() -> Option<i32> {
-    super::keeper::program().and_then(|_| landlock())
+    super::keeper::identity::program().and_then(|_| landlock())
 }
 
 /// Returns the folders of programs, libraries and settings that every program needs.

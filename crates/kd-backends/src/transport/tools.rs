@@ -9,7 +9,7 @@
 //! The keeper accepts only its own descendants, and starts one server for each. So the agent can call the tools but not
 //! touch the files behind them; and the server ends with the agent, since it is a child of the keeper.
 
-use super::keeper;
+use super::keeper::identity;
 use super::proc;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Access, access};
@@ -94,7 +94,7 @@ impl Tools {
             .stdin(OwnedFd::from(stream.try_clone()?))
             .stdout(OwnedFd::from(stream))
             .stderr(Stdio::null());
-        super::keeper::take_signals(&mut command);
+        super::signals::take_signals(&mut command);
         // The keeper waits for all its children.
         command.spawn().map(drop)
     }
@@ -135,9 +135,9 @@ pub(super) fn bridge() -> i32 {
 
 fn connect() -> io::Result<UnixStream> {
     let unkept = || io::Error::other("started by `kd` for its agents, not by hand");
-    let keeper = parents(proc::own_pid()).find(|pid| keeper::is_keeper(*pid));
+    let keeper = parents(proc::own_pid()).find(|pid| identity::is_keeper(*pid));
     let keeper = keeper.ok_or_else(unkept)?;
-    let name = keeper::socket_of(keeper).ok_or_else(unkept)?;
+    let name = identity::socket_of(keeper).ok_or_else(unkept)?;
     let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
     // Another process may have taken the name before the keeper.
     match peer(&stream) == Some(keeper) {

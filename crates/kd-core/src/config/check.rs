@@ -4,12 +4,12 @@
 //! [`keys`](super::keys) defines the values of each key; this module checks them.
 
 use super::forum::{self, Settings};
-use super::keys::{self, BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, NOT_PROVIDERS, RETIRED};
+use super::keys::{self, BACKENDS, KEYS, Key, Kind, NOT_PROVIDERS, RETIRED};
+use super::known::{listed, no_agent};
 use super::path::KeyPath;
-use super::problem::{Problem, quoted};
+use super::problem::Problem;
+use super::shown::{got, looks_secret, shown};
 use crate::ids::SeatName;
-use crate::models;
-use crate::roles::{CHAIR, ROLES};
 use kd_vote::nearest;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -105,62 +105,6 @@ pub fn check_links(value: &Value) -> Vec<Problem> {
         problems.extend(no_agent(path, chair, value));
     }
     problems
-}
-
-/// Returns the member names that need no definition: agent programs, and the roles of the built-in model.
-fn undefined_seats() -> impl Iterator<Item = &'static str> {
-    let roles = ROLES
-        .iter()
-        .map(|role| role.name)
-        .filter(|name| *name != CHAIR);
-    KNOWN_AGENTS.iter().map(|(name, _)| *name).chain(roles)
-}
-
-/// Returns a problem if a text names neither an agent nor a known model. `root` is the whole configuration.
-pub(super) fn no_agent(path: KeyPath, name: &str, root: &Value) -> Option<Problem> {
-    let none = Map::new();
-    let agents = root.get("agents").and_then(Value::as_object);
-    let agents = agents.unwrap_or(&none);
-    let defined = agents.get(name).is_some_and(|agent| !agent.is_null());
-    if defined || undefined_seats().any(|known| known == name) {
-        return None;
-    }
-    if SeatName::new(name).is_ok() && models::is_known(root, name) {
-        return None;
-    }
-    if let Err(bad) = SeatName::new(name) {
-        let what = format!(
-            "is {}, which cannot name a member: {}",
-            shown(name),
-            bad.why
-        );
-        return Some(Problem::new(path, what));
-    }
-    let what = format!(
-        "names {}, but there is no such agent; define it under `agents`, or take one of {}",
-        shown(name),
-        listed(undefined_seats(), agents)
-    );
-    let mut all_seats: Vec<&str> = agents.keys().map(String::as_str).collect();
-    for name in undefined_seats() {
-        all_seats.push(name);
-    }
-    let near = nearest(name, all_seats);
-    Some(Problem::new(path, what).meant(near))
-}
-
-/// Lists names in alphabetical order, at most twenty.
-fn listed(known: impl Iterator<Item = &'static str>, more: &Map<String, Value>) -> String {
-    let mut names: BTreeSet<&str> = more.keys().map(String::as_str).collect();
-    for name in known {
-        names.insert(name);
-    }
-    let mut names: Vec<String> = names.into_iter().map(plain).collect();
-    if names.len() > 20 {
-        names.truncate(20);
-        names.push("…".into());
-    }
-    names.join(", ")
 }
 
 fn shape(path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
@@ -400,46 +344,4 @@ fn is_secret_name(name: &str) -> bool {
         || flat == "authorization"
         || flat == "bearer"
         || ENDS.iter().any(|end| flat.ends_with(end))
-}
-
-/// Returns whether a text looks like a key rather than a word.
-pub(crate) fn looks_secret(text: &str) -> bool {
-    const STARTS: &[&str] = &[
-        "sk-", "sk_", "gsk_", "xai-", "hf_", "ghp_", "aiza", "pk-", "key-",
-    ];
-    let lower = text.to_ascii_lowercase();
-    let digits = text.chars().filter(char::is_ascii_digit).count();
-    STARTS.iter().any(|start| lower.starts_with(start))
-        || (text.len() >= 24 && digits >= 4 && text.chars().any(|c| c.is_ascii_lowercase()))
-}
-
-/// Formats a text for a message: quoted, shortened, and hidden if it may be a secret.
-pub(crate) fn shown(text: &str) -> String {
-    if looks_secret(text) {
-        return "a text that is not shown here, since it may be a secret".into();
-    }
-    let mut short: String = text.chars().take(40).collect();
-    if short.len() < text.len() {
-        short.push('…');
-    }
-    quoted(&short)
-}
-
-/// Formats a name for a list: quoted only if necessary.
-fn plain(name: &str) -> String {
-    KeyPath::new([name]).to_string()
-}
-
-/// Describes a value for "must be …, not …". Texts are included only if they cannot be long or secret.
-pub(super) fn got(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Bool(truth) => truth.to_string(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) if text.is_empty() => "an empty text".into(),
-        Value::String(text) if text.len() <= 40 => shown(text),
-        Value::String(_) => "a text".into(),
-        Value::Array(_) => "a list".into(),
-        Value::Object(_) => "an object".into(),
-    }
 }

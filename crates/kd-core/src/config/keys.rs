@@ -3,7 +3,6 @@
 //! To add a key: add one row here, and the field of the same name in the typed [`Config`](super::Config).
 
 use super::path::KeyPath;
-use super::project::{FromProject, Limit};
 
 /// The type of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -448,6 +447,58 @@ pub fn default_value(path: &KeyPath) -> Option<serde_json::Value> {
 /// Returns whether a part of a pattern stands for a user-defined name.
 pub(crate) fn is_placeholder(part: &str) -> bool {
     part.starts_with('<')
+}
+
+/// What a project file may do with a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FromProject {
+    /// Effective as written: it cannot cost money, run, send, reveal or unlock anything.
+    Free,
+    /// Effective; the text reaches models, so `kd trust` lists it and `kd why` marks it.
+    Text,
+    /// Effective if at least as strict as the layers below.
+    Limit(Limit),
+    /// Effective if it names members of the built-in model or of the user's own council.
+    Members,
+    /// Effective only once the user has allowed it.
+    Trusted,
+}
+
+/// How to determine the stricter of two values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// The lower number; unset means the key's default.
+    Default,
+    /// The lower number; unset means no limit.
+    NoLimit,
+    /// The lower number; unset counts as this value, since its meaning depends on the member.
+    As(f64),
+    /// The lower number, except that 0 means no limit.
+    ZeroIsNone,
+    /// The higher number, for delays and skip probabilities.
+    AtLeast,
+    /// `false`.
+    Off,
+    /// `true`.
+    On,
+    /// The lower number; unset means the value of another key.
+    Like(&'static str),
+}
+
+impl FromProject {
+    /// Returns the cell of the table in the manual.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Free => "yes",
+            Self::Text => "yes; listed by `kd trust`",
+            Self::Limit(Limit::AtLeast) => "raise only",
+            Self::Limit(Limit::Off) => "turn off only",
+            Self::Limit(Limit::On) => "turn on only",
+            Self::Limit(_) => "lower only",
+            Self::Members => "built-in model and members of your own council only",
+            Self::Trusted => "once allowed",
+        }
+    }
 }
 
 #[cfg(test)]

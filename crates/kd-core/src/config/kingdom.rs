@@ -1,10 +1,10 @@
 //! Problems that kingdom-cli 1.1.0 would have with `.kd/config.json`. It rejects unknown keys and values, so such
 //! settings belong in another file.
 
-use super::check::shown;
 use super::keys;
 use super::path::KeyPath;
 use super::problem::Problem;
+use super::shown::shown;
 use serde_json::{Map, Value};
 
 /// The backends it knows.

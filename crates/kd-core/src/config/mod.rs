@@ -2,6 +2,7 @@
 //!
 //! Input: a JSON value. Output: a [`Config`], or all [`Problem`]s at once. [`KEYS`] is the table of all keys.
 
+mod agent;
 mod check;
 mod deliberation;
 mod docs;
@@ -9,14 +10,18 @@ pub mod forum;
 mod init;
 mod keys;
 mod kingdom;
+mod known;
 mod path;
 mod problem;
 mod project;
+mod provider;
 mod schema;
 mod seats;
 mod settle;
+mod shown;
 mod text;
 
+pub use agent::{AgentConfig, PhasePrompts};
 pub use check::{check, check_links, check_shape};
 pub use deliberation::{
     CouncilPlan, DeliberationConfig, IterationConfig, MemberPlan, MemoryConfig, MetaConfig,
@@ -25,16 +30,17 @@ pub use deliberation::{
 pub use docs::{docs_table, environment_table};
 pub use init::{InitSeat, render_init};
 pub use keys::{
-    BACKENDS, KEYS, KNOWN_AGENTS, Key, Kind, Reader, default_value, find as find_key, is_program,
-    keeps_budget,
+    BACKENDS, FromProject, KEYS, KNOWN_AGENTS, Key, Kind, Limit, Reader, default_value,
+    find as find_key, is_program, keeps_budget,
 };
 pub use kingdom::kingdom_problems;
 pub use path::{BadKeyPath, KeyPath};
 pub use problem::{Layer, Origin, Problem};
 pub use project::{
-    Circle, FromProject, Limit, Remainder, Wanted, Why, effect, gated, hold_back, is_limit,
-    keep_limits, project_texts, unit_of, unseat, wanted,
+    Circle, Remainder, Wanted, Why, effect, gated, hold_back, is_limit, keep_limits, project_texts,
+    unit_of, unseat, wanted,
 };
+pub use provider::{Price, ProviderConfig, Wire};
 pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};
 
@@ -310,144 +316,6 @@ pub enum Mode {
     Natural,
     /// Only mentioned members.
     Manual,
-}
-
-/// `prompts.*` and `agents.<name>.prompts.*`: text added in one phase.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PhasePrompts {
-    /// For conversations of the council.
-    pub council: String,
-    /// For designing.
-    pub design: String,
-    /// For code reviews.
-    pub review: String,
-    /// For work on a ticket (kingdom-cli).
-    pub peasant: String,
-}
-
-/// `agents.<name>.*`: one member.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct AgentConfig {
-    /// The backend: `local`, the name of a provider, `claude_code`, `codex`, `cursor`, …
-    pub backend: String,
-    /// The model.
-    pub model: Option<String>,
-    /// Its role in a word or two.
-    pub role: Option<String>,
-    /// Its own prompt.
-    pub prompt: String,
-    /// Its own phase prompts, which replace the shared ones.
-    pub prompts: PhasePrompts,
-    /// The program and its arguments: required for `command` and `acp`, an override for known programs.
-    pub command: Vec<String>,
-    /// The output format of the program of `command`.
-    pub dialect: Option<String>,
-    /// Names of additional environment variables passed to the program.
-    pub env: Vec<String>,
-    /// Additional files and folders that its program may read and write in the sandbox.
-    pub state: Vec<String>,
-    /// Whether its program is kept running between questions.
-    pub warm: Option<bool>,
-    /// Whether it may change files; overrides `council.writable`.
-    pub writable: Option<bool>,
-    /// Additional arguments for an agent program.
-    pub extra_flags: Vec<String>,
-    /// Reasoning effort, in the backend's terms.
-    pub effort: String,
-    /// 0 to 2.
-    pub temperature: Option<f32>,
-    /// 0 to 1.
-    pub top_p: Option<f32>,
-    /// 0 to 1 (built-in model and servers that support it).
-    pub min_p: Option<f32>,
-    /// Maximum tokens per answer.
-    pub max_tokens: Option<u32>,
-    /// Random seed, if the backend supports one.
-    pub seed: Option<u64>,
-    /// The weight of its vote.
-    pub weight: Option<f64>,
-    /// Measured accuracy, if known.
-    pub reliability: Option<f64>,
-    /// Seconds per turn; overrides `council.timeout`.
-    pub timeout: Option<u64>,
-}
-
-/// The API of a provider.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Wire {
-    /// OpenAI chat completions: OpenAI, OpenRouter, Ollama, vLLM, llama.cpp and many more.
-    #[default]
-    OpenAi,
-    /// Anthropic messages.
-    Anthropic,
-    /// Gemini generateContent.
-    Gemini,
-}
-
-/// `providers.<name>.*`: one HTTP service.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ProviderConfig {
-    /// Its API.
-    pub wire: Wire,
-    /// Its address; `None` means the service's default address.
-    pub base_url: Option<String>,
-    /// The environment variable with the key.
-    pub key_env: Option<String>,
-    /// A file outside the repository with the key.
-    pub key_file: Option<String>,
-    /// A command that prints the key.
-    pub key_command: Vec<String>,
-    /// Maximum requests per minute; `None` means no limit on our side.
-    pub requests_per_minute: Option<u32>,
-    /// Maximum attempts per turn, including the first.
-    pub attempts: Option<u32>,
-    /// The default model of its members.
-    pub model: Option<String>,
-    /// Whether requests mark the part of a prompt to cache; `None` leaves it to the address.
-    pub prompt_cache: Option<bool>,
-    /// Prices in US dollars per million tokens, by model name.
-    pub prices: BTreeMap<String, Price>,
-}
-
-/// `providers.<name>.prices.<model>.*`, in US dollars per million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Price {
-    /// For prompt tokens.
-    pub input: f64,
-    /// For answer tokens.
-    pub output: f64,
-    /// For cached prompt tokens; `None` means as `input`.
-    pub cached: Option<f64>,
-    /// For prompt tokens written to the cache; `None` means 25% more than `input`.
-    pub cache_write: Option<f64>,
-}
-
-impl Price {
-    /// Returns the maximum price of a token.
-    pub fn worst(&self) -> crate::spending::Price {
-        let input = self.cached.map_or(self.input, |c| c.max(self.input));
-        crate::spending::Price::per_million(input, self.output)
-    }
-
-    /// Returns the same for a service that charges for cache writes.
-    pub fn worst_written(&self) -> crate::spending::Price {
-        let worst = self.worst();
-        let written = crate::spending::Price::per_million(self.written(), self.output);
-        crate::spending::Price {
-            input: worst.input.max(written.input),
-            ..worst
-        }
-    }
-
-    /// Returns the price of prompt tokens written to the cache.
-    pub fn written(&self) -> f64 {
-        self.cache_write.unwrap_or(self.input * 1.25)
-    }
 }
 
 /// `local.*`: the built-in model.

@@ -67,7 +67,7 @@ impl fmt::Display for KeyPath {
             if !segment.is_empty() && segment.chars().all(plain) {
                 f.write_str(segment)?;
             } else {
-                f.write_str(&super::problem::quoted(segment))?;
+                f.write_str(&super::shown::quoted(segment))?;
             }
         }
         Ok(())

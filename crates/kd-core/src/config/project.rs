@@ -4,7 +4,7 @@
 //! Output: the settings that need consent, and the file's value without them. Pure: the store knows what the user has
 //! allowed.
 
-use super::keys::{self, KEYS, KNOWN_AGENTS, Key, default_value, find};
+use super::keys::{self, FromProject, KEYS, KNOWN_AGENTS, Key, Limit, default_value, find};
 use super::path::KeyPath;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -12,58 +12,6 @@ use std::collections::BTreeSet;
 
 /// Number of members that a project may request without consent: the size of the smallest council.
 const SEATS_MAX: usize = 3;
-
-/// What a project file may do with a setting.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FromProject {
-    /// Effective as written: it cannot cost money, run, send, reveal or unlock anything.
-    Free,
-    /// Effective; the text reaches models, so `kd trust` lists it and `kd why` marks it.
-    Text,
-    /// Effective if at least as strict as the layers below.
-    Limit(Limit),
-    /// Effective if it names members of the built-in model or of the user's own council.
-    Members,
-    /// Effective only once the user has allowed it.
-    Trusted,
-}
-
-/// How to determine the stricter of two values.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Limit {
-    /// The lower number; unset means the key's default.
-    Default,
-    /// The lower number; unset means no limit.
-    NoLimit,
-    /// The lower number; unset counts as this value, since its meaning depends on the member.
-    As(f64),
-    /// The lower number, except that 0 means no limit.
-    ZeroIsNone,
-    /// The higher number, for delays and skip probabilities.
-    AtLeast,
-    /// `false`.
-    Off,
-    /// `true`.
-    On,
-    /// The lower number; unset means the value of another key.
-    Like(&'static str),
-}
-
-impl FromProject {
-    /// Returns the cell of the table in the manual.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Free => "yes",
-            Self::Text => "yes; listed by `kd trust`",
-            Self::Limit(Limit::AtLeast) => "raise only",
-            Self::Limit(Limit::Off) => "turn off only",
-            Self::Limit(Limit::On) => "turn on only",
-            Self::Limit(_) => "lower only",
-            Self::Members => "built-in model and members of your own council only",
-            Self::Trusted => "once allowed",
-        }
-    }
-}
 
 /// A project setting that needs consent.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,8 +1,8 @@
 //! Generates the JSON Schema (2020-12) of a configuration file, for editors, from the table of keys.
 
 use super::keys::{self, BACKENDS, KEYS, Key, Kind, NOT_PROVIDERS, Reader};
-use crate::ids::{ALL, KING};
 use crate::names::RESERVED;
+use crate::names::{ALL, KING};
 use serde_json::{Map, Value, json};
 
 /// Returns the schema. It covers the structure of one file; [`check_links`](super::check_links) checks relations

@@ -1,8 +1,9 @@
 //! `deliberation.*`: the members of a plan, and names defined by other tables.
 
-use super::check::{got, no_agent, shown};
+use super::known::no_agent;
 use super::path::KeyPath;
 use super::problem::Problem;
+use super::shown::{got, shown};
 use crate::deliberation::answer::AnswerKind;
 use crate::roles::ROLES;
 use kd_vote::{RULES, nearest};

@@ -3,10 +3,10 @@
 //! Input: a path or a variable's name, and text. Output: a path and a JSON value, checked as far as possible for one
 //! key.
 
-use super::check::shown;
 use super::keys::{self, KEYS, Key, Kind, Reader};
 use super::path::KeyPath;
 use super::problem::Problem;
+use super::shown::shown;
 use kd_vote::nearest;
 use serde_json::{Map, Value};
 

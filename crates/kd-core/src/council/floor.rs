@@ -9,7 +9,8 @@ use crate::failure::Failure;
 use crate::hearing::Hearing;
 use crate::ids::{SeatName, TurnId};
 use crate::prompt::Manner;
-use crate::request::{Delta, Finish, Usage};
+use crate::request::{Delta, Finish};
+use crate::usage::Usage;
 use std::collections::BTreeMap;
 
 /// The open turns, by number.

@@ -13,7 +13,7 @@ use crate::message::Address;
 use crate::op::Op;
 use crate::prompt::Manner;
 use crate::protocols::{self, Assignment, PROTOCOLS};
-use crate::request::Usage;
+use crate::usage::Usage;
 use jiff::Timestamp;
 
 /// Why an operation is refused, and what can be done instead.

@@ -5,9 +5,10 @@
 use super::{Council, Stage, round_from};
 use crate::event::Event;
 use crate::hearing::Hearing;
-use crate::ids::{KING, SeatName};
+use crate::ids::SeatName;
 use crate::machine::Effects;
 use crate::message::{Address, Message};
+use crate::names::KING;
 use crate::request::Delta;
 use std::collections::BTreeMap;
 

@@ -5,9 +5,9 @@ use crate::event::Outcome;
 use crate::ids::SeatName;
 use crate::last_round::{LastRound, RoundKind};
 use crate::message::{Address, Message};
-use crate::request::Usage;
 use crate::speech::Speech;
 use crate::spending::Spent;
+use crate::usage::Usage;
 
 /// A round: begins when the user's message is on disk, and stays after it ends so that failed turns can be retried.
 #[derive(Debug)]

@@ -7,14 +7,14 @@ use super::answer::AnswerKind;
 use super::board::Board;
 use super::count::{Source, count};
 use super::fact::Fact;
+use super::frame::{Frame, Kind};
 use super::iteration::{self, Action, PassEnd};
 use super::ledger::{Spent, prompt_bytes, wire_bytes};
-use super::machine::{COUNCIL, Deliberation, Phase, Turn, fact};
+use super::machine::{COUNCIL, Deliberation, Phase, fact};
 use super::plan::Plan;
 use super::protocols::{Ending, Protocol, Step};
-use super::reader::Run;
 use super::settling::{self, Settled};
-use super::stages::{self, Asking, Conclusion, Reply, Stage, StageInput, compose};
+use super::stages::{self, Conclusion, Stage, StageInput, compose};
 use super::strategies::{self, Next};
 use super::verdict::{Dissenter, Verdict, heading, outcome};
 use crate::event::{Event, Outcome as RoundOutcome, Purpose};
@@ -27,121 +27,8 @@ use kd_reading::code;
 use kd_vote::Outcome;
 use std::ops::Add;
 
-/// A unit of work on the stack.
-#[derive(Debug)]
-pub(super) struct Frame {
-    /// Its state.
-    pub(super) board: Board,
-    /// Its steps, in order.
-    pub(super) steps: &'static [Step],
-    /// Index of the next or the running step.
-    at: usize,
-    /// Whether the stage of this step has begun.
-    begun: bool,
-    /// Its kind.
-    pub(super) kind: Kind,
-}
-
-impl std::fmt::Debug for Step {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Step::Ask(stage) => write!(f, "Ask({})", stage.name),
-            Step::Count(source) => write!(f, "Count({source:?})"),
-            Step::Recount(source) => write!(f, "Recount({source:?})"),
-            Step::StopIf(_) => f.write_str("StopIf"),
-            Step::Again { to, .. } => write!(f, "Again({to})"),
-        }
-    }
-}
-
-impl std::fmt::Debug for Stage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Stage({})", self.name)
-    }
-}
-
-impl std::fmt::Debug for Protocol {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Protocol({})", self.name)
-    }
-}
-
-/// The kind of a frame.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
-    /// A pass of the council.
-    Pass,
-    /// A sub-council on an issue.
-    Issue(String),
-    /// The summary of a pass, and the action that follows.
-    SummingUp(Action),
-}
-
 /// The steps of a summary.
 static SUMMING_UP: &[Step] = &[Step::Ask(&stages::compress::STAGE)];
-
-impl Frame {
-    /// Creates a frame at its first step.
-    pub(super) fn new(board: Board, steps: &'static [Step], kind: Kind) -> Self {
-        Self {
-            board,
-            steps,
-            at: 0,
-            begun: false,
-            kind,
-        }
-    }
-
-    /// Passes the reply of a turn to its stage.
-    pub(super) fn read(
-        &mut self,
-        plan: &Run,
-        turn: &Turn,
-        text: &str,
-        repair: Option<&str>,
-        message: Option<u32>,
-    ) -> Vec<Fact> {
-        let reply = Reply {
-            seat: turn.seat,
-            sample: turn.sample,
-            text,
-            repair,
-            items: &turn.items,
-            message,
-        };
-        (turn.stage.read)(&mut self.board, plan, &reply)
-    }
-
-    /// Returns the follow-up question to a member whose reply its stage cannot read.
-    pub(super) fn repair(&self, plan: &Run, turn: &Turn, text: &str) -> Option<Asking> {
-        let reply = Reply {
-            seat: turn.seat,
-            sample: turn.sample,
-            text,
-            repair: None,
-            items: &turn.items,
-            message: None,
-        };
-        let why = stages::unread(turn.stage, &self.board, plan, &reply)?;
-        Some(stages::repair(turn.stage, &self.board, plan, &reply, why))
-    }
-
-    /// Records that a turn produced nothing.
-    pub(super) fn absent(&mut self, turn: &Turn) {
-        let absent = match turn.stage.purpose {
-            // It has no answer of its own.
-            _ if turn.stage.name == stages::sameness::STAGE.name => return,
-            Purpose::Vote => &mut self.board.absent.ballots,
-            Purpose::Review => &mut self.board.absent.reviews,
-            // A member silent in a later round keeps its earlier answer.
-            _ if self.board.answer_of(turn.seat).is_some() => return,
-            _ => &mut self.board.absent.answers,
-        };
-        if !absent.contains(&turn.seat) {
-            absent.push(turn.seat);
-        }
-    }
-}
 
 impl Deliberation {
     /// Pushes the first pass.

@@ -12,7 +12,8 @@ use crate::ids::{SeatName, TurnId};
 use crate::memory::Line;
 #[cfg(doc)]
 use crate::prompt::PREAMBLE;
-use crate::request::{Finish, Prompt, Usage};
+use crate::request::{Finish, Prompt};
+use crate::usage::Usage;
 use kd_vote::Outcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -2,36 +2,13 @@
 
 use super::answer::AnswerKind;
 use super::ledger::Spent;
-use super::plan::Plan;
+use super::plan::{MemberCounts, Plan};
 use super::protocols::{self, Step};
 use super::stages;
 use super::stages::sameness::{READINGS, STAGE, judges};
 use crate::ids::SeatName;
 use crate::roles::Duty;
 use serde::Serialize;
-
-/// The number of members in each part of a pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemberCounts {
-    /// Members that give opinions.
-    pub opining: u64,
-    /// Members that review.
-    pub reviewing: u64,
-    /// Ballots asked for; a judge is asked for two.
-    pub voting: u64,
-    /// The same if answers are not ballots; zero if they are.
-    pub open_voting: u64,
-    /// Members that attack one answer: all except its owner.
-    pub attacking: u64,
-    /// 1 if an arbiter can break a tie.
-    pub arbiter: u64,
-    /// Readings that compare answers by meaning.
-    pub judge: u64,
-    /// Rounds after the first, in protocols that have rounds.
-    pub rounds: u64,
-    /// Answers per member, in protocols that sample.
-    pub samples: u64,
-}
 
 impl MemberCounts {
     /// Returns the counts for the first pass of a plan.

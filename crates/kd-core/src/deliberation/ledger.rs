@@ -7,9 +7,10 @@
 use super::plan::Plan;
 use crate::failure::Failure;
 use crate::ids::TurnId;
-use crate::request::{Prompt, Usage};
+use crate::request::Prompt;
 use crate::spending::Account;
 pub use crate::spending::{Cut, Price, Spent};
+use crate::usage::Usage;
 
 /// Bytes that a transport adds around a prompt: field names, model, sampling.
 const WIRE_BYTES: u64 = 1024;

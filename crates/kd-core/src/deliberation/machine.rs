@@ -5,14 +5,15 @@
 
 use super::blind;
 use super::board::Board;
-use super::course::Frame;
 use super::fact::{Fact, Labelled};
+use super::frame::Frame;
 use super::iteration::{Decision, PassEnd};
 use super::ledger::{Cut, Ledger, Spent, json_bytes, prompt_bytes, wire_bytes};
 use super::plan::{NOTED, Plan};
 use super::protocols::{self, Protocol};
 use super::reader::{Reader, Reading, Reread, Run};
 use super::stages::{Asking, Stage};
+use super::turn::Turn;
 use super::verdict::Verdict;
 use crate::clean::{Cleaner, clean_line};
 use crate::event::{Event, Outcome};
@@ -25,9 +26,10 @@ use crate::memory::Memory;
 use crate::message::{Address, Draft, Message, Status};
 use crate::op::Op;
 use crate::prompt::PREAMBLE;
-use crate::request::{Delta, Finish, Prompt, Request, Usage};
+use crate::request::{Delta, Finish, Prompt, Request};
 use crate::spending::Keep;
 use crate::spending::{ANSWER_TOKENS_MIN, Ceiling, FRAMING_TOKENS};
+use crate::usage::Usage;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -99,37 +101,6 @@ pub(super) enum Phase {
     Writing(Box<Verdict>),
     /// Finished.
     Done,
-}
-
-/// One open turn.
-#[derive(Debug)]
-pub(super) struct Turn {
-    pub(super) seat: usize,
-    pub(super) sample: u32,
-    pub(super) stage: &'static Stage,
-    pub(super) items: Vec<usize>,
-    text: String,
-    ear: Hearing,
-    /// The original reply and its message, if this turn asks for it to be restated.
-    pub(super) repairs: Option<(String, Option<u32>)>,
-    /// Whether it was cancelled because it can no longer matter.
-    pub(super) needless: bool,
-    /// Set while its message is being written.
-    reply: Option<(String, Option<Usage>)>,
-    /// Why the answer broke off; set while the partial answer is being written.
-    broken: Option<Failure>,
-}
-
-impl Turn {
-    /// Returns whether its text is a message of the conversation.
-    fn is_spoken(&self) -> bool {
-        self.stage.spoken && self.repairs.is_none()
-    }
-
-    /// Returns whether its text is still arriving.
-    pub(super) fn speaks(&self) -> bool {
-        self.reply.is_none() && self.broken.is_none()
-    }
 }
 
 impl Machine for Deliberation {

@@ -338,3 +338,26 @@ impl Plan {
             .copied()
     }
 }
+
+/// The number of members in each part of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberCounts {
+    /// Members that give opinions.
+    pub opining: u64,
+    /// Members that review.
+    pub reviewing: u64,
+    /// Ballots asked for; a judge is asked for two.
+    pub voting: u64,
+    /// The same if answers are not ballots; zero if they are.
+    pub open_voting: u64,
+    /// Members that attack one answer: all except its owner.
+    pub attacking: u64,
+    /// 1 if an arbiter can break a tie.
+    pub arbiter: u64,
+    /// Readings that compare answers by meaning.
+    pub judge: u64,
+    /// Rounds after the first, in protocols that have rounds.
+    pub rounds: u64,
+    /// Answers per member, in protocols that sample.
+    pub samples: u64,
+}

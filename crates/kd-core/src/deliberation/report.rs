@@ -11,8 +11,8 @@ use super::verdict::Verdict;
 use crate::event::{Event, Outcome, Record};
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::memory::Line;
-use crate::request::Usage;
 use crate::spending::pico;
+use crate::usage::Usage;
 use serde::Serialize;
 
 /// The summary.

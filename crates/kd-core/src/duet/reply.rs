@@ -9,7 +9,8 @@ use crate::failure::{Failure, FailureKind};
 use crate::ids::TurnId;
 use crate::machine::{Command, Effects};
 use crate::message::Message;
-use crate::request::{Delta, Usage};
+use crate::request::Delta;
+use crate::usage::Usage;
 use jiff::{SignedDuration, Timestamp};
 
 impl Duet {

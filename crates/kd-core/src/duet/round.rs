@@ -4,7 +4,7 @@ use super::exchange::Exchange;
 use crate::event::{DuetEnd, Event, Outcome};
 use crate::ids::{SeatName, TimerId};
 use crate::machine::Effects;
-use crate::request::Usage;
+use crate::usage::Usage;
 
 /// The state of one question.
 #[derive(Debug, Default)]

@@ -5,7 +5,8 @@ use crate::event::DuetPhase;
 use crate::failure::Failure;
 use crate::hearing::Hearing;
 use crate::ids::{SeatName, TurnId};
-use crate::request::{Delta, Finish, Usage};
+use crate::request::{Delta, Finish};
+use crate::usage::Usage;
 
 /// An open turn.
 #[derive(Debug)]

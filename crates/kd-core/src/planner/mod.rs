@@ -12,6 +12,7 @@ pub use document::document;
 pub use model::{OwnedBrief, Planner, PlannerBrief, schema};
 
 use crate::config::{self, Config, MemberPlan};
+use crate::cost::{Cost, program_warning};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::plan::{
     Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING, SPENDING, Seat,
@@ -25,7 +26,6 @@ use crate::models;
 use crate::roles::{self, Duty};
 use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatingError, Wishes};
-use crate::spending::{Cost, program_warning};
 use kd_vote::NANOS;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -13,9 +13,10 @@ use crate::hearing::Hearing;
 use crate::ids::{SeatName, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::op::Op;
-use crate::request::{Delta, Prompt, Request, Usage};
+use crate::request::{Delta, Prompt, Request};
 use crate::roles;
 use crate::spending::{Ceiling, Spent};
+use crate::usage::Usage;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -19,8 +19,9 @@
 //! byte the same; quoting is lossless, see [`parse`].
 
 use crate::clean::clean_text;
-use crate::ids::{KING, SeatName};
+use crate::ids::SeatName;
 use crate::message::{Address, Message};
+use crate::names::KING;
 use crate::names::{COUNCIL, SYSTEM};
 use crate::text::Text;
 use std::borrow::Cow;

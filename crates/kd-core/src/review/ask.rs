@@ -1,6 +1,6 @@
 //! Builds the requests of a review. Text by others is fenced with markers that nobody could know in advance.
 
-use super::machine::OpenReview;
+use super::OpenReview;
 use super::{Cluster, Finding, Raw, prompts, read};
 use crate::deliberation::blind;
 use crate::request::{Prompt, Request};

@@ -14,21 +14,6 @@ const PRIOR_MARKS: f64 = 10.0;
 /// Minimum marks at a level for a share to be attributed to this repository.
 pub const MARKS_MIN: u32 = 5;
 
-/// A row of the published table: councils of `of` members, `agreeing` of which made the same finding.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
-    /// Members of the council.
-    pub of: u32,
-    /// Members that made the finding.
-    pub agreeing: u32,
-    /// The share of real findings.
-    pub share: f64,
-    /// The lower end of its 95 % interval.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
-}
-
 /// Accepted and dismissed findings of a repository, by agreement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {

@@ -3,9 +3,11 @@
 //! Input: [`Input`]s. Output: [`Effects`]; the last ones contain [`Event::Reviewed`] and a message. A member that fails
 //! or replies with something else loses only its own part: the findings and votes of others do not depend on it.
 
-use super::chance::{Marks, chance};
+use super::chance::chance;
 use super::merge::{Judged, Merged, clusters, merge};
-use super::{Cluster, Dropped, MemberSum, Raw, Report, Reported, Vote, ask, check, message, read};
+use super::{
+    Cluster, Dropped, MemberSum, OpenReview, Raw, Report, Reported, Vote, ask, check, message, read,
+};
 use crate::clean::{Cleaner, clean_line};
 use crate::event::{Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
@@ -15,9 +17,9 @@ use crate::machine::{Command, Effects, Input, Machine};
 use crate::message::Message;
 use crate::names::COUNCIL;
 use crate::op::Op;
-use crate::request::{Delta, Request, Usage};
-use crate::roster::Member;
+use crate::request::{Delta, Request};
 use crate::spending::Ceiling;
+use crate::usage::Usage;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
@@ -27,39 +29,6 @@ const TEXT_BYTES_MAX: usize = 4 << 20;
 const LINE_CHARS_MAX: usize = 400;
 /// Maximum findings of a review; more are dropped, with a notice.
 const RAWS_MAX: usize = 600;
-
-/// The inputs of a review.
-#[derive(Clone, Debug, Default)]
-pub struct OpenReview {
-    /// The base that the change is compared with.
-    pub base: String,
-    /// The reviewed side.
-    pub head: String,
-    /// What the thread shows as the user's message.
-    pub title: String,
-    /// The members, in order.
-    pub members: Vec<Member>,
-    /// The change as members see it. Each member is asked about each part.
-    pub parts: Vec<String>,
-    /// The reviewed side of the changed files, by path.
-    pub files: BTreeMap<String, String>,
-    /// The first words of every prompt.
-    pub preamble: String,
-    /// What the user wants reviewed. Never from the reviewed side.
-    pub guidance: String,
-    /// The member that decides whether unclear pairs are the same; `None` leaves it to the rules.
-    pub judge: Option<SeatName>,
-    /// The spending limit of all requests.
-    pub ceiling: Ceiling,
-    /// Marks of earlier findings in this repository.
-    pub marks: Marks,
-    /// Seeds the order of what voters see.
-    pub seed: u64,
-    /// Number of messages in the thread.
-    pub messages: u32,
-    /// Notices known in advance; repeated in the report.
-    pub notices: Vec<String>,
-}
 
 /// The state machine.
 #[derive(Debug)]

@@ -10,12 +10,15 @@ pub mod check;
 mod machine;
 pub mod merge;
 mod message;
+mod open;
 mod prompts;
 mod published;
 pub mod read;
+pub mod shares;
 
 pub use chance::Marks;
-pub use machine::{OpenReview, Review};
+pub use machine::Review;
+pub use open::OpenReview;
 pub use published::TABLE;
 
 use serde::{Deserialize, Serialize};

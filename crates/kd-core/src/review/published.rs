@@ -1,7 +1,7 @@
 //! The published table, derived from recorded reviews by `tests/review/replay.rs`, which holds it to them.
 //! `BLESS=1 cargo test -p kd-core --test review published` writes it again.
 
-use super::chance::Row;
+use super::shares::Row;
 
 /// Shares of real findings by council size and agreement.
 pub const TABLE: &[Row] = &[

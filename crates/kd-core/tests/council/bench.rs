@@ -5,7 +5,8 @@ use kd_core::machine::{Command, Input, Machine};
 use kd_core::message::{Address, Draft, Message};
 use kd_core::prompt::PromptRules;
 use kd_core::protocols;
-use kd_core::request::{Delta, Finish, Request, Usage};
+use kd_core::request::{Delta, Finish, Request};
+use kd_core::usage::Usage;
 use kd_core::{
     Budget, Council, Delivery, Event, Failure, FailureKind, LastRound, Member, Op, OpenCouncil,
     Roster, SeatName, ThreadId, TurnId,

@@ -4,7 +4,7 @@ use super::bench::*;
 use kd_core::event::Outcome;
 use kd_core::machine::Input;
 use kd_core::message::{Address, Status};
-use kd_core::spending::Certainty;
+use kd_core::usage::Certainty;
 use kd_core::{Delta, Event, FailureKind, Finish, Op};
 
 /// Returns the kinds of events.

@@ -4,7 +4,7 @@ use crate::room::{Answer, good, plan, run};
 use kd_core::deliberation::plan::{Limits, Strategy};
 use kd_core::deliberation::protocols::PROTOCOLS;
 use kd_core::deliberation::{Deliberation, Fact, Price};
-use kd_core::request::Usage;
+use kd_core::usage::Usage;
 use kd_vote::Outcome;
 use proptest::prelude::*;
 

@@ -8,7 +8,7 @@ use kd_core::deliberation::{
 };
 use kd_core::event::FORMAT;
 use kd_core::machine::{Command, Effects, Input};
-use kd_core::request::Usage;
+use kd_core::usage::Usage;
 use kd_core::{
     Address, Delta, Event, Failure, FailureKind, Finish, Machine, Member, Op, Record, Request,
     SeatName, ThreadId, TurnId,

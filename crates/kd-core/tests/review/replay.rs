@@ -5,8 +5,8 @@
 use crate::recorded::{Corpus, raw};
 use kd_core::eval::intervals::wilson;
 use kd_core::review::TABLE;
-use kd_core::review::chance::Row;
 use kd_core::review::merge::{Judged, merge};
+use kd_core::review::shares::Row;
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
@@ -178,7 +178,7 @@ fn the_published_table_is_what_the_record_gives() {
     let (_, replay) = replayed();
     let rows = rows(replay, |_| true);
     let mut text = String::from(
-        "//! The published table, derived from recorded reviews by `tests/review/replay.rs`, which holds it to them.\n//! `BLESS=1 cargo test -p kd-core --test review published` writes it again.\n\nuse super::chance::Row;\n\n/// Shares of real findings by council size and agreement.\npub const TABLE: &[Row] = &[\n",
+        "//! The published table, derived from recorded reviews by `tests/review/replay.rs`, which holds it to them.\n//! `BLESS=1 cargo test -p kd-core --test review published` writes it again.\n\nuse super::shares::Row;\n\n/// Shares of real findings by council size and agreement.\npub const TABLE: &[Row] = &[\n",
     );
     for row in &rows {
         println!(

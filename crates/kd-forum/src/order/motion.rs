@@ -5,7 +5,7 @@ use super::{HIDDEN, Order, Target, a};
 use crate::CLERK;
 use crate::account::{Account, Kind, Role, Status};
 use crate::rules;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 
 /// The reason for all motions about members.
 pub const WHY_RIGHTS: &str = "it is about rights";

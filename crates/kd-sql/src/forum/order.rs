@@ -5,7 +5,7 @@ use super::db::{Db, Row, args};
 use super::error::ForumError;
 use super::{ForumStore, accounts, company, log, motions, posts, threads};
 use jiff::Timestamp;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_core::names::{GUEST, READER};
 use kd_forum::CLERK;
 use kd_forum::account::{Account, Kind, Proof, Role, Status};

@@ -4,7 +4,7 @@ use crate::chain::draw_next;
 use crate::servers::each;
 use crate::talk::{at, by, call, persona};
 use kd_core::config::forum::Settings;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_forum::MAIN;
 use kd_forum::bounds::ANSWER_CHARS_MAX;
 use kd_forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};

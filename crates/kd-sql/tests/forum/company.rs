@@ -2,7 +2,7 @@
 
 use crate::servers::each;
 use crate::talk::{at, by, call};
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_forum::MAIN;
 use kd_forum::company::{CHARTER_MAX, NOTES_MAX};
 use kd_forum::order::Order;

@@ -3,7 +3,7 @@
 use crate::servers::each;
 use crate::talk::{at, by, persona};
 use kd_core::config::forum::Settings;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_forum::account::{Account, Kind, Proof, Role, Status};
 use kd_forum::cycle::{Candidate, Cards, draw};
 use kd_forum::governance::{Motion, MotionState};

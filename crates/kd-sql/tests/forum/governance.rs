@@ -3,7 +3,7 @@
 use crate::servers::each;
 use crate::talk::{at, call, persona};
 use kd_core::config::forum::{Foreign, PARAMETERS, Settings};
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_forum::account::Proof;
 use kd_forum::cycle::{Candidate, Cards, draw};
 use kd_forum::governance::MotionState;

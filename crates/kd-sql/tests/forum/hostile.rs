@@ -26,7 +26,7 @@ use crate::servers::each_file;
 use crate::talk::at;
 use kd_core::SeatName;
 use kd_core::config::forum::Settings;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_core::roster::Member;
 use kd_forum::CLERK;
 use kd_forum::account::{Account, Kind, Proof, Role, Status};

@@ -4,7 +4,7 @@ use crate::chain::{AGENTS, audited, draw_next, lead, live, live_otherwise};
 use crate::servers::each;
 use crate::talk::at;
 use kd_core::config::forum::Settings;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_forum::MAIN;
 use kd_forum::account::{Account, Kind, Proof};
 use kd_forum::fairness::Look;

@@ -3,7 +3,7 @@
 
 use crate::servers::each;
 use crate::talk::{at, call};
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_forum::MAIN;
 use kd_forum::account::{Account, Kind, Proof, Role, Status};
 use kd_forum::order::{HIDDEN, Order, Target};

@@ -4,7 +4,7 @@
 use crate::servers::each;
 use crate::talk::{at, by, call, persona};
 use kd_core::config::forum::Settings;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_forum::MAIN;
 use kd_forum::account::{Account, Kind, Proof, Role};
 use kd_forum::order::Order;

@@ -2,7 +2,7 @@
 
 use crate::servers::each;
 use kd_core::config::forum::Settings;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_forum::MAIN;
 use kd_forum::account::Proof;
 use kd_forum::order::Order;

@@ -9,8 +9,9 @@ use super::merge::{Origins, Part, merge};
 use crate::beneath::Folder;
 use crate::bounds;
 use crate::error::Error;
+use crate::fingerprint::Fingerprint;
 use crate::git;
-use crate::trust::{Decision, Fingerprint, TrustStore, TrustedFolder};
+use crate::trust::{Decision, TrustStore, TrustedFolder};
 use kd_core::config::{
     Circle, KeyPath, Layer, Origin, Wanted, Why, gated, hold_back, is_limit, project_texts,
     unit_of, unseat, wanted,

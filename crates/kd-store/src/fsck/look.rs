@@ -11,7 +11,7 @@ use crate::meta::Meta;
 use crate::stream;
 use crate::thread::{self, Thread};
 use kd_core::formats::Newer;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,24 +1,20 @@
 //! A message on disk, from the user or a member, complete or partial.
 
-use super::{Body, Card, Look, count, failed, length, since};
+use super::{Body, Card, Look, count, length, since};
 use crate::text::clean;
 use crate::text::wrap::Line;
 use anstyle::Style;
+use kd_core::Usage;
 use kd_core::message::{Address, Message, Status};
 use kd_core::view::Trace;
-use kd_core::{Failure, Usage};
 
 /// Builds its card.
 pub(super) fn card(
     message: &Message,
-    failure: Option<&Failure>,
     usage: Option<&Usage>,
     trace: Option<&Trace>,
     look: &Look,
 ) -> Card {
-    if !message.is_sound() {
-        return failed::message(message, failure, trace, look);
-    }
     if message.is_pass() {
         return pass(message, look);
     }

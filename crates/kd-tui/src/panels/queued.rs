@@ -2,8 +2,8 @@
 
 use super::{Card, Look};
 use anstyle::Style;
-use kd_core::ids::KING;
 use kd_core::message::Address;
+use kd_core::names::KING;
 
 /// Builds their card.
 pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {

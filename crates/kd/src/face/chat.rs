@@ -12,7 +12,7 @@ use crate::render::style::{Styles, speaker};
 use crate::render::wrap::width;
 use jiff::Timestamp;
 use kd_core::event::Outcome;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_core::view::{Content, View};
 use kd_core::{Delta, Event, FailureKind, Message, Record, SeatName, Status, TurnId};
 use kd_engine::Update;

@@ -212,7 +212,7 @@ pub(crate) fn outcome(round: &Round) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kd_core::spending::Certainty;
+    use kd_core::usage::Certainty;
 
     #[test]
     fn what_was_used_is_told_or_unknown() {

@@ -11,7 +11,8 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use kd_core::formats::COSTS;
 use kd_core::ledger::{self, Entry, Sum};
-use kd_core::spending::{Certainty, money};
+use kd_core::spending::money;
+use kd_core::usage::Certainty;
 use serde_json::json as object;
 use std::io::{self, Write};
 

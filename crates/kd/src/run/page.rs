@@ -51,7 +51,7 @@ pub(super) fn read(
     let members = meta
         .members
         .iter()
-        .filter(|name| *name != kd_core::ids::KING);
+        .filter(|name| *name != kd_core::names::KING);
     let origin = meta
         .lineage()
         .map(|from: fork::Lineage| format!("{} {}", from.of, from.words()));

@@ -91,7 +91,7 @@ pub(super) fn address(
     let mut seats: Vec<SeatName> = Vec::new();
     for name in to {
         let name = name.trim().trim_start_matches('@');
-        if name == kd_core::ids::ALL {
+        if name == kd_core::names::ALL {
             seats.extend(known.iter().map(|s| (*s).clone()));
             continue;
         }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use kd_core::Roster;
 use kd_core::config::Config;
-use kd_core::spending::Cost;
+use kd_core::cost::Cost;
 
 /// Fails if a money limit cannot be enforced. Warns about agent programs, which choose their own usage.
 pub(super) fn check(config: &Config, quiet: bool, roster: &Roster) -> Result<(), Error> {
@@ -30,7 +30,7 @@ pub(super) fn check(config: &Config, quiet: bool, roster: &Roster) -> Result<(),
         }
     }
     if !programs.is_empty() && !quiet {
-        notice_line(&kd_core::spending::program_warning(&programs));
+        notice_line(&kd_core::cost::program_warning(&programs));
     }
     Ok(())
 }

@@ -12,12 +12,15 @@ mod codex;
 mod driven;
 mod modes;
 mod pool;
+mod talk;
 
 pub(crate) use pool::Pool;
 
 pub(super) use acp::ACP;
 pub(super) use claude::CLAUDE;
 pub(super) use codex::CODEX;
+pub(crate) use talk::Link;
+pub(super) use talk::{Question, Talk};
 
 use super::agent_cli::{self, AgentCli, is_words};
 use crate::Backend;
@@ -25,11 +28,11 @@ use crate::dialects::{self, Decoder, ExitSeen};
 use crate::transport::lines::{Line, Lines};
 use crate::transport::process::{Moment, Running, Spec};
 use futures::stream::{self, BoxStream, StreamExt};
-use kd_core::request::{Block, ToolServer};
+
 use kd_core::{Delta, Failure, FailureKind, Request};
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::path::PathBuf;
+
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -40,73 +43,6 @@ const MARK: &str = "cache_control";
 const OBEY: Duration = Duration::from_secs(1);
 /// How long an idle program may take to exit on its own after its stdin is closed.
 const LEAVE: Duration = Duration::from_millis(400);
-
-/// A protocol in which a program answers many questions.
-pub(crate) struct Link {
-    /// The program's output format, a name of [`dialects::DIALECTS`].
-    pub(super) dialect: &'static str,
-    /// Creates our side of a conversation with a new process.
-    pub(super) talk: fn() -> Box<dyn Talk>,
-}
-
-/// A question for a persistent agent.
-#[derive(Clone, Debug)]
-pub(super) struct Question {
-    /// The whole prompt, in blocks.
-    pub(super) prompt: Vec<Block>,
-    /// Whether the program may be told which blocks its service should cache.
-    pub(super) marks: bool,
-    /// The model, as the program names it.
-    pub(super) model: Option<String>,
-    /// The thinking effort, as the program names it.
-    pub(super) effort: Option<String>,
-    /// The folder to work in.
-    pub(super) folder: PathBuf,
-    /// Whether files may be changed.
-    pub(super) writable: bool,
-    /// The mode of an ACP session in which this program was observed to change nothing.
-    pub(super) mode: Option<&'static str>,
-    /// A tool server to use.
-    pub(super) server: Option<ToolServer>,
-    /// Whether the program was told at startup what its commands may read in a read-only turn.
-    pub(super) is_told_reads: bool,
-}
-
-/// Our side of a conversation with one process. Pure: takes the agent's messages, returns ours, each a JSON value for
-/// one line.
-pub(super) trait Talk: Send {
-    /// Asks a question in a session of its own.
-    fn ask(&mut self, question: Question) -> Vec<Value>;
-
-    /// Handles a message from the agent.
-    fn hear(&mut self, message: &Value) -> Vec<Value>;
-
-    /// Returns whether the question itself was sent, after everything that must precede it.
-    fn asked(&self) -> bool;
-
-    /// Stops the turn. Empty if the protocol has no message for it yet.
-    fn stop(&mut self) -> Vec<Value>;
-
-    /// Returns the last messages before the process ends.
-    fn leave(&mut self) -> Vec<Value> {
-        Vec::new()
-    }
-
-    /// Returns whether the process can be asked another question.
-    fn fit(&self) -> bool {
-        true
-    }
-
-    /// Returns why this turn must not go on, asked or not, although the agent would.
-    fn forbidden(&self) -> Option<Failure> {
-        None
-    }
-
-    /// Returns why this conversation cannot go on, if so.
-    fn broken(&self) -> Option<Failure> {
-        None
-    }
-}
 
 /// A member that is a persistent agent.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ mod vote;
 
 use super::board::Board;
 use super::count::Source;
-use super::forecast::MemberCounts;
+use super::plan::MemberCounts;
 use super::plan::Plan;
 use super::stages::Stage;
 
@@ -100,4 +100,22 @@ fn another_round(plan: &Plan, board: &Board) -> bool {
         [] => false,
     };
     board.round < plan.rounds && !stable && !board.agreed(&plan.answers)
+}
+
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Step::Ask(stage) => write!(f, "Ask({})", stage.name),
+            Step::Count(source) => write!(f, "Count({source:?})"),
+            Step::Recount(source) => write!(f, "Recount({source:?})"),
+            Step::StopIf(_) => f.write_str("StopIf"),
+            Step::Again { to, .. } => write!(f, "Again({to})"),
+        }
+    }
+}
+
+impl std::fmt::Debug for Protocol {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Protocol({})", self.name)
+    }
 }

@@ -269,3 +269,9 @@ fn words_of(value: &Value, name: &str) -> String {
 fn labels(count: usize) -> Vec<String> {
     (0..count).map(blind::label).collect()
 }
+
+impl std::fmt::Debug for Stage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Stage({})", self.name)
+    }
+}

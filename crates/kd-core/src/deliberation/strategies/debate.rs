@@ -1,7 +1,7 @@
 //! Debate: members argue for and against the leading answers, in rounds, and vote again.
 
 use super::Next;
-use crate::deliberation::course::Frame;
+use crate::deliberation::frame::Frame;
 use crate::deliberation::protocols::FOR_AND_AGAINST;
 
 pub(super) fn frames(next: &Next<'_>) -> Vec<Frame> {

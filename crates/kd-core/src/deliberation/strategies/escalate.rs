@@ -1,7 +1,7 @@
 //! Escalate: reserve members join with each pass.
 
 use super::Next;
-use crate::deliberation::course::Frame;
+use crate::deliberation::frame::Frame;
 
 /// Number of members that join per pass.
 const JOIN: usize = 2;

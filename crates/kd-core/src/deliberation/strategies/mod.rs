@@ -8,7 +8,7 @@ mod specialize;
 pub(super) use specialize::deeper;
 
 use super::board::Board;
-use super::course::{Frame, Kind};
+use super::frame::{Frame, Kind};
 use super::plan::{Plan, Strategy};
 use super::protocols::{Protocol, Step};
 use crate::memory::Memory;

@@ -3,7 +3,7 @@
 use super::Next;
 use crate::clean::clean_line;
 use crate::deliberation::blind;
-use crate::deliberation::course::Frame;
+use crate::deliberation::frame::Frame;
 use crate::memory::sentences;
 
 /// Maximum characters of the leading answer in the focus.

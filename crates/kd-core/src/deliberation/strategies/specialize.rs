@@ -3,7 +3,7 @@
 
 use super::Next;
 use crate::deliberation::board::Board;
-use crate::deliberation::course::{Frame, Kind};
+use crate::deliberation::frame::{Frame, Kind};
 use crate::deliberation::protocols::{FOR_AND_AGAINST, ISSUE};
 use crate::memory::sentences;
 

@@ -7,7 +7,8 @@ use crate::render::wrap::{clip, width};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Plan, compared_by, forecast};
 use kd_core::seating::LOCAL;
-use kd_core::spending::{Certainty, money};
+use kd_core::spending::money;
+use kd_core::usage::Certainty;
 
 /// The bars of a sparkline.
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];

@@ -6,7 +6,7 @@ use crate::args::forum::Tui;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::style::Styles;
-use kd_core::ids::KING;
+use kd_core::names::KING;
 use kd_forum::account::{Role, Status};
 use kd_forum::governance::MotionState;
 use kd_forum::order::{Entry, Target};

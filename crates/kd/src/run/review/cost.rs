@@ -2,7 +2,8 @@
 
 use kd_core::Member;
 use kd_core::config::Config;
-use kd_core::spending::{Cost, Price};
+use kd_core::cost::Cost;
+use kd_core::spending::Price;
 use serde::Serialize;
 
 /// Tokens of a prompt without the change.

@@ -1,0 +1,65 @@
+//! `agents.*`: members, and the text that prompts add for them.
+
+use serde::{Deserialize, Serialize};
+
+/// `prompts.*` and `agents.<name>.prompts.*`: text added in one phase.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PhasePrompts {
+    /// For conversations of the council.
+    pub council: String,
+    /// For designing.
+    pub design: String,
+    /// For code reviews.
+    pub review: String,
+    /// For work on a ticket (kingdom-cli).
+    pub peasant: String,
+}
+
+/// `agents.<name>.*`: one member.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentConfig {
+    /// The backend: `local`, the name of a provider, `claude_code`, `codex`, `cursor`, …
+    pub backend: String,
+    /// The model.
+    pub model: Option<String>,
+    /// Its role in a word or two.
+    pub role: Option<String>,
+    /// Its own prompt.
+    pub prompt: String,
+    /// Its own phase prompts, which replace the shared ones.
+    pub prompts: PhasePrompts,
+    /// The program and its arguments: required for `command` and `acp`, an override for known programs.
+    pub command: Vec<String>,
+    /// The output format of the program of `command`.
+    pub dialect: Option<String>,
+    /// Names of additional environment variables passed to the program.
+    pub env: Vec<String>,
+    /// Additional files and folders that its program may read and write in the sandbox.
+    pub state: Vec<String>,
+    /// Whether its program is kept running between questions.
+    pub warm: Option<bool>,
+    /// Whether it may change files; overrides `council.writable`.
+    pub writable: Option<bool>,
+    /// Additional arguments for an agent program.
+    pub extra_flags: Vec<String>,
+    /// Reasoning effort, in the backend's terms.
+    pub effort: String,
+    /// 0 to 2.
+    pub temperature: Option<f32>,
+    /// 0 to 1.
+    pub top_p: Option<f32>,
+    /// 0 to 1 (built-in model and servers that support it).
+    pub min_p: Option<f32>,
+    /// Maximum tokens per answer.
+    pub max_tokens: Option<u32>,
+    /// Random seed, if the backend supports one.
+    pub seed: Option<u64>,
+    /// The weight of its vote.
+    pub weight: Option<f64>,
+    /// Measured accuracy, if known.
+    pub reliability: Option<f64>,
+    /// Seconds per turn; overrides `council.timeout`.
+    pub timeout: Option<u64>,
+}

@@ -1,0 +1,40 @@
+//! What a review is opened with.
+
+use super::Marks;
+use crate::ids::SeatName;
+use crate::roster::Member;
+use crate::spending::Ceiling;
+use std::collections::BTreeMap;
+
+/// The inputs of a review.
+#[derive(Clone, Debug, Default)]
+pub struct OpenReview {
+    /// The base that the change is compared with.
+    pub base: String,
+    /// The reviewed side.
+    pub head: String,
+    /// What the thread shows as the user's message.
+    pub title: String,
+    /// The members, in order.
+    pub members: Vec<Member>,
+    /// The change as members see it. Each member is asked about each part.
+    pub parts: Vec<String>,
+    /// The reviewed side of the changed files, by path.
+    pub files: BTreeMap<String, String>,
+    /// The first words of every prompt.
+    pub preamble: String,
+    /// What the user wants reviewed. Never from the reviewed side.
+    pub guidance: String,
+    /// The member that decides whether unclear pairs are the same; `None` leaves it to the rules.
+    pub judge: Option<SeatName>,
+    /// The spending limit of all requests.
+    pub ceiling: Ceiling,
+    /// Marks of earlier findings in this repository.
+    pub marks: Marks,
+    /// Seeds the order of what voters see.
+    pub seed: u64,
+    /// Number of messages in the thread.
+    pub messages: u32,
+    /// Notices known in advance; repeated in the report.
+    pub notices: Vec<String>,
+}

@@ -1,0 +1,16 @@
+//! Fingerprints of what the user decides on.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 of what the user decides on, in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Fingerprint(pub(crate) String);
+
+impl Fingerprint {
+    /// Returns the fingerprint of a JSON value, independent of the order of its keys.
+    pub fn of(value: &serde_json::Value) -> Self {
+        let hash = Sha256::digest(crate::json::to_text(value).as_bytes());
+        Self(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
