@@ -197,7 +197,7 @@ pub static MARKS: Format = Format {
 pub static MARK: Format = Format {
     what: "a mark",
     at: "the rows of `marks.db`; `kd marks export`",
-    version: 1,
+    version: kd_eval::marks::VERSION,
     field: "`v`",
     schema: "[mark-line](schemas/mark-line.schema.json)",
     older: NONE,

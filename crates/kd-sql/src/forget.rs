@@ -1,7 +1,7 @@
 //! Forgetting threads in the databases of this crate, as a part of [`kd_store::forget`].
 
 use crate::marks::Marks;
-use kd_core::marks::Mark;
+use kd_eval::marks::Mark;
 use kd_store::Error;
 use kd_store::forget::{Found, Holder, Job, Scope, Target};
 use kd_store::user_dirs::project_key;

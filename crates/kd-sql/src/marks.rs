@@ -3,7 +3,7 @@
 //! Returns the newest mark of each verdict; earlier ones are kept until they are forgotten.
 
 use kd_core::formats::{self, Format, MARK, MARKS};
-use kd_core::marks::Mark;
+use kd_eval::marks::Mark;
 use kd_store::error::Error;
 use kd_store::private;
 use kd_store::user_dirs::{UserDirs, make_private};
@@ -261,7 +261,7 @@ fn refused(path: &Path, source: rusqlite::Error) -> Error {
 mod tests {
     use super::*;
     use kd_core::Timestamp;
-    use kd_core::marks::By;
+    use kd_eval::marks::By;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn dirs(home: &Path) -> UserDirs {

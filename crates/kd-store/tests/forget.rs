@@ -123,13 +123,13 @@ fn planted() -> Planted {
     reviews.mark(mark("a", &thread)).unwrap();
     let dirs = UserDirs::from_env(&env);
     let project = project_key(layout.root());
-    let verdict = |thread: &str, key: &str| kd_core::marks::Mark {
-        v: kd_core::marks::VERSION,
+    let verdict = |thread: &str, key: &str| kd_eval::marks::Mark {
+        v: kd_eval::marks::VERSION,
         project: project.clone(),
         thread: thread.into(),
         message: 2,
         at: Timestamp::UNIX_EPOCH,
-        by: kd_core::marks::By::User,
+        by: kd_eval::marks::By::User,
         kind: "exact".into(),
         protocol: "vote".into(),
         members: Vec::new(),

@@ -79,7 +79,7 @@ fn command_lines_print_what_stands_below_them() {
     let work = home.path().join("work");
     std::fs::create_dir(&work).unwrap();
     // A page names the repository's files by path from the root, or by name only.
-    let data = "crates/kd-core/tests/data/replay";
+    let data = "crates/kd-eval/tests/data/replay";
     std::fs::create_dir_all(work.join(data)).unwrap();
     for file in std::fs::read_dir(root().join(data)).unwrap() {
         let file = file.unwrap();

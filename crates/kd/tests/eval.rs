@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use support::{Home, Said};
 
 fn data(name: &str) -> String {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../kd-core/tests/data/replay");
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../kd-eval/tests/data/replay");
     folder.join(name).display().to_string()
 }
 

@@ -633,7 +633,7 @@ fn mutations() -> Vec<(String, String, String, usize)> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folders = [
         "kd-vote/src",
-        "kd-core/src/eval",
+        "kd-eval/src",
         "kd-core/src/diff",
         "kd-store/src",
         "kd-reading/src",

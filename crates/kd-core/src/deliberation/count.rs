@@ -5,6 +5,7 @@ use super::board::{Board, Marked};
 use super::fact::{Counted, First};
 use super::plan::{Plan, Seat};
 use crate::models;
+use kd_eval::calibration::agreement;
 use kd_vote::{Ballot, Electorate, Mark, Rank, Reads, Rule, Rules, nanos};
 use std::collections::BTreeSet;
 
@@ -254,16 +255,6 @@ fn too_few_families(ballots: &[Ballot], silent: &[usize]) -> Option<String> {
             if all.len() == 2 { "family" } else { "families" },
         )
     })
-}
-
-/// Returns the agreement of a vote, 0 to 1, to four places, drawn towards the middle for few voters
-/// (Krichevsky-Trofimov estimate). It is not a probability of being right.
-pub(crate) fn agreement(backers: u64, voters: u64) -> f64 {
-    if voters == 0 {
-        return 0.0;
-    }
-    let share = (backers as f64 + 0.5) / (voters as f64 + 1.0);
-    (share * 1e4).round() / 1e4
 }
 
 /// A voter's index, ballot and reason.

@@ -14,18 +14,19 @@ pub use model::{OwnedBrief, Planner, PlannerBrief, schema};
 use crate::config::{self, Config, MemberPlan};
 use crate::cost::{Cost, program_warning};
 use crate::deliberation::answer::AnswerKind;
+use crate::deliberation::model_of;
 use crate::deliberation::plan::{
     Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING, SPENDING, Seat,
     Strategy, Task, Voting, WRITING,
 };
 use crate::deliberation::{Cut, protocols};
-use crate::eval::auto::{Auto, Known, Strength, auto};
 use crate::ids::SeatName;
-use crate::marks::{Mark, model_of, strengths};
 use crate::models;
 use crate::roles::{self, Duty};
 use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatingError, Wishes};
+use kd_eval::auto::{Auto, Known, Strength, auto};
+use kd_eval::marks::{Mark, strengths};
 use kd_vote::NANOS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -440,7 +441,7 @@ fn learned_words(kind: &str, seats: &[Seat], learned: &[Option<Strength>]) -> Op
 
 /// Returns the choice of `auto` for the members that give opinions, in table names.
 fn choose(task: Task, seats: &[Seat], learned: &[Option<Strength>]) -> Auto {
-    use crate::eval::auto::Task as Kind;
+    use kd_eval::auto::Task as Kind;
     let members = seats
         .iter()
         .filter(|s| s.has(Duty::Opine))

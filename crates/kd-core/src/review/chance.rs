@@ -6,7 +6,7 @@
 
 use super::published::TABLE;
 use super::{Chance, Source};
-use crate::eval::intervals::wilson;
+use kd_eval::intervals::wilson;
 use std::collections::BTreeMap;
 
 /// The weight of the published table, in marks.

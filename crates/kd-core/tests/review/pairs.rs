@@ -1,9 +1,9 @@
 //! Merging compared with manually checked pairs, and with plain word clustering under the same measure.
 
 use crate::recorded::{Corpus, raw};
-use kd_core::eval::intervals::wilson;
 use kd_core::review::Raw;
 use kd_core::review::merge::{Judged, Merged, merge};
+use kd_eval::intervals::wilson;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 

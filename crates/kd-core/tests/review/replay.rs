@@ -3,10 +3,10 @@
 //! `BLESS=1 cargo test -p kd-core --test review published` regenerates it.
 
 use crate::recorded::{Corpus, raw};
-use kd_core::eval::intervals::wilson;
 use kd_core::review::TABLE;
 use kd_core::review::merge::{Judged, merge};
 use kd_core::review::shares::Row;
+use kd_eval::intervals::wilson;
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};

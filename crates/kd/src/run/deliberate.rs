@@ -23,11 +23,11 @@ use kd_backends::Backends;
 use kd_core::config::{Config, KeyPath, keep_limits};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Plan, Seat, compared_by, forecast};
-use kd_core::marks::{self as promises, Mark, Standing};
 use kd_core::memory::Session as Remembered;
 use kd_core::planner::{self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
 use kd_core::seating::LOCAL;
 use kd_engine::{Engine, Opening, Session};
+use kd_eval::marks::{self as promises, Standing};
 use kd_store::config::Loaded;
 use kd_store::user_dirs::project_key;
 use kd_store::{Layout, Thread, memory};
@@ -491,7 +491,7 @@ fn standing(
     if brief.marks.is_empty() && args.require.is_none() {
         return None;
     }
-    let verdict = Mark::unmarked(report, &project_key(layout.root()))?;
+    let verdict = kd_core::deliberation::unmarked(report, &project_key(layout.root()))?;
     Some(promises::standing(&brief.marks, &verdict, args.require))
 }
 

@@ -8,12 +8,12 @@ use crate::args::eval::Eval;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
-use kd_core::eval::deciders::{DECIDERS, Way};
-use kd_core::eval::replay::{
+use kd_eval::deciders::{DECIDERS, Way};
+use kd_eval::replay::{
     self, DriftTrial, Empty, ReadError, Replay, Select, Table, Trial, read_debates,
 };
-use kd_core::eval::simulate::protocols::PROTOCOLS;
-use kd_core::eval::simulate::{Spec, simulate};
+use kd_eval::simulate::protocols::PROTOCOLS;
+use kd_eval::simulate::{Spec, simulate};
 use kd_vote::RULES;
 use serde_json::{Value, json};
 use std::io::{self, Write};

@@ -12,7 +12,7 @@ use kd_core::Timestamp;
 use kd_core::deliberation::AnswerKind;
 use kd_core::deliberation::report::Report;
 use kd_core::formats::{self, MARK, Newer};
-use kd_core::marks::{By, Mark};
+use kd_eval::marks::{By, Mark};
 use kd_sql::marks::{self, Marks};
 use kd_store::user_dirs::project_key;
 use serde_json::json as object;
@@ -114,14 +114,15 @@ fn unmarked(here: &Here, id: Option<&str>) -> Result<(Mark, Report), Error> {
     let layout = here.layout()?;
     let (_, records) = records(here, id)?;
     let report = Report::of(&records);
-    let mark = Mark::unmarked(&report, &project_key(layout.root())).ok_or_else(|| {
-        Error::new(
-            "no_verdict",
-            Exit::Error,
-            "the deliberation decided nothing, so there is nothing to mark",
-        )
-        .next("`kd why` tells how it ended")
-    })?;
+    let mark =
+        kd_core::deliberation::unmarked(&report, &project_key(layout.root())).ok_or_else(|| {
+            Error::new(
+                "no_verdict",
+                Exit::Error,
+                "the deliberation decided nothing, so there is nothing to mark",
+            )
+            .next("`kd why` tells how it ended")
+        })?;
     Ok((mark, report))
 }
 

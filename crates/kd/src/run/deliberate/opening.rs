@@ -7,11 +7,11 @@ use crate::run::here::user_dirs;
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::deliberation::{Deliberation, Plan};
-use kd_core::marks::Mark;
 use kd_core::planner::{self, Brief, OwnedBrief, Planned};
 use kd_core::prompt::PREAMBLE;
 use kd_core::{Op, Roster};
 use kd_engine::Opening;
+use kd_eval::marks::Mark;
 use kd_store::{Layout, Thread, memory};
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! Measurements as text and tables.
 
 use super::Styles;
-use kd_core::eval::calibration::Calibration;
-use kd_core::eval::intervals::Interval;
-use kd_core::eval::paired::{Comparison, Verdict};
-use kd_core::eval::replay::{Council, Councils, Debate, Drifts, MemberReport, Promises, Report};
-use kd_core::eval::simulate::Simulated;
+use kd_eval::calibration::Calibration;
+use kd_eval::intervals::Interval;
+use kd_eval::paired::{Comparison, Verdict};
+use kd_eval::replay::{Council, Councils, Debate, Drifts, MemberReport, Promises, Report};
+use kd_eval::simulate::Simulated;
 use std::io::{self, Write};
 
 /// Formats a share as percent with two decimals.

@@ -232,6 +232,16 @@ impl Isotonic {
     }
 }
 
+/// Returns the agreement of a vote, 0 to 1, to four places, drawn towards the middle for few voters
+/// (Krichevsky-Trofimov estimate). It is not a probability of being right.
+pub fn agreement(backers: u64, voters: u64) -> f64 {
+    if voters == 0 {
+        return 0.0;
+    }
+    let share = (backers as f64 + 0.5) / (voters as f64 + 1.0);
+    (share * 1e4).round() / 1e4
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,8 +1,8 @@
 //! The protocols for scripted members: one row each.
 
 use super::game::{Game, Manners, Table};
-use crate::eval::deciders::heaviest;
-use crate::eval::weights::odds;
+use crate::deciders::heaviest;
+use crate::weights::odds;
 
 /// A row of the table.
 #[derive(Clone, Copy)]

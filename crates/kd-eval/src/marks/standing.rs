@@ -9,10 +9,10 @@
 
 use super::warranty::{first_group, holds, ranked};
 use super::{Mark, Promise, Scored, Warranty, Watch, fit, score, strengths};
-use crate::Timestamp;
-use crate::eval::auto::Strength;
-use crate::eval::calibration::{Forecast, Isotonic};
-use crate::eval::weights::odds;
+use crate::auto::Strength;
+use crate::calibration::{Forecast, Isotonic};
+use crate::weights::odds;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

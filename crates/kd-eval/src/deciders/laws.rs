@@ -1,7 +1,7 @@
 //! Properties that every decider must have: a new one is tested as soon as it is registered.
 
 use super::*;
-use crate::eval::replay::{Select, read_csv};
+use crate::replay::{Select, read_csv};
 use kd_vote::RULES;
 use rand::rngs::ChaCha12Rng;
 use rand::{RngExt, SeedableRng};

@@ -4,12 +4,12 @@
 //! random. A mark tells whether the verdict was right, not what the right answer was.
 
 use super::{ReadError, Replay};
-use crate::Timestamp;
-use crate::deliberation::count::agreement;
-use crate::eval::calibration::{Forecast, calibration};
-use crate::eval::deciders::{Halves, Setting, Way};
-use crate::eval::intervals::{Interval, wilson};
+use crate::calibration::agreement;
+use crate::calibration::{Forecast, calibration};
+use crate::deciders::{Halves, Setting, Way};
+use crate::intervals::{Interval, wilson};
 use crate::marks::{Basis, By, LEVELS, Mark, Member, Promise, VERSION};
+use jiff::Timestamp;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};

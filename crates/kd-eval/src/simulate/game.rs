@@ -135,7 +135,7 @@ impl Game<'_> {
                 return Some(said);
             }
         }
-        let most = crate::eval::deciders::commonest(others().filter_map(|(_, s)| *s));
+        let most = crate::deciders::commonest(others().filter_map(|(_, s)| *s));
         match (most.as_slice(), own) {
             // If several answers are equally common among the others, the member keeps its own.
             ([single], _) => Some(*single),
@@ -145,7 +145,7 @@ impl Game<'_> {
 
     /// Returns the most common answers of these members.
     pub(super) fn vote(&self, among: impl Iterator<Item = usize>) -> Vec<usize> {
-        crate::eval::deciders::commonest(among.filter_map(|m| self.says[m]))
+        crate::deciders::commonest(among.filter_map(|m| self.says[m]))
     }
 
     /// Returns the most common answers of all members.

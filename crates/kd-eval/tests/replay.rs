@@ -9,9 +9,9 @@
     clippy::print_stdout
 )]
 
-use kd_core::eval::deciders::{Halves, Setting, Way};
-use kd_core::eval::reliability::{Answers, dawid_skene, peer_scores, spearman};
-use kd_core::eval::replay::{
+use kd_eval::deciders::{Halves, Setting, Way};
+use kd_eval::reliability::{Answers, dawid_skene, peer_scores, spearman};
+use kd_eval::replay::{
     Empty, Replay, Report, Select, Table, councils, read_csv, read_debates, report,
 };
 use std::collections::BTreeMap;
@@ -549,7 +549,7 @@ fn auto_does_not_lose_to_the_best_member() {
 }
 
 #[test]
-#[ignore = "the full figures, a minute without optimisation: cargo test --release -p kd-core --test replay -- --ignored --nocapture"]
+#[ignore = "the full figures, a minute without optimisation: cargo test --release -p kd-eval --test replay -- --ignored --nocapture"]
 fn auto_on_forty_councils_of_each_file() {
     for file in [MMLU, GSM, MATH, CRUX] {
         gains(file, 40);

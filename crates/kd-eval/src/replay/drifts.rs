@@ -6,8 +6,8 @@
 
 use super::promises::{fail, verdicts};
 use super::{Question, ReadError, Replay};
-use crate::Timestamp;
 use crate::marks::{Basis, LEVELS, Mark, Promise};
+use jiff::Timestamp;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};

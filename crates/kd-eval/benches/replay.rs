@@ -5,9 +5,9 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use kd_core::eval::deciders::{Halves, Setting, Way};
-use kd_core::eval::reliability::dawid_skene;
-use kd_core::eval::replay::{Empty, Replay, Table, report};
+use kd_eval::deciders::{Halves, Setting, Way};
+use kd_eval::reliability::dawid_skene;
+use kd_eval::replay::{Empty, Replay, Table, report};
 use std::hint::black_box;
 
 const ANSWERS: &str = include_str!("../tests/data/replay/mmlu_pro_29models.csv");

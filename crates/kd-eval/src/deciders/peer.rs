@@ -1,8 +1,8 @@
 //! `peer`: ties are decided by the member that agreement shows to be strongest, without using right answers.
 
 use super::{Decider, Decision, Needs, Setting, commonest};
-use crate::eval::reliability::peer_scores;
-use crate::eval::replay::Replay;
+use crate::reliability::peer_scores;
+use crate::replay::Replay;
 use std::collections::BTreeMap;
 
 pub(super) const DECIDER: Decider = Decider {

@@ -1,14 +1,14 @@
 //! What recorded answers reveal about their members and about deciders: every number with its uncertainty.
 
 use super::{Question, Replay};
-use crate::eval::calibration::{Calibration, Isotonic, calibration};
-use crate::eval::contribution::{Row, leave_one_out, shapley};
-use crate::eval::correlation::{krippendorff, mean_correlation, n_eff, same_wrong};
-use crate::eval::deciders::{Decision, Halves, Setting, Way, codes};
-use crate::eval::intervals::{Interval, bootstrap, wilson};
-use crate::eval::paired::{Comparison, DRAWS, compare};
-use crate::eval::reliability::{dawid_skene, peer_scores, spearman};
-use crate::eval::weights::odds;
+use crate::calibration::{Calibration, Isotonic, calibration};
+use crate::contribution::{Row, leave_one_out, shapley};
+use crate::correlation::{krippendorff, mean_correlation, n_eff, same_wrong};
+use crate::deciders::{Decision, Halves, Setting, Way, codes};
+use crate::intervals::{Interval, bootstrap, wilson};
+use crate::paired::{Comparison, DRAWS, compare};
+use crate::reliability::{dawid_skene, peer_scores, spearman};
+use crate::weights::odds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

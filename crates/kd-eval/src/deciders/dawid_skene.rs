@@ -1,7 +1,7 @@
 //! `dawid-skene`: weights from agreement alone, without using right answers.
 
 use super::{Decider, Decision, Needs, Setting};
-use crate::eval::reliability;
+use crate::reliability;
 
 pub(super) const DECIDER: Decider = Decider {
     name: "dawid-skene",

@@ -1,7 +1,7 @@
 //! Many random councils from one file: whether a decider gains over the best member of each council.
 
 use super::{ReadError, Table};
-use crate::eval::deciders::{Halves, Setting, Way};
+use crate::deciders::{Halves, Setting, Way};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;

@@ -12,7 +12,7 @@
 )]
 
 use jiff::Timestamp;
-use kd_core::marks::{Basis, By, Mark, Member, VERSION, standing, strengths};
+use kd_eval::marks::{Basis, By, Mark, Member, VERSION, standing, strengths};
 use std::hint::black_box;
 use std::time::Instant;
 

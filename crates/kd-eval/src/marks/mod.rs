@@ -9,7 +9,6 @@ mod mark;
 mod score;
 mod standing;
 mod strength;
-mod verdict;
 mod warranty;
 
 pub use drift::{PEACE, Watch};
@@ -17,5 +16,4 @@ pub use mark::{By, Mark, Member, VERSION, family};
 pub use score::score;
 pub use standing::{Basis, LEVELS, PROBABILITY_MARKS, Standing, State, standing};
 pub use strength::{PULL, strengths};
-pub use verdict::model_of;
 pub use warranty::{Promise, Scored, Warranty, fit};

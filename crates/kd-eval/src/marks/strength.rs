@@ -5,7 +5,7 @@
 //! prior worth [`PULL`] questions: strong while there are few marks, negligible once there are many.
 
 use super::mark::{Mark, family};
-use crate::eval::auto::Strength;
+use crate::auto::Strength;
 use std::collections::BTreeMap;
 
 /// Maximum weight of the prior, in questions.
@@ -133,7 +133,7 @@ pub fn strengths<'a>(
 mod tests {
     use super::super::mark::{By, Member, VERSION};
     use super::*;
-    use crate::Timestamp;
+    use jiff::Timestamp;
 
     fn mark(kind: &str, members: &[(&str, bool)]) -> Mark {
         let member = |(model, backs): &(&str, bool)| Member {

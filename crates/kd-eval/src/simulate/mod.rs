@@ -204,7 +204,7 @@ mod tests {
         for p in &s.protocols {
             assert_eq!(
                 p.against_vote.verdict,
-                crate::eval::paired::Verdict::Better,
+                crate::paired::Verdict::Better,
                 "{p:?}"
             );
         }

@@ -1,7 +1,7 @@
 //! `auto`: the choice of `kd deliberate` for these members.
 
 use super::{Decider, Decision, Needs, Setting, heaviest};
-use crate::eval::auto::{Auto, Known, Task, auto};
+use crate::auto::{Auto, Known, Task, auto};
 use kd_vote::NANOS;
 
 pub(super) const DECIDER: Decider = Decider {

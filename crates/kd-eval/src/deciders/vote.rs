@@ -2,8 +2,8 @@
 
 use super::halves::HALVES;
 use super::{Decision, Setting};
-use crate::eval::auto::Strength;
-use crate::eval::weights::odds;
+use crate::auto::Strength;
+use crate::weights::odds;
 use kd_vote::{Ballot, Mark, NANOS, Nano, Rule, Rules, nanos, winners};
 
 /// Reliabilities measured on half a file are clamped to .001 and .999.

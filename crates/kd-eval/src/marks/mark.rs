@@ -1,10 +1,10 @@
 //! A mark: a verdict, each member's answer, and whether the verdict was right.
 
-use crate::Timestamp;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// The version of [`Mark`]. Other versions are refused.
-pub const VERSION: u32 = crate::formats::MARK.version;
+pub const VERSION: u32 = 1;
 
 /// A verdict that the user has marked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    pub(in crate::marks) fn mark(credit: f64, answer: Option<&str>) -> Mark {
+    pub(super) fn mark(credit: f64, answer: Option<&str>) -> Mark {
         Mark {
             v: VERSION,
             project: "p-1".into(),

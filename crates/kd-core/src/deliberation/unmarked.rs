@@ -1,0 +1,59 @@
+//! Builds the mark of a deliberation's verdict.
+
+use super::AnswerKind;
+use super::report::Report;
+use crate::Timestamp;
+use kd_eval::marks::{By, Mark, Member, VERSION};
+
+/// Returns the model of a member as used in marks: the backend, if it serves only one model.
+pub fn model_of(member: &crate::Member) -> &str {
+    member.model.as_deref().unwrap_or(&member.backend)
+}
+
+/// Returns the last verdict of a thread, with a credit of 0 until the user marks it. `None` without a verdict, or
+/// if nothing was decided and nothing can be right or wrong.
+pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
+    let (plan, verdict) = (report.plan.as_ref()?, report.verdict.as_ref()?);
+    let counted = report
+        .counts
+        .iter()
+        .rev()
+        .find(|c| c.depth == 0 && c.pass == verdict.best_pass && c.winner.is_some())?;
+    let winner = counted.winner?;
+    let answers = report
+        .settled
+        .as_ref()
+        .map_or(&plan.answers, |(kind, _)| kind);
+    let is_keyed = !matches!(answers, AnswerKind::Text | AnswerKind::Judged);
+    let name = |at: usize| counted.candidates.get(at).cloned().filter(|_| is_keyed);
+    let members = plan.seats.iter().filter_map(|seat| {
+        let first = counted
+            .firsts
+            .iter()
+            .find(|first| first.seat == *seat.name())?;
+        let member = &seat.member;
+        Some(Member {
+            name: member.name.to_string(),
+            model: model_of(member).to_owned(),
+            key: first.candidate.and_then(name),
+            backs: first.candidate == Some(winner),
+            confidence: first.confidence,
+        })
+    });
+    Some(Mark {
+        v: VERSION,
+        project: project.to_owned(),
+        thread: report.thread.as_ref()?.to_string(),
+        message: verdict.message?,
+        at: Timestamp::UNIX_EPOCH,
+        by: By::User,
+        kind: answers.name().to_owned(),
+        protocol: plan.protocol.clone(),
+        members: members.collect(),
+        winner: name(winner),
+        credit: 0.0,
+        answer: None,
+        calls: report.calls,
+        usd: verdict.spent.pico_usd as f64 / 1e12,
+    })
+}
