@@ -8,7 +8,6 @@ pub mod calibration;
 pub mod contribution;
 pub mod correlation;
 pub mod deciders;
-mod gamma;
 pub mod intervals;
 pub mod jury;
 pub mod marks;

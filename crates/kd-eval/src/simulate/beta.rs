@@ -1,6 +1,6 @@
 //! The quantiles of a beta distribution: how hard a question is for a member of known strength.
 
-use crate::gamma::ln_gamma;
+use statrs::function::gamma::ln_gamma;
 
 /// Number of quantiles.
 pub(super) const STEPS: usize = 4096;
