@@ -2,6 +2,8 @@
 
 pub mod cycles;
 pub mod edges;
+pub mod purity;
+pub mod sources;
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,9 @@
 //! The dependency rules hold, and their diagram is current.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use xtask::edges::{self, House};
+use xtask::{cycles, purity};
 
 #[test]
 fn every_crate_enters_only_the_rooms_of_the_plan() {
@@ -31,4 +33,80 @@ fn the_picture_in_architecture_is_the_real_one() {
         Some(text),
         "run `cargo run -p xtask -- picture`"
     );
+}
+
+#[test]
+fn pure_crates_name_nothing_outside() {
+    for name in purity::PURE {
+        let root = xtask::root().join("crates").join(name).join("src/lib.rs");
+        assert_eq!(purity::faults(&root).unwrap(), Vec::<String>::new());
+    }
+}
+
+/// Writes the files of a crate and returns its root.
+fn written(folder: &Path, files: &[(&str, &str)]) -> std::path::PathBuf {
+    for (name, text) in files {
+        let src = folder.join("crates/one/src");
+        std::fs::create_dir_all(&src).expect("a folder");
+        std::fs::write(src.join(name), text).expect("a file");
+    }
+    folder.join("crates/one/src/lib.rs")
+}
+
+#[test]
+fn each_way_outside_is_found() {
+    for code in [
+        "fn f() { std::fs::read(\"a\"); }",
+        "use std::fs;\nfn f() { fs::File::open(\"a\"); }",
+        "use std::fs::OpenOptions;",
+        "use std::fs as files;\nfn f() { files::read_dir(\"a\"); }",
+        "use std::{env, process::Command};",
+        "fn f() { println!(\"{}\", std::time::SystemTime::now()); }",
+        "use std::net::*;",
+        "mod inner { use std::thread; }",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = written(folder.path(), &[("lib.rs", code)]);
+        assert_ne!(
+            purity::faults(&root).unwrap(),
+            Vec::<String>::new(),
+            "{code}"
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let code = "//! Not std::fs.\n#[cfg(test)]\nmod tests { use std::fs; }\nuse std::collections::BTreeMap;";
+    let root = written(folder.path(), &[("lib.rs", code)]);
+    assert_eq!(purity::faults(&root).unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn files_need_each_other_in_no_circle() {
+    let found = cycles::find(&xtask::root()).unwrap();
+    let words: Vec<String> = found.iter().map(cycles::words).collect();
+    assert!(found.is_empty(), "{}", words.join("\n"));
+}
+
+#[test]
+fn a_circle_is_found_through_a_reexport_and_a_child_is_none() {
+    let lib = "mod a;\nmod b;\npub use b::B;";
+    let circles = |a: &str, b: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("xtask")).unwrap();
+        written(folder.path(), &[("lib.rs", lib), ("a.rs", a), ("b.rs", b)]);
+        cycles::find(folder.path()).unwrap().len()
+    };
+    let b = "use crate::a::A;\npub struct B(A);";
+    assert_eq!(circles("use crate::B;\npub struct A;", b), 1);
+    assert_eq!(
+        circles("pub struct A;\nfn f() { let _ = crate::b::B::new(); }", b),
+        1
+    );
+    assert_eq!(
+        circles(
+            "pub struct A;\n#[cfg(test)]\nmod tests { use crate::B; }",
+            b
+        ),
+        0
+    );
+    assert_eq!(circles("pub struct A;", b), 0);
 }
