@@ -5,9 +5,9 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
 use kd_core::config::{
-    BACKENDS, Config, EnvName, KEYS, KeyPath, Kind, Mode, Problem, Wire, check, check_links,
-    check_shape, default_value, docs_table, env_name, env_path, environment_table, find_key,
-    kingdom_problems, nested, parse_text, schema,
+    BACKENDS, Config, EnvName, KEYS, KeyPath, Kind, Problem, Wire, check, check_links, check_shape,
+    default_value, docs_table, env_name, env_path, environment_table, find_key, kingdom_problems,
+    nested, parse_text, schema,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ fn all_our_keys_reach_their_fields() {
         "local": {"model": "smollm2", "threads": 2, "offline": true},
     });
     let config = Config::from_value(&value).unwrap();
-    assert_eq!(config.council.mode, Mode::Natural);
+    assert_eq!(config.council.mode.name, "natural");
     assert_eq!(config.council.auto_messages, Some(2));
     assert_eq!(config.agents["me"].seed, Some(u64::MAX));
     assert_eq!(config.providers["mine"].wire, Wire::Anthropic);

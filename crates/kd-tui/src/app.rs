@@ -14,9 +14,8 @@ use crate::panels::{COLUMNS_MAX, Look};
 use crate::picker::{Picked, Picker, ThreadRow};
 use crate::text::style::Styles;
 use crate::theme::Theme;
-use kd_core::config::Mode;
 use kd_core::mention::mentions;
-use kd_core::protocols::ProtocolKind;
+use kd_core::protocols;
 use kd_core::slash::{Fork, Way};
 use kd_core::view::View;
 use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
@@ -543,8 +542,8 @@ impl App {
         };
         who.retain(|seat| !self.log.view.muted.contains(seat));
         // In other modes members speak in turn, and one program may serve several.
-        let broadcast = ProtocolKind::from(Mode::Broadcast).name;
-        if who.len() == 1 || self.log.view.mode.as_deref() == Some(broadcast) {
+        let mode = self.log.view.mode.as_deref().and_then(protocols::find);
+        if who.len() == 1 || mode.is_some_and(|mode| mode.at_once) {
             fx.push(Effect::Prepare(who));
         }
     }

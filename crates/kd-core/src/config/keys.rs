@@ -3,6 +3,7 @@
 //! To add a key: add one row here, and the field of the same name in the typed [`Config`](super::Config).
 
 use super::path::KeyPath;
+use crate::protocols;
 
 /// The type of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -289,7 +290,7 @@ pub const KEYS: &[Key] = &[
     key("council.members", Kind::Agents, "[]", "The members, in this order; empty means all agents, or three built-in members if there are none.").also_kingdom().short_env("KD_MEMBERS").members(),
     key("council.timeout", TIMEOUT, "600", "Seconds for one member's turn.").also_kingdom().short_env("KD_TIMEOUT").limit(Limit::Default),
     key("council.auto_messages", Kind::Whole { min: -1, max: 1000 }, "null", "Turns that members take after the first answers; unset or -1 means one for each unmuted member.").limit(Limit::As(0.0)),
-    key("council.mode", Kind::OneOf(&["broadcast", "sequential", "natural", "manual"]), "\"broadcast\"", "Turn order: all at once and then in turn, one by one, at once and then in shuffled order, or only mentioned members.").short_env("KD_MODE"),
+    key("council.mode", Kind::OneOf(protocols::NAMES), "\"broadcast\"", "Turn order: all at once and then in turn, one by one, at once and then in shuffled order, or only mentioned members.").short_env("KD_MODE"),
     key("council.preamble", Kind::Words, "null", "The start of every prompt; unset means the built-in text.").also_kingdom().text(),
     key("council.conclude", Kind::Bool, "true", "Whether the chair writes a conclusion after `kd ask`.").limit(Limit::Off),
     key("council.chair", Kind::Agent, "null", "The agent that chairs; unset means the backend of the first member that answered.").members(),

@@ -45,6 +45,7 @@ pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};
 
 use crate::prices::{Prices, Tariff};
+use crate::protocols::ProtocolKind;
 use crate::roster::Member;
 use crate::spending::{Ceiling, micro_usd};
 use serde::{Deserialize, Serialize};
@@ -261,7 +262,7 @@ pub struct CouncilConfig {
     /// Sequential turns after the broadcast; `None` means one for each unmuted member.
     pub auto_messages: Option<u32>,
     /// Who speaks when.
-    pub mode: Mode,
+    pub mode: ProtocolKind,
     /// The beginning of every prompt; `None` means the built-in text.
     pub preamble: Option<String>,
     /// Whether the chair concludes after `kd ask`.
@@ -289,7 +290,7 @@ impl Default for CouncilConfig {
             review_members: Vec::new(),
             timeout: 600,
             auto_messages: None,
-            mode: Mode::Broadcast,
+            mode: ProtocolKind::default(),
             preamble: None,
             conclude: true,
             chair: None,
@@ -301,21 +302,6 @@ impl Default for CouncilConfig {
             warm_secs: 300,
         }
     }
-}
-
-/// `council.mode`: who speaks when in a conversation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// All at once, then a limited number of turns one by one.
-    #[default]
-    Broadcast,
-    /// One by one from the start.
-    Sequential,
-    /// All at once for the first message; later ones one by one in random order.
-    Natural,
-    /// Only mentioned members.
-    Manual,
 }
 
 /// `local.*`: the built-in model.

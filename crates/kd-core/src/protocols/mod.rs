@@ -16,9 +16,10 @@ mod turns;
 
 pub use crate::council::table::{Call, Spoke, Table};
 
-use crate::config::Mode;
 use crate::ids::SeatName;
 use crate::prompt::Manner;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 /// A rule that decides who speaks next.
@@ -64,6 +65,8 @@ pub struct ProtocolKind {
     pub name: &'static str,
     /// Description for users.
     pub doc: &'static str,
+    /// Whether all members are asked at once after every message, so that their programs can be started early.
+    pub at_once: bool,
     /// Creates an instance. The seed fixes its random choices.
     pub new: fn(seed: u64) -> Box<dyn Protocol>,
 }
@@ -74,7 +77,7 @@ impl fmt::Debug for ProtocolKind {
     }
 }
 
-/// All protocols.
+/// All protocols. The first is the default.
 pub const PROTOCOLS: &[ProtocolKind] = &[
     broadcast::KIND,
     sequential::KIND,
@@ -87,14 +90,43 @@ pub fn find(name: &str) -> Option<&'static ProtocolKind> {
     PROTOCOLS.iter().find(|kind| kind.name == name)
 }
 
-impl From<Mode> for ProtocolKind {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Broadcast => broadcast::KIND,
-            Mode::Sequential => sequential::KIND,
-            Mode::Natural => natural::KIND,
-            Mode::Manual => manual::KIND,
-        }
+/// Their names.
+pub const NAMES: &[&str] = &names();
+
+const fn names() -> [&'static str; PROTOCOLS.len()] {
+    let mut names = [""; PROTOCOLS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = PROTOCOLS[at].name;
+        at += 1;
+    }
+    names
+}
+
+impl Default for ProtocolKind {
+    fn default() -> Self {
+        PROTOCOLS[0]
+    }
+}
+
+impl PartialEq for ProtocolKind {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Serialize for ProtocolKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for ProtocolKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        find(&name)
+            .copied()
+            .ok_or_else(|| D::Error::unknown_variant(&name, NAMES))
     }
 }
 

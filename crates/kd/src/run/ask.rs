@@ -14,10 +14,11 @@ use crate::face::words;
 use crate::render::wrap::wrap;
 use jiff::Timestamp;
 use kd_backends::Backends;
-use kd_core::config::{Config, Mode};
+use kd_core::config::Config;
 use kd_core::cost::Cost;
 use kd_core::last_round::RoundKind;
 use kd_core::mention::mentions;
+use kd_core::protocols::ProtocolKind;
 use kd_core::secrets::Secrets;
 use kd_core::spending::{Ceiling, Price};
 use kd_core::{Address, Budget, LastRound, Member, Op, OpenCouncil, Roster, SeatName};
@@ -387,14 +388,18 @@ pub(super) fn sweep(layout: &Layout, quiet: bool) {
 }
 
 /// Returns the members that are asked at once.
-fn at_once<'a>(op: &Op, roster: &'a Roster, mode: Mode) -> impl Iterator<Item = &'a Member> {
+fn at_once<'a>(
+    op: &Op,
+    roster: &'a Roster,
+    mode: ProtocolKind,
+) -> impl Iterator<Item = &'a Member> {
     let to = match op {
         Op::Say { to, .. } => to.clone(),
         _ => Address::King,
     };
     let alone = matches!(&to, Address::Seats(seats) if seats.len() == 1);
     let members = roster.members().iter();
-    members.filter(move |m| (alone || mode == Mode::Broadcast) && to.is_for(&m.name))
+    members.filter(move |m| (alone || mode.at_once) && to.is_for(&m.name))
 }
 
 /// Prepares a council that answers one question in a thread.
@@ -407,7 +412,7 @@ pub(super) fn opening(
 ) -> Result<OpenCouncil, Error> {
     Ok(OpenCouncil {
         thread: thread.id().clone(),
-        protocol: config.council.mode.into(),
+        protocol: config.council.mode,
         prompts: seats::prompts(config, &roster, &thread.meta().phase),
         history: thread.messages()?.messages,
         seed: seed.unwrap_or_else(clock_seed),

@@ -207,7 +207,7 @@ impl Room<'_> {
         let (id, folder) = (thread.id().0.clone(), thread.path().to_path_buf());
         let open = OpenCouncil {
             thread: thread.id().clone(),
-            protocol: self.config.council.mode.into(),
+            protocol: self.config.council.mode,
             prompts: seats::prompts(&self.config, &seated.roster, &thread.meta().phase),
             history: Vec::new(),
             seed: self.args.model.seed.unwrap_or_else(clock_seed),

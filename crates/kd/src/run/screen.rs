@@ -165,7 +165,7 @@ struct House {
 
 /// Returns the rule for who speaks next.
 fn protocol(config: &Config) -> ProtocolKind {
-    config.council.mode.into()
+    config.council.mode
 }
 
 /// Formats an error as one line that says what to do.
