@@ -20,23 +20,25 @@ const SELECT: &str =
     "SELECT forum, name, kind, proof, role, status, votes, joined_at, left_at FROM members";
 
 /// Unknown words give the fewest rights.
-fn account(row: &Row) -> Account {
-    Account {
-        forum: row.line(0),
-        name: row.line(1),
-        kind: Kind::parse(&row.text(2)).unwrap_or(Kind::Guest),
-        proof: Proof::parse(&row.text(3)).unwrap_or(Proof::Nothing),
-        role: Role::parse(&row.text(4)).unwrap_or(Role::Reader),
-        status: Status::parse(&row.text(5)).unwrap_or(Status::Banned),
-        votes: row.int(6) == 1,
-        joined_at: row.time(7),
-        left_at: row.maybe_time(8),
-    }
+fn account(row: &Row) -> Result<Account, ForumError> {
+    Ok(Account {
+        forum: row.line(0)?,
+        name: row.line(1)?,
+        kind: Kind::parse(&row.text(2)?).unwrap_or(Kind::Guest),
+        proof: Proof::parse(&row.text(3)?).unwrap_or(Proof::Nothing),
+        role: Role::parse(&row.text(4)?).unwrap_or(Role::Reader),
+        status: Status::parse(&row.text(5)?).unwrap_or(Status::Banned),
+        votes: row.int(6)? == 1,
+        joined_at: row.time(7)?,
+        left_at: row.maybe_time(8)?,
+    })
 }
 
 pub(super) fn find(db: &mut Db, forum: &str, name: &str) -> Result<Option<Account>, ForumError> {
     let sql = format!("{SELECT} WHERE forum = $1 AND name = $2");
-    Ok(db.row(&sql, args![forum, name])?.map(|row| account(&row)))
+    db.row(&sql, args![forum, name])?
+        .map(|row| account(&row))
+        .transpose()
 }
 
 /// Returns every account, of all forums or of one.
@@ -48,7 +50,7 @@ pub(super) fn all(db: &mut Db, forum: Option<&str>) -> Result<Vec<Account>, Foru
         )?,
         None => db.rows(&format!("{SELECT} ORDER BY forum, name"), &[])?,
     };
-    Ok(rows.iter().map(account).collect())
+    rows.iter().map(account).collect()
 }
 
 /// Returns the account of another name that a name looks like.
@@ -59,7 +61,7 @@ pub(super) fn look_alike(
 ) -> Result<Option<Account>, ForumError> {
     let sql = format!("{SELECT} WHERE forum = $1 AND skeleton = $2 AND name <> $3");
     let row = db.row(&sql, args![forum, skeleton(name), name])?;
-    Ok(row.map(|row| account(&row)))
+    row.map(|row| account(&row)).transpose()
 }
 
 /// Rejects a name that looks like that of another account.

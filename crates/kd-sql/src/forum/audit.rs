@@ -4,7 +4,7 @@
 //! Input: the database, and the newest seal noted in the user's state folder. Output: faults, each as a sentence.
 
 use super::cycles::{self, CycleRecord};
-use super::db::{Db, Row, args};
+use super::db::{Db, args, first_int};
 use super::error::ForumError;
 use super::secrets::Secrets;
 use super::{ForumStore, fork, links, runs};
@@ -104,7 +104,7 @@ impl ForumStore {
             "SELECT COUNT(*) FROM cycles WHERE forum = $1 AND number < 1",
             args![forum],
         )?;
-        all.imported = row.map_or(0, |row| row.int(0)) as usize;
+        all.imported = first_int(row)?.unwrap_or(0) as usize;
         let head = Secrets::open(&self.place, forum, self.state.as_deref())?;
         let differs = fork::difference(&mut self.db, forum, &head)?;
         all.anchor = Some(match (&differs, head.head()) {
@@ -277,21 +277,25 @@ fn check_texts(
         "SELECT cards, plan FROM cycles WHERE id = $1",
         args![cycle.id],
     )?;
-    let row = row.as_ref();
+    let written = match &row {
+        Some(row) => (Some(row.raw(0)?), Some(row.raw(1)?)),
+        None => (None, None),
+    };
     let cards = serde_json::to_string(&cycle.cards.clone().rounded()).ok();
     let plan = serde_json::to_string(&cycle.plan).ok();
-    if row.map(|row| row.raw(0)) != cards || row.map(|row| row.raw(1)) != plan {
+    if written != (cards, plan) {
         faults.push("its draw is not written as kd writes it".to_owned());
     }
     let rows = db.rows(
         "SELECT deeds FROM runs WHERE cycle_id = $1 ORDER BY id",
         args![cycle.id],
     )?;
+    let written: Vec<String> = rows
+        .iter()
+        .map(|row| row.raw(0))
+        .collect::<Result<_, _>>()?;
     let deeds = runs.iter().map(|run| serde_json::to_string(&run.deeds));
-    if !deeds
-        .map(Result::ok)
-        .eq(rows.iter().map(|row| Some(row.raw(0))))
-    {
+    if !deeds.map(Result::ok).eq(written.into_iter().map(Some)) {
         faults.push("its deeds are not written as kd writes them".to_owned());
     }
     Ok(())
@@ -369,7 +373,7 @@ fn check_deeds(db: &mut Db, run: &Run, faults: &mut Vec<String>) -> Result<(), F
             faults.push(format!("post {post} by {} is gone", run.agent));
             continue;
         };
-        if Some(row.int(0)) != deed.thread_id || row.line(1) != run.agent {
+        if Some(row.int(0)?) != deed.thread_id || row.line(1)? != run.agent {
             faults.push(format!("post {post} is not where {} wrote it", run.agent));
         }
         // Other deeds change a post of an earlier turn.
@@ -383,9 +387,11 @@ fn check_deeds(db: &mut Db, run: &Run, faults: &mut Vec<String>) -> Result<(), F
         "SELECT id, thread_id FROM posts WHERE run_id = $1 ORDER BY id",
         args![run.id],
     )?;
+    let posts = rows.iter().map(|row| Ok((row.int(0)?, row.int(1)?)));
+    let posts = posts.collect::<Result<Vec<_>, ForumError>>()?;
     if let Some(thread) = proposed
         .iter()
-        .find(|thread| !rows.iter().any(|row| row.int(1) == **thread))
+        .find(|proposed| !posts.iter().any(|(_, thread)| thread == *proposed))
     {
         faults.push(format!(
             "the post that opens thread {thread} is not of the turn of {}",
@@ -393,12 +399,10 @@ fn check_deeds(db: &mut Db, run: &Run, faults: &mut Vec<String>) -> Result<(), F
         ));
     }
     // An agent may reply in the thread of its own motion.
-    let of_motion = |row: &&Row| !proposed.contains(&row.int(1)) || wrote.contains(&row.int(0));
-    let there: Vec<i64> = rows
-        .iter()
-        .filter(of_motion)
-        .map(|row| row.int(0))
-        .collect();
+    let of_motion =
+        |(post, thread): &&(i64, i64)| !proposed.contains(thread) || wrote.contains(post);
+    let there = posts.iter().filter(of_motion).map(|(post, _)| *post);
+    let there: Vec<i64> = there.collect();
     if there != wrote {
         faults.push(format!(
             "posts {there:?} are of the turn of {}, whose record names {wrote:?}",

@@ -1,7 +1,7 @@
 //! Notes, profiles, mentions and charters.
 
 use super::ForumStore;
-use super::db::{Db, args};
+use super::db::{Db, args, first_int, first_text};
 use super::error::ForumError;
 use jiff::Timestamp;
 use kd_forum::company::{self, Mention, Remember};
@@ -32,7 +32,7 @@ pub(super) fn get(db: &mut Db, of: Texts, forum: &str, name: &str) -> Result<Str
         of.table()
     );
     let row = db.row(&sql, args![forum, name])?;
-    Ok(row.map(|row| row.text(0)).unwrap_or_default())
+    Ok(first_text(row)?.unwrap_or_default())
 }
 
 /// Stores a text; removes it if it is empty.
@@ -86,7 +86,7 @@ pub(super) fn note_mentions(
     let names = company::mentions(body);
     let sql = "SELECT name FROM mentions WHERE post_id = $1 AND seen_at IS NULL";
     for row in db.rows(sql, args![post])? {
-        let name = row.text(0);
+        let name = row.text(0)?;
         if !names.contains(&name) {
             db.run(
                 "DELETE FROM mentions WHERE post_id = $1 AND name = $2",
@@ -124,7 +124,7 @@ pub(super) fn saw_mentions(
 /// Returns the charter of a forum; empty if there is none.
 pub(super) fn charter(db: &mut Db, forum: &str) -> Result<String, ForumError> {
     let row = db.row("SELECT body FROM charters WHERE forum = $1", args![forum])?;
-    Ok(row.map(|row| row.text(0)).unwrap_or_default())
+    Ok(first_text(row)?.unwrap_or_default())
 }
 
 /// Stores a charter; an empty text removes it.
@@ -203,18 +203,20 @@ impl ForumStore {
             "SELECT t.id, t.title, p.id, p.author, SUBSTR(p.body, 1, {EXCERPT}) {open} ORDER BY p.id DESC LIMIT $3"
         );
         let rows = self.db.rows(&sql, args![forum, name, limit])?;
-        let shown = rows.iter().map(|row| Mention {
-            thread_id: row.int(0),
-            title: row.line(1),
-            post_id: row.int(2),
-            author: row.line(3),
-            excerpt: row.text(4),
+        let shown = rows.iter().map(|row| {
+            Ok(Mention {
+                thread_id: row.int(0)?,
+                title: row.line(1)?,
+                post_id: row.int(2)?,
+                author: row.line(3)?,
+                excerpt: row.text(4)?,
+            })
         });
-        let shown: Vec<Mention> = shown.collect();
+        let shown = shown.collect::<Result<Vec<_>, ForumError>>()?;
         let all = self
             .db
             .row(&format!("SELECT COUNT(*) {open}"), args![forum, name])?;
-        Ok((shown, all.map_or(0, |row| row.int(0))))
+        Ok((shown, first_int(all)?.unwrap_or(0)))
     }
 
     /// Marks these mentions as seen by a name.
@@ -246,8 +248,8 @@ impl ForumStore {
             args![forum, name],
         )?;
         Ok((
-            last.map_or(0, |row| row.int(0)),
-            mention.map_or(0, |row| row.int(0)),
+            first_int(last)?.unwrap_or(0),
+            first_int(mention)?.unwrap_or(0),
         ))
     }
 

@@ -1,6 +1,6 @@
 //! Cycles: drawn and recorded before any agent runs, ended with what they did to each agent.
 
-use super::db::{Db, Row, args};
+use super::db::{Db, Row, args, first_int, new_id};
 use super::error::ForumError;
 use super::secrets::Secrets;
 use super::{ForumStore, Place, links, runs, schema, seen};
@@ -77,19 +77,16 @@ impl CycleRecord {
 }
 
 fn cycle(row: &Row) -> Result<CycleRecord, ForumError> {
-    let broken = |e: serde_json::Error| {
-        ForumError::Database(format!("cycle {} cannot be read: {e}", row.int(0)))
-    };
     Ok(CycleRecord {
-        id: row.int(0),
-        forum: row.line(1),
-        number: row.int(2),
-        cards: row.json(3).map_err(broken)?,
-        plan: row.json(4).map_err(broken)?,
-        started_at: row.time(5),
-        ended_at: row.maybe_time(6),
-        interval_ms: row.maybe_int(7).map(|ms| ms.max(0) as u64),
-        link: links::link(row, 8),
+        id: row.int(0)?,
+        forum: row.line(1)?,
+        number: row.int(2)?,
+        cards: row.json(3)?,
+        plan: row.json(4)?,
+        started_at: row.time(5)?,
+        ended_at: row.maybe_time(6)?,
+        interval_ms: row.maybe_int(7)?.map(|ms| ms.max(0) as u64),
+        link: links::link(row, 8)?,
     })
 }
 
@@ -125,7 +122,7 @@ impl ForumStore {
                 let tried = self
                     .db
                     .row("SELECT pg_try_advisory_lock($1)", args![number])?;
-                let taken = tried.is_some_and(|row| row.int(0) != 0);
+                let taken = first_int(tried)?.is_some_and(|n| n != 0);
                 if !taken {
                     self.wait_to_lead(number, forum)?;
                 }
@@ -165,10 +162,10 @@ impl ForumStore {
             return Ok(Candidate::named(name));
         };
         Ok(Candidate {
-            energy: row.real(0),
-            tokens: row.int(1).max(0) as u64,
-            turns: row.int(2).max(0) as u64,
-            skipped: row.int(3).clamp(0, i64::from(u32::MAX)) as u32,
+            energy: row.real(0)?,
+            tokens: row.int(1)?.max(0) as u64,
+            turns: row.int(2)?.max(0) as u64,
+            skipped: row.int(3)?.clamp(0, i64::from(u32::MAX)) as u32,
             ..Candidate::named(name)
         })
     }
@@ -210,7 +207,7 @@ impl ForumStore {
                 "UPDATE runs SET ended_at = $1, outcome = $2, reason = $3 WHERE cycle_id = $4 AND ended_at IS NULL RETURNING id",
                 args![now, Outcome::Interrupted.word(), "cut off by a crash", cycle],
             )?;
-            rows.iter().map(|row| runs::find(db, row.int(0))).collect()
+            rows.iter().map(|row| runs::find(db, row.int(0)?)).collect()
         })
     }
 
@@ -245,7 +242,7 @@ impl ForumStore {
             "SELECT started_at FROM cycles WHERE forum = $1 ORDER BY number DESC LIMIT 1",
             args![forum],
         )?;
-        let started = last.map(|row| row.time(0));
+        let started = last.map(|row| row.time(0)).transpose()?;
         let next =
             started.and_then(|at| at.checked_add(SignedDuration::from_secs(secs.into())).ok());
         // A start in the future was on a virtual clock, or comes from another machine.
@@ -313,7 +310,7 @@ pub(super) fn insert(
         "INSERT INTO cycles (forum, number, cards, plan, started_at) VALUES ($1, $2, $3, $4, $5) RETURNING id",
         args![forum, number, cards, plan, now],
     )?;
-    Ok(row.map_or(0, |row| row.int(0)))
+    new_id(row)
 }
 
 /// Stores the result of a cycle's draw.
@@ -343,13 +340,18 @@ pub(super) fn end(
         "SELECT agent, tokens FROM runs WHERE cycle_id = $1",
         args![id],
     )?;
+    let used = used.iter().map(|row| Ok((row.text(0)?, row.int(1)?)));
+    let used = used.collect::<Result<Vec<_>, ForumError>>()?;
     for candidate in &record.cards.candidates {
         let mut after = candidate.clone();
-        let ran = used.iter().find(|row| row.text(0) == candidate.name);
+        let ran = used.iter().find(|(agent, _)| *agent == candidate.name);
         if ran.is_none() && record.void().is_some() {
             continue;
         }
-        after.lived(ran.is_some(), ran.map_or(0, |row| row.int(1).max(0) as u64));
+        after.lived(
+            ran.is_some(),
+            ran.map_or(0, |(_, tokens)| (*tokens).max(0) as u64),
+        );
         db.run(
             "UPDATE agents SET energy = $1, tokens = $2, turns = $3, skipped = $4 WHERE name = $5",
             args![
@@ -376,7 +378,7 @@ pub(super) fn last_number(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
         "SELECT MAX(number) FROM cycles WHERE forum = $1",
         args![forum],
     )?;
-    Ok(row.map_or(0, |row| row.int(0)).max(0))
+    Ok(first_int(row)?.unwrap_or(0).max(0))
 }
 
 /// Returns the lowest cycle number of a forum, at most 1.
@@ -385,7 +387,7 @@ pub(super) fn first_number(db: &mut Db, forum: &str) -> Result<i64, ForumError> 
         "SELECT MIN(number) FROM cycles WHERE forum = $1",
         args![forum],
     )?;
-    Ok(row.and_then(|row| row.maybe_int(0)).unwrap_or(1).min(1))
+    Ok(first_int(row)?.unwrap_or(1).min(1))
 }
 
 pub(super) fn all(db: &mut Db) -> Result<Vec<CycleRecord>, ForumError> {

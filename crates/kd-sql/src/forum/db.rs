@@ -15,6 +15,7 @@ use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a writer waits for others.
@@ -42,11 +43,16 @@ pub(super) enum Value {
     Int(i64),
     Real(f64),
     Text(String),
+    /// A value of a type that no column of kd has, by the name of the type. Only in rows.
+    Other(String),
 }
 
-/// One row of a result.
+/// One row of a result. Its getters fail for a missing column, a value of another type, and NULL where none belongs.
 #[derive(Debug)]
-pub(super) struct Row(Vec<Value>);
+pub(super) struct Row {
+    columns: Arc<[String]>,
+    values: Vec<Value>,
+}
 
 impl Row {
     fn bytes(&self) -> usize {
@@ -54,74 +60,146 @@ impl Row {
             Value::Text(text) => text.len(),
             _ => 0,
         };
-        self.0.iter().map(text).sum()
+        self.values.iter().map(text).sum()
     }
 
-    /// Returns an integer; 0 if there is none.
-    pub(super) fn int(&self, at: usize) -> i64 {
-        self.maybe_int(at).unwrap_or(0)
+    /// Returns a value that is not NULL, converted by `read`.
+    fn get<'r, T>(
+        &'r self,
+        at: usize,
+        wanted: &'static str,
+        read: impl FnOnce(&'r Value) -> Option<T>,
+    ) -> Result<T, ForumError> {
+        let value = self.values.get(at);
+        value
+            .and_then(read)
+            .ok_or_else(|| self.wrong(at, wanted, value.map_or("nothing", Value::kind)))
     }
 
-    pub(super) fn maybe_int(&self, at: usize) -> Option<i64> {
-        match self.0.get(at) {
-            Some(Value::Int(n)) => Some(*n),
-            Some(Value::Real(n)) => Some(*n as i64),
+    /// The same; `None` for NULL.
+    fn maybe<'r, T>(
+        &'r self,
+        at: usize,
+        wanted: &'static str,
+        read: impl FnOnce(&'r Value) -> Option<T>,
+    ) -> Result<Option<T>, ForumError> {
+        match self.values.get(at) {
+            Some(Value::Null) => Ok(None),
+            _ => self.get(at, wanted, read).map(Some),
+        }
+    }
+
+    fn wrong(&self, at: usize, wanted: &'static str, found: impl Into<String>) -> ForumError {
+        ForumError::Column {
+            column: match self.columns.get(at) {
+                Some(name) => name.clone(),
+                None => format!("number {}", at + 1),
+            },
+            wanted,
+            found: found.into(),
+        }
+    }
+
+    /// Returns an integer.
+    pub(super) fn int(&self, at: usize) -> Result<i64, ForumError> {
+        self.get(at, INT, Value::as_int)
+    }
+
+    pub(super) fn maybe_int(&self, at: usize) -> Result<Option<i64>, ForumError> {
+        self.maybe(at, INT, Value::as_int)
+    }
+
+    pub(super) fn real(&self, at: usize) -> Result<f64, ForumError> {
+        self.get(at, "a number", |value| match value {
+            Value::Real(n) => Some(*n),
+            Value::Int(n) => Some(*n as f64),
             _ => None,
-        }
+        })
     }
 
-    pub(super) fn real(&self, at: usize) -> f64 {
-        match self.0.get(at) {
-            Some(Value::Real(n)) => *n,
-            Some(Value::Int(n)) => *n as f64,
-            _ => 0.0,
-        }
+    /// Returns text as stored. It must not reach a terminal.
+    pub(super) fn raw(&self, at: usize) -> Result<String, ForumError> {
+        self.get(at, TEXT, Value::as_text).map(str::to_owned)
     }
 
-    /// Returns the text as stored. It must not reach a terminal.
-    pub(super) fn raw(&self, at: usize) -> String {
-        match self.0.get(at) {
-            Some(Value::Text(text)) => text.clone(),
-            _ => String::new(),
-        }
+    /// Returns text. No character in it can control a terminal, whoever wrote it.
+    pub(super) fn text(&self, at: usize) -> Result<String, ForumError> {
+        let text = self.get(at, TEXT, Value::as_text)?;
+        Ok(clean_text(text).into_owned())
     }
 
-    /// Returns a text without terminal control characters.
-    pub(super) fn text(&self, at: usize) -> String {
-        self.maybe_text(at).unwrap_or_default()
+    pub(super) fn maybe_text(&self, at: usize) -> Result<Option<String>, ForumError> {
+        let text = self.maybe(at, TEXT, Value::as_text)?;
+        Ok(text.map(|text| clean_text(text).into_owned()))
     }
 
-    pub(super) fn maybe_text(&self, at: usize) -> Option<String> {
-        match self.0.get(at) {
-            Some(Value::Text(text)) => Some(clean_text(text).into_owned()),
-            _ => None,
-        }
+    /// Returns a text of one line: a name, a title.
+    pub(super) fn line(&self, at: usize) -> Result<String, ForumError> {
+        Ok(one_line(&self.text(at)?))
     }
 
-    /// Returns a single-line text: a name, a title.
-    pub(super) fn line(&self, at: usize) -> String {
-        self.maybe_line(at).unwrap_or_default()
+    pub(super) fn maybe_line(&self, at: usize) -> Result<Option<String>, ForumError> {
+        Ok(self.maybe_text(at)?.map(|text| one_line(&text)))
     }
 
-    pub(super) fn maybe_line(&self, at: usize) -> Option<String> {
-        Some(self.maybe_text(at)?.replace(['\n', '\t'], " "))
+    /// Parses a JSON text. The texts in it are cleaned too.
+    pub(super) fn json<T: DeserializeOwned>(&self, at: usize) -> Result<T, ForumError> {
+        parsed(&self.text(at)?)
+            .map_err(|why| self.wrong(at, "JSON", format!("text that kd cannot read: {why}")))
     }
 
-    /// Parses a JSON text, and cleans the strings in it.
-    pub(super) fn json<T: DeserializeOwned>(&self, at: usize) -> Result<T, serde_json::Error> {
-        let mut value = serde_json::from_str(&self.text(at))?;
-        clean_json(&mut value);
-        serde_json::from_value(value)
+    /// The same; `None` for a text of another shape, as a newer `kd` may write it.
+    pub(super) fn maybe_json<T: DeserializeOwned>(
+        &self,
+        at: usize,
+    ) -> Result<Option<T>, ForumError> {
+        Ok(parsed(&self.text(at)?).ok())
     }
 
-    pub(super) fn time(&self, at: usize) -> jiff::Timestamp {
-        jiff::Timestamp::from_microsecond(self.int(at)).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+    pub(super) fn time(&self, at: usize) -> Result<jiff::Timestamp, ForumError> {
+        let time = self.maybe_time(at)?;
+        time.ok_or_else(|| self.wrong(at, TIME, Value::Null.kind()))
     }
 
-    pub(super) fn maybe_time(&self, at: usize) -> Option<jiff::Timestamp> {
-        self.maybe_int(at)
-            .and_then(|us| jiff::Timestamp::from_microsecond(us).ok())
+    pub(super) fn maybe_time(&self, at: usize) -> Result<Option<jiff::Timestamp>, ForumError> {
+        let Some(us) = self.maybe(at, TIME, Value::as_int)? else {
+            return Ok(None);
+        };
+        let time = jiff::Timestamp::from_microsecond(us);
+        time.map(Some)
+            .map_err(|_| self.wrong(at, TIME, format!("{us}, which is out of range")))
     }
+}
+
+/// What columns hold, in errors.
+const INT: &str = "an integer";
+const TEXT: &str = "text";
+const TIME: &str = "a time in microseconds";
+
+fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    let mut value = serde_json::from_str(text)?;
+    clean_json(&mut value);
+    serde_json::from_value(value)
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\t'], " ")
+}
+
+/// Returns the integer in the first column; `None` without a row, or for NULL.
+pub(super) fn first_int(row: Option<Row>) -> Result<Option<i64>, ForumError> {
+    row.map_or(Ok(None), |row| row.maybe_int(0))
+}
+
+/// Returns the text in the first column; `None` without a row, or for NULL.
+pub(super) fn first_text(row: Option<Row>) -> Result<Option<String>, ForumError> {
+    row.map_or(Ok(None), |row| row.maybe_text(0))
+}
+
+/// Returns the number that the database gave to a new row.
+pub(super) fn new_id(row: Option<Row>) -> Result<i64, ForumError> {
+    row.ok_or_else(|| ForumError::Database("the database gave no number to a new row".to_owned()))?
+        .int(0)
 }
 
 fn clean_json(value: &mut Json) {
@@ -269,12 +347,20 @@ impl Db {
         match &mut self.link {
             Link::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(&numbered(sql))?;
-                let width = statement.column_count();
+                let columns: Arc<[String]> = statement
+                    .column_names()
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect();
                 let mut found = statement.query(rusqlite::params_from_iter(args))?;
                 let (mut rows, mut bytes) = (Vec::new(), 0);
                 while let Some(row) = found.next()? {
-                    let cells = (0..width).map(|at| row.get_ref(at).map(Value::from_sqlite));
-                    let row = Row(cells.collect::<Result<_, _>>()?);
+                    let cells =
+                        (0..columns.len()).map(|at| row.get_ref(at).map(Value::from_sqlite));
+                    let row = Row {
+                        columns: Arc::clone(&columns),
+                        values: cells.collect::<Result<_, _>>()?,
+                    };
                     bytes += row.bytes();
                     if bytes > ROWS_BYTES_MAX {
                         return Err(ForumError::Database(format!(
@@ -290,10 +376,15 @@ impl Db {
                 let statement = prepared(client, ready, sql)?;
                 let args: Vec<&(dyn ToSql + Sync)> =
                     args.iter().map(|v| v as &(dyn ToSql + Sync)).collect();
+                let columns: Arc<[String]> = statement
+                    .columns()
+                    .iter()
+                    .map(|column| column.name().to_owned())
+                    .collect();
                 client
                     .query(&statement, &args)?
                     .iter()
-                    .map(Value::row_of_postgres)
+                    .map(|row| Value::row_of_postgres(row, &columns))
                     .collect()
             }
         }
@@ -388,16 +479,42 @@ fn prepared(
 }
 
 impl Value {
+    fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Int(n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Names its type, in errors.
+    fn kind(&self) -> &str {
+        match self {
+            Self::Null => "NULL",
+            Self::Int(_) => INT,
+            Self::Real(_) => "a fraction",
+            Self::Text(_) => TEXT,
+            Self::Other(kind) => kind,
+        }
+    }
+
     fn from_sqlite(value: ValueRef<'_>) -> Self {
         match value {
-            ValueRef::Null | ValueRef::Blob(_) => Self::Null,
+            ValueRef::Null => Self::Null,
+            ValueRef::Blob(_) => Self::Other("a blob".to_owned()),
             ValueRef::Integer(n) => Self::Int(n),
             ValueRef::Real(n) => Self::Real(n),
             ValueRef::Text(text) => Self::Text(String::from_utf8_lossy(text).into_owned()),
         }
     }
 
-    fn row_of_postgres(row: &postgres::Row) -> Result<Row, ForumError> {
+    fn row_of_postgres(row: &postgres::Row, columns: &Arc<[String]>) -> Result<Row, ForumError> {
         let mut cells = Vec::with_capacity(row.len());
         for (at, column) in row.columns().iter().enumerate() {
             let cell = match *column.type_() {
@@ -409,11 +526,17 @@ impl Value {
                     .try_get::<_, Option<bool>>(at)?
                     .map(|b| Self::Int(b.into())),
                 Type::FLOAT8 => row.try_get::<_, Option<f64>>(at)?.map(Self::Real),
-                _ => row.try_get::<_, Option<String>>(at)?.map(Self::Text),
+                Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::UNKNOWN => {
+                    row.try_get::<_, Option<String>>(at)?.map(Self::Text)
+                }
+                ref other => Some(Self::Other(other.name().to_owned())),
             };
             cells.push(cell.unwrap_or(Self::Null));
         }
-        Ok(Row(cells))
+        Ok(Row {
+            columns: Arc::clone(columns),
+            values: cells,
+        })
     }
 }
 
@@ -421,7 +544,7 @@ impl rusqlite::ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
         use rusqlite::types::ToSqlOutput;
         Ok(match self {
-            Self::Null => ToSqlOutput::Borrowed(ValueRef::Null),
+            Self::Null | Self::Other(_) => ToSqlOutput::Borrowed(ValueRef::Null),
             Self::Int(n) => ToSqlOutput::Borrowed(ValueRef::Integer(*n)),
             Self::Real(n) => ToSqlOutput::Borrowed(ValueRef::Real(*n)),
             Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
@@ -436,7 +559,7 @@ impl ToSql for Value {
         out: &mut postgres::types::private::BytesMut,
     ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match self {
-            Self::Null => Ok(IsNull::Yes),
+            Self::Null | Self::Other(_) => Ok(IsNull::Yes),
             Self::Int(n) if *ty == Type::INT4 => i32::try_from(*n)?.to_sql(ty, out),
             Self::Int(n) => n.to_sql(ty, out),
             Self::Real(n) => n.to_sql(ty, out),

@@ -10,6 +10,18 @@ pub enum ForumError {
     /// The database reported an error.
     #[error("the forum's database refused: {0}")]
     Database(String),
+    /// A column holds what `kd` never writes there.
+    #[error(
+        "the forum's database is damaged: the column `{column}` must hold {wanted}, and holds {found}"
+    )]
+    Column {
+        /// The column, as the query names it.
+        column: String,
+        /// What it must hold.
+        wanted: &'static str,
+        /// What it holds.
+        found: String,
+    },
     /// The database was busy for too long.
     #[error("the forum's database is busy with other writers")]
     Busy,
@@ -110,6 +122,7 @@ impl ForumError {
     /// Suggests what to do next.
     pub fn hint(&self) -> String {
         match self {
+            Self::Column { .. } => "another program changed it: restore the newest copy of the database, then check it with `kd forum audit`".into(),
             Self::Database(_) => "look at the disk or the server; nothing half-written was kept".into(),
             Self::Busy => "try again; if it stays so, end the program that holds it (`kd forum` names the file)".into(),
             Self::Open { .. } => "check `forum.store`: a path, or postgresql://user@host/name".into(),

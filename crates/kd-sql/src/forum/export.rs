@@ -3,7 +3,7 @@
 
 use super::admit::{LeftOut, admit};
 use super::company::Texts;
-use super::db::{Db, args};
+use super::db::{Db, args, first_int, new_id};
 use super::error::ForumError;
 use super::{CycleRecord, ForumStore, search};
 use jiff::Timestamp;
@@ -171,9 +171,10 @@ impl ForumStore {
             );
             let rows = db.rows(&sql, args![after, PAGE])?;
             let Some(last) = rows.last() else { break };
-            after = last.int(0);
-            rows.iter()
-                .try_for_each(|row| put(&Record::Thread(super::threads::thread(row))))?;
+            after = last.int(0)?;
+            for row in &rows {
+                put(&Record::Thread(super::threads::thread(row)?))?;
+            }
         }
         after = 0;
         loop {
@@ -185,9 +186,9 @@ impl ForumStore {
                 args![after, PAGE],
             )?;
             let Some(last) = rows.last() else { break };
-            after = last.int(0);
+            after = last.int(0)?;
             for row in &rows {
-                let post = super::posts::post(row);
+                let post = super::posts::post(row)?;
                 put(&Record::Post(Post {
                     quoted_post_body: None,
                     quoted_author: None,
@@ -200,27 +201,27 @@ impl ForumStore {
             &[],
         )? {
             put(&Record::Agent {
-                name: row.line(0),
-                energy: row.real(1),
-                tokens: row.int(2),
-                turns: row.int(3),
-                skipped: row.int(4),
-                last_run_at: row.maybe_time(5),
+                name: row.line(0)?,
+                energy: row.real(1)?,
+                tokens: row.int(2)?,
+                turns: row.int(3)?,
+                skipped: row.int(4)?,
+                last_run_at: row.maybe_time(5)?,
             })?;
         }
         for row in db.rows("SELECT a.name, s.thread_id, s.post_id FROM seen s JOIN agents a ON a.id = s.agent_id ORDER BY a.id, s.thread_id", &[])? {
-            put(&Record::Seen { agent: row.line(0), thread_id: row.int(1), post_id: row.int(2) })?;
+            put(&Record::Seen { agent: row.line(0)?, thread_id: row.int(1)?, post_id: row.int(2)? })?;
         }
         for row in db.rows("SELECT a.name, m.forum, m.post_id FROM marks m JOIN agents a ON a.id = m.agent_id ORDER BY a.id, m.forum", &[])? {
-            put(&Record::Mark { agent: row.line(0), forum: row.line(1), post_id: row.int(2) })?;
+            put(&Record::Mark { agent: row.line(0)?, forum: row.line(1)?, post_id: row.int(2)? })?;
         }
         for row in db.rows(
             "SELECT post_id, digest FROM first_words ORDER BY post_id",
             &[],
         )? {
             put(&Record::FirstWords {
-                post_id: row.int(0),
-                digest: row.text(1),
+                post_id: row.int(0)?,
+                digest: row.text(1)?,
             })?;
         }
         let cycles = super::cycles::all(db)?;
@@ -246,8 +247,8 @@ impl ForumStore {
             &[],
         )? {
             put(&Record::Elector {
-                motion_id: row.int(0),
-                name: row.line(1),
+                motion_id: row.int(0)?,
+                name: row.line(1)?,
             })?;
         }
         for row in db.rows(
@@ -255,10 +256,10 @@ impl ForumStore {
             &[],
         )? {
             put(&Record::Setting {
-                forum: row.line(0),
-                key: row.line(1),
-                value: row.line(2),
-                motion_id: row.int(3),
+                forum: row.line(0)?,
+                key: row.line(1)?,
+                value: row.line(2)?,
+                motion_id: row.int(3)?,
             })?;
         }
         company(db, &mut put)?;
@@ -272,9 +273,9 @@ impl ForumStore {
                 args![after, PAGE],
             )?;
             let Some(last) = rows.last() else { break };
-            after = last.int(0);
+            after = last.int(0)?;
             for row in &rows {
-                if let Ok(line) = row.json(1) {
+                if let Some(line) = row.maybe_json(1)? {
                     put(&Record::Log(line))?;
                 }
             }
@@ -295,7 +296,7 @@ impl ForumStore {
         let done = self.db.whole(|db| {
             let last = db.row("SELECT MAX(id) FROM posts", &[])?;
             let mut numbers = Numbers {
-                base: last.map_or(0, |row| row.int(0)),
+                base: first_int(last)?.unwrap_or(0),
                 ..Numbers::default()
             };
             let here = match repeat {
@@ -390,39 +391,39 @@ fn company(
         format!("SELECT forum, name, body, updated_at FROM {table} ORDER BY forum, name")
     };
     for row in db.rows(&texts("notes"), &[])? {
-        let (forum, name) = (row.line(0), row.line(1));
+        let (forum, name) = (row.line(0)?, row.line(1)?);
         put(&Record::Note {
             forum,
             name,
-            body: row.text(2),
-            updated_at: row.time(3),
+            body: row.text(2)?,
+            updated_at: row.time(3)?,
         })?;
     }
     for row in db.rows(&texts("profiles"), &[])? {
-        let (forum, name) = (row.line(0), row.line(1));
+        let (forum, name) = (row.line(0)?, row.line(1)?);
         put(&Record::Profile {
             forum,
             name,
-            body: row.text(2),
-            updated_at: row.time(3),
+            body: row.text(2)?,
+            updated_at: row.time(3)?,
         })?;
     }
     let sql = "SELECT forum, name, post_id, seen_at FROM mentions ORDER BY forum, post_id, name";
     for row in db.rows(sql, &[])? {
-        let (forum, name) = (row.line(0), row.line(1));
+        let (forum, name) = (row.line(0)?, row.line(1)?);
         put(&Record::Mention {
             forum,
             name,
-            post_id: row.int(2),
-            seen_at: row.maybe_time(3),
+            post_id: row.int(2)?,
+            seen_at: row.maybe_time(3)?,
         })?;
     }
     let sql = "SELECT forum, body, updated_at FROM charters ORDER BY forum";
     for row in db.rows(sql, &[])? {
         put(&Record::Charter {
-            forum: row.line(0),
-            body: row.text(1),
-            updated_at: row.time(2),
+            forum: row.line(0)?,
+            body: row.text(1)?,
+            updated_at: row.time(2)?,
         })?;
     }
     for row in db.rows(
@@ -430,9 +431,9 @@ fn company(
         &[],
     )? {
         put(&Record::Rule {
-            forum: row.line(0),
-            key: row.line(1),
-            value: row.line(2),
+            forum: row.line(0)?,
+            key: row.line(1)?,
+            value: row.line(2)?,
         })?;
     }
     Ok(())
@@ -453,12 +454,10 @@ fn thread_key(t: &Thread) -> ThreadKey {
 /// Returns the threads in the store before an import, with their numbers.
 fn known_threads(db: &mut Db) -> Result<BTreeMap<ThreadKey, i64>, ForumError> {
     let sql = format!("SELECT {} FROM threads t", super::threads::COLUMNS);
-    Ok(db
-        .rows(&sql, &[])?
+    db.rows(&sql, &[])?
         .iter()
-        .map(super::threads::thread)
-        .map(|t| (thread_key(&t), t.id))
-        .collect())
+        .map(|row| super::threads::thread(row).map(|t| (thread_key(&t), t.id)))
+        .collect()
 }
 
 /// Old numbers and their replacements.
@@ -507,31 +506,30 @@ impl Numbers {
     }
 
     fn add(&mut self, db: &mut Db, record: Record) -> Result<(), ForumError> {
-        let id = |row: Option<super::db::Row>| row.map_or(0, |row| row.int(0));
         match record {
             Record::Forum { .. } => {}
             Record::Thread(t) => {
                 super::posts::lock(db, &t.forum)?;
-                let new = id(db.row(
+                let new = new_id(db.row(
                     "INSERT INTO threads (forum, title, author, created_at, updated_at, post_count, last_author, last_post_id, deleted_at, hidden_at, closed_at) \
                      VALUES ($1, $2, $3, $4, $5, 0, $6, 0, $7, $8, $9) RETURNING id",
                     args![t.forum.as_str(), t.title.as_str(), t.author, t.created_at, t.updated_at, t.last_author, t.deleted_at, t.hidden_at, t.closed_at],
-                )?);
+                )?)?;
                 self.threads.insert(t.id, (new, t.title));
             }
             Record::Post(p) => {
                 let (thread, title) = self.thread(p.thread_id)?;
                 let quote = p.quote_post_id.map(|old| self.post(old)).transpose()?;
-                let new = id(db.row(
+                let new = new_id(db.row(
                     "INSERT INTO posts (thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, hidden_at) \
                      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
                     args![thread, p.author.as_str(), p.body.as_str(), quote, p.created_at, p.edited_at, p.deleted_at, p.hidden_at],
-                )?);
+                )?)?;
                 let opens = db.row(
                     "SELECT last_post_id FROM threads WHERE id = $1",
                     args![thread],
                 )?;
-                let opens = opens.is_some_and(|row| row.int(0) == 0);
+                let opens = first_int(opens)?.is_some_and(|n| n == 0);
                 let counts = i64::from(p.deleted_at.is_none());
                 db.run(
                     "UPDATE threads SET post_count = post_count + $1, last_post_id = $2 WHERE id = $3",
@@ -597,13 +595,13 @@ impl Numbers {
                     _ => super::cycles::first_number(db, &c.forum)? - 1,
                 };
                 let text = |e: serde_json::Error| ForumError::Invalid(e.to_string());
-                let new = id(db.row(
+                let new = new_id(db.row(
                     "INSERT INTO cycles (forum, number, cards, plan, started_at, ended_at, interval_ms) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
                     args![
                         c.forum.as_str(), number, serde_json::to_string(&c.cards).map_err(text)?,
                         serde_json::to_string(&c.plan).map_err(text)?, c.started_at, c.ended_at, c.interval_ms.map(|ms| ms as i64)
                     ],
-                )?);
+                )?)?;
                 self.cycles.insert(c.id, new);
                 if let Some(link) = c.link.filter(|_| number > 0)
                     // No file continues a chain of this store.
@@ -636,14 +634,14 @@ impl Numbers {
                     .collect();
                 let deeds = serde_json::to_string(&deeds)
                     .map_err(|e| ForumError::Invalid(e.to_string()))?;
-                let new = id(db.row(
+                let new = new_id(db.row(
                     "INSERT INTO runs (cycle_id, forum, agent, started_at, ended_at, outcome, deeds, reason, claim, claim_agrees, calls, tokens) \
                      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id",
                     args![
                         cycle, r.forum, r.agent, r.started_at, r.ended_at, r.outcome.word(), deeds, r.reason, r.claim,
                         r.claim_agrees.map(i64::from), r.calls, r.tokens
                     ],
-                )?);
+                )?)?;
                 self.runs.insert(r.id, new);
             }
             Record::Motion(m) => {
@@ -652,14 +650,14 @@ impl Numbers {
                     .map(|old| self.thread(old).map(|t| t.0))
                     .transpose()?;
                 let value = self.moved_value(&m);
-                let new = id(db.row(
+                let new = new_id(db.row(
                     "INSERT INTO motions (forum, kind, key, value, before, title, reason, proposer, created_at, closes_after, state, outcome, thread_id) \
                      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id",
                     args![
                         m.forum, m.kind.word(), m.key, value, m.before, m.title, m.reason, m.proposer, m.created_at,
                         m.closes_after, m.state.word(), m.outcome, thread
                     ],
-                )?);
+                )?)?;
                 self.motions.insert(m.id, new);
             }
             Record::Vote(v) => {

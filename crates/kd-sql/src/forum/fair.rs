@@ -121,13 +121,13 @@ fn writing(db: &mut Db, forum: &str, since: Timestamp) -> Result<Writing, ForumE
             args![forum, after, since, PAGE],
         )?;
         let Some(last) = rows.last() else { break };
-        after = last.int(0);
+        after = last.int(0)?;
         for row in &rows {
-            let words = row.text(2).split_whitespace().count() as u64;
-            let opens = row.int(5) != 0;
-            match row.maybe_int(4) {
+            let words = row.text(2)?.split_whitespace().count() as u64;
+            let opens = row.int(5)? != 0;
+            match row.maybe_int(4)? {
                 Some(run) => all.by_run.entry(run).or_default().add(words, opens),
-                None => all.outside.push((row.time(3), row.line(1), words, opens)),
+                None => all.outside.push((row.time(3)?, row.line(1)?, words, opens)),
             }
         }
     }

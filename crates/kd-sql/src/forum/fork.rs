@@ -128,7 +128,7 @@ pub(super) fn difference(
             head.number
         )),
         None => Some(format!("link {} is noted and missing", head.number)),
-        Some(row) if row.text(0) != head.seal => Some(format!(
+        Some(row) if row.text(0)? != head.seal => Some(format!(
             "link {} has another seal than the noted one; the record was changed or replaced",
             head.number
         )),

@@ -3,7 +3,7 @@
 //! Input: the leader, who holds the secrets, and the candidates of a cycle. Output: the cycle as drawn and recorded.
 
 use super::cycles::{self, CycleRecord, Leader};
-use super::db::{Db, Row, args};
+use super::db::{Db, Row, args, first_int, first_text};
 use super::error::ForumError;
 use super::secrets::{self, Head, Mark};
 use super::{ForumStore, posts, runs};
@@ -42,22 +42,25 @@ pub(super) struct End {
 }
 
 /// Reads a link from the columns of [`cycles`] starting at `at`.
-pub(super) fn link(row: &Row, at: usize) -> Option<Link> {
-    Some(Link {
-        chain: row.maybe_line(at)?,
-        number: row.int(at + 1),
-        origin: Origin::parse(&row.text(at + 2)).unwrap_or(Origin::Lost),
-        commitment: row.maybe_text(at + 3),
-        after_post: row.int(at + 4),
-        through_post: row.int(at + 5),
-        posts: row.text(at + 6),
-        previous: row.text(at + 7),
-        next: row.text(at + 8),
-        secret: row.maybe_text(at + 9),
-        void: row.maybe_text(at + 10),
-        renewed: row.maybe_text(at + 11),
-        seal: row.maybe_text(at + 12),
-    })
+pub(super) fn link(row: &Row, at: usize) -> Result<Option<Link>, ForumError> {
+    let Some(chain) = row.maybe_line(at)? else {
+        return Ok(None);
+    };
+    Ok(Some(Link {
+        chain,
+        number: row.int(at + 1)?,
+        origin: Origin::parse(&row.text(at + 2)?).unwrap_or(Origin::Lost),
+        commitment: row.maybe_text(at + 3)?,
+        after_post: row.int(at + 4)?,
+        through_post: row.int(at + 5)?,
+        posts: row.text(at + 6)?,
+        previous: row.text(at + 7)?,
+        next: row.text(at + 8)?,
+        secret: row.maybe_text(at + 9)?,
+        void: row.maybe_text(at + 10)?,
+        renewed: row.maybe_text(at + 11)?,
+        seal: row.maybe_text(at + 12)?,
+    }))
 }
 
 impl ForumStore {
@@ -432,7 +435,8 @@ pub(super) fn chain_of(
         "SELECT chain, commitment, after_post FROM chains WHERE forum = $1",
         args![forum],
     )?;
-    Ok(row.map(|row| (row.text(0), row.text(1), row.int(2))))
+    let row = row.map(|row| Ok((row.text(0)?, row.text(1)?, row.int(2)?)));
+    row.transpose()
 }
 
 pub(super) fn last_of(db: &mut Db, chain: &str) -> Result<Option<CycleRecord>, ForumError> {
@@ -440,7 +444,7 @@ pub(super) fn last_of(db: &mut Db, chain: &str) -> Result<Option<CycleRecord>, F
         "SELECT cycle_id FROM links WHERE chain = $1 ORDER BY number DESC LIMIT 1",
         args![chain],
     )?;
-    row.map(|row| cycles::find(db, row.int(0))).transpose()
+    row.map(|row| cycles::find(db, row.int(0)?)).transpose()
 }
 
 /// Returns the cycle of the previous link.
@@ -449,7 +453,7 @@ pub(super) fn before(db: &mut Db, link: &Link) -> Result<Option<CycleRecord>, Fo
         "SELECT cycle_id FROM links WHERE chain = $1 AND number = $2",
         args![link.chain.as_str(), link.number - 1],
     )?;
-    row.map(|row| cycles::find(db, row.int(0))).transpose()
+    row.map(|row| cycles::find(db, row.int(0)?)).transpose()
 }
 
 /// Returns the first commitment of a chain that began in this store, and the post after which it begins.
@@ -458,7 +462,7 @@ pub(super) fn beginning(db: &mut Db, chain: &str) -> Result<Option<(String, i64)
         "SELECT commitment, after_post FROM chains WHERE chain = $1",
         args![chain],
     )?;
-    Ok(row.map(|row| (row.text(0), row.int(1))))
+    row.map(|row| Ok((row.text(0)?, row.int(1)?))).transpose()
 }
 
 /// Inserts a link, unless it exists.
@@ -493,7 +497,7 @@ fn last_post(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
         "SELECT MAX(last_post_id) FROM threads WHERE forum = $1",
         args![forum],
     )?;
-    Ok(row.map_or(0, |row| row.int(0)))
+    Ok(first_int(row)?.unwrap_or(0))
 }
 
 const POST: &str = "SELECT p.id, p.author, p.body, p.created_at, t.created_at, t.author, q.created_at, f.digest, p.edited_at, \
@@ -501,26 +505,26 @@ const POST: &str = "SELECT p.id, p.author, p.body, p.created_at, t.created_at, t
      LEFT JOIN first_words f ON f.post_id = p.id";
 
 /// Returns the digest of a post as it was first sealed.
-fn digest(row: &Row) -> Hash {
-    let changed = row.maybe_int(8).or(row.maybe_int(9)).is_some();
+fn digest(row: &Row) -> Result<Hash, ForumError> {
+    let changed = row.maybe_int(8)?.or(row.maybe_int(9)?).is_some();
     // Only a post marked as edited was changed.
     if let Some(kept) = row
-        .maybe_text(7)
+        .maybe_text(7)?
         .filter(|_| changed)
         .as_deref()
         .and_then(unhex)
     {
-        return kept;
+        return Ok(kept);
     }
-    let (author, body, opener) = (row.line(1), row.text(2), row.line(5));
-    PostFacts {
+    let (author, body, opener) = (row.line(1)?, row.text(2)?, row.line(5)?);
+    let facts = PostFacts {
         author: &author,
         body: &body,
-        created_us: row.int(3),
-        thread: (row.int(4), &opener),
-        quote_us: row.maybe_int(6),
-    }
-    .digest()
+        created_us: row.int(3)?,
+        thread: (row.int(4)?, &opener),
+        quote_us: row.maybe_int(6)?,
+    };
+    Ok(facts.digest())
 }
 
 /// Stores the digest of a post before its first change.
@@ -529,7 +533,7 @@ pub(super) fn keep_digest(db: &mut Db, post: i64) -> Result<(), ForumError> {
     if let Some(row) = row {
         db.run(
             "INSERT INTO first_words (post_id, digest) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-            args![post, hex(&digest(&row))],
+            args![post, hex(&digest(&row)?)],
         )?;
     }
     Ok(())
@@ -552,8 +556,10 @@ pub(super) fn posts_digest(
             args![forum, behind, through, PAGE],
         )?;
         let Some(last) = rows.last() else { break };
-        behind = last.int(0);
-        digests.extend(rows.iter().map(digest));
+        behind = last.int(0)?;
+        for row in &rows {
+            digests.push(digest(row)?);
+        }
     }
     Ok(chain::posts_digest(&digests))
 }
@@ -597,11 +603,11 @@ pub(super) fn seal_of(db: &mut Db, record: &CycleRecord) -> Result<Option<String
 fn about(db: &mut Db, deed: &Deed) -> Result<String, ForumError> {
     if let Some(post) = deed.post_id {
         let row = db.row(&format!("{POST} WHERE p.id = $1"), args![post])?;
-        return Ok(row.map_or_else(String::new, |row| hex(&digest(&row))));
+        return row.map_or_else(|| Ok(String::new()), |row| Ok(hex(&digest(&row)?)));
     }
     if let Some(motion) = deed.motion_id {
         let row = db.row("SELECT title FROM motions WHERE id = $1", args![motion])?;
-        return Ok(row.map_or_else(String::new, |row| row.text(0)));
+        return Ok(first_text(row)?.unwrap_or_default());
     }
     Ok(String::new())
 }

@@ -1,7 +1,7 @@
 //! The forum's log.
 
 use super::ForumStore;
-use super::db::{Db, args};
+use super::db::{Db, args, first_int};
 use super::error::ForumError;
 use kd_forum::logline::LogLine;
 
@@ -27,11 +27,8 @@ impl ForumStore {
             "SELECT line FROM log WHERE forum = $1 ORDER BY id DESC LIMIT $2",
             args![forum, limit],
         )?;
-        Ok(rows
-            .iter()
-            .rev()
-            .filter_map(|row| row.json(0).ok())
-            .collect())
+        let lines = rows.iter().rev().map(|row| row.maybe_json(0));
+        lines.filter_map(Result::transpose).collect()
     }
 
     /// Returns the lines after a number, the oldest first, each with its number, for live views.
@@ -45,10 +42,11 @@ impl ForumStore {
             "SELECT id, line FROM log WHERE forum = $1 AND id > $2 ORDER BY id LIMIT $3",
             args![forum, after, limit],
         )?;
-        Ok(rows
-            .iter()
-            .filter_map(|row| Some((row.int(0), row.json(1).ok()?)))
-            .collect())
+        let lines = rows.iter().map(|row| {
+            let number = row.int(0)?;
+            Ok(row.maybe_json(1)?.map(|line| (number, line)))
+        });
+        lines.filter_map(Result::transpose).collect()
     }
 
     /// Returns the number of the last line.
@@ -56,6 +54,6 @@ impl ForumStore {
         let row = self
             .db
             .row("SELECT MAX(id) FROM log WHERE forum = $1", args![forum])?;
-        Ok(row.map_or(0, |row| row.int(0)))
+        Ok(first_int(row)?.unwrap_or(0))
     }
 }

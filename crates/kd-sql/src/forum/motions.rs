@@ -1,7 +1,7 @@
 //! Motions: proposed, voted on, decided at the end of voting, confirmed or rejected by a person, in force until undone.
 //! Every step is announced in the motion's own thread.
 
-use super::db::{Db, Row, args};
+use super::db::{Db, Row, args, first_int, new_id};
 use super::error::ForumError;
 use super::order::{self, Behind, Sight};
 use super::posts::{self, NewPost};
@@ -16,51 +16,54 @@ use kd_forum::tools::Choice;
 
 const SELECT: &str = "SELECT id, forum, kind, key, value, before, title, reason, proposer, created_at, closes_after, state, outcome, thread_id FROM motions";
 
-fn motion(row: &Row) -> Motion {
-    Motion {
-        id: row.int(0),
-        forum: row.line(1),
-        kind: MotionKind::parse(&row.text(2)).unwrap_or(MotionKind::Text),
-        key: row.maybe_line(3),
-        value: row.maybe_text(4),
-        before: row.maybe_text(5),
-        title: row.line(6),
-        reason: row.text(7),
-        proposer: row.line(8),
-        created_at: row.time(9),
-        closes_after: row.int(10),
-        state: MotionState::parse(&row.text(11)).unwrap_or(MotionState::Rejected),
-        outcome: row.line(12),
-        thread_id: row.maybe_int(13),
-    }
+fn motion(row: &Row) -> Result<Motion, ForumError> {
+    Ok(Motion {
+        id: row.int(0)?,
+        forum: row.line(1)?,
+        kind: MotionKind::parse(&row.text(2)?).unwrap_or(MotionKind::Text),
+        key: row.maybe_line(3)?,
+        value: row.maybe_text(4)?,
+        before: row.maybe_text(5)?,
+        title: row.line(6)?,
+        reason: row.text(7)?,
+        proposer: row.line(8)?,
+        created_at: row.time(9)?,
+        closes_after: row.int(10)?,
+        state: MotionState::parse(&row.text(11)?).unwrap_or(MotionState::Rejected),
+        outcome: row.line(12)?,
+        thread_id: row.maybe_int(13)?,
+    })
 }
 
 fn find(db: &mut Db, id: i64) -> Result<Motion, ForumError> {
     let row = db.row(&format!("{SELECT} WHERE id = $1"), args![id])?;
     row.map(|row| motion(&row))
+        .transpose()?
         .ok_or(ForumError::Missing { what: "motion", id })
 }
 
 fn votes(db: &mut Db, id: i64) -> Result<Vec<CastVote>, ForumError> {
     let rows = db.rows("SELECT motion_id, agent, choice, reason, at FROM votes WHERE motion_id = $1 ORDER BY agent", args![id])?;
-    Ok(rows
-        .iter()
-        .filter_map(|row| {
-            Some(CastVote {
-                motion_id: row.int(0),
-                agent: row.line(1),
-                choice: Choice::parse(&row.text(2))?,
-                reason: row.text(3),
-                at: row.time(4),
-            })
-        })
-        .collect())
+    let mut votes = Vec::with_capacity(rows.len());
+    for row in &rows {
+        // A choice that kd does not know counts for nothing.
+        if let Some(choice) = Choice::parse(&row.text(2)?) {
+            votes.push(CastVote {
+                motion_id: row.int(0)?,
+                agent: row.line(1)?,
+                choice,
+                reason: row.text(3)?,
+                at: row.time(4)?,
+            });
+        }
+    }
+    Ok(votes)
 }
 
 /// Returns the motion that a thread belongs to.
 pub(super) fn of_thread(db: &mut Db, thread: i64) -> Result<Option<i64>, ForumError> {
     let row = db.row("SELECT id FROM motions WHERE thread_id = $1", args![thread])?;
-    Ok(row.map(|row| row.int(0)))
+    first_int(row)
 }
 
 /// Returns whether the thread of a motion is hidden, and the motion with it.
@@ -77,7 +80,7 @@ pub(super) fn all(db: &mut Db) -> Result<Vec<(Motion, Vec<CastVote>)>, ForumErro
         .rows(&format!("{SELECT} ORDER BY id"), &[])?
         .iter()
         .map(motion)
-        .collect();
+        .collect::<Result<_, _>>()?;
     motions
         .into_iter()
         .map(|motion| Ok((motion.clone(), votes(db, motion.id)?)))
@@ -92,15 +95,11 @@ fn electorate(db: &mut Db, motion: &Motion) -> Result<Electorate, ForumError> {
          WHERE e.motion_id = $2",
         args![motion.forum.as_str(), motion.id],
     )?;
-    Ok(rows
-        .iter()
-        .map(|row| {
-            (
-                row.line(0),
-                Kind::parse(&row.text(1)).unwrap_or(Kind::Guest),
-            )
-        })
-        .collect())
+    let electors = rows.iter().map(|row| {
+        let kind = Kind::parse(&row.text(1)?).unwrap_or(Kind::Guest);
+        Ok((row.line(0)?, kind))
+    });
+    electors.collect()
 }
 
 /// Records who may vote on a motion.
@@ -144,7 +143,7 @@ fn check_pace(
          ORDER BY id"
     );
     let recent = db.rows(&sql, args![forum, since])?;
-    let recent: Vec<Motion> = recent.iter().map(motion).collect();
+    let recent: Vec<Motion> = recent.iter().map(motion).collect::<Result<_, _>>()?;
     let (key, value) = (fields.key.as_deref(), fields.value.as_deref());
     let wanted = (what.kind, key, value, what.title);
     let like = |m: &&Motion| {
@@ -190,7 +189,7 @@ fn check_pace(
          (SELECT COALESCE(MAX(started_at), 0) FROM cycles WHERE forum = $1 AND number > 0)",
         args![forum, proposer],
     )?;
-    if moved.is_some_and(|row| row.int(0) >= governance::MOTIONS_PER_CYCLE) {
+    if first_int(moved)?.is_some_and(|n| n >= governance::MOTIONS_PER_CYCLE) {
         return refused("you moved a motion in this cycle: wait for the next one".into());
     }
     Ok(())
@@ -291,7 +290,7 @@ pub(super) fn propose(
             forum, what.kind.word(), fields.key, fields.value, what.title, what.reason, post.author, now, closes, MotionState::Open.word()
         ],
     )?;
-    let id = row.map_or(0, |row| row.int(0));
+    let id = new_id(row)?;
     call_electorate(db, forum, id)?;
     let title = format!("Motion {id}: {}", what.title);
     let body = format!(
@@ -303,7 +302,7 @@ pub(super) fn propose(
          VALUES ($1, $2, $3, $4, $4, 0, $3, 0) RETURNING id",
         args![forum, title.as_str(), post.author, now],
     )?;
-    let thread = row.map_or(0, |row| row.int(0));
+    let thread = new_id(row)?;
     posts::add(
         db,
         thread,
@@ -609,11 +608,13 @@ fn elected(
         "SELECT key, value FROM settings WHERE forum = $1 ORDER BY key",
         args![forum],
     )?;
-    Ok(rows
-        .iter()
-        .filter_map(|row| Some((forum::find(&row.text(0))?, row.line(1))))
-        .filter(|(parameter, _)| parameter.votable)
-        .collect())
+    let mut elected = Vec::with_capacity(rows.len());
+    for row in &rows {
+        if let Some(parameter) = forum::find(&row.text(0)?).filter(|p| p.votable) {
+            elected.push((parameter, row.line(1)?));
+        }
+    }
+    Ok(elected)
 }
 
 /// Returns the settings with the changes by motions; in a foreign store, only changes that save calls.
@@ -683,7 +684,7 @@ impl ForumStore {
         let rows = self
             .db
             .rows("SELECT DISTINCT forum FROM settings ORDER BY forum", &[])?;
-        Ok(rows.iter().map(|row| row.line(0)).collect())
+        rows.iter().map(|row| row.line(0)).collect()
     }
 
     /// Returns motions of a forum: open ones first, then the newest.
@@ -707,12 +708,11 @@ impl ForumStore {
         let sql = format!(
             "{SELECT} WHERE forum = $1{shown} ORDER BY CASE WHEN state = 'open' THEN 0 ELSE 1 END, id DESC LIMIT $2"
         );
-        Ok(self
-            .db
+        self.db
             .rows(&sql, args![forum, limit])?
             .iter()
             .map(motion)
-            .collect())
+            .collect()
     }
 
     /// Returns the names that may vote on a motion.
@@ -753,7 +753,7 @@ impl ForumStore {
                 .rows(&sql, args![forum, cycle])?
                 .iter()
                 .map(motion)
-                .collect();
+                .collect::<Result<_, _>>()?;
             let mut decided = Vec::new();
             for motion in due {
                 let votes = votes(db, motion.id)?;

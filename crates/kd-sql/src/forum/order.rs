@@ -1,7 +1,7 @@
 //! Moderation: executes the orders that [`kd_forum::order`] allows, and stores each as an entry with who, when
 //! and why, which can be undone.
 
-use super::db::{Db, Row, args};
+use super::db::{Db, Row, args, first_int, new_id};
 use super::error::ForumError;
 use super::{ForumStore, accounts, company, log, motions, posts, threads};
 use jiff::Timestamp;
@@ -36,30 +36,31 @@ impl Sight {
     }
 }
 
-fn entry(row: &Row) -> Option<Entry> {
-    let number = || row.text(5).parse().unwrap_or(0);
-    let target = match row.text(4).as_str() {
-        "post" => Target::Post(number()),
-        "thread" => Target::Thread(number()),
-        "status" => Target::Status(row.line(5)),
-        "role" => Target::Role(row.line(5)),
-        "votes" => Target::Votes(row.line(5)),
-        "rule" => Target::Rule(row.line(5)),
-        "charter" => Target::Charter(row.line(5)),
-        _ => return None,
+/// Reads an entry; `None` for one about a thing that `kd` does not know.
+fn entry(row: &Row) -> Result<Option<Entry>, ForumError> {
+    let number = || -> Result<i64, ForumError> { Ok(row.text(5)?.parse().unwrap_or(0)) };
+    let target = match row.text(4)?.as_str() {
+        "post" => Target::Post(number()?),
+        "thread" => Target::Thread(number()?),
+        "status" => Target::Status(row.line(5)?),
+        "role" => Target::Role(row.line(5)?),
+        "votes" => Target::Votes(row.line(5)?),
+        "rule" => Target::Rule(row.line(5)?),
+        "charter" => Target::Charter(row.line(5)?),
+        _ => return Ok(None),
     };
-    Some(Entry {
-        id: row.int(0),
-        forum: row.line(1),
-        at: row.time(2),
-        by: row.line(3),
+    Ok(Some(Entry {
+        id: row.int(0)?,
+        forum: row.line(1)?,
+        at: row.time(2)?,
+        by: row.line(3)?,
         target,
-        before: row.text(6),
-        after: row.text(7),
-        reason: row.line(8),
-        motion_id: row.maybe_int(9),
-        undoes: row.maybe_int(10),
-    })
+        before: row.text(6)?,
+        after: row.text(7)?,
+        reason: row.line(8)?,
+        motion_id: row.maybe_int(9)?,
+        undoes: row.maybe_int(10)?,
+    }))
 }
 
 /// Returns a target's columns in the table.
@@ -77,14 +78,16 @@ fn words(target: &Target) -> (&'static str, String) {
 
 fn find(db: &mut Db, id: i64) -> Result<Entry, ForumError> {
     let row = db.row(&format!("{SELECT} WHERE id = $1"), args![id])?;
-    row.and_then(|row| entry(&row))
+    row.map_or(Ok(None), |row| entry(&row))?
         .ok_or(ForumError::Missing { what: "entry", id })
 }
 
 /// Returns every entry, of all forums.
 pub(super) fn all(db: &mut Db) -> Result<Vec<Entry>, ForumError> {
     let rows = db.rows(&format!("{SELECT} ORDER BY id"), &[])?;
-    Ok(rows.iter().filter_map(entry).collect())
+    rows.iter()
+        .filter_map(|row| entry(row).transpose())
+        .collect()
 }
 
 /// Stores an entry under a new number.
@@ -98,7 +101,7 @@ pub(super) fn keep(db: &mut Db, entry: &Entry) -> Result<i64, ForumError> {
             entry.after.as_str(), entry.reason.as_str(), entry.motion_id, entry.undoes
         ],
     )?;
-    Ok(row.map_or(0, |row| row.int(0)))
+    new_id(row)
 }
 
 /// Returns the role of the member that gives an order. The user of this machine needs no account.
@@ -209,14 +212,14 @@ fn newest(db: &mut Db, forum: &str, target: &Target) -> Result<Option<Entry>, Fo
     let sql =
         format!("{SELECT} WHERE forum = $1 AND what = $2 AND target = $3 ORDER BY id DESC LIMIT 1");
     let row = db.row(&sql, args![forum, what, target])?;
-    Ok(row.and_then(|row| entry(&row)))
+    row.map_or(Ok(None), |row| entry(&row))
 }
 
 /// Returns the entry of a motion that gave an order.
 pub(super) fn of_motion(db: &mut Db, motion: i64) -> Result<Option<Entry>, ForumError> {
     let sql = format!("{SELECT} WHERE motion_id = $1 AND undoes IS NULL ORDER BY id LIMIT 1");
     let row = db.row(&sql, args![motion])?;
-    Ok(row.and_then(|row| entry(&row)))
+    row.map_or(Ok(None), |row| entry(&row))
 }
 
 /// Returns the motions that changed a target.
@@ -230,7 +233,7 @@ pub(super) fn motions_about(
         "SELECT DISTINCT motion_id FROM orders WHERE forum = $1 AND what = $2 AND target = $3 AND motion_id IS NOT NULL",
         args![forum, what, target],
     )?;
-    Ok(rows.iter().map(|row| row.int(0)).collect())
+    rows.iter().map(|row| row.int(0)).collect()
 }
 
 /// Returns the members whose current status or role was set by a motion.
@@ -240,7 +243,7 @@ fn lowered_by_motions(db: &mut Db, forum: &str) -> Result<BTreeSet<String>, Foru
          AND NOT EXISTS (SELECT 1 FROM orders n WHERE n.forum = o.forum AND n.what = o.what AND n.target = o.target AND n.id > o.id)",
         args![forum],
     )?;
-    Ok(rows.iter().map(|row| row.line(0)).collect())
+    rows.iter().map(|row| row.line(0)).collect()
 }
 
 /// Returns what an order of a motion would affect.
@@ -265,7 +268,7 @@ fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumErro
         }
         Target::Rule(_) | Target::Charter(_) => None,
     };
-    of.motion = motion.map(|row| row.int(0));
+    of.motion = first_int(motion)?;
     let about_member = matches!(
         order.target,
         Target::Status(_) | Target::Role(_) | Target::Votes(_)
@@ -565,7 +568,7 @@ impl ForumStore {
                          AND NOT EXISTS (SELECT 1 FROM orders u WHERE u.undoes = o.id)",
                         args![forum],
                     )?;
-                    let newest = newest.and_then(|row| row.maybe_int(0));
+                    let newest = first_int(newest)?;
                     newest.ok_or_else(|| ForumError::Invalid("there is nothing to undo".into()))?
                 }
             };
@@ -587,7 +590,9 @@ impl ForumStore {
     pub fn orders(&mut self, forum: &str, limit: i64) -> Result<Vec<Entry>, ForumError> {
         let sql = format!("{SELECT} WHERE forum = $1 ORDER BY id DESC LIMIT $2");
         let rows = self.db.rows(&sql, args![forum, limit])?;
-        Ok(rows.iter().filter_map(entry).collect())
+        rows.iter()
+            .filter_map(|row| entry(row).transpose())
+            .collect()
     }
 
     /// Returns the entries about a post, a thread or a member, the newest first.
@@ -597,6 +602,8 @@ impl ForumStore {
             "{SELECT} WHERE forum = $1 AND what = $2 AND target = $3 ORDER BY id DESC LIMIT 50"
         );
         let rows = self.db.rows(&sql, args![forum, what, target])?;
-        Ok(rows.iter().filter_map(entry).collect())
+        rows.iter()
+            .filter_map(|row| entry(row).transpose())
+            .collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Which forum files the user's `kd` created: `forums.jsonl` in the user's state folder, never beside the forum. A file
 //! that came with a folder cannot claim to be one of them: its path, its inode and the id inside must all match.
 
-use super::db::{Db, args};
+use super::db::{Db, args, first_text};
 use super::error::ForumError;
 use kd_store::error::Error;
 use kd_store::git;
@@ -68,12 +68,13 @@ pub(super) fn make_own(db: &mut Db, file: &Path, state: Option<&Path>) -> Result
     };
     let id = match number(db)? {
         Some(id) => id,
-        None => db
-            .row(
+        None => {
+            let row = db.row(
                 "INSERT INTO identity (id) SELECT lower(hex(randomblob(16))) RETURNING id",
                 &[],
-            )?
-            .map_or_else(String::new, |row| row.text(0)),
+            )?;
+            first_text(row)?.unwrap_or_default()
+        }
     };
     let noted = Note::of(file, &id).and_then(|note| {
         let mut line = serde_json::to_vec(&note).map_err(|source| Error::Json {
@@ -88,7 +89,7 @@ pub(super) fn make_own(db: &mut Db, file: &Path, state: Option<&Path>) -> Result
 
 fn number(db: &mut Db) -> Result<Option<String>, ForumError> {
     let row = db.row("SELECT id FROM identity ORDER BY id LIMIT 1", args![])?;
-    Ok(row.map(|row| row.text(0)).filter(|id| !id.is_empty()))
+    Ok(first_text(row)?.filter(|id| !id.is_empty()))
 }
 
 fn notes(state: &Path) -> PathBuf {

@@ -52,18 +52,18 @@ pub(super) fn count(
     )?;
     let at = now.as_microsecond();
     let window = |column: usize| {
-        row.as_ref().map_or(
-            Window {
+        Ok::<_, ForumError>(match &row {
+            Some(row) => Window {
+                began: row.int(column)?,
+                count: row.int(column + 1)?,
+            },
+            None => Window {
                 began: at,
                 count: 0,
             },
-            |row| Window {
-                began: row.int(column),
-                count: row.int(column + 1),
-            },
-        )
+        })
     };
-    let (minute, day) = (window(0).at(at, MINUTE), window(2).at(at, DAY));
+    let (minute, day) = (window(0)?.at(at, MINUTE), window(2)?.at(at, DAY));
     for (window, length, limit, setting, name) in [
         (
             &minute,

@@ -1,7 +1,7 @@
 //! Posts: written, quoted, edited only by their author, deleted without a gap in the numbers.
 
 use super::ForumStore;
-use super::db::{Db, Row, args};
+use super::db::{Db, Row, args, first_int, new_id};
 use super::error::ForumError;
 use super::{company, links, motions, schema, search, seen, threads};
 use jiff::Timestamp;
@@ -25,28 +25,29 @@ pub(super) const SELECT: &str = "SELECT p.id, p.thread_id, p.author, p.body, p.q
      p.edited_at, p.deleted_at, p.run_id, q.deleted_at, p.hidden_at, q.hidden_at FROM posts p LEFT JOIN posts q ON q.id = p.quote_post_id";
 
 /// Reads a post from a row of [`SELECT`].
-pub(super) fn post(row: &Row) -> Post {
+pub(super) fn post(row: &Row) -> Result<Post, ForumError> {
     // Quoting a hidden post does not show it again.
-    let quote_gone = row.maybe_int(11).is_some() || row.maybe_int(13).is_some();
-    Post {
-        id: row.int(0),
-        thread_id: row.int(1),
-        author: row.line(2),
-        body: row.text(3),
-        quote_post_id: row.maybe_int(4),
-        quoted_post_body: row.maybe_text(5).filter(|_| !quote_gone),
-        quoted_author: row.maybe_line(6),
-        created_at: row.time(7),
-        edited_at: row.maybe_time(8),
-        deleted_at: row.maybe_time(9),
-        run_id: row.maybe_int(10),
-        hidden_at: row.maybe_time(12),
-    }
+    let quote_gone = row.maybe_int(11)?.is_some() || row.maybe_int(13)?.is_some();
+    Ok(Post {
+        id: row.int(0)?,
+        thread_id: row.int(1)?,
+        author: row.line(2)?,
+        body: row.text(3)?,
+        quote_post_id: row.maybe_int(4)?,
+        quoted_post_body: row.maybe_text(5)?.filter(|_| !quote_gone),
+        quoted_author: row.maybe_line(6)?,
+        created_at: row.time(7)?,
+        edited_at: row.maybe_time(8)?,
+        deleted_at: row.maybe_time(9)?,
+        run_id: row.maybe_int(10)?,
+        hidden_at: row.maybe_time(12)?,
+    })
 }
 
 pub(super) fn find(db: &mut Db, id: i64) -> Result<Post, ForumError> {
     let row = db.row(&format!("{SELECT} WHERE p.id = $1"), args![id])?;
     row.map(|row| post(&row))
+        .transpose()?
         .ok_or(ForumError::Missing { what: "post", id })
 }
 
@@ -71,7 +72,7 @@ pub(super) fn already(db: &mut Db, new: &NewPost<'_>) -> Result<Option<Post>, Fo
         &format!("{SELECT} WHERE p.run_id = $1 AND p.call_no = $2"),
         args![run, call],
     )?;
-    Ok(row.map(|row| post(&row)))
+    row.map(|row| post(&row)).transpose()
 }
 
 /// Writes a post into an existing thread. `title` is that of a thread that it opens.
@@ -95,7 +96,7 @@ pub(super) fn add(
         "INSERT INTO posts (thread_id, author, body, quote_post_id, created_at, run_id, call_no) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
         args![thread, new.author, new.body, new.quote, now, new.call.map(|c| c.0), new.call.map(|c| c.1)],
     )?;
-    let id = row.map_or(0, |row| row.int(0));
+    let id = new_id(row)?;
     db.run(
         "UPDATE threads SET updated_at = $1, post_count = post_count + 1, last_author = $2, last_post_id = $3 WHERE id = $4",
         args![now, new.author, id, thread],
@@ -160,12 +161,11 @@ impl ForumStore {
         let sql = format!(
             "{SELECT} {join} threads t ON t.id = p.thread_id WHERE t.forum = $1 AND p.id > $2 ORDER BY p.id LIMIT $3"
         );
-        Ok(self
-            .db
+        self.db
             .rows(&sql, args![forum, after, limit])?
             .iter()
             .map(post)
-            .collect())
+            .collect()
     }
 
     /// Returns who answered whom in a forum, in order: the quoted author, or else the previous author in the thread.
@@ -175,10 +175,14 @@ impl ForumStore {
              JOIN threads t ON t.id = p.thread_id LEFT JOIN posts q ON q.id = p.quote_post_id WHERE t.forum = $1 ORDER BY p.id",
             args![forum],
         )?;
-        let pairs = rows
-            .iter()
-            .filter_map(|row| Some((row.text(0), row.maybe_text(1)?)));
-        Ok(pairs.filter(|(from, to)| from != to).collect())
+        let mut pairs = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let from = row.text(0)?;
+            if let Some(to) = row.maybe_text(1)?.filter(|to| *to != from) {
+                pairs.push((from, to));
+            }
+        }
+        Ok(pairs)
     }
 
     /// Edits a post. Only its author can.
@@ -254,7 +258,7 @@ fn is_opening(db: &mut Db, post: &Post) -> Result<bool, ForumError> {
         "SELECT MIN(id) FROM posts WHERE thread_id = $1",
         args![post.thread_id],
     )?;
-    Ok(first.is_some_and(|row| row.int(0) == post.id))
+    Ok(first_int(first)?.is_some_and(|n| n == post.id))
 }
 
 /// Refuses to change a post that others rely on: one that is voted on, hidden by a moderator, or in a closed thread.

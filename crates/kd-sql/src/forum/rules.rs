@@ -13,7 +13,8 @@ pub(super) fn all(db: &mut Db, forum: &str) -> Result<Rules, ForumError> {
         "SELECT key, value FROM rules WHERE forum = $1",
         args![forum],
     )?;
-    let pairs: Vec<(String, String)> = rows.iter().map(|r| (r.line(0), r.line(1))).collect();
+    let pairs = rows.iter().map(|row| Ok((row.line(0)?, row.line(1)?)));
+    let pairs = pairs.collect::<Result<Vec<_>, ForumError>>()?;
     let pairs = pairs
         .iter()
         .map(|(key, value)| (key.as_str(), value.as_str()));
@@ -71,6 +72,7 @@ impl ForumStore {
              ORDER BY f.forum",
             &[],
         )?;
-        Ok(rows.iter().map(|row| (row.line(0), row.int(1))).collect())
+        let rows = rows.iter().map(|row| Ok((row.line(0)?, row.int(1)?)));
+        rows.collect()
     }
 }

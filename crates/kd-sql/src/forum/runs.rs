@@ -1,7 +1,7 @@
 //! Runs: each agent's turn, claimed before it begins, so that no agent runs twice in one cycle even after a crash.
 
 use super::ForumStore;
-use super::db::{Db, Row, args};
+use super::db::{Db, Row, args, first_int};
 use super::error::ForumError;
 use jiff::Timestamp;
 use kd_forum::visit;
@@ -22,28 +22,28 @@ pub struct RunEnd {
     pub tokens: u64,
 }
 
-fn run(row: &Row) -> Run {
-    Run {
-        id: row.int(0),
-        cycle_id: row.maybe_int(1),
-        forum: row.line(2),
-        agent: row.line(3),
-        started_at: row.time(4),
-        ended_at: row.maybe_time(5),
-        outcome: Outcome::parse(&row.text(6)).unwrap_or(Outcome::Failed),
+fn run(row: &Row) -> Result<Run, ForumError> {
+    Ok(Run {
+        id: row.int(0)?,
+        cycle_id: row.maybe_int(1)?,
+        forum: row.line(2)?,
+        agent: row.line(3)?,
+        started_at: row.time(4)?,
+        ended_at: row.maybe_time(5)?,
+        outcome: Outcome::parse(&row.text(6)?).unwrap_or(Outcome::Failed),
         // Unreadable deeds differ from those that were sealed.
-        deeds: row.json(7).unwrap_or_else(|_| vec![unreadable()]),
-        reason: row.maybe_text(8),
-        claim: row.maybe_text(9),
+        deeds: row.maybe_json(7)?.unwrap_or_else(|| vec![unreadable()]),
+        reason: row.maybe_text(8)?,
+        claim: row.maybe_text(9)?,
         // kd writes no other number; the seal detects it.
-        claim_agrees: match row.maybe_int(10) {
+        claim_agrees: match row.maybe_int(10)? {
             Some(0) => Some(false),
             Some(1) => Some(true),
             _ => None,
         },
-        calls: row.int(11),
-        tokens: row.int(12),
-    }
+        calls: row.int(11)?,
+        tokens: row.int(12)?,
+    })
 }
 
 fn unreadable() -> Deed {
@@ -58,6 +58,7 @@ fn unreadable() -> Deed {
 pub(super) fn find(db: &mut Db, id: i64) -> Result<Run, ForumError> {
     let row = db.row(&format!("{SELECT} WHERE id = $1"), args![id])?;
     row.map(|row| run(&row))
+        .transpose()?
         .ok_or(ForumError::Missing { what: "run", id })
 }
 
@@ -66,15 +67,14 @@ pub(super) fn of_cycle(db: &mut Db, cycle: i64) -> Result<Vec<Run>, ForumError> 
         &format!("{SELECT} WHERE cycle_id = $1 ORDER BY id"),
         args![cycle],
     )?;
-    Ok(rows.iter().map(run).collect())
+    rows.iter().map(run).collect()
 }
 
 pub(super) fn all(db: &mut Db) -> Result<Vec<Run>, ForumError> {
-    Ok(db
-        .rows(&format!("{SELECT} ORDER BY id"), &[])?
+    db.rows(&format!("{SELECT} ORDER BY id"), &[])?
         .iter()
         .map(run)
-        .collect())
+        .collect()
 }
 
 /// Adds an agent's action to its run, in the same transaction as the action itself.
@@ -100,7 +100,7 @@ pub(super) fn count_call(db: &mut Db, id: i64, of: (&str, &str)) -> Result<i64, 
          AND claim IS NULL RETURNING calls",
         args![id, of.0, of.1],
     )?;
-    row.map(|row| row.int(0)).ok_or_else(|| over(id))
+    first_int(row)?.ok_or_else(|| over(id))
 }
 
 /// Checks that a visit is still open; returns 0, since nothing is counted.
@@ -148,7 +148,7 @@ impl ForumStore {
              VALUES ($1, $2, $3, $4, 'running', '[]', 0, 0) ON CONFLICT DO NOTHING RETURNING id",
             args![cycle, forum, agent, now],
         )?;
-        Ok(row.map(|row| row.int(0)))
+        first_int(row)
     }
 
     /// Ends a run. A run that has already ended is unchanged.
@@ -189,7 +189,7 @@ impl ForumStore {
             &format!("{SELECT} WHERE forum = $1 ORDER BY id DESC LIMIT $2"),
             args![forum, limit],
         )?;
-        Ok(rows.iter().map(run).collect())
+        rows.iter().map(run).collect()
     }
 
     /// Returns when an agent last ran.
@@ -198,6 +198,6 @@ impl ForumStore {
             "SELECT last_run_at FROM agents WHERE name = $1",
             args![agent],
         )?;
-        Ok(row.and_then(|row| row.maybe_time(0)))
+        row.map_or(Ok(None), |row| row.maybe_time(0))
     }
 }

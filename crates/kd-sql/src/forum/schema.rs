@@ -1,7 +1,7 @@
 //! The tables, and migrations of older stores. Several processes may start at once: one of them creates the tables, the
 //! others wait for it.
 
-use super::db::{Db, args};
+use super::db::{Db, args, first_int};
 use super::error::ForumError;
 use super::shape::{self, Entry};
 use kd_core::formats::FORUM;
@@ -240,17 +240,15 @@ pub(super) fn tables(form: i64) -> Result<Option<&'static [Entry]>, ForumError> 
 /// Returns the version of a store; 0 for an empty one.
 pub(super) fn version(db: &mut Db) -> Result<i64, ForumError> {
     if db.is_sqlite() {
-        return Ok(db
-            .row("PRAGMA user_version", &[])?
-            .map_or(0, |row| row.int(0)));
+        let row = db.row("PRAGMA user_version", &[])?;
+        return Ok(first_int(row)?.unwrap_or(0));
     }
     let there = db.row("SELECT to_regclass('kd_forum_form') IS NOT NULL", &[])?;
-    if there.is_none_or(|row| row.int(0) == 0) {
+    if first_int(there)?.unwrap_or(0) == 0 {
         return Ok(0);
     }
-    Ok(db
-        .row("SELECT form FROM kd_forum_form", &[])?
-        .map_or(0, |row| row.int(0)))
+    let row = db.row("SELECT form FROM kd_forum_form", &[])?;
+    Ok(first_int(row)?.unwrap_or(0))
 }
 
 /// Converts a step to the SQL of one database.

@@ -111,14 +111,14 @@ impl ForumStore {
             sight.of("p")
         );
         let rows = self.db.rows(&sql, args![query, forum, limit])?;
-        Ok(rows
-            .iter()
-            .map(|row| Hit {
-                thread: threads::thread(row),
-                post_id: row.int(WIDTH),
-                author: row.line(WIDTH + 1),
-                excerpt: row.text(WIDTH + 2),
+        let hits = rows.iter().map(|row| {
+            Ok(Hit {
+                thread: threads::thread(row)?,
+                post_id: row.int(WIDTH)?,
+                author: row.line(WIDTH + 1)?,
+                excerpt: row.text(WIDTH + 2)?,
             })
-            .collect())
+        });
+        hits.collect()
     }
 }

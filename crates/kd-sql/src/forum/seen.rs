@@ -5,7 +5,7 @@
 //! depends on the length of the answer, not on the size of the forum.
 
 use super::ForumStore;
-use super::db::{Db, args};
+use super::db::{Db, args, first_int, new_id};
 use super::error::ForumError;
 use super::threads::{self, COLUMNS, WIDTH};
 use jiff::Timestamp;
@@ -26,14 +26,13 @@ pub struct News {
 /// Returns the number of an agent, inserting a new one.
 pub(super) fn agent_id(db: &mut Db, name: &str) -> Result<i64, ForumError> {
     if let Some(row) = db.row("SELECT id FROM agents WHERE name = $1", args![name])? {
-        return Ok(row.int(0));
+        return row.int(0);
     }
     db.run(
         "INSERT INTO agents (name, energy, tokens, turns, skipped) VALUES ($1, 1, 0, 0, 0) ON CONFLICT (name) DO NOTHING",
         args![name],
     )?;
-    let row = db.row("SELECT id FROM agents WHERE name = $1", args![name])?;
-    Ok(row.map_or(0, |row| row.int(0)))
+    new_id(db.row("SELECT id FROM agents WHERE name = $1", args![name])?)
 }
 
 pub(super) fn saw(db: &mut Db, agent: i64, thread: i64, post: i64) -> Result<(), ForumError> {
@@ -56,12 +55,12 @@ pub(super) fn saw_own(db: &mut Db, author: &str, thread: i64, post: i64) -> Resu
         "SELECT MAX(id) FROM posts WHERE thread_id = $1 AND id < $2",
         args![thread, post],
     )?;
-    let before = before.map_or(0, |row| row.int(0));
+    let before = first_int(before)?.unwrap_or(0);
     let known = db.row(
         "SELECT post_id FROM seen WHERE agent_id = $1 AND thread_id = $2",
         args![agent, thread],
     )?;
-    let known = known.map_or(0, |row| row.int(0));
+    let known = first_int(known)?.unwrap_or(0);
     if known >= before {
         saw(db, agent, thread, post)?;
     }
@@ -88,7 +87,7 @@ impl ForumStore {
             "SELECT post_id FROM marks WHERE agent_id = $1 AND forum = $2",
             args![agent, forum],
         )?;
-        let mark = mark.map_or(0, |row| row.int(0));
+        let mark = first_int(mark)?.unwrap_or(0);
         let through = self.db.row(
             "SELECT last_post_id FROM threads WHERE forum = $1 ORDER BY last_post_id DESC LIMIT 1",
             args![forum],
@@ -114,16 +113,15 @@ impl ForumStore {
                     .rows(&left, args![agent, forum, mark, room, since])?,
             );
         }
-        let threads = rows
-            .iter()
-            .map(|row| Fresh {
-                thread: threads::thread(row),
-                seen_post_id: row.int(WIDTH),
+        let threads = rows.iter().map(|row| {
+            Ok(Fresh {
+                thread: threads::thread(row)?,
+                seen_post_id: row.int(WIDTH)?,
             })
-            .collect();
+        });
         Ok(News {
-            threads,
-            through: through.map_or(0, |row| row.int(0)),
+            threads: threads.collect::<Result<_, ForumError>>()?,
+            through: first_int(through)?.unwrap_or(0),
         })
     }
 
@@ -152,7 +150,7 @@ impl ForumStore {
         self.db.whole(|db| {
             let agent = agent_id(db, agent)?;
             let mark = db.row("SELECT post_id FROM marks WHERE agent_id = $1 AND forum = $2", args![agent, forum])?;
-            let mark = mark.map_or(0, |row| row.int(0));
+            let mark = first_int(mark)?.unwrap_or(0);
             if through <= mark {
                 return Ok(());
             }

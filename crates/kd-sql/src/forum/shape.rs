@@ -98,10 +98,10 @@ pub(super) fn entries(db: &mut Db) -> Result<Vec<Entry>, ForumError> {
          ORDER BY name LIMIT {ENTRIES_MAX}"
     );
     let rows = db.rows(&sql, &[])?;
-    Ok(rows
+    let entries = rows
         .iter()
-        .map(|row| [row.raw(0), row.raw(1), row.raw(2), row.raw(3)])
-        .collect())
+        .map(|row| Ok([row.raw(0)?, row.raw(1)?, row.raw(2)?, row.raw(3)?]));
+    entries.collect()
 }
 
 /// Returns the name of the first entry that is not in both.

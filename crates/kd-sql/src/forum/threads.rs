@@ -1,7 +1,7 @@
 //! Threads: opened with their first post, listed by activity, read with all their posts.
 
 use super::ForumStore;
-use super::db::{Db, Row, args};
+use super::db::{Db, Row, args, new_id};
 use super::error::ForumError;
 use super::order::Sight;
 use super::posts::{self, NewPost};
@@ -14,21 +14,21 @@ pub(super) const COLUMNS: &str = "t.id, t.forum, t.title, t.author, t.created_at
 pub(super) const WIDTH: usize = 12;
 
 /// Reads a thread from a row that begins with [`COLUMNS`].
-pub(super) fn thread(row: &Row) -> Thread {
-    Thread {
-        id: row.int(0),
-        forum: row.line(1),
-        title: row.line(2),
-        author: row.line(3),
-        created_at: row.time(4),
-        updated_at: row.time(5),
-        post_count: row.int(6),
-        last_author: row.line(7),
-        last_post_id: row.int(8),
-        deleted_at: row.maybe_time(9),
-        hidden_at: row.maybe_time(10),
-        closed_at: row.maybe_time(11),
-    }
+pub(super) fn thread(row: &Row) -> Result<Thread, ForumError> {
+    Ok(Thread {
+        id: row.int(0)?,
+        forum: row.line(1)?,
+        title: row.line(2)?,
+        author: row.line(3)?,
+        created_at: row.time(4)?,
+        updated_at: row.time(5)?,
+        post_count: row.int(6)?,
+        last_author: row.line(7)?,
+        last_post_id: row.int(8)?,
+        deleted_at: row.maybe_time(9)?,
+        hidden_at: row.maybe_time(10)?,
+        closed_at: row.maybe_time(11)?,
+    })
 }
 
 /// Returns a thread by its number, deleted or not.
@@ -38,6 +38,7 @@ pub(super) fn find(db: &mut Db, id: i64) -> Result<Thread, ForumError> {
         args![id],
     )?;
     row.map(|row| thread(&row))
+        .transpose()?
         .ok_or(ForumError::Missing { what: "thread", id })
 }
 
@@ -60,7 +61,7 @@ impl ForumStore {
                  VALUES ($1, $2, $3, $4, $4, 0, $3, 0) RETURNING id",
                 args![forum, title, post.author, now],
             )?;
-            let id = row.map_or(0, |row| row.int(0));
+            let id = new_id(row)?;
             let post = posts::add(db, id, Some(title), post, now)?;
             Ok((find(db, id)?, post))
         })
@@ -104,12 +105,11 @@ impl ForumStore {
             "SELECT {COLUMNS} FROM threads t WHERE t.forum = $1 AND t.deleted_at IS NULL{shown} AND t.updated_at >= $2 \
              ORDER BY t.last_post_id DESC LIMIT $3"
         );
-        Ok(self
-            .db
+        self.db
             .rows(&sql, args![forum, since, limit])?
             .iter()
             .map(thread)
-            .collect())
+            .collect()
     }
 
     /// Returns the numbers of threads and posts in a forum, without deleted ones.
@@ -118,7 +118,7 @@ impl ForumStore {
             "SELECT COUNT(*), CAST(COALESCE(SUM(t.post_count), 0) AS BIGINT) FROM threads t WHERE t.forum = $1 AND t.deleted_at IS NULL",
             args![forum],
         )?;
-        Ok(row.map_or((0, 0), |row| (row.int(0), row.int(1))))
+        row.map_or(Ok((0, 0)), |row| Ok((row.int(0)?, row.int(1)?)))
     }
 
     /// Returns a thread and its posts after a number, the oldest first. Deleted posts are included without their text.
@@ -154,7 +154,7 @@ impl ForumStore {
             .rows(&sql, args![id, after, limit])?
             .iter()
             .map(posts::post)
-            .collect();
+            .collect::<Result<_, _>>()?;
         Ok((thread, posts))
     }
 

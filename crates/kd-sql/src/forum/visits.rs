@@ -1,7 +1,7 @@
 //! Visits outside of cycles: only one process at a time visits as an agent, and a visit whose process is gone is
 //! closed.
 
-use super::db::args;
+use super::db::{args, first_int};
 use super::error::ForumError;
 use super::{ForumStore, Place, runs, schema};
 use jiff::Timestamp;
@@ -58,7 +58,7 @@ impl ForumStore {
         let sql = format!("SELECT DISTINCT agent FROM runs WHERE {OPEN}");
         let mut closed = Vec::new();
         for row in self.db.rows(&sql, args![forum])? {
-            let agent = row.raw(0);
+            let agent = row.raw(0)?;
             // Held during every visit.
             let Some(held) = self.visiting(forum, &agent)? else {
                 continue;
@@ -70,7 +70,7 @@ impl ForumStore {
                 let interrupted = Outcome::Interrupted.word();
                 let set = args![forum, now, interrupted, "cut off by a crash", agent.as_str()];
                 let rows = db.rows(&sql, set)?;
-                let runs = rows.iter().map(|row| runs::find(db, row.int(0)));
+                let runs = rows.iter().map(|row| row.int(0).and_then(|id| runs::find(db, id)));
                 runs.collect::<Result<Vec<_>, _>>()
             })?);
             self.end_visit(held)?;
@@ -99,7 +99,7 @@ impl ForumStore {
                 let row = self
                     .db
                     .row("SELECT pg_try_advisory_lock($1)", args![number])?;
-                if row.is_none_or(|row| row.int(0) == 0) {
+                if first_int(row)?.unwrap_or(0) == 0 {
                     return Ok(None);
                 }
                 None

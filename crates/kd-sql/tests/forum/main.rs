@@ -9,6 +9,7 @@ mod accounts;
 mod bounds;
 mod bytes;
 mod chain;
+mod columns;
 mod company;
 mod decided;
 mod dice;
