@@ -325,9 +325,7 @@ impl Db {
 
     /// Connects to a server.
     pub(super) fn postgres(url: &str) -> Result<Self, ForumError> {
-        let mut config: postgres::Config = url.parse()?;
-        config.application_name("kd forum").connect_timeout(BUSY);
-        let client = Box::new(config.connect(postgres::NoTls)?);
+        let client = Box::new(super::tls::connect(url, BUSY)?);
         Ok(Self {
             link: Link::Postgres {
                 client,

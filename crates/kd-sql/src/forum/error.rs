@@ -22,6 +22,20 @@ pub enum ForumError {
         /// What it holds.
         found: String,
     },
+    /// TLS to the server failed.
+    #[error("no TLS to the forum's server: {why}")]
+    Tls {
+        /// The reason.
+        why: String,
+        /// What to do.
+        help: &'static str,
+    },
+    /// An address of another machine asks for a connection without TLS.
+    #[error("`sslmode={mode}` does not protect the connection to another machine")]
+    Unencrypted {
+        /// The mode.
+        mode: String,
+    },
     /// The database was busy for too long.
     #[error("the forum's database is busy with other writers")]
     Busy,
@@ -123,6 +137,8 @@ impl ForumError {
     pub fn hint(&self) -> String {
         match self {
             Self::Column { .. } => "another program changed it: restore the newest copy of the database, then check it with `kd forum audit`".into(),
+            Self::Tls { help, .. } => (*help).into(),
+            Self::Unencrypted { .. } => "say sslmode=verify-full in `forum.store`, or use a tunnel: ssh -L 5432:localhost:5432 HOST, and postgresql://user@localhost/name".into(),
             Self::Database(_) => "look at the disk or the server; nothing half-written was kept".into(),
             Self::Busy => "try again; if it stays so, end the program that holds it (`kd forum` names the file)".into(),
             Self::Open { .. } => "check `forum.store`: a path, or postgresql://user@host/name".into(),

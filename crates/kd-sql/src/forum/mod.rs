@@ -32,6 +32,7 @@ mod seen;
 mod servers;
 mod shape;
 mod threads;
+mod tls;
 mod visits;
 
 pub use act::Caller;

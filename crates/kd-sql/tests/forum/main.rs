@@ -25,4 +25,5 @@ mod runs;
 mod servers;
 mod shape;
 mod talk;
+mod tls;
 mod together;

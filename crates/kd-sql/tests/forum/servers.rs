@@ -3,6 +3,7 @@
 //! skipped with a note, unless `KD_TEST_POSTGRES=required`.
 
 use kd_sql::forum::{ForumStore, Place};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -90,6 +91,38 @@ fn server() -> Option<&'static str> {
         .map(|server| server.url.as_str())
 }
 
+/// The certificate of a server and its key, as PEM.
+pub(crate) struct Encryption {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+/// A server of its own on a port of loopback.
+pub(crate) struct Listening {
+    pub(crate) port: u16,
+    _server: Server,
+}
+
+/// Starts a server on a port, with TLS or without. `None` if its programs are missing and not required.
+pub(crate) fn start(encryption: Option<&Encryption>) -> Option<Listening> {
+    let Some(programs) = programs() else {
+        assert!(
+            std::env::var("KD_TEST_POSTGRES").as_deref() != Ok("required"),
+            "KD_TEST_POSTGRES=required, and there is no PostgreSQL: install it"
+        );
+        eprintln!("no PostgreSQL here: TLS is not tested (install postgresql)");
+        return None;
+    };
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = free.local_addr().expect("its number").port();
+    drop(free);
+    let server = Server::start(&programs, Some((port, encryption)))?;
+    Some(Listening {
+        port,
+        _server: server,
+    })
+}
+
 struct Server {
     url: String,
     /// The server ends with this test program: its standard input is our pipe.
@@ -101,11 +134,11 @@ impl Server {
         if let Ok(url) = std::env::var("KD_TEST_POSTGRES_URL") {
             return Some(Self { url, _child: None });
         }
-        Self::start(&programs()?)
+        Self::start(&programs()?, None)
     }
 
-    /// Starts a fresh server in a new folder, on a socket in that folder.
-    fn start(programs: &Path) -> Option<Self> {
+    /// Starts a fresh server in a new folder, on a socket in that folder, and on a port of loopback if one is given.
+    fn start(programs: &Path, port: Option<(u16, Option<&Encryption>)>) -> Option<Self> {
         let folder = tempfile::Builder::new()
             .prefix("kdpg")
             .tempdir_in("/tmp")
@@ -146,9 +179,33 @@ impl Server {
         if !made {
             return None;
         }
+        let mut settings: Vec<String> = Vec::new();
+        let mut set = |setting: String| settings.extend(["-c".to_owned(), setting]);
+        match &port {
+            None => set("listen_addresses=".to_owned()),
+            Some((port, encryption)) => {
+                set("listen_addresses=localhost".to_owned());
+                set(format!("port={port}"));
+                if let Some(encryption) = encryption {
+                    let key = folder.join("server.key");
+                    std::fs::write(&key, &encryption.key).expect("a key");
+                    std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600))
+                        .expect("its mode");
+                    if let Some((uid, gid)) = owner {
+                        std::os::unix::fs::chown(&key, Some(uid), Some(gid)).expect("its owner");
+                    }
+                    let certificate = folder.join("server.pem");
+                    std::fs::write(&certificate, &encryption.certificate).expect("a certificate");
+                    set("ssl=on".to_owned());
+                    set(format!("ssl_key_file={}", key.display()));
+                    set(format!("ssl_cert_file={}", certificate.display()));
+                }
+            }
+        }
         // A shell beside the server waits for our pipe to close, so that the server ends with the test program.
-        let script = "\"$1\" -D \"$2\" -k \"$3\" -c listen_addresses= -c fsync=off -c max_connections=64 & server=$!; \
-                      cat >/dev/null; kill -INT $server; wait $server; rm -rf \"$3\"";
+        let script = "program=$1; data=$2; folder=$3; shift 3; \
+                      \"$program\" -D \"$data\" -k \"$folder\" -c fsync=off -c max_connections=64 \"$@\" & server=$!; \
+                      cat >/dev/null; kill -INT $server; wait $server; rm -rf \"$folder\"";
         let mut command = Command::new("/bin/sh");
         if let Some((uid, gid)) = owner {
             command.gid(gid).uid(uid);
@@ -156,13 +213,20 @@ impl Server {
         let child = command
             .args(["-c", script, "sh"])
             .args([&programs.join("postgres"), &data, &folder])
+            .args(&settings)
             .current_dir(&folder)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .ok()?;
-        let url = format!("postgresql://kd@/postgres?host={}", folder.display());
+        let url = match port {
+            None => format!("postgresql://kd@/postgres?host={}", folder.display()),
+            Some((port, _)) => format!(
+                "postgresql://kd@/postgres?host={}&port={port}",
+                folder.display()
+            ),
+        };
         for _ in 0..300 {
             if postgres::Client::connect(&url, postgres::NoTls).is_ok() {
                 return Some(Self {

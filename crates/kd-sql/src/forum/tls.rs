@@ -1,0 +1,233 @@
+//! Connections to PostgreSQL, with TLS. Input: an address. Output: a client.
+//!
+//! A server on another machine must offer TLS with a certificate that the system trusts, or the authority that the
+//! address names with `sslrootcert=FILE`, for the host of the address. A Unix socket or a loopback address needs no TLS,
+//! unless the address asks for it with `sslmode`. Certificates and host names are always verified, also with
+//! `sslmode=require`.
+
+use super::error::ForumError;
+use percent_encoding::percent_decode_str;
+use postgres::config::{Host, SslMode};
+use postgres::{Client, Config, NoTls};
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::Verifier;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// The modes that a connection to another machine may have.
+const SECURE: &[&str] = &["require", "verify-ca", "verify-full"];
+/// The modes without TLS, or with TLS only where the server offers it.
+const OPEN: &[&str] = &["disable", "allow", "prefer"];
+
+/// An address, split into the part that the client understands and the settings of TLS.
+#[derive(Debug)]
+struct Address {
+    config: Config,
+    /// The certificates to trust; `None` without TLS.
+    trust: Option<Trust>,
+}
+
+/// The authorities that may sign the server's certificate.
+#[derive(Debug, PartialEq, Eq)]
+enum Trust {
+    /// Those of the system.
+    System,
+    /// Those of a PEM file.
+    File(PathBuf),
+}
+
+/// Connects to a server.
+pub(super) fn connect(url: &str, limit: Duration) -> Result<Client, ForumError> {
+    let Address { mut config, trust } = Address::parse(url)?;
+    config.application_name("kd forum").connect_timeout(limit);
+    let Some(trust) = trust else {
+        return Ok(config.ssl_mode(SslMode::Disable).connect(NoTls)?);
+    };
+    let connector = MakeRustlsConnect::new(settings(&trust)?);
+    config
+        .ssl_mode(SslMode::Require)
+        .connect(connector)
+        .map_err(|error| why(error, &trust))
+}
+
+impl Address {
+    fn parse(url: &str) -> Result<Self, ForumError> {
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut mode, mut root, mut rest) = (None, None, Vec::new());
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let value = |value: &str| percent_decode_str(value).decode_utf8_lossy().into_owned();
+            match pair.split_once('=') {
+                Some(("sslmode", text)) => mode = Some(value(text)),
+                Some(("sslrootcert", text)) => root = Some(value(text)),
+                _ => rest.push(pair),
+            }
+        }
+        let joint = if rest.is_empty() { "" } else { "?" };
+        let config: Config = format!("{base}{joint}{}", rest.join("&")).parse()?;
+        let is_secure = match mode.as_deref() {
+            Some(mode) if SECURE.contains(&mode) => true,
+            Some(mode) if OPEN.contains(&mode) => {
+                if !is_local(&config) {
+                    return Err(ForumError::Unencrypted {
+                        mode: mode.to_owned(),
+                    });
+                }
+                false
+            }
+            Some(mode) => {
+                return Err(ForumError::Invalid(format!(
+                    "`sslmode` must be one of {}, {}, not `{mode}`",
+                    OPEN.join(", "),
+                    SECURE.join(", ")
+                )));
+            }
+            None => root.is_some() || !is_local(&config),
+        };
+        let trust = match root.as_deref() {
+            _ if !is_secure => None,
+            None | Some("system") => Some(Trust::System),
+            Some(path) => Some(Trust::File(path.into())),
+        };
+        Ok(Self { config, trust })
+    }
+}
+
+/// Returns whether all traffic stays on this machine.
+fn is_local(config: &Config) -> bool {
+    let addresses = config.get_hostaddrs();
+    if !addresses.is_empty() {
+        return addresses.iter().all(|address| address.is_loopback());
+    }
+    config.get_hosts().iter().all(|host| match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            let address = name.trim_start_matches('[').trim_end_matches(']');
+            name == "localhost"
+                || address
+                    .parse::<std::net::IpAddr>()
+                    .is_ok_and(|address| address.is_loopback())
+        }
+    })
+}
+
+/// Builds the TLS settings of one connection: no provider is installed for the whole process.
+fn settings(trust: &Trust) -> Result<ClientConfig, ForumError> {
+    let failed = |error: &dyn std::fmt::Display| ForumError::Tls {
+        why: error.to_string(),
+        help: CERTIFICATES,
+    };
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|e| failed(&e))?;
+    let builder = match trust {
+        Trust::System => {
+            let verifier = Verifier::new(provider).map_err(|e| failed(&e))?;
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(verifier))
+        }
+        Trust::File(path) => builder.with_root_certificates(roots(path)?),
+    };
+    Ok(builder.with_no_client_auth())
+}
+
+fn roots(path: &Path) -> Result<RootCertStore, ForumError> {
+    let failed = |why: String| ForumError::Tls {
+        why: format!("{}: {why}", path.display()),
+        help: CERTIFICATES,
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|e| failed(e.to_string()))? {
+        let certificate = certificate.map_err(|e| failed(e.to_string()))?;
+        roots.add(certificate).map_err(|e| failed(e.to_string()))?;
+    }
+    match roots.is_empty() {
+        true => Err(failed("no certificate is in it".to_owned())),
+        false => Ok(roots),
+    }
+}
+
+/// What to do about a certificate that is not accepted.
+const CERTIFICATES: &str = "name the authority that signed the server's certificate in `forum.store`: postgresql://user@host/name?sslrootcert=/path/to/ca.pem";
+/// What to do about a server without TLS.
+const OFFER: &str = "turn TLS on at the server (`ssl = on` in postgresql.conf), or use a tunnel: ssh -L 5432:localhost:5432 HOST, and postgresql://user@localhost/name";
+
+/// Tells a failure of TLS from others.
+fn why(error: postgres::Error, trust: &Trust) -> ForumError {
+    // The client has no kinds of errors, only texts.
+    if !error.to_string().starts_with("error performing TLS") {
+        return error.into();
+    }
+    let cause = std::error::Error::source(&error).map(ToString::to_string);
+    let cause = cause.unwrap_or_else(|| error.to_string());
+    if cause.contains("does not support TLS") {
+        return ForumError::Tls {
+            why: "the server offers no TLS".to_owned(),
+            help: OFFER,
+        };
+    }
+    let by = match trust {
+        Trust::System => "the system's certificates".to_owned(),
+        Trust::File(path) => path.display().to_string(),
+    };
+    ForumError::Tls {
+        why: format!("the server's certificate is not accepted by {by}: {cause}"),
+        help: CERTIFICATES,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trust(url: &str) -> Option<Trust> {
+        Address::parse(url).unwrap().trust
+    }
+
+    #[test]
+    fn only_this_machine_is_reached_without_tls() {
+        for local in [
+            "postgresql://u@/db?host=/run/postgresql",
+            "postgresql://u@localhost/db",
+            "postgresql://u@127.0.0.1/db?sslmode=prefer",
+            "postgresql://u@[::1]/db?sslmode=disable",
+            "postgresql://u@example.org/db?hostaddr=127.0.0.1",
+        ] {
+            assert_eq!(trust(local), None, "{local}");
+        }
+        for far in [
+            "postgresql://u@example.org/db",
+            "postgresql://u@192.0.2.1/db?sslmode=require",
+            "postgresql://u@localhost,example.org/db",
+            "postgresql://u@localhost/db?hostaddr=192.0.2.1",
+            "postgresql://u@localhost/db?sslmode=verify-full",
+            "postgresql://u@example.org/db?sslrootcert=system",
+        ] {
+            assert_eq!(trust(far), Some(Trust::System), "{far}");
+        }
+        for named in [
+            "postgresql://u@example.org/db?sslrootcert=%2Fca%20a.pem",
+            "postgresql://u@localhost/db?sslrootcert=/ca%20a.pem&connect_timeout=3",
+        ] {
+            assert_eq!(trust(named), Some(Trust::File("/ca a.pem".into())));
+        }
+    }
+
+    #[test]
+    fn another_machine_is_never_reached_without_tls() {
+        for mode in OPEN {
+            let url = format!("postgresql://u@example.org/db?sslmode={mode}");
+            let error = Address::parse(&url).unwrap_err();
+            assert!(matches!(error, ForumError::Unencrypted { .. }), "{mode}");
+            assert!(error.hint().contains("sslmode=verify-full"), "{mode}");
+        }
+        let error = Address::parse("postgresql://u@localhost/db?sslmode=on").unwrap_err();
+        assert!(error.to_string().contains("verify-full"), "{error}");
+    }
+}
