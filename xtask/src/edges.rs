@@ -64,6 +64,9 @@ pub const NEVER: &[(&str, &[&str])] = &[
     ),
     // Tokio is inside the PostgreSQL client, behind blocking calls: docs/adr/0006-forum-in-sql.md.
     ("kd-sql", &["reqwest"]),
+    // The engine runs forums only with its feature `forum`.
+    ("kd-tui", &["rusqlite", "postgres"]),
+    ("kd-server", &["rusqlite", "postgres"]),
 ];
 
 /// The dependencies in the manifests.

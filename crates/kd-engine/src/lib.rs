@@ -6,6 +6,7 @@ pub mod agents;
 mod ask;
 pub mod bus;
 mod clock;
+#[cfg(feature = "forum")]
 pub mod forum;
 mod lease;
 mod scribe;
