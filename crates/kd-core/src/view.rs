@@ -1,14 +1,24 @@
-//! The view of a thread for front ends, folded from events: the same for the terminal, the web page and a replayed log.
+//! The view of a thread for front ends, folded from events: the same for the terminal, the servers and a replayed log.
+//! It is the only fold: a front end that fell behind takes the current view and misses nothing.
 //!
-//! Input: the messages of a thread, then its [`Record`]s or [`Event`]s. Output: panels in display order. A turn keeps
-//! its position: its panel becomes the panel of its message. A piece of an answer costs a lookup and an append; a
-//! panel's `revision` tells a front end whether its rendering is up to date.
+//! Input: the messages of a thread, then its [`Record`]s or [`Event`]s. Output: the turns of the current round with
+//! their times and usage, the private messages and the end of a debate, the report of a deliberation or a review, and
+//! panels in display order. A turn keeps its position: its panel becomes the panel of its message. A piece of an answer
+//! costs a lookup and an append; a panel's `revision` tells a front end whether its rendering is up to date.
 
-use crate::event::{Event, Outcome, Purpose, Record};
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod turn;
+
+pub use turn::{State, Turn};
+
+use crate::deliberation::report::Report;
+use crate::event::{DuetEnd, Event, Outcome, Purpose, Record};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::message::{Address, Message, REPLACES, settled};
-use crate::request::{Delta, Finish};
+use crate::request::Delta;
+use crate::review;
 use crate::usage::Usage;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -26,6 +36,24 @@ pub struct View {
     pub mode: Option<String>,
     /// Maximum turns after the answers; `None` leaves it to the mode.
     pub auto_messages: Option<u32>,
+    /// The user's last message of this session, which began the round.
+    pub question: Option<Message>,
+    /// The turns of the round, in the order they were queued.
+    pub turns: Vec<Turn>,
+    /// Answers streamed by other processes, by member.
+    pub streams: BTreeMap<SeatName, Turn>,
+    /// The private messages between the members of a debate, in order.
+    pub whispers: Vec<Whisper>,
+    /// How the exchange of the debate ended.
+    pub debate: Option<Debate>,
+    /// The state of the last deliberation.
+    pub report: Report,
+    /// The report of the last review.
+    pub review: Option<Box<review::Report>>,
+    /// The settings of the project folder that are held back.
+    pub held_back: Vec<String>,
+    /// Notices for the user, in order.
+    pub notices: Vec<String>,
     /// The panels, in order.
     pub panels: Vec<Panel>,
     /// Waiting messages of the user, oldest first.
@@ -34,16 +62,14 @@ pub struct View {
     pub course: Option<Course>,
     /// How the last round ended; `None` before the first end and during a round.
     pub outcome: Option<Outcome>,
+    /// The usage of the last round, once it has ended.
+    pub round_usage: Usage,
     /// Usage of all turns since the view was opened.
     pub usage: Usage,
     /// The same, by member.
     pub usage_by_seat: BTreeMap<SeatName, Usage>,
     /// The number of the last record.
     pub seq: u64,
-    /// Panels of turns that have not ended, or whose end follows their message.
-    turns: BTreeMap<TurnId, usize>,
-    /// Panels of answers streamed by other processes.
-    streams: BTreeMap<SeatName, usize>,
     now: Option<Timestamp>,
     revision: u64,
 }
@@ -57,6 +83,28 @@ pub struct Course {
     pub of: u32,
     /// The members that follow, in order.
     pub next: Vec<SeatName>,
+}
+
+/// A private message between the members of a debate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Whisper {
+    /// The author.
+    pub from: SeatName,
+    /// The recipient.
+    pub to: SeatName,
+    /// The text; empty if the record omits it.
+    pub text: String,
+}
+
+/// The end of the exchange of a debate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Debate {
+    /// The reason.
+    pub why: DuetEnd,
+    /// Number of messages exchanged.
+    pub exchanged: u32,
+    /// The number of the answer's message; `None` if there is no answer.
+    pub answer: Option<u32>,
 }
 
 /// A displayed item.
@@ -82,8 +130,10 @@ pub enum Content {
         /// Its trace, if it arrived during this session.
         trace: Option<Box<Trace>>,
     },
-    /// An arriving answer.
-    Turn(Box<Growing>),
+    /// An arriving answer: a turn of this view.
+    Turn(TurnId),
+    /// An answer that another process streams.
+    Stream(SeatName),
     /// A turn that failed and whose message could not be written.
     Lost {
         /// The member.
@@ -99,29 +149,18 @@ pub enum Content {
     Refusal(String),
 }
 
-/// An arriving answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Growing {
-    /// Its turn; `None` if another process asked.
-    pub turn: Option<TurnId>,
-    /// The member.
-    pub seat: SeatName,
-    /// Its purpose.
-    pub purpose: Purpose,
-    /// The number of the failed message it replaces, on a retry.
-    pub replaces: Option<u32>,
-    /// Its state.
-    pub state: State,
-    /// The answer so far.
-    pub text: String,
-    /// The thinking so far; only the end if very long.
-    pub thinking: String,
-    /// Number of tool uses.
-    pub tools: u32,
-    /// The model's own name, once reported.
-    pub model: Option<String>,
-    /// The times of the first and the last change, if records give them.
-    pub span: Option<(Timestamp, Timestamp)>,
+impl Content {
+    /// Returns the message that it shows, if any.
+    pub fn message(&self) -> Option<&Message> {
+        match self {
+            Content::Message { message, .. } => Some(message),
+            Content::Turn(_)
+            | Content::Stream(_)
+            | Content::Lost { .. }
+            | Content::Notice(_)
+            | Content::Refusal(_) => None,
+        }
+    }
 }
 
 /// Details of an answer besides its message.
@@ -134,39 +173,6 @@ pub struct Trace {
     /// From the request to the last piece, if records give the times.
     pub span: Option<(Timestamp, Timestamp)>,
 }
-
-/// The state of an open turn.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum State {
-    /// No response yet.
-    #[default]
-    Waiting,
-    /// The backend accepted the request.
-    Started,
-    /// Thinking.
-    Thinking,
-    /// Using a tool.
-    Tool {
-        /// The tool.
-        name: String,
-        /// What it is used on.
-        detail: String,
-    },
-    /// Text is arriving.
-    Answering,
-    /// The attempt failed and another follows.
-    Retrying {
-        /// The number of the attempt that failed.
-        attempt: u32,
-        /// The reason.
-        failure: Failure,
-    },
-    /// The answer is complete and is being written.
-    Whole(Finish),
-}
-
-/// Maximum bytes of thinking kept per turn; up to twice that between two cuts.
-const THINKING_BYTES_MAX: usize = 256 << 10;
 
 impl View {
     /// Creates a view of a thread with these messages.
@@ -185,6 +191,15 @@ impl View {
         view
     }
 
+    /// Folds the records of a thread.
+    pub fn of(records: &[Record]) -> Self {
+        let mut view = Self::default();
+        for record in records {
+            view.fold_record(record);
+        }
+        view
+    }
+
     /// Folds in a record. Returns `false` if earlier records are missing: the view should then be reopened.
     pub fn fold_record(&mut self, record: &Record) -> bool {
         let next = self.seq == 0 || record.seq == self.seq + 1;
@@ -192,6 +207,7 @@ impl View {
         self.now = Some(record.ts);
         if self.thread.as_ref() != Some(&record.thread) {
             self.thread = Some(record.thread.clone());
+            self.report.thread = Some(record.thread.clone());
         }
         self.fold(&record.event);
         next
@@ -199,6 +215,7 @@ impl View {
 
     /// Folds in an event.
     pub fn fold(&mut self, event: &Event) {
+        self.report.fold(event);
         match event {
             Event::ThreadOpened { members, .. } => self.members.clone_from(members),
             Event::MessageAdded {
@@ -208,6 +225,10 @@ impl View {
             } => {
                 if !found {
                     self.said(message);
+                }
+                if !found && message.is_king() {
+                    self.question = Some(message.clone());
+                    self.begin_round();
                 }
                 self.message_added(message, *turn);
             }
@@ -225,15 +246,13 @@ impl View {
                 replaces,
                 ahead,
             } => {
-                self.outcome = None;
+                if self.outcome.take().is_some() {
+                    self.begin_round();
+                }
                 if *purpose == Purpose::Answer && replaces.is_none() {
                     self.goes_on(ahead);
                 }
-                let growing = Growing {
-                    replaces: *replaces,
-                    ..self.growing(Some(*turn), seat, *purpose)
-                };
-                let content = Content::Turn(Box::new(growing));
+                let content = Content::Turn(*turn);
                 let at = match replaces.and_then(|seq| self.failed_at(seq, seat)) {
                     Some(at) => {
                         self.put(at, content);
@@ -241,28 +260,24 @@ impl View {
                     }
                     None => self.push(content),
                 };
-                self.turns.insert(*turn, at);
+                self.turns.push(Turn {
+                    replaces: *replaces,
+                    panel: Some(at),
+                    ..Turn::queued(Some(*turn), seat.clone(), *purpose, self.now)
+                });
             }
             Event::TurnDelta { turn, delta } => {
-                if let Some(at) = self.turns.get(turn).copied() {
-                    self.grow(at, delta);
+                let now = self.now;
+                if let Some(turn) = self.open_mut(*turn) {
+                    turn.hear(delta, now);
+                    let at = turn.panel;
+                    self.touch(at);
                 }
             }
-            Event::StreamFound { seat, delta } => {
-                let at = match self.streams.get(seat) {
-                    Some(at) => *at,
-                    None => {
-                        let growing = self.growing(None, seat, Purpose::Answer);
-                        let at = self.push(Content::Turn(Box::new(growing)));
-                        self.streams.insert(seat.clone(), at);
-                        at
-                    }
-                };
-                self.grow(at, delta);
-            }
+            Event::StreamFound { seat, delta } => self.stream(seat, delta),
             Event::StreamLost { seat } => {
-                if let Some(at) = self.streams.remove(seat) {
-                    self.lost(at);
+                if let Some(stream) = self.streams.remove(seat) {
+                    self.lost(stream);
                 }
             }
             Event::ModeSet {
@@ -273,9 +288,20 @@ impl View {
                 self.auto_messages = *auto_messages;
             }
             Event::TurnFinished {
-                turn, seat, usage, ..
+                turn,
+                seat,
+                usage,
+                tools,
+                thought,
+                ..
             } => {
                 self.spend(seat, usage.as_ref());
+                if let Some(open) = self.open_mut(*turn) {
+                    open.usage = usage.or(open.usage);
+                    // A log holds the counts without the pieces.
+                    open.tools = open.tools.max(*tools);
+                    open.thinking_chars = open.thinking_chars.max(*thought as usize);
+                }
                 self.end(*turn, None, *usage);
             }
             Event::TurnFailed {
@@ -304,30 +330,59 @@ impl View {
                     "your message could not be written: {why}"
                 )));
             }
-            Event::FloorYielded { outcome, .. } => {
+            Event::FloorYielded { outcome, usage } => {
                 self.outcome = Some(*outcome);
+                self.round_usage = *usage;
                 self.course = None;
             }
-            // The visible part has its own fold: `deliberation::report`.
-            Event::Deliberated { .. } | Event::Reviewed { .. } => {}
+            // Folded into `report` above.
+            Event::Deliberated { .. } => {}
+            Event::Reviewed { report } => self.review = Some(report.clone()),
             Event::Noticed { text } => {
+                self.notices.push(text.clone());
                 self.push(Content::Notice(text.clone()));
             }
-            // Settings alone are reported before a thread is opened.
-            Event::HeldBack { members, .. } if members.is_empty() => {}
-            Event::HeldBack { members, .. } => {
-                let names = members.join(", ");
-                let next = "`kd trust` allows a member, `kd chat ID` seats those of a thread";
-                self.push(Content::Notice(format!("held back: {names}; {next}")));
+            Event::HeldBack { settings, members } => {
+                self.held_back.clone_from(settings);
+                // Settings alone are reported before a thread is opened.
+                if !members.is_empty() {
+                    let names = members.join(", ");
+                    let next = "`kd trust` allows a member, `kd chat ID` seats those of a thread";
+                    self.push(Content::Notice(format!("held back: {names}; {next}")));
+                }
             }
-            // Shows that they wrote, not the text, which is available on request.
+            // The panel shows that they wrote, not the text, which is available on request.
             Event::CouncilSaid {
-                from, to, chars, ..
+                from,
+                to,
+                chars,
+                text,
+                ..
             } => {
+                self.whispers.push(Whisper {
+                    from: from.clone(),
+                    to: to.clone(),
+                    text: text.clone().unwrap_or_default(),
+                });
                 let text = format!("{from} wrote {chars} characters to {to}");
                 self.push(Content::Notice(text));
             }
-            Event::PhaseBegan { .. } | Event::DuetEnded { .. } => {}
+            Event::PhaseBegan { turn, phase, .. } => {
+                if let Some(turn) = self.open_mut(*turn) {
+                    turn.phase = Some(*phase);
+                }
+            }
+            Event::DuetEnded {
+                why,
+                exchanged,
+                answer,
+            } => {
+                self.debate = Some(Debate {
+                    why: *why,
+                    exchanged: *exchanged,
+                    answer: *answer,
+                });
+            }
         }
     }
 
@@ -338,28 +393,81 @@ impl View {
         self.panels.get(from..).unwrap_or_default()
     }
 
+    /// Returns a turn of the round by number.
+    pub fn turn(&self, id: TurnId) -> Option<&Turn> {
+        // Sessions of one log reuse numbers: the newest is meant.
+        self.turns.iter().rfind(|turn| turn.id == Some(id))
+    }
+
+    /// Returns the turn that a panel shows; `None` if its content is something else.
+    pub fn growing(&self, content: &Content) -> Option<&Turn> {
+        match content {
+            Content::Turn(id) => self.turn(*id),
+            Content::Stream(seat) => self.streams.get(seat),
+            Content::Message { .. }
+            | Content::Lost { .. }
+            | Content::Notice(_)
+            | Content::Refusal(_) => None,
+        }
+    }
+
     /// Returns the arriving answers, in panel order.
-    pub fn growing_turns(&self) -> impl Iterator<Item = &Growing> {
-        self.panels.iter().filter_map(|panel| match &panel.content {
-            Content::Turn(growing) => Some(&**growing),
-            _ => None,
-        })
+    pub fn growing_turns(&self) -> impl Iterator<Item = &Turn> {
+        self.panels
+            .iter()
+            .filter_map(|panel| self.growing(&panel.content))
+    }
+
+    /// Returns the turn whose message is the answer of a debate.
+    pub fn answer(&self) -> Option<&Turn> {
+        let answer = self.debate?.answer?;
+        let is_it = |turn: &&Turn| turn.message.as_ref().is_some_and(|m| m.seq == answer);
+        self.turns.iter().find(is_it)
+    }
+
+    /// Returns how the round ended, and its usage; `None` during a round.
+    pub fn yielded(&self) -> Option<(Outcome, Usage)> {
+        self.outcome.map(|outcome| (outcome, self.round_usage))
+    }
+
+    /// Returns the time of the last record.
+    pub fn now(&self) -> Option<Timestamp> {
+        self.now
+    }
+
+    /// Returns a member's index, which determines its color and mark; services follow the members.
+    pub fn place(&self, seat: &SeatName) -> usize {
+        let place = self.members.iter().position(|member| member == seat);
+        place.unwrap_or(self.members.len())
     }
 
     /// Returns whether an answer is arriving, from any process.
     pub fn is_growing(&self) -> bool {
-        !self.turns.is_empty() || !self.streams.is_empty()
+        self.is_busy() || !self.streams.is_empty()
     }
 
     /// Returns whether a member asked by this process is speaking.
     pub fn is_busy(&self) -> bool {
-        !self.turns.is_empty()
+        self.turns.iter().any(|turn| !turn.is_over())
+    }
+
+    /// Begins a round: only open turns are kept.
+    fn begin_round(&mut self) {
+        self.turns.retain(|turn| !turn.is_over());
+        self.whispers.clear();
+        self.debate = None;
+        self.review = None;
+    }
+
+    fn open_mut(&mut self, id: TurnId) -> Option<&mut Turn> {
+        let is_it = |turn: &&mut Turn| turn.id == Some(id) && !turn.is_over();
+        self.turns.iter_mut().rfind(is_it)
     }
 
     /// Records that a turn begins and which members follow. Turns that begin together do not count.
     fn goes_on(&mut self, ahead: &[SeatName]) {
         let number = match &self.course {
-            _ if !self.turns.is_empty() => 0,
+            _ if self.is_busy() => 0,
             Some(course) => course.number + 1,
             None => 1,
         };
@@ -375,7 +483,9 @@ impl View {
     fn turns_end(&mut self) {
         let heard = |panel: &Panel| match &panel.content {
             Content::Message { message, .. } => Some(message.from.clone()),
-            Content::Turn(growing) => Some(growing.seat.to_string()),
+            content @ (Content::Turn(_) | Content::Stream(_)) => {
+                self.growing(content).map(|turn| turn.seat.to_string())
+            }
             Content::Lost { seat, .. } => Some(seat.to_string()),
             Content::Notice(_) | Content::Refusal(_) => None,
         };
@@ -390,21 +500,6 @@ impl View {
             course.next.retain(|next| !who(next));
             let gone = u32::try_from(before - course.next.len()).unwrap_or(u32::MAX);
             course.of = course.of.saturating_sub(gone);
-        }
-    }
-
-    fn growing(&self, turn: Option<TurnId>, seat: &SeatName, purpose: Purpose) -> Growing {
-        Growing {
-            turn,
-            seat: seat.clone(),
-            purpose,
-            replaces: None,
-            state: State::Waiting,
-            text: String::new(),
-            thinking: String::new(),
-            tools: 0,
-            model: None,
-            span: self.now.map(|now| (now, now)),
         }
     }
 
@@ -425,37 +520,58 @@ impl View {
         }
     }
 
+    /// Marks a panel as changed.
+    fn touch(&mut self, at: Option<usize>) {
+        self.revision += 1;
+        if let Some(panel) = at.and_then(|at| self.panels.get_mut(at)) {
+            panel.revision = self.revision;
+        }
+    }
+
     fn push_message(&mut self, message: Message) -> usize {
         self.push(show(message))
     }
 
     /// Returns the panel of a failed message, or of a failed answer that replaced it.
     fn failed_at(&self, seq: u32, seat: &SeatName) -> Option<usize> {
-        self.panels.iter().rposition(|panel| match &panel.content {
-            Content::Message { message, .. } => {
+        self.panels.iter().rposition(|panel| {
+            panel.content.message().is_some_and(|message| {
                 message.from == seat.as_str()
                     && !message.is_sound()
                     && message.replaces().unwrap_or(message.seq) == seq
-            }
-            _ => false,
+            })
         })
     }
 
-    /// Handles the end of another process's stream without a message.
-    fn lost(&mut self, at: usize) {
-        let Some(Content::Turn(growing)) = self.panels.get_mut(at).map(|p| &mut p.content) else {
-            return;
+    /// Folds in a piece of an answer that another process streams.
+    fn stream(&mut self, seat: &SeatName, delta: &Delta) {
+        let at = match self.streams.get(seat) {
+            Some(stream) => stream.panel,
+            None => Some(self.push(Content::Stream(seat.clone()))),
         };
+        let now = self.now;
+        let stream = self.streams.entry(seat.clone()).or_insert_with(|| Turn {
+            panel: at,
+            ..Turn::queued(None, seat.clone(), Purpose::Answer, now)
+        });
+        stream.hear(delta, now);
+        self.touch(at);
+    }
+
+    /// Handles the end of another process's stream without a message.
+    fn lost(&mut self, stream: Turn) {
         let lost = Content::Lost {
-            seat: growing.seat.clone(),
-            text: std::mem::take(&mut growing.text),
+            seat: stream.seat,
+            text: stream.text,
             failure: Failure::new(
                 FailureKind::Crashed,
                 "the other program stopped before the answer was whole",
             )
             .advise("ask the member again, with @ and its name"),
         };
-        self.put(at, lost);
+        if let Some(at) = stream.panel {
+            self.put(at, lost);
+        }
     }
 
     /// Removes a waiting message once it is sent. Another process may send the same text meanwhile.
@@ -471,18 +587,26 @@ impl View {
     }
 
     fn message_added(&mut self, message: &Message, turn: Option<TurnId>) {
-        let place = match turn {
+        let (mut place, mut trace) = (None, None);
+        match turn {
             // The end of the turn follows and needs the position.
-            Some(turn) => self.turns.get(&turn).copied(),
-            None => {
-                let seat = self
-                    .streams
-                    .keys()
-                    .find(|s| s.as_str() == message.from)
-                    .cloned();
-                seat.and_then(|s| self.streams.remove(&s))
+            Some(turn) => {
+                if let Some(turn) = self.open_mut(turn) {
+                    if message.provenance.model.is_some() {
+                        turn.model.clone_from(&message.provenance.model);
+                    }
+                    turn.message = Some(Box::new(message.clone()));
+                    (place, trace) = (turn.panel, Some(Trace::take(turn)));
+                }
             }
-        };
+            None => {
+                let mut seats = self.streams.keys();
+                let seat = seats.find(|seat| seat.as_str() == message.from).cloned();
+                if let Some(mut stream) = seat.and_then(|seat| self.streams.remove(&seat)) {
+                    (place, trace) = (stream.panel, Some(Trace::take(&mut stream)));
+                }
+            }
+        }
         let place = place.or_else(|| {
             let seq = message.replaces()?;
             self.failed_at(seq, &SeatName::sender(message.from.clone()).ok()?)
@@ -490,10 +614,8 @@ impl View {
         match place {
             Some(at) => {
                 let mut content = show(message.clone());
-                if let (Content::Message { trace, .. }, Some(was)) =
-                    (&mut content, self.panels.get_mut(at))
-                {
-                    *trace = take_trace(&mut was.content);
+                if let Content::Message { trace: shown, .. } = &mut content {
+                    *shown = trace.map(Box::new);
                 }
                 self.put(at, content);
             }
@@ -501,21 +623,6 @@ impl View {
                 self.push_message(message.clone());
             }
         }
-    }
-
-    fn grow(&mut self, at: usize, delta: &Delta) {
-        self.revision += 1;
-        let Some(panel) = self.panels.get_mut(at) else {
-            return;
-        };
-        let Content::Turn(growing) = &mut panel.content else {
-            return;
-        };
-        panel.revision = self.revision;
-        if let (Some(span), Some(now)) = (&mut growing.span, self.now) {
-            span.1 = now;
-        }
-        growing.hear(delta);
     }
 
     /// Adds the usage of a turn.
@@ -528,38 +635,49 @@ impl View {
     }
 
     /// Ends a turn: its panel, a message by now, gets the result.
-    fn end(&mut self, turn: TurnId, failed: Option<&Failure>, used: Option<Usage>) {
-        let Some(at) = self.turns.remove(&turn) else {
+    fn end(&mut self, id: TurnId, failed: Option<&Failure>, used: Option<Usage>) {
+        let now = self.now;
+        let Some(turn) = self.open_mut(id) else {
             return;
         };
-        let Some(panel) = self.panels.get_mut(at) else {
+        turn.ended = now;
+        turn.state = match failed {
+            Some(failure) => State::Failed(failure.clone()),
+            None => State::Done,
+        };
+        let Some(at) = turn.panel.take() else {
             return;
         };
-        self.revision += 1;
-        panel.revision = self.revision;
-        match &mut panel.content {
-            Content::Message { failure, usage, .. } => {
+        let lost = failed.map(|failure| Content::Lost {
+            seat: turn.seat.clone(),
+            text: turn.text.clone(),
+            failure: failure.clone(),
+        });
+        self.touch(Some(at));
+        match self.panels.get_mut(at).map(|panel| &mut panel.content) {
+            Some(Content::Message { failure, usage, .. }) => {
                 *failure = failed.cloned();
                 *usage = used;
             }
-            Content::Turn(growing) => match failed {
-                Some(failure) => {
-                    panel.content = Content::Lost {
-                        seat: growing.seat.clone(),
-                        text: std::mem::take(&mut growing.text),
-                        failure: failure.clone(),
-                    };
-                }
+            Some(content @ Content::Turn(_)) => match lost {
+                Some(lost) => *content = lost,
                 // Its message was seen on disk first and already has a panel.
                 None => self.remove(at),
             },
-            _ => {}
+            Some(
+                Content::Stream(_)
+                | Content::Lost { .. }
+                | Content::Notice(_)
+                | Content::Refusal(_),
+            )
+            | None => {}
         }
     }
 
     fn remove(&mut self, at: usize) {
         self.panels.remove(at);
-        for place in self.turns.values_mut().chain(self.streams.values_mut()) {
+        let turns = self.turns.iter_mut().chain(self.streams.values_mut());
+        for place in turns.filter_map(|turn| turn.panel.as_mut()) {
             if *place > at {
                 *place -= 1;
             }
@@ -567,64 +685,15 @@ impl View {
     }
 }
 
-impl Growing {
-    fn hear(&mut self, delta: &Delta) {
-        match delta {
-            Delta::Started { model, .. } => {
-                self.model.clone_from(model);
-                self.state = State::Started;
-            }
-            Delta::Text { text } => {
-                self.text.push_str(text);
-                self.state = State::Answering;
-            }
-            Delta::Thinking { text } => {
-                self.thinking.push_str(text);
-                if self.thinking.len() > 2 * THINKING_BYTES_MAX {
-                    let cut = self.thinking.len() - THINKING_BYTES_MAX;
-                    let cut = self.thinking.ceil_char_boundary(cut);
-                    self.thinking.drain(..cut);
-                }
-                self.state = State::Thinking;
-            }
-            Delta::Tool { name, detail } => {
-                self.tools = self.tools.saturating_add(1);
-                self.state = State::Tool {
-                    name: name.clone(),
-                    detail: detail.clone(),
-                };
-            }
-            Delta::Retrying {
-                attempt, failure, ..
-            } => {
-                self.text.clear();
-                self.thinking.clear();
-                self.state = State::Retrying {
-                    attempt: *attempt,
-                    failure: failure.clone(),
-                };
-            }
-            Delta::Notice { .. } | Delta::Call { .. } => {}
-            Delta::Finished { finish, text, .. } => {
-                if let Some(text) = text {
-                    self.text.clone_from(text);
-                }
-                self.state = State::Whole(*finish);
-            }
+impl Trace {
+    /// Takes the trace of an arriving answer for its message.
+    fn take(turn: &mut Turn) -> Self {
+        Self {
+            thinking: std::mem::take(&mut turn.thinking),
+            tools: turn.tools,
+            span: turn.span,
         }
     }
-}
-
-/// Takes the trace of an arriving answer for its message.
-fn take_trace(content: &mut Content) -> Option<Box<Trace>> {
-    let Content::Turn(growing) = content else {
-        return None;
-    };
-    Some(Box::new(Trace {
-        thinking: std::mem::take(&mut growing.thinking),
-        tools: growing.tools,
-        span: growing.span,
-    }))
 }
 
 /// Returns the panel of a message. Old and foreign files may contain anything.
@@ -639,209 +708,4 @@ fn show(mut message: Message) -> Content {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::{Provenance, Status};
-
-    fn seat(name: &str) -> SeatName {
-        SeatName::new(name).unwrap()
-    }
-
-    fn message(seq: u32, from: &str, body: &str) -> Message {
-        Message {
-            seq,
-            from: from.into(),
-            to: Address::All,
-            at: Timestamp::UNIX_EPOCH,
-            status: Some(Status::Complete),
-            refs: vec![],
-            provenance: Provenance::default(),
-            extra: Default::default(),
-            body: body.into(),
-        }
-    }
-
-    fn queued(turn: u32, name: &str) -> Event {
-        Event::TurnQueued {
-            turn: TurnId::new(turn),
-            seat: seat(name),
-            purpose: Purpose::Answer,
-            replaces: None,
-            ahead: Vec::new(),
-        }
-    }
-
-    fn text(turn: u32, text: &str) -> Event {
-        Event::TurnDelta {
-            turn: TurnId::new(turn),
-            delta: Delta::Text { text: text.into() },
-        }
-    }
-
-    fn bodies(view: &View) -> Vec<String> {
-        let shown = view.panels.iter().map(|p| match &p.content {
-            Content::Message {
-                message, failure, ..
-            } => {
-                let mark = if failure.is_some() { "!" } else { "" };
-                format!("{}: {}{mark}", message.from, message.body)
-            }
-            Content::Turn(g) => format!("{} … {}", g.seat, g.text),
-            Content::Lost { seat, text, .. } => format!("{seat} lost {text}"),
-            Content::Notice(text) | Content::Refusal(text) => text.clone(),
-        });
-        shown.collect()
-    }
-
-    #[test]
-    fn a_turn_keeps_its_place_when_it_becomes_a_message() {
-        let mut view = View::open([message(1, "king", "Why\u{1b}[2J?")]);
-        for event in [
-            queued(1, "claude"),
-            queued(2, "codex"),
-            queued(3, "cursor"),
-            text(2, "So"),
-            text(1, "Be"),
-            text(2, "."),
-        ] {
-            view.fold(&event);
-        }
-        assert_eq!(
-            bodies(&view),
-            ["king: Why?", "claude … Be", "codex … So.", "cursor … "]
-        );
-        let before: Vec<u64> = view.panels.iter().map(|p| p.revision).collect();
-        view.fold(&Event::MessageAdded {
-            message: message(2, "codex", "So."),
-            turn: Some(TurnId::new(2)),
-            found: false,
-        });
-        let usage = Usage {
-            output_tokens: 3,
-            ..Usage::default()
-        };
-        view.fold(&Event::TurnFinished {
-            turn: TurnId::new(2),
-            seat: seat("codex"),
-            message: Some(2),
-            usage: Some(usage),
-            tools: 0,
-            thought: 0,
-        });
-        let failure = Failure::new(FailureKind::Crashed, "disk full");
-        view.fold(&Event::TurnFailed {
-            turn: TurnId::new(3),
-            seat: seat("cursor"),
-            failure: failure.clone(),
-            message: None,
-        });
-        assert_eq!(
-            bodies(&view),
-            ["king: Why?", "claude … Be", "codex: So.", "cursor lost "]
-        );
-        let after: Vec<u64> = view.panels.iter().map(|p| p.revision).collect();
-        assert_eq!(before[..2], after[..2], "untouched panels need no drawing");
-        assert!(before[2] < after[2] && view.is_busy());
-        assert_eq!(
-            (view.usage, view.usage_by_seat[&seat("codex")]),
-            (usage, usage)
-        );
-        view.fold(&Event::MessageAdded {
-            message: message(3, "claude", "Be"),
-            turn: Some(TurnId::new(1)),
-            found: false,
-        });
-        view.fold(&Event::TurnFailed {
-            turn: TurnId::new(1),
-            seat: seat("claude"),
-            failure,
-            message: Some(3),
-        });
-        assert_eq!(bodies(&view)[1], "claude: Be!");
-        assert!(!view.is_busy());
-    }
-
-    #[test]
-    fn another_process_shows_as_a_growing_panel_until_its_message_lands() {
-        let mut view = View::default();
-        view.fold(&Event::StreamFound {
-            seat: seat("gemini"),
-            delta: Delta::Text { text: "Far".into() },
-        });
-        assert_eq!(bodies(&view), ["gemini … Far"]);
-        assert!(!view.is_busy(), "nothing of ours to stop");
-        view.fold(&Event::MessageAdded {
-            message: message(4, "gemini", "Far away."),
-            turn: None,
-            found: false,
-        });
-        assert_eq!(bodies(&view), ["gemini: Far away."]);
-    }
-
-    #[test]
-    fn a_message_that_was_found_before_its_turn_ended_shows_once() {
-        let mut view = View::default();
-        view.fold(&queued(1, "claude"));
-        view.fold(&queued(2, "codex"));
-        view.fold(&Event::MessageAdded {
-            message: message(2, "claude", "x"),
-            turn: None,
-            found: false,
-        });
-        view.fold(&Event::TurnFinished {
-            turn: TurnId::new(1),
-            seat: seat("claude"),
-            message: Some(2),
-            usage: None,
-            tools: 0,
-            thought: 0,
-        });
-        view.fold(&text(2, "y"));
-        assert_eq!(bodies(&view), ["codex … y", "claude: x"]);
-    }
-
-    #[test]
-    fn waiting_words_leave_when_they_are_said_and_gaps_are_noticed() {
-        let mut view = View::default();
-        let record = |seq, event| Record {
-            v: crate::event::FORMAT,
-            seq,
-            ts: Timestamp::UNIX_EPOCH,
-            thread: ThreadId("council-0001".into()),
-            event,
-        };
-        let wait = Event::SayQueued {
-            body: "next".into(),
-            to: Address::All,
-        };
-        assert!(view.fold_record(&record(1, wait)));
-        assert_eq!(view.waiting.len(), 1);
-        let said = |seq, found| Event::MessageAdded {
-            message: message(seq, "king", "next"),
-            turn: None,
-            found,
-        };
-        assert!(view.fold_record(&record(2, said(6, true))));
-        assert_eq!(view.waiting.len(), 1, "another window said the same");
-        assert!(view.fold_record(&record(3, said(7, false))));
-        assert!(view.waiting.is_empty());
-        assert!(!view.fold_record(&record(5, queued(1, "claude"))));
-    }
-
-    #[test]
-    fn endless_thinking_does_not_fill_the_memory() {
-        let mut view = View::default();
-        view.fold(&queued(1, "claude"));
-        let piece = "é".repeat(10_000);
-        for _ in 0..100 {
-            view.fold(&Event::TurnDelta {
-                turn: TurnId::new(1),
-                delta: Delta::Thinking {
-                    text: piece.clone(),
-                },
-            });
-        }
-        let growing = view.growing_turns().next().unwrap();
-        assert!((THINKING_BYTES_MAX..=2 * THINKING_BYTES_MAX).contains(&growing.thinking.len()));
-    }
-}
+mod tests;

@@ -1,12 +1,15 @@
 //! The facts about a thread that a page needs, collected once.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use jiff::Timestamp;
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{self, Replayed, Verdict};
 use kd_core::event::Purpose;
 use kd_core::message::settled;
-use kd_core::{Event, Message, Record, ThreadId, TurnId, Usage};
+use kd_core::view::{self, View};
+use kd_core::{Event, Message, Record, ThreadId, Usage};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 
@@ -90,7 +93,9 @@ impl<'a> Facts<'a> {
                 0 => String::new(),
                 at => format!("t{}-", at + 1),
             },
-            report: deliberated.as_deref().map(Report::of),
+            report: deliberated
+                .as_deref()
+                .map(|records| View::of(records).report),
             replayed: deliberated.as_deref().and_then(deliberation::replay),
             names,
         }
@@ -157,7 +162,7 @@ pub(crate) struct Used {
 
 /// Collects the turns of messages and each member's usage. Records of another run may reuse a turn's number.
 fn turns(records: &[Record]) -> (BTreeMap<u32, Turn>, Vec<Used>) {
-    let mut open: BTreeMap<TurnId, (Timestamp, Purpose)> = BTreeMap::new();
+    let mut view = View::default();
     let mut turns: BTreeMap<u32, Turn> = BTreeMap::new();
     let mut used: Vec<Used> = Vec::new();
     let mut book = |name: &str, usage: Option<&Usage>| {
@@ -176,10 +181,8 @@ fn turns(records: &[Record]) -> (BTreeMap<u32, Turn>, Vec<Used>) {
         }
     };
     for record in records {
+        view.fold_record(record);
         match &record.event {
-            Event::TurnQueued { turn, purpose, .. } => {
-                open.insert(*turn, (record.ts, *purpose));
-            }
             Event::TurnFinished {
                 turn,
                 seat,
@@ -189,30 +192,46 @@ fn turns(records: &[Record]) -> (BTreeMap<u32, Turn>, Vec<Used>) {
                 ..
             } => {
                 book(seat.as_str(), usage.as_ref());
-                let begun = open.remove(turn);
                 if let Some(message) = message {
+                    let ended = |turn: &&view::Turn| turn.ended == Some(record.ts);
+                    let seen = view.turn(*turn).filter(ended);
                     turns.insert(
                         *message,
                         Turn {
-                            purpose: begun.map(|(_, purpose)| purpose),
+                            purpose: seen.map(|turn| turn.purpose),
                             usage: *usage,
                             tools: *tools,
-                            seconds: begun
-                                .map(|(at, _)| record.ts.duration_since(at).as_secs_f64()),
+                            seconds: seen
+                                .and_then(view::Turn::took)
+                                .map(|took| took.as_secs_f64()),
                         },
                     );
                 }
             }
-            Event::TurnFailed {
-                turn,
-                seat,
-                failure,
-                ..
-            } => {
+            Event::TurnFailed { seat, failure, .. } => {
                 book(seat.as_str(), failure.used.as_ref().map(|used| &used.usage));
-                open.remove(turn);
             }
-            _ => {}
+            // No turn ends with them: the view holds what they tell.
+            Event::ThreadOpened { .. }
+            | Event::MessageAdded { .. }
+            | Event::SayQueued { .. }
+            | Event::SayTakenBack { .. }
+            | Event::TurnQueued { .. }
+            | Event::TurnDelta { .. }
+            | Event::StreamFound { .. }
+            | Event::StreamLost { .. }
+            | Event::SeatMuted { .. }
+            | Event::ModeSet { .. }
+            | Event::OpRefused { .. }
+            | Event::SaveFailed { .. }
+            | Event::FloorYielded { .. }
+            | Event::PhaseBegan { .. }
+            | Event::CouncilSaid { .. }
+            | Event::DuetEnded { .. }
+            | Event::Deliberated { .. }
+            | Event::Reviewed { .. }
+            | Event::HeldBack { .. }
+            | Event::Noticed { .. } => {}
         }
     }
     (turns, used)

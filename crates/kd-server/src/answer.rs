@@ -1,11 +1,12 @@
-//! The result of a consultation: folded from its session's events, and rendered as text and JSON.
+//! The result of a consultation: read from the view of its session, and rendered as progress lines, text and JSON.
+
+#![deny(clippy::wildcard_enum_match_arm)]
 
 use kd_core::clean::clean_line;
 use kd_core::deliberation::COUNCIL;
-use kd_core::deliberation::report::Report;
-use kd_core::event::{DuetEnd, Outcome, Purpose};
-use kd_core::view::{Content, View};
-use kd_core::{Event, Message, Record, SeatName, Status, TurnId, Usage};
+use kd_core::event::{Outcome, Purpose};
+use kd_core::view::{State, Turn, View};
+use kd_core::{Delta, Event, Message, Record, SeatName, Status, TurnId, Usage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,24 +17,20 @@ const LINE_CHARS_MAX: usize = 400;
 /// A consultation so far.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    thread: String,
-    purposes: BTreeMap<TurnId, Purpose>,
-    /// The members of the thread, in order.
-    members: Vec<SeatName>,
-    /// The usage of each message's turn.
-    used: BTreeMap<u32, Usage>,
-    /// The usage of each member so far, and whether one of its turns reported none.
-    spent: BTreeMap<SeatName, (Usage, bool)>,
-    /// Messages of members, in order, with their purpose.
-    messages: Vec<(Message, Purpose)>,
-    duet: Option<(DuetEnd, u32, Option<u32>)>,
-    /// The state of a deliberation.
-    council: Report,
-    /// How it ended, and its usage.
-    pub(crate) ended: Option<(Outcome, Usage)>,
-    notices: Vec<String>,
+    view: View,
     /// Notices of the host, before the session's own.
     before: Vec<String>,
+}
+
+/// Progress of a running council.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Told {
+    /// A progress line.
+    Line(String),
+    /// A piece of text expected to be part of the answer.
+    Text(String),
+    /// Discard the text so far: its turn starts again.
+    Void,
 }
 
 impl Answer {
@@ -45,54 +42,55 @@ impl Answer {
         }
     }
 
-    /// Folds in a record; returns a progress line about it, if any.
-    pub(crate) fn hear(&mut self, record: &Record) -> Option<String> {
-        if self.thread.is_empty() {
-            record.thread.0.clone_into(&mut self.thread);
+    /// Folds in a record; returns the progress it makes, if any.
+    pub(crate) fn hear(&mut self, record: &Record) -> Option<Told> {
+        self.view.fold_record(record);
+        if let Event::TurnDelta { turn, delta } = &record.event {
+            return self.piece(*turn, delta);
         }
-        self.council.fold(&record.event);
-        if let Event::TurnFinished {
-            message: Some(message),
-            usage: Some(usage),
-            ..
-        } = &record.event
-        {
-            self.used.insert(*message, *usage);
-        }
-        match &record.event {
-            Event::TurnFinished { seat, usage, .. } => {
-                let spent = self.spent.entry(seat.clone()).or_default();
-                match usage {
-                    Some(usage) => spent.0.add(usage),
-                    None => spent.1 = true,
-                }
-            }
-            Event::TurnFailed { seat, .. } => self.spent.entry(seat.clone()).or_default().1 = true,
-            _ => {}
-        }
-        match &record.event {
+        self.line(&record.event).map(Told::Line)
+    }
+
+    /// Takes over the current view, after records were missed: the text told so far has gaps.
+    pub(crate) fn catch_up(&mut self, view: View) -> Option<Told> {
+        self.view = view;
+        let mut turns = self.view.turns.iter().filter_map(|turn| turn.id);
+        turns
+            .any(|turn| self.is_last_word(turn))
+            .then_some(Told::Void)
+    }
+
+    /// Returns the progress of a piece of an answer: only text of the final answer is told.
+    fn piece(&self, turn: TurnId, delta: &Delta) -> Option<Told> {
+        let told = match delta {
+            Delta::Text { text } => Told::Text(text.clone()),
+            Delta::Retrying { .. } => Told::Void,
+            // Callers get text and progress lines, no thinking and no tools.
+            Delta::Started { .. }
+            | Delta::Thinking { .. }
+            | Delta::Tool { .. }
+            | Delta::Call { .. }
+            | Delta::Notice { .. }
+            | Delta::Finished { .. } => return None,
+        };
+        self.is_last_word(turn).then_some(told)
+    }
+
+    /// Returns a progress line about an event.
+    fn line(&self, event: &Event) -> Option<String> {
+        let report = &self.view.report;
+        match event {
             Event::Deliberated { fact } => {
-                let line = self.council.told(fact, "·")?;
+                let line = report.told(fact, "·")?;
                 Some(clean_line(&line, LINE_CHARS_MAX))
             }
-            Event::ThreadOpened { members, .. } => {
-                self.members.clone_from(members);
+            // The facts of a deliberation name the members that are asked, answer and fail.
+            Event::TurnQueued { .. } | Event::TurnFinished { .. } | Event::TurnFailed { .. }
+                if report.plan.is_some() =>
+            {
                 None
             }
-            // Stage events name the members they ask.
-            Event::TurnQueued { turn, purpose, .. } if self.council.plan.is_some() => {
-                self.purposes.insert(*turn, *purpose);
-                None
-            }
-            Event::TurnQueued {
-                turn,
-                seat,
-                purpose,
-                ..
-            } => {
-                self.purposes.insert(*turn, *purpose);
-                Some(format!("{seat} is asked"))
-            }
+            Event::TurnQueued { seat, .. } => Some(format!("{seat} is asked")),
             Event::PhaseBegan { seat, phase, .. } => {
                 let phase = match phase {
                     kd_core::event::DuetPhase::FirstLook => "looks first",
@@ -101,95 +99,114 @@ impl Answer {
                 };
                 Some(format!("{seat} {phase}"))
             }
-            Event::MessageAdded {
-                message,
-                turn: Some(turn),
-                ..
-            } => {
-                let purpose = self.purposes.get(turn).copied().unwrap_or(Purpose::Answer);
-                self.messages.push((message.clone(), purpose));
-                None
-            }
-            Event::MessageAdded {
-                message,
-                turn: None,
-                ..
-            } if message.from == COUNCIL => {
-                self.messages.push((message.clone(), Purpose::Conclude));
-                None
-            }
-            Event::TurnFinished { .. } | Event::TurnFailed { .. }
-                if self.council.plan.is_some() =>
-            {
-                None
-            }
             Event::TurnFinished { seat, message, .. } => Some(match message {
-                Some(message) => format!("{seat} answered: {}", self.line(*message)),
+                Some(message) => format!("{seat} answered: {}", self.first_line(*message)),
                 None => format!("{seat} is done"),
             }),
-            Event::TurnFailed { seat, failure, .. } => Some(failed(seat, &failure.message)),
+            Event::TurnFailed { seat, failure, .. } => {
+                Some(format!("{seat} failed: {}", failure.message))
+            }
             Event::CouncilSaid {
                 from, to, chars, ..
             } => Some(format!("{from} wrote {chars} characters to {to}")),
-            Event::DuetEnded {
-                why,
-                exchanged,
-                answer,
-            } => {
-                self.duet = Some((*why, *exchanged, *answer));
-                None
-            }
-            Event::Noticed { text } => {
-                self.notices.push(text.clone());
-                Some(text.clone())
-            }
-            Event::FloorYielded { outcome, usage } => {
-                self.ended = Some((*outcome, *usage));
-                None
-            }
-            _ => None,
+            Event::Noticed { text } => Some(text.clone()),
+            // Part of the answer, which is read from the view.
+            Event::ThreadOpened { .. }
+            | Event::MessageAdded { .. }
+            | Event::DuetEnded { .. }
+            | Event::FloorYielded { .. }
+            | Event::Reviewed { .. } => None,
+            // Told as pieces of text.
+            Event::TurnDelta { .. } => None,
+            // End the consultation with an error.
+            Event::OpRefused { .. } | Event::SaveFailed { .. } => None,
+            // Of chats, and of other processes: not part of a consultation.
+            Event::SayQueued { .. }
+            | Event::SayTakenBack { .. }
+            | Event::StreamFound { .. }
+            | Event::StreamLost { .. }
+            | Event::SeatMuted { .. }
+            | Event::ModeSet { .. } => None,
+            // The host tells it with its own notices.
+            Event::HeldBack { .. } => None,
         }
     }
 
+    /// Returns how the consultation ended, and its usage; `None` while it runs.
+    pub(crate) fn ended(&self) -> Option<(Outcome, Usage)> {
+        self.view.yielded()
+    }
+
+    /// Returns the messages of members, ordered by number, with their purpose.
+    fn messages(&self) -> Vec<(&Message, Purpose)> {
+        let turns = self.view.turns.iter();
+        let own = turns.filter_map(|turn| Some((turn.message.as_deref()?, turn.purpose)));
+        let panels = self.view.round().iter();
+        let of_council = panels.filter_map(|panel| panel.content.message());
+        let of_council = of_council.filter(|message| message.from == COUNCIL);
+        let mut messages: Vec<(&Message, Purpose)> = own.collect();
+        for message in of_council {
+            if !messages.iter().any(|(m, _)| m.seq == message.seq) {
+                messages.push((message, Purpose::Conclude));
+            }
+        }
+        messages.sort_by_key(|(message, _)| message.seq);
+        messages
+    }
+
     /// Returns the first line of a message.
-    fn line(&self, seq: u32) -> String {
-        let of = self.messages.iter().find(|(m, _)| m.seq == seq);
+    fn first_line(&self, seq: u32) -> String {
+        let messages = self.messages();
+        let of = messages.iter().find(|(m, _)| m.seq == seq);
         let first = of.and_then(|(m, _)| m.body.lines().find(|l| !l.trim().is_empty()));
         first.unwrap_or_default().chars().take(160).collect()
     }
 
     /// Returns whether any member answered.
     pub(crate) fn is_answer(&self) -> bool {
-        self.ended
-            .is_some_and(|(outcome, _)| matches!(outcome, Outcome::Complete | Outcome::Partial))
+        matches!(
+            self.view.outcome,
+            Some(Outcome::Complete | Outcome::Partial)
+        )
     }
 
-    /// Returns the message that answers the question: a duet's final answer, else the conclusion, else the only answer.
+    /// Returns the message that answers the question: a debate's final answer, else the conclusion, else the only
+    /// answer.
     fn main(&self) -> Option<&Message> {
-        if let Some((_, _, Some(seq))) = self.duet {
-            return self.messages.iter().map(|(m, _)| m).find(|m| m.seq == seq);
+        let messages = self.messages();
+        if let Some(seq) = self.view.debate.and_then(|debate| debate.answer) {
+            return messages.iter().map(|(m, _)| *m).find(|m| m.seq == seq);
         }
-        let sound = || self.messages.iter().filter(|(m, _)| m.is_sound());
+        let sound = || messages.iter().filter(|(m, _)| m.is_sound());
         let conclusion = sound()
             .rev()
             .find(|(_, purpose)| *purpose == Purpose::Conclude);
         let mut answers = sound();
         let only = answers.next().filter(|_| answers.next().is_none());
-        conclusion.or(only).map(|(m, _)| m)
+        conclusion.or(only).map(|(m, _)| *m)
     }
 
     /// Returns whether a turn's text is expected to be the final answer.
-    pub(crate) fn is_last_word(&self, turn: TurnId) -> bool {
-        match self.purposes.get(&turn) {
+    fn is_last_word(&self, turn: TurnId) -> bool {
+        match self.view.turn(turn).map(|turn| turn.purpose) {
             Some(Purpose::Conclude) => true,
-            Some(Purpose::Answer) => self.members.len() == 1,
-            _ => false,
+            Some(Purpose::Answer) => self.view.members.len() == 1,
+            Some(
+                Purpose::Plan
+                | Purpose::Review
+                | Purpose::Vote
+                | Purpose::Revise
+                | Purpose::Compress
+                | Purpose::Arbitrate
+                | Purpose::Exchange,
+            )
+            | None => false,
         }
     }
 
     /// Returns the thread of the consultation.
     pub(crate) fn thread(&self) -> &str {
-        &self.thread
+        self.view.thread.as_ref().map_or("", |thread| &thread.0)
     }
 
     /// Returns only the answer: the main message, else all answers under their members' names, in member order.
@@ -197,8 +214,9 @@ impl Answer {
         if let Some(main) = self.main() {
             return main.body.to_string();
         }
-        let place = |from: &str| self.members.iter().position(|seat| seat.as_str() == from);
-        let sound = self.messages.iter().map(|(m, _)| m);
+        let members = &self.view.members;
+        let place = |from: &str| members.iter().position(|seat| seat.as_str() == from);
+        let sound = self.messages().into_iter().map(|(m, _)| m);
         let mut sound: Vec<&Message> = sound.filter(|m| m.is_sound()).collect();
         sound.sort_by_key(|m| place(m.from.as_str()).unwrap_or(usize::MAX));
         let mut text = String::new();
@@ -215,14 +233,18 @@ impl Answer {
 
     /// Returns the usage of the answer's turn, or the sum if several members answer.
     pub(crate) fn usage(&self) -> Usage {
-        let whole = || self.ended.map(|(_, usage)| usage).unwrap_or_default();
-        let own = self.main().and_then(|main| self.used.get(&main.seq));
-        own.copied().unwrap_or_else(whole)
+        let whole = || self.ended().map(|(_, usage)| usage).unwrap_or_default();
+        let main = self.main().map(|main| main.seq);
+        let turns = self.view.turns.iter().filter(|t| t.state == State::Done);
+        let of = |seq| move |turn: &&Turn| turn.message.as_ref().is_some_and(|m| m.seq == seq);
+        let own = main.and_then(|seq| turns.clone().find(of(seq))?.usage);
+        own.unwrap_or_else(whole)
     }
 
     /// Returns why no member answered, in one line.
     pub(crate) fn failure(&self) -> String {
-        let failed = self.messages.iter().filter(|(m, _)| !m.is_sound());
+        let messages = self.messages();
+        let failed = messages.iter().filter(|(m, _)| !m.is_sound());
         let told =
             failed.map(|(m, _)| format!("{}: {}", m.from, clean_line(&m.body, LINE_CHARS_MAX)));
         let told: Vec<String> = told.collect();
@@ -239,9 +261,9 @@ impl Answer {
         if let Some(main) = main {
             let _ = writeln!(text, "{}\n", main.body);
         }
-        for (message, _) in &self.messages {
-            // Intermediate updates of a duet were already sent as progress.
-            if self.duet.is_some() && message.is_sound()
+        for (message, _) in self.messages() {
+            // Intermediate updates of a debate were already sent as progress.
+            if self.view.debate.is_some() && message.is_sound()
                 || main.is_some_and(|m| m.seq == message.seq)
             {
                 continue;
@@ -252,58 +274,62 @@ impl Answer {
             };
             let _ = writeln!(text, "## {}{failed}\n\n{}\n", message.from, message.body);
         }
-        for notice in self.before.iter().chain(&self.notices) {
+        for notice in self.before.iter().chain(&self.view.notices) {
             let _ = writeln!(text, "*{notice}*\n");
         }
-        let _ = write!(text, "Thread: {}", self.thread);
+        let _ = write!(text, "Thread: {}", self.thread());
         text
     }
 
     /// Renders the answer as JSON, for programs.
     pub(crate) fn json(&self) -> Value {
         let answers: Vec<Value> = self
-            .messages
+            .messages()
             .iter()
             .map(|(m, purpose)| {
                 json!({"member": m.from, "text": m.body, "purpose": purpose, "status": m.status, "cut": m.is_cut(), "message": m.seq})
             })
             .collect();
-        let members: Vec<Value> = self
-            .spent
+        let mut spent: BTreeMap<&SeatName, (Usage, bool)> = BTreeMap::new();
+        for turn in self.view.turns.iter().filter(|turn| turn.is_over()) {
+            let spent = spent.entry(&turn.seat).or_default();
+            match turn.usage.filter(|_| turn.state == State::Done) {
+                Some(usage) => spent.0.add(&usage),
+                None => spent.1 = true,
+            }
+        }
+        let members: Vec<Value> = spent
             .iter()
             .map(|(member, (usage, uncounted))| {
                 json!({"member": member, "usage": usage.with_uncounted(*uncounted)})
             })
             .collect();
-        let notices = [self.before.as_slice(), &self.notices].concat();
+        let notices = [self.before.as_slice(), &self.view.notices].concat();
         let mut value = json!({
-            "thread": self.thread,
-            "outcome": self.ended.map(|(outcome, _)| outcome),
+            "thread": self.thread(),
+            "outcome": self.view.outcome,
             "answer": self.main().map(|m| m.body.as_str()),
             "answers": answers,
             "members": members,
             "notices": notices,
-            "usage": self.ended.map(|(_, usage)| usage).unwrap_or_default(),
+            "usage": self.ended().map(|(_, usage)| usage).unwrap_or_default(),
         });
-        if let Some(verdict) = &self.council.verdict {
+        let report = &self.view.report;
+        if let Some(verdict) = &report.verdict {
             value["verdict"] = json!({
                 "outcome": verdict.outcome, "heading": verdict.heading, "winner": verdict.winner,
                 "agreement": verdict.confidence, "support": verdict.support, "dissent": verdict.dissent,
-                "stopped": verdict.stopped, "spent": verdict.spent, "count": self.council.count(),
+                "stopped": verdict.stopped, "spent": verdict.spent, "count": report.count(),
             });
-            let notices = [self.before.as_slice(), &self.council.notices].concat();
+            let notices = [self.before.as_slice(), &report.notices].concat();
             value["notices"] = json!(notices);
         }
-        if let Some((why, exchanged, _)) = self.duet {
-            value["ended"] = json!(why);
-            value["exchanged"] = exchanged.into();
+        if let Some(debate) = &self.view.debate {
+            value["ended"] = json!(debate.why);
+            value["exchanged"] = debate.exchanged.into();
         }
         value
     }
-}
-
-fn failed(seat: &SeatName, why: &str) -> String {
-    format!("{seat} failed: {why}")
 }
 
 /// Returns the schema of [`Answer::json`].
@@ -329,27 +355,4 @@ pub(crate) fn schema() -> Value {
         },
         "required": ["thread", "outcome", "answer", "answers", "usage"],
     })
-}
-
-impl Answer {
-    /// Takes over a whole thread, after records were missed.
-    pub(crate) fn catch_up(&mut self, view: &View) {
-        if let Some(thread) = &view.thread {
-            thread.0.clone_into(&mut self.thread);
-        }
-        for panel in &view.panels {
-            if let Content::Message { message, .. } = &panel.content
-                && !message.is_king()
-                && !self.messages.iter().any(|(m, _)| m.seq == message.seq)
-            {
-                let purpose = if message.extra.contains_key("purpose") {
-                    Purpose::Conclude
-                } else {
-                    Purpose::Answer
-                };
-                self.messages.push(((**message).clone(), purpose));
-            }
-        }
-        self.ended = view.outcome.map(|outcome| (outcome, view.usage));
-    }
 }

@@ -1,9 +1,11 @@
 //! Runs a consultation from the question to its end: reports progress, and stops when the caller cancels or
 //! disconnects.
 
-use crate::answer::Answer;
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use crate::answer::{Answer, Told};
 use crate::kingdom::Started;
-use kd_core::{Delta, Event, Op};
+use kd_core::{Event, Op};
 use kd_engine::Update;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -20,17 +22,6 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 pub(crate) struct Consultations {
     tasks: TaskTracker,
     stop: CancellationToken,
-}
-
-/// Progress of a running council.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Told {
-    /// A progress line.
-    Line(String),
-    /// A piece of text expected to be part of the answer.
-    Text(String),
-    /// Discard the text so far: its turn starts again.
-    Void,
 }
 
 /// Sends ops to a running consultation.
@@ -121,7 +112,7 @@ async fn run(
     }
     let mut answer = Answer::new(notices);
     let mut stopped = false;
-    while answer.ended.is_none() {
+    while answer.ended().is_none() {
         let update = tokio::select! {
             update = updates.next() => update,
             Some(op) = wished.recv() => {
@@ -139,27 +130,18 @@ async fn run(
             }
         };
         let told = match update {
-            Some(Update::Record(record)) => match &record.event {
-                Event::SaveFailed { turn: None, why } | Event::OpRefused { why } => {
+            Some(Update::Record(record)) => {
+                if let Event::SaveFailed { turn: None, why } | Event::OpRefused { why } =
+                    &record.event
+                {
                     let why = why.clone();
                     session.close().await;
                     return Err(why);
                 }
-                Event::TurnDelta {
-                    turn,
-                    delta: Delta::Text { text },
-                } if answer.is_last_word(*turn) => Some(Told::Text(text.clone())),
-                Event::TurnDelta {
-                    turn,
-                    delta: Delta::Retrying { .. },
-                } if answer.is_last_word(*turn) => Some(Told::Void),
-                _ => answer.hear(&record).map(Told::Line),
-            },
-            // Too many pieces came at once and some were dropped. Messages are not pieces: they are in the view.
-            Some(Update::Lagged(view)) => {
-                answer.catch_up(&view);
-                None
+                answer.hear(&record)
             }
+            // Too many pieces came at once and some were dropped.
+            Some(Update::Lagged(view)) => answer.catch_up(*view),
             None => break,
         };
         if let Some(told) = told.filter(|_| !stopped) {

@@ -449,6 +449,7 @@ impl App {
         }
     }
 
+    #[deny(clippy::wildcard_enum_match_arm)]
     fn record(&mut self, record: &Record, fx: &mut Vec<Effect>) {
         self.dirty = true;
         match &record.event {
@@ -474,12 +475,28 @@ impl App {
                 };
                 fx.push(Effect::Notify(format!("{thread}: {how}")));
             }
-            _ => {}
+            Event::ThreadOpened { members, .. } => self.members.clone_from(members),
+            // The log and the strip draw them from the view.
+            Event::TurnQueued { .. }
+            | Event::TurnDelta { .. }
+            | Event::StreamFound { .. }
+            | Event::StreamLost { .. }
+            | Event::TurnFinished { .. }
+            | Event::TurnFailed { .. }
+            | Event::SeatMuted { .. }
+            | Event::ModeSet { .. }
+            | Event::SaveFailed { .. }
+            | Event::FloorYielded { .. }
+            | Event::CouncilSaid { .. }
+            | Event::HeldBack { .. }
+            | Event::Noticed { .. } => {}
+            // Notices report what is visible of a debate and a deliberation in a chat; reviews are no chats.
+            Event::PhaseBegan { .. }
+            | Event::DuetEnded { .. }
+            | Event::Deliberated { .. }
+            | Event::Reviewed { .. } => {}
         }
         self.log.view.fold_record(record);
-        if let Event::ThreadOpened { members, .. } = &record.event {
-            self.members.clone_from(members);
-        }
     }
 
     /// Goes to a thread, or to a new one, unless members are speaking in this one: their answers would be missed.

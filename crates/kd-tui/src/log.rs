@@ -224,7 +224,10 @@ impl Log {
         }
         let at = item as usize;
         match self.view.panels.get(at) {
-            Some(panel) => Some(Shown::Panel(&panel.content)),
+            Some(panel) => Some(match self.view.growing(&panel.content) {
+                Some(turn) => Shown::Turn(turn),
+                None => Shown::Panel(&panel.content),
+            }),
             None => {
                 let at = at - self.view.panels.len();
                 let coming = self.coming();
@@ -358,7 +361,7 @@ impl Log {
             0
         };
         let revision = match self.shown(item) {
-            Some(Shown::Panel(_)) => self.view.panels[item as usize].revision,
+            Some(Shown::Turn(_) | Shown::Panel(_)) => self.view.panels[item as usize].revision,
             Some(Shown::Queued(body, _)) => body.len() as u64,
             Some(Shown::Coming(seat, at)) => {
                 let name = seat.as_str().bytes();

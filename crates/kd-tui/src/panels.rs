@@ -1,6 +1,8 @@
 //! Panels, the elements of the log: each item of the view becomes a card (edge, title, lines) for a width. One file per
 //! kind; cards know nothing of scrolling, and the log knows nothing of the inside of cards.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod coming;
 mod failed;
 mod message;
@@ -16,7 +18,7 @@ use crate::text::{clean, markdown};
 use anstyle::{AnsiColor, Style};
 use kd_core::message::{Address, Message};
 use kd_core::names::KING;
-use kd_core::view::{Content, State, Trace};
+use kd_core::view::{Content, State, Trace, Turn};
 use kd_core::{Failure, SeatName, Timestamp, Usage};
 use std::time::Duration;
 
@@ -47,7 +49,9 @@ pub struct Look {
 pub enum Shown<'a> {
     /// A message from before the view.
     Old(&'a Message),
-    /// An element of the view.
+    /// An arriving answer.
+    Turn(&'a Turn),
+    /// Another element of the view.
     Panel(&'a Content),
     /// A member whose turn comes, and how many come before it.
     Coming(&'a SeatName, usize),
@@ -206,7 +210,7 @@ pub fn since(from: Timestamp, now: Timestamp) -> Duration {
 
 /// Returns whether a panel changes with time.
 pub fn is_alive(shown: Shown<'_>) -> bool {
-    matches!(shown, Shown::Panel(Content::Turn(_)))
+    matches!(shown, Shown::Turn(_))
 }
 
 /// Returns the member a panel belongs to, for showing one member only; `None` if it concerns everyone.
@@ -214,9 +218,10 @@ pub fn whose<'a>(shown: Shown<'a>) -> Option<&'a str> {
     match shown {
         Shown::Old(message) => Some(&message.from),
         Shown::Panel(Content::Message { message, .. }) => Some(&message.from),
-        Shown::Panel(Content::Turn(growing)) => Some(growing.seat.as_str()),
+        Shown::Turn(turn) => Some(turn.seat.as_str()),
+        Shown::Panel(Content::Stream(seat)) => Some(seat.as_str()),
         Shown::Panel(Content::Lost { seat, .. }) => Some(seat.as_str()),
-        Shown::Panel(Content::Notice(_) | Content::Refusal(_)) => None,
+        Shown::Panel(Content::Turn(_) | Content::Notice(_) | Content::Refusal(_)) => None,
         Shown::Coming(seat, _) => Some(seat.as_str()),
         Shown::Queued(..) => Some(KING),
     }
@@ -252,15 +257,25 @@ pub fn card(shown: Shown<'_>, look: &Look, growing: &mut Growing) -> Card {
             trace.as_deref(),
             look,
         ),
-        Shown::Panel(Content::Turn(turn)) => {
+        Shown::Turn(turn) => {
             let silent = turn.text.is_empty() && turn.thinking.is_empty();
             match turn.state {
                 State::Waiting | State::Started | State::Retrying { .. } if silent => {
                     waiting::card(turn, look)
                 }
-                _ => streaming::card(turn, look, growing),
+                State::Waiting
+                | State::Started
+                | State::Thinking
+                | State::Tool { .. }
+                | State::Answering
+                | State::Retrying { .. }
+                | State::Whole(_)
+                | State::Done
+                | State::Failed(_) => streaming::card(turn, look, growing),
             }
         }
+        // The log resolves them to their turn.
+        Shown::Panel(Content::Turn(_) | Content::Stream(_)) => Card::default(),
         Shown::Panel(Content::Lost {
             seat,
             text,

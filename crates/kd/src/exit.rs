@@ -1,6 +1,8 @@
 //! Exit codes of commands, for scripts. `kd help exit-codes` documents them; a test compares the two.
 
+use kd_core::FailureKind;
 use kd_core::event::Outcome;
+use kd_core::view::{Turn, View};
 
 /// Declares the codes once: the enum, the list of all, and their meanings.
 macro_rules! exits {
@@ -78,6 +80,20 @@ pub(crate) enum Failures {
     Other,
 }
 
+impl Failures {
+    /// Returns what the failures of the view's round have in common.
+    pub(crate) fn of(view: &View) -> Self {
+        let mut kinds = view.turns.iter().filter_map(Turn::failure).map(|f| f.kind);
+        if kinds.clone().any(|kind| kind == FailureKind::Limit) {
+            return Failures::Limited;
+        }
+        match kinds.clone().next() {
+            Some(_) if kinds.all(|kind| kind == FailureKind::Timeout) => Failures::Late,
+            _ => Failures::Other,
+        }
+    }
+}
+
 impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
         std::process::ExitCode::from(exit as u8)
@@ -87,6 +103,7 @@ impl From<Exit> for std::process::ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::face::script::Script;
     use clap::Parser;
 
     /// Parses the rows of a table: code and meaning.
@@ -120,5 +137,33 @@ mod tests {
             Some((code.trim(), meaning.trim()))
         });
         assert_eq!(docs, all, "docs/ask.md");
+    }
+
+    #[test]
+    fn only_timeouts_are_a_timeout() {
+        let mut script = Script::open(&["a", "b"]);
+        script.queue(1, "a");
+        script.queue(2, "b");
+        script.fail(1, "a", FailureKind::Timeout);
+        let failures = |script: &Script| Failures::of(&View::of(&script.records));
+        assert_eq!(failures(&script), Failures::Late);
+        script.fail(2, "b", FailureKind::Auth);
+        assert_eq!(failures(&script), Failures::Other);
+        assert_eq!(Failures::of(&View::default()), Failures::Other);
+    }
+
+    #[test]
+    fn a_request_that_a_limit_refused_decides_the_code() {
+        let mut script = Script::open(&["a", "b"]);
+        script.queue(1, "a");
+        script.queue(2, "b");
+        script.fail(1, "a", FailureKind::Timeout);
+        script.fail(2, "b", FailureKind::Limit);
+        let limited = Failures::of(&View::of(&script.records));
+        assert_eq!(limited, Failures::Limited);
+        let code = |outcome| Exit::of_round(outcome, limited);
+        assert_eq!(code(Outcome::Failed), Exit::Cut);
+        assert_eq!(code(Outcome::Partial), Exit::Cut);
+        assert_eq!(code(Outcome::Complete), Exit::Done);
     }
 }

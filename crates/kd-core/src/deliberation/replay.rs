@@ -235,7 +235,7 @@ fn decide(machine: &mut Deliberation, records: &[&Record], mut saves: Saves, fou
 }
 
 /// Returns the records of a log's last deliberation, from the event that opened its thread, for [`replay`] and
-/// [`Report::of`](super::report::Report::of). Records of other messages in the conversation are removed, and turns get
+/// [`View::of`](crate::view::View::of). Records of other messages in the conversation are removed, and turns get
 /// their numbers within the deliberation.
 pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
     let at = records.iter().rposition(|r| {

@@ -1,5 +1,5 @@
-//! A summary of a deliberation for front ends, folded from events: stages, member states, counts, comparisons, the
-//! trend. The same fold serves a live terminal, a replayed log and an export.
+//! A summary of a deliberation for front ends, as part of the [`View`](crate::view::View): stages, member states,
+//! counts, comparisons, the trend. The same fold serves a live terminal, a replayed log and an export.
 
 use super::answer::AnswerKind;
 use super::fact::{Counted, Fact, Grouping, Rated};
@@ -8,7 +8,7 @@ use super::ledger::Spent;
 use super::plan::Plan;
 use super::stages;
 use super::verdict::Verdict;
-use crate::event::{Event, Outcome, Record};
+use crate::event::{Event, Outcome};
 use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::memory::Line;
 use crate::spending::pico;
@@ -127,18 +127,8 @@ pub enum SeatState {
 }
 
 impl Report {
-    /// Folds all records of a thread's last deliberation.
-    pub fn of(records: &[Record]) -> Self {
-        let mut report = Self::default();
-        for record in records {
-            report.thread = Some(record.thread.clone());
-            report.fold(&record.event);
-        }
-        report
-    }
-
     /// Folds in an event.
-    pub fn fold(&mut self, event: &Event) {
+    pub(crate) fn fold(&mut self, event: &Event) {
         match event {
             Event::Deliberated { fact } => self.fact(fact),
             Event::Noticed { text } => self.notices.push(text.clone()),
@@ -156,7 +146,26 @@ impl Report {
                     .push(format!("{whose} was cut at the token limit"));
             }
             Event::FloorYielded { outcome, .. } => self.ended = Some(*outcome),
-            _ => {}
+            // Not about the deliberation, or told by its facts.
+            Event::ThreadOpened { .. }
+            | Event::MessageAdded { .. }
+            | Event::SayQueued { .. }
+            | Event::SayTakenBack { .. }
+            | Event::TurnQueued { .. }
+            | Event::TurnDelta { .. }
+            | Event::StreamFound { .. }
+            | Event::StreamLost { .. }
+            | Event::TurnFinished { .. }
+            | Event::TurnFailed { .. }
+            | Event::SeatMuted { .. }
+            | Event::ModeSet { .. }
+            | Event::OpRefused { .. }
+            | Event::SaveFailed { .. }
+            | Event::PhaseBegan { .. }
+            | Event::CouncilSaid { .. }
+            | Event::DuetEnded { .. }
+            | Event::Reviewed { .. }
+            | Event::HeldBack { .. } => {}
         }
     }
 
@@ -209,7 +218,7 @@ impl Report {
     }
 
     /// Folds in a fact.
-    pub fn fact(&mut self, fact: &Fact) {
+    pub(crate) fn fact(&mut self, fact: &Fact) {
         match fact {
             Fact::PlanMade { plan, notices } => {
                 self.plan = Some(plan.clone());

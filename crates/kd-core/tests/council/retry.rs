@@ -10,8 +10,10 @@ use kd_core::{Event, FailureKind, Message, Op, SeatName, TurnId};
 fn shown(view: &View) -> Vec<String> {
     let panels = view.panels.iter().map(|p| match &p.content {
         Content::Message { message, .. } => format!("{}: {}", message.from, message.body),
-        Content::Turn(growing) => format!("{} speaks", growing.seat),
-        other => format!("{other:?}"),
+        content => match view.growing(content) {
+            Some(turn) => format!("{} speaks", turn.seat),
+            None => format!("{content:?}"),
+        },
     });
     panels.collect()
 }

@@ -3,9 +3,9 @@
 use crate::room::{Answer, Run, good, plan, run, run_with, seat};
 use kd_core::FailureKind;
 use kd_core::deliberation::plan::Strategy;
-use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{AnswerKind, Fact, Plan, why};
 use kd_core::machine::Input;
+use kd_core::view::View;
 use kd_core::{Op, TimerId};
 use kd_vote::Outcome;
 
@@ -158,7 +158,7 @@ fn a_later_pass_reads_the_seeds_context_and_memory_keeps_its_sources() {
     assert!(lines.iter().all(|l| !l.messages.is_empty()), "{lines:?}");
     run.replays();
     // Every remembered line names its source messages.
-    let told = why(&Report::of(&run.records));
+    let told = why(&View::of(&run.records).report);
     let remembered: Vec<&String> = told
         .iter()
         .filter(|l| l.starts_with("Remembered from #"))
@@ -214,7 +214,7 @@ fn the_reason_of_the_stop_is_told_and_why_tells_it_all() {
     let verdict = run.verdict();
     assert!(!verdict.stopped.is_empty());
     assert!(verdict.passes >= 2, "{}", verdict.stopped);
-    let told = why(&Report::of(&run.records)).join("\n");
+    let told = why(&View::of(&run.records).report).join("\n");
     for part in [
         "protocol council",
         "counted by plurality",
@@ -223,7 +223,7 @@ fn the_reason_of_the_stop_is_told_and_why_tells_it_all() {
     ] {
         assert!(told.contains(part), "{part} in\n{told}");
     }
-    let report = Report::of(&run.records);
+    let report = View::of(&run.records).report;
     assert_eq!(report.trend().len(), verdict.passes as usize);
     assert!(!report.map().claims.is_empty());
 }

@@ -4,8 +4,8 @@ use crate::room::{Answer, Asked, Run, good, plan, run, seat};
 use kd_core::FailureKind;
 use kd_core::deliberation::fact::Grouping;
 use kd_core::deliberation::map::{Rows, Standing};
-use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{AnswerKind, Counted, Fact, Plan, Price, forecast};
+use kd_core::view::View;
 use serde_json::{Value, json};
 
 /// The members' answers: ann and cyd say the same in different words, bob something else.
@@ -415,7 +415,7 @@ fn claims_are_told_from_answers_and_stand_in_four_classes() {
         }
         Answer::Text(reply.to_string())
     });
-    let report = Report::of(&run.records);
+    let report = View::of(&run.records).report;
     let map = report.map();
     assert_eq!(map.of, Rows::Claims);
     let rows: Vec<(&str, Standing)> = map
@@ -445,7 +445,7 @@ fn claims_are_told_from_answers_and_stand_in_four_classes() {
         },
         |_, _| panic!("nobody judges"),
     );
-    let map = Report::of(&plain.records).map();
+    let map = View::of(&plain.records).report.map();
     assert_eq!(map.of, Rows::Answers);
     assert_eq!(map.claims.len(), 3);
     assert!(map.claims.iter().all(|row| row.standing.is_none()));

@@ -357,7 +357,7 @@ impl Laws {
             "an answered message is still kept"
         );
         assert_eq!(self.yields, self.due, "rounds and their ends differ");
-        assert!(!self.view.is_busy() && self.view.growing_turns().all(|g| g.turn.is_none()));
+        assert!(!self.view.is_busy() && self.view.growing_turns().all(|g| g.id.is_none()));
         // The view folded from events shows what is on disk.
         let mut shown: Vec<(u32, &str, &str)> = messages(&self.view);
         shown.sort();

@@ -1,8 +1,8 @@
 //! The tools: those that consult the council, one row each, and those of the forum, from its own table.
 
 use super::{Server, off};
+use crate::answer::Told;
 use crate::answer::{self, Answer};
-use crate::consult::Told;
 use crate::identity::Caller;
 use crate::kingdom::{Ask, Kingdom, Method, Started};
 use kd_core::SeatName;

@@ -13,7 +13,8 @@ mod talk;
 mod transcript;
 
 use crate::answer::Answer;
-use crate::consult::{Consultations, Running, Told};
+use crate::answer::Told;
+use crate::consult::{Consultations, Running};
 use crate::identity::Identity;
 use crate::kingdom::{Kingdom, Method, off};
 use axum::body::Bytes;

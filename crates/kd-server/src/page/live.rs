@@ -157,6 +157,7 @@ impl Feed {
 }
 
 /// Formats a piece of an answer as a line, if it is visible to readers.
+#[deny(clippy::wildcard_enum_match_arm)]
 fn piece(seat: &str, delta: &Delta) -> Option<Value> {
     Some(match delta {
         Delta::Text { text } => json!({ "seat": seat, "text": text }),
@@ -166,6 +167,10 @@ fn piece(seat: &str, delta: &Delta) -> Option<Value> {
         }
         // The text so far is void: the answer starts again.
         Delta::Retrying { .. } => json!({ "seat": seat, "again": true }),
-        _ => return None,
+        // The page shows the message as it is on disk once it has ended.
+        Delta::Started { .. }
+        | Delta::Notice { .. }
+        | Delta::Call { .. }
+        | Delta::Finished { .. } => return None,
     })
 }

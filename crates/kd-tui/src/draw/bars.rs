@@ -90,7 +90,7 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
         .log
         .view
         .growing_turns()
-        .filter(|g| g.turn.is_some())
+        .filter(|g| g.id.is_some())
         .map(|g| g.seat.as_str())
         .collect();
     let mut parts: Vec<(Style, String)> = Vec::new();

@@ -6,7 +6,7 @@ use crate::text::wrap::{Line, Span, clip_spans, line_width};
 use anstyle::{AnsiColor, Style};
 use kd_core::Usage;
 use kd_core::message::{Message, Status};
-use kd_core::view::{Content, Growing, State, Trace, View};
+use kd_core::view::{Content, State, Trace, Turn, View};
 use std::time::Duration;
 
 /// Steps by which the strip is shortened, from everything to only the current speaker.
@@ -27,7 +27,7 @@ struct Spoke<'a> {
 
 /// Builds the strip. `None` if no member has been asked yet.
 pub(super) fn strip(view: &View, look: &Look, width: usize) -> Option<Line> {
-    let speaking: Vec<&Growing> = view.growing_turns().collect();
+    let speaking: Vec<&Turn> = view.growing_turns().collect();
     let spoke = spoke(view, &speaking);
     if spoke.is_empty() && speaking.is_empty() {
         return None;
@@ -38,7 +38,7 @@ pub(super) fn strip(view: &View, look: &Look, width: usize) -> Option<Line> {
 }
 
 /// Returns the members that have spoken and are neither speaking nor next, in the order of their turns.
-fn spoke<'a>(view: &'a View, speaking: &[&Growing]) -> Vec<Spoke<'a>> {
+fn spoke<'a>(view: &'a View, speaking: &[&Turn]) -> Vec<Spoke<'a>> {
     let mut list: Vec<Spoke<'a>> = Vec::new();
     for panel in view.round() {
         let (name, instead, took, usage) = match &panel.content {
@@ -112,13 +112,7 @@ fn time(trace: &Trace) -> Duration {
         .unwrap_or_default()
 }
 
-fn strip_at(
-    view: &View,
-    spoke: &[Spoke<'_>],
-    speaking: &[&Growing],
-    look: &Look,
-    level: u8,
-) -> Line {
+fn strip_at(view: &View, spoke: &[Spoke<'_>], speaking: &[&Turn], look: &Look, level: u8) -> Line {
     let dim = Style::new().dimmed();
     let dot = look.styles.glyph(" · ", " - ");
     let mut parts: Vec<Line> = Vec::new();

@@ -11,7 +11,7 @@ pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
     let arrow = look.styles.glyph("→", "to");
     let to = match to {
         Address::Seats(_) => format!(" {arrow} {to}"),
-        _ => String::new(),
+        Address::All | Address::King => String::new(),
     };
     title.push(look.dim(format!(
         "{to} (queued: said when the others have spoken, or at Esc)"

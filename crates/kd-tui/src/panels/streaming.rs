@@ -6,19 +6,18 @@ use crate::text::clean;
 use crate::text::growing::Growing;
 use crate::text::wrap::{Span, clip};
 use anstyle::Style;
-use kd_core::view::{self, State};
+use kd_core::view::{State, Turn};
 
 /// Builds its card.
-pub(super) fn card(turn: &view::Growing, look: &Look, growing: &mut Growing) -> Card {
+pub(super) fn card(turn: &Turn, look: &Look, growing: &mut Growing) -> Card {
     let mut title = look.name(turn.seat.as_str());
     let dot = look.dot();
-    let chars = turn.text.chars().count();
-    let what = match (&turn.state, chars) {
+    let what = match (&turn.state, turn.chars) {
         (State::Whole(_), _) => "being written".to_owned(),
         (_, 0) => format!("thinking{dot}{}", waiting::elapsed(turn, look)),
         (_, n) => format!("streaming{dot}{} chars", count(n)),
     };
-    let other = if turn.turn.is_none() {
+    let other = if turn.id.is_none() {
         format!("{dot}another program asked")
     } else {
         String::new()

@@ -4,10 +4,10 @@ use super::{Card, Look, length, since, yellow};
 use crate::text::clean;
 use crate::text::wrap::{Span, clip};
 use kd_core::event::Purpose;
-use kd_core::view::{Growing, State};
+use kd_core::view::{State, Turn};
 
 /// Builds its card: one line.
-pub(super) fn card(turn: &Growing, look: &Look) -> Card {
+pub(super) fn card(turn: &Turn, look: &Look) -> Card {
     let mut title = look.name(turn.seat.as_str());
     let dot = look.dot();
     let dots = look.styles.glyph("…", "...");
@@ -19,19 +19,21 @@ pub(super) fn card(turn: &Growing, look: &Look) -> Card {
     };
     let limit = look
         .gives_up
-        .filter(|limit| turn.turn.is_some() && !limit.is_zero())
+        .filter(|limit| turn.id.is_some() && !limit.is_zero())
         .map(|limit| format!("{dot}gives up at {}", length(limit)))
         .unwrap_or_default();
     title.push(look.dim(format!("{dot}{why} {}{limit}", elapsed(turn, look))));
-    let head = match &turn.state {
-        State::Retrying { attempt, failure } => {
-            let text = format!(
-                "attempt {attempt} failed: {}",
-                clean::line(&failure.message)
-            );
-            vec![vec![Span::new(yellow(), clip(&text, look.inner()))]]
-        }
-        _ => Vec::new(),
+    let head = if let State::Retrying {
+        attempt, failure, ..
+    } = &turn.state
+    {
+        let text = format!(
+            "attempt {attempt} failed: {}",
+            clean::line(&failure.message)
+        );
+        vec![vec![Span::new(yellow(), clip(&text, look.inner()))]]
+    } else {
+        Vec::new()
     };
     Card {
         edge: look.edge(turn.seat.as_str()).dimmed(),
@@ -42,7 +44,7 @@ pub(super) fn card(turn: &Growing, look: &Look) -> Card {
 }
 
 /// Returns the elapsed time of its turn.
-pub(super) fn elapsed(turn: &Growing, look: &Look) -> String {
+pub(super) fn elapsed(turn: &Turn, look: &Look) -> String {
     turn.span
         .map(|(from, _)| length(since(from, look.now)))
         .unwrap_or_default()

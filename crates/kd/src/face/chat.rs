@@ -5,20 +5,20 @@
 //! text` is something that happened to a member. `kd: text` is the program. Paragraphs are written as a whole, so that
 //! members writing at the same time stay readable.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::plain::{ready, same_words};
 use super::words;
 use crate::render::clean;
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::width;
-use jiff::Timestamp;
 use kd_core::event::Outcome;
 use kd_core::names::KING;
-use kd_core::view::{Content, View};
+use kd_core::view::{State, View};
 use kd_core::{Delta, Event, FailureKind, Message, Record, SeatName, Status, TurnId};
 use kd_engine::Update;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
-use std::time::Duration;
 
 /// Maximum messages of a long thread written at the start; a command shows the rest.
 const HISTORY_MAX: usize = 200;
@@ -30,7 +30,8 @@ pub(crate) struct ChatLines {
     pub(crate) view: View,
     /// Whether the user's messages are written too; not where they see their own typing.
     echo: bool,
-    turns: BTreeMap<TurnId, Turn>,
+    /// What is written of the open turns. A text may be replaced by another, so a length would not be enough.
+    written: BTreeMap<TurnId, String>,
     /// Members speaking for other programs, already announced.
     elsewhere: Vec<SeatName>,
     /// Messages the user sent that are not yet in the thread.
@@ -41,22 +42,10 @@ pub(crate) struct ChatLines {
     wished: bool,
     /// Whether answers to a sent message are still expected.
     awaited: bool,
-    answered: u32,
-    failed: u32,
 }
 
 /// Why a message waits.
 const WAITS: &str = "your message waits until the members have spoken";
-
-/// A turn in progress.
-struct Turn {
-    seat: SeatName,
-    text: String,
-    /// Bytes already written.
-    written: usize,
-    model: Option<String>,
-    since: Timestamp,
-}
 
 /// Maximum piped lines queued: fewer than a thread allows.
 const PIPED_MAX: usize = 32;
@@ -68,14 +57,12 @@ impl ChatLines {
             styles,
             view,
             echo,
-            turns: BTreeMap::new(),
+            written: BTreeMap::new(),
             elsewhere: Vec::new(),
             sent: VecDeque::new(),
             open: false,
             wished: false,
             awaited: false,
-            answered: 0,
-            failed: 0,
         }
     }
 
@@ -115,10 +102,7 @@ impl ChatLines {
             .view
             .panels
             .iter()
-            .filter_map(|panel| match &panel.content {
-                Content::Message { message, .. } => Some((**message).clone()),
-                _ => None,
-            })
+            .filter_map(|panel| panel.content.message().cloned())
             .collect();
         let older = messages.len().saturating_sub(HISTORY_MAX);
         if older > 0 {
@@ -147,8 +131,13 @@ impl ChatLines {
         match update {
             Update::Record(record) => self.record(record, out)?,
             Update::Lagged(view) => {
-                self.view = (**view).clone();
-                self.turns.clear();
+                self.view.clone_from(view);
+                let mut written = std::mem::take(&mut self.written);
+                let open = self.view.turns.iter().filter(|turn| !turn.is_over());
+                self.written = open
+                    .filter_map(|turn| turn.id)
+                    .map(|id| (id, written.remove(&id).unwrap_or_default()))
+                    .collect();
                 self.wished = false;
                 self.awaited = self.view.outcome.is_none();
                 self.kd(
@@ -172,31 +161,23 @@ impl ChatLines {
                 self.awaited = true;
                 let again = if replaces.is_some() { " again" } else { "" };
                 writeln!(out, "{seat}: asked{again}")?;
-                let begun = Turn {
-                    seat: seat.clone(),
-                    text: String::new(),
-                    written: 0,
-                    model: None,
-                    since: record.ts,
-                };
-                self.turns.insert(*turn, begun);
+                self.written.insert(*turn, String::new());
             }
             Event::TurnDelta { turn, delta } => self.delta(*turn, delta, out)?,
             Event::MessageAdded {
                 message,
                 turn,
                 found,
-            } => match turn.filter(|t| self.turns.contains_key(t)) {
+            } => match turn.filter(|t| self.written.contains_key(t)) {
                 Some(turn) => self.said(turn, message, out)?,
                 None => self.added(message, *found, out)?,
             },
             Event::TurnFinished { turn, usage, .. } => {
-                if let Some(turn) = self.turns.remove(turn) {
-                    self.answered += 1;
-                    let took = Duration::try_from(record.ts.duration_since(turn.since));
+                let was_open = self.written.remove(turn).is_some();
+                if let Some(turn) = self.view.turn(*turn).filter(|_| was_open) {
                     let mut parts: Vec<String> =
                         turn.model.as_deref().map(clean::line).into_iter().collect();
-                    parts.push(words::seconds(took.unwrap_or_default()));
+                    parts.extend(turn.took().map(words::seconds));
                     parts.extend(usage.as_ref().map(words::usage));
                     writeln!(out, "{}: done, {}", turn.seat, parts.join(", "))?;
                 }
@@ -207,10 +188,10 @@ impl ChatLines {
                 failure,
                 ..
             } => {
-                self.failed += 1;
-                if let Some(turn) = self.turns.remove(turn) {
-                    let rest = turn.text.get(turn.written..).unwrap_or_default();
-                    self.body(seat.as_str(), rest, out)?;
+                let written = self.written.remove(turn);
+                if let Some((turn, written)) = self.view.turn(*turn).zip(written) {
+                    let rest = turn.text.strip_prefix(written.as_str());
+                    self.body(seat.as_str(), rest.unwrap_or_default(), out)?;
                 }
                 if failure.kind == FailureKind::Cancelled {
                     self.happened(seat.as_str(), "stopped; the partial answer is kept", out)?;
@@ -286,17 +267,16 @@ impl ChatLines {
             }
             Event::FloorYielded { outcome, .. } => {
                 self.awaited = false;
-                let (answered, failed) = (
-                    std::mem::take(&mut self.answered),
-                    std::mem::take(&mut self.failed),
-                );
+                let turns = || self.view.turns.iter();
+                let answered = turns().filter(|turn| turn.state == State::Done).count();
+                let failed = turns().filter(|turn| turn.failure().is_some()).count();
                 let how = match outcome {
                     Outcome::Complete if answered == 0 => "nobody was asked".to_owned(),
-                    Outcome::Complete => words::count(u64::from(answered), "answer"),
+                    Outcome::Complete => words::count(answered as u64, "answer"),
                     Outcome::Interrupted => "stopped".to_owned(),
                     Outcome::Partial | Outcome::Failed => format!(
                         "{}, {failed} failed",
-                        words::count(u64::from(answered), "answer")
+                        words::count(answered as u64, "answer")
                     ),
                 };
                 self.kd(&format!("your turn ({how})"), out)?;
@@ -310,23 +290,29 @@ impl ChatLines {
                     out,
                 )?;
             }
-            // Notices report what is visible of the rest.
-            _ => {}
+            // Written when its last message lands; pieces in between are not told.
+            Event::StreamFound { .. } => {}
+            // Nothing but settings: told before the chat.
+            Event::HeldBack { .. } => {}
+            // `begin` writes the thread; the command line names the members.
+            Event::ThreadOpened { .. } => {}
+            // Notices report what is visible of them.
+            Event::PhaseBegan { .. } | Event::Deliberated { .. } | Event::Reviewed { .. } => {}
         }
         Ok(())
     }
 
     fn delta(&mut self, id: TurnId, delta: &Delta, out: &mut dyn Write) -> io::Result<()> {
-        let Some(mut turn) = self.turns.remove(&id) else {
+        let Some((turn, mut written)) = self.view.turn(id).zip(self.written.remove(&id)) else {
             return Ok(());
         };
         match delta {
-            Delta::Text { text } => {
-                turn.text.push_str(text);
-                let rest = turn.text.get(turn.written..).unwrap_or_default();
-                let ready = ready(rest);
-                self.body(turn.seat.as_str(), &rest[..ready], out)?;
-                turn.written += ready;
+            Delta::Text { .. } => {
+                // A replaced text is written as a whole at the end.
+                let rest = turn.text.strip_prefix(written.as_str()).unwrap_or_default();
+                let ready = &rest[..ready(rest)];
+                self.body(turn.seat.as_str(), ready, out)?;
+                written.push_str(ready);
             }
             Delta::Tool { name, detail } => {
                 writeln!(
@@ -340,41 +326,45 @@ impl ChatLines {
             Delta::Retrying {
                 attempt, failure, ..
             } => {
-                let void = if turn.written > 0 {
-                    "; what it said so far is void"
-                } else {
-                    ""
+                let void = match written.is_empty() {
+                    true => "",
+                    false => "; what it said so far is void",
                 };
-                (turn.text, turn.written) = (String::new(), 0);
+                written.clear();
                 let what = format!("attempt {attempt} failed: {}{void}", failure.message);
                 self.happened(turn.seat.as_str(), &what, out)?;
             }
             Delta::Notice { text } => writeln!(out, "{}: {}", turn.seat, clean::line(text))?,
-            Delta::Started { model, .. } => turn.model.clone_from(model),
-            Delta::Thinking { .. } | Delta::Call { .. } | Delta::Finished { .. } => {}
+            // Only what a reader can use: the text, and the model with its end.
+            Delta::Started { .. }
+            | Delta::Thinking { .. }
+            | Delta::Call { .. }
+            | Delta::Finished { .. } => {}
         }
-        self.turns.insert(id, turn);
+        self.written.insert(id, written);
         Ok(())
     }
 
     /// Writes the rest of a turn's message once it is on disk.
     fn said(&mut self, id: TurnId, message: &Message, out: &mut dyn Write) -> io::Result<()> {
-        let Some(turn) = self.turns.get_mut(&id) else {
-            return Ok(());
-        };
         if message.status != Some(Status::Complete) {
             return Ok(());
         }
-        let (text, written) = (std::mem::take(&mut turn.text), turn.written);
-        turn.written = 0;
+        let Some((turn, written)) = self.view.turn(id).zip(self.written.get_mut(&id)) else {
+            return Ok(());
+        };
+        // All of it is written now.
+        let written = std::mem::replace(written, turn.text.clone());
         let name = message.from.as_str();
         if message.is_pass() {
             return self.happened(name, "passes: it has nothing to add", out);
         }
-        if same_words(&text, &message.body) {
-            return self.body(name, text.get(written..).unwrap_or_default(), out);
+        if same_words(&turn.text, &message.body)
+            && let Some(rest) = turn.text.strip_prefix(written.as_str())
+        {
+            return self.body(name, rest, out);
         }
-        if written > 0 {
+        if !written.is_empty() {
             self.happened(
                 name,
                 "the answer was restated; this is the whole of it:",

@@ -1,27 +1,27 @@
 //! A round as one Markdown document, for `-o FILE` and pipes.
 
-use super::round::{Phase, Round, Turn};
 use super::words;
 use crate::render::clean;
 use kd_core::markdown::{embed, escape_line};
+use kd_core::view::{Turn, View};
 use std::fmt::Write;
 
 /// Renders the document: the question, the answers in the order in which they were requested, and how the round ended.
 ///
 /// Only the document's own headings use the first two levels; those of answers are lowered below them, so that an
 /// answer cannot imitate another member's.
-pub(crate) fn markdown(round: &Round) -> String {
-    let mut doc = head(round);
-    for turn in &round.turns {
+pub(crate) fn markdown(view: &View) -> String {
+    let mut doc = head(view);
+    for turn in &view.turns {
         doc += &section(turn);
     }
-    doc + &foot(round)
+    doc + &foot(view)
 }
 
 /// Renders the title, and the question if it is longer than a title.
-pub(crate) fn head(round: &Round) -> String {
+pub(crate) fn head(view: &View) -> String {
     let mut doc = String::new();
-    if let Some(question) = &round.question {
+    if let Some(question) = &view.question {
         let _ = writeln!(doc, "# {}\n", escape_line(&title(&question.body)));
         if question.body.trim().contains('\n') {
             let _ = writeln!(doc, "{}\n", embed(&question.body, 2).trim());
@@ -33,7 +33,7 @@ pub(crate) fn head(round: &Round) -> String {
 /// Renders one answer; empty if the member had nothing to say.
 pub(crate) fn section(turn: &Turn) -> String {
     let mut doc = String::new();
-    if turn.passed() {
+    if turn.is_silent() {
         return doc;
     }
     let _ = writeln!(doc, "## {}\n", turn.seat);
@@ -45,18 +45,18 @@ pub(crate) fn section(turn: &Turn) -> String {
     if !body.trim().is_empty() {
         let _ = writeln!(doc, "{}\n", body.trim_end());
     }
-    if let Phase::Failed(_) = &turn.phase {
-        let doing = words::doing(turn, turn.since);
+    if turn.failure().is_some() {
+        let doing = words::doing(turn, None);
         let _ = writeln!(doc, "**{}**\n", escape_line(&doing));
     }
     doc
 }
 
 /// Renders how the round ended, and its thread.
-pub(crate) fn foot(round: &Round) -> String {
+pub(crate) fn foot(view: &View) -> String {
     let mut foot = Vec::new();
-    foot.extend(words::outcome(round));
-    if let Some(thread) = &round.thread {
+    foot.extend(words::outcome(view));
+    if let Some(thread) = &view.thread {
         foot.push(format!("thread {thread}"));
     }
     match foot.is_empty() {
@@ -87,8 +87,7 @@ mod tests {
 
     #[test]
     fn a_round_as_a_document() {
-        let mut round = Round::default();
-        full_round().records.iter().for_each(|r| round.apply(r));
-        insta::assert_snapshot!("document", markdown(&round));
+        let view = View::of(&full_round().records);
+        insta::assert_snapshot!("document", markdown(&view));
     }
 }

@@ -1,11 +1,11 @@
 //! The live region as lines: one panel per open turn, within the terminal's size. Pure; [`super::live`] paints it.
 
-use super::round::{Phase, Round, Turn};
 use super::words;
 use crate::render::clean;
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::{clip, width, wrap};
 use jiff::Timestamp;
+use kd_core::view::{State, Turn, View};
 
 /// Maximum lines shown per panel, the newest: more would only distract.
 const TAIL_MAX: usize = 8;
@@ -14,7 +14,7 @@ const HINT_ROWS_MIN: usize = 12;
 
 /// Returns the lines of the region: each narrower than `columns`, fewer than `rows`.
 pub(crate) fn lines(
-    round: &Round,
+    view: &View,
     now: Timestamp,
     columns: usize,
     rows: usize,
@@ -22,7 +22,7 @@ pub(crate) fn lines(
 ) -> Vec<String> {
     let columns = columns.saturating_sub(1).max(8);
     let room = rows.saturating_sub(1).max(1);
-    let open: Vec<&Turn> = round.turns.iter().filter(|t| !t.is_over()).collect();
+    let open: Vec<&Turn> = view.turns.iter().filter(|t| !t.is_over()).collect();
     if open.is_empty() {
         return Vec::new();
     }
@@ -37,7 +37,7 @@ pub(crate) fn lines(
         open.len()
     };
     for turn in &open[..shown] {
-        lines.push(head(turn, now, columns, styles));
+        lines.push(head(turn, view.place(&turn.seat), now, columns, styles));
         if tells(turn) {
             lines.extend(tail(turn, columns, share, styles));
         }
@@ -53,24 +53,32 @@ pub(crate) fn lines(
 
 /// Returns whether a panel has text to show.
 fn tells(turn: &Turn) -> bool {
-    turn.phase == Phase::Writing || matches!(turn.phase, Phase::Using(_)) && !turn.text.is_empty()
+    match turn.state {
+        State::Answering | State::Whole(_) => true,
+        State::Thinking | State::Tool { .. } => !turn.text.is_empty(),
+        State::Waiting
+        | State::Started
+        | State::Retrying { .. }
+        | State::Done
+        | State::Failed(_) => false,
+    }
 }
 
-fn head(turn: &Turn, now: Timestamp, columns: usize, styles: Styles) -> String {
-    let mark = styles.mark(turn.place);
+fn head(turn: &Turn, place: usize, now: Timestamp, columns: usize, styles: Styles) -> String {
+    let mark = styles.mark(place);
     let name = clip(turn.seat.as_str(), columns.saturating_sub(width(mark) + 1));
     let dot = styles.glyph("·", "-");
     let part = turn
-        .part
+        .phase
         .map(|part| format!("{} {dot} ", words::part(part)));
     let state = format!(
         "{}{} {dot} {}",
         part.unwrap_or_default(),
-        words::doing(turn, now),
+        words::doing(turn, Some(now)),
         words::seconds(turn.elapsed(now))
     );
     let room = columns.saturating_sub(width(mark) + width(&name) + 3);
-    let said = styles.paint(speaker(turn.place), &format!("{mark} {name}"));
+    let said = styles.paint(speaker(place), &format!("{mark} {name}"));
     if room < 4 {
         return said;
     }
@@ -108,7 +116,7 @@ mod tests {
     use crate::face::script::{Script, at};
     use kd_core::Delta;
 
-    fn middle() -> Round {
+    fn middle() -> View {
         let mut s = Script::open(&["claude", "codex", "gpt-5"]);
         for (turn, name) in [(1, "claude"), (2, "codex"), (3, "gpt-5")] {
             s.queue(turn, name);
@@ -121,9 +129,7 @@ mod tests {
             },
         );
         s.retry(3, 9);
-        let mut round = Round::default();
-        s.records.iter().for_each(|r| round.apply(r));
-        round
+        View::of(&s.records)
     }
 
     #[test]
@@ -136,17 +142,17 @@ mod tests {
 
     #[test]
     fn it_fits_every_terminal() {
-        let mut round = middle();
-        let turn = round.turns[0].clone();
+        let mut view = middle();
+        let turn = view.turns[0].clone();
         for i in 0..9 {
             let mut more = turn.clone();
-            more.id = kd_core::TurnId::new(10 + i);
+            more.id = Some(kd_core::TurnId::new(10 + i));
             more.text = "many words 日本語 ".repeat(5000);
-            round.turns.push(more);
+            view.turns.push(more);
         }
         for columns in [9, 20, 40, 80, 300] {
             for rows in [1, 2, 5, 12, 24, 100] {
-                let lines = lines(&round, at(12), columns, rows, Styles::NONE);
+                let lines = lines(&view, at(12), columns, rows, Styles::NONE);
                 assert!(
                     lines.len() <= rows.saturating_sub(1).max(1),
                     "{columns}x{rows}: {}",

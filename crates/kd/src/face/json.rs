@@ -1,9 +1,9 @@
 //! `--json`: one object when the round is over. The schema is `docs/schemas/ask.schema.json`.
 
-use super::round::{Phase, Round, Turn};
 use super::{Face, Io};
 use kd_core::event::{DuetEnd, Outcome, Purpose};
 use kd_core::formats::ASK;
+use kd_core::view::{State, Turn, View};
 use kd_core::{FailureKind, Record, Usage};
 use serde::Serialize;
 use std::io;
@@ -93,10 +93,10 @@ struct Failed<'a> {
 }
 
 /// Describes a duet; `council` includes the messages between members.
-fn think(round: &Round, council: bool) -> Option<Think<'_>> {
-    let end = round.duet?;
-    let turn = round.answer();
-    let whispers = round.whispers.iter().map(|w| Whispered {
+fn think(view: &View, council: bool) -> Option<Think<'_>> {
+    let end = view.debate?;
+    let turn = view.answer();
+    let whispers = view.whispers.iter().map(|w| Whispered {
         from: w.from.as_str(),
         to: w.to.as_str(),
         text: &w.text,
@@ -106,46 +106,45 @@ fn think(round: &Round, council: bool) -> Option<Think<'_>> {
         by: turn.map(|t| t.seat.as_str()),
         message: end.answer,
         ended: end.why,
-        exchanged: end.messages,
+        exchanged: end.exchanged,
         council: council.then(|| whispers.collect()),
     })
 }
 
 /// Builds the object of a round; `council` includes messages between members.
-pub(crate) fn object(round: &Round, council: bool) -> Answered<'_> {
-    let thread = round.thread.as_ref().map(|t| t.0.as_str());
+pub(crate) fn object(view: &View, council: bool) -> Answered<'_> {
+    let thread = view.thread.as_ref().map(|t| t.0.as_str());
     let of = |purpose| {
-        round
-            .turns
+        view.turns
             .iter()
-            .filter(move |t| t.purpose == purpose && !t.passed())
+            .filter(move |t| t.purpose == purpose && !t.is_silent())
             .map(answer)
     };
     Answered {
         v: ASK.version,
         thread_id: thread,
-        question: round.question.as_ref().map(|q| q.body.as_str()),
+        question: view.question.as_ref().map(|q| q.body.as_str()),
         answers: of(Purpose::Answer).collect(),
         conclusion: of(Purpose::Conclude).next_back(),
-        think: think(round, council),
-        outcome: round.yielded.as_ref().map(|(outcome, _)| *outcome),
-        usage: round
-            .yielded
-            .as_ref()
-            .map(|(_, usage)| *usage)
-            .unwrap_or_default(),
-        held_back: &round.held_back,
+        think: think(view, council),
+        outcome: view.outcome,
+        usage: view.yielded().map(|(_, usage)| usage).unwrap_or_default(),
+        held_back: &view.held_back,
         resume: thread.map(|t| {
-            let command = if round.duet.is_some() { "think" } else { "ask" };
+            let command = if view.debate.is_some() {
+                "think"
+            } else {
+                "ask"
+            };
             format!("kd {command} --thread {t} …")
         }),
     }
 }
 
 fn answer(turn: &Turn) -> Answer<'_> {
-    let (status, error) = match &turn.phase {
-        Phase::Done => ("complete", None),
-        Phase::Failed(failure) => (
+    let (status, error) = match &turn.state {
+        State::Done => ("complete", None),
+        State::Failed(failure) => (
             match failure.kind {
                 FailureKind::Timeout => "timeout",
                 FailureKind::Cancelled => "interrupted",
@@ -157,7 +156,13 @@ fn answer(turn: &Turn) -> Answer<'_> {
                 hint: failure.hint(),
             }),
         ),
-        _ => ("open", None),
+        State::Waiting
+        | State::Started
+        | State::Thinking
+        | State::Tool { .. }
+        | State::Answering
+        | State::Retrying { .. }
+        | State::Whole(_) => ("open", None),
     };
     Answer {
         member: turn.seat.as_str(),
@@ -170,7 +175,7 @@ fn answer(turn: &Turn) -> Answer<'_> {
             .and_then(|m| m.provenance.backend.as_deref()),
         model: turn.model.as_deref(),
         usage: turn.usage,
-        seconds: turn.ended.map(|end| turn.elapsed(end).as_secs_f64()),
+        seconds: turn.took().map(|took| took.as_secs_f64()),
         message: turn.message.as_ref().map(|m| m.seq),
     }
 }
@@ -204,7 +209,7 @@ pub(crate) fn text(value: &impl Serialize, pretty: bool) -> io::Result<String> {
 }
 
 impl Face for Json {
-    fn hear(&mut self, _record: &Record, _round: &Round, _io: &mut Io<'_>) -> io::Result<()> {
+    fn hear(&mut self, _record: &Record, _view: &View, _io: &mut Io<'_>) -> io::Result<()> {
         Ok(())
     }
 
@@ -215,12 +220,12 @@ impl Face for Json {
         writeln!(io.err, "{}", crate::render::clean::line(line))
     }
 
-    fn catch_up(&mut self, _round: &Round, _io: &mut Io<'_>) -> io::Result<()> {
+    fn catch_up(&mut self, _view: &View, _io: &mut Io<'_>) -> io::Result<()> {
         Ok(())
     }
 
-    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        writeln!(io.out, "{}", text(&object(round, self.council), true)?)?;
+    fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        writeln!(io.out, "{}", text(&object(view, self.council), true)?)?;
         io.out.flush()
     }
 }
@@ -335,12 +340,12 @@ mod tests {
 
     #[test]
     fn what_is_held_back_is_a_line_that_its_schema_knows() {
-        let mut round = duet_round();
-        round.event(Event::HeldBack {
+        let mut view = duet_round();
+        view.event(Event::HeldBack {
             settings: vec!["agents.e.command".into()],
             members: vec!["e".into()],
         });
-        let (out, _) = round.play(&mut JsonLines::new(true));
+        let (out, _) = view.play(&mut JsonLines::new(true));
         let line = out.lines().last().expect("a line");
         let value: serde_json::Value = serde_json::from_str(line).expect("JSON");
         assert_eq!(value["event"], "held_back");

@@ -1,7 +1,9 @@
 //! `--jsonl`: every record as one line, flushed as it happens. The schema is `docs/schemas/record.schema.json`.
 
-use super::round::Round;
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::{Face, Io, json};
+use kd_core::view::View;
 use kd_core::{Event, Record};
 use std::io;
 
@@ -30,7 +32,7 @@ impl JsonLines {
 }
 
 impl Face for JsonLines {
-    fn hear(&mut self, record: &Record, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn hear(&mut self, record: &Record, _view: &View, io: &mut Io<'_>) -> io::Result<()> {
         self.last = record.seq;
         if let Event::CouncilSaid { .. } = record.event
             && !self.council
@@ -46,7 +48,7 @@ impl Face for JsonLines {
         io.out.flush()
     }
 
-    fn catch_up(&mut self, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn catch_up(&mut self, _view: &View, io: &mut Io<'_>) -> io::Result<()> {
         writeln!(
             io.err,
             "warning: this program read too slowly; events after seq {} are missing here (`kd council show` has all)",
@@ -61,7 +63,7 @@ impl Face for JsonLines {
         writeln!(io.err, "{}", crate::render::clean::line(line))
     }
 
-    fn end(&mut self, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn end(&mut self, _view: &View, io: &mut Io<'_>) -> io::Result<()> {
         io.out.flush()
     }
 }

@@ -5,12 +5,14 @@
 //! below, but never moves that position, so the next frame starts there and clears everything below: no rows are
 //! counted, and the scrollback is never touched. Each frame is one synchronized update and writes only changed lines.
 
-use super::round::{Phase, Round, Turn, Whisper};
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::{Face, Io, frame, words};
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::{clip, width, wrap};
 use crate::render::{clean, markdown};
 use jiff::Timestamp;
+use kd_core::view::{Turn, View, Whisper};
 use kd_core::{Delta, Event, FailureKind, Record, TurnId};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -50,7 +52,9 @@ pub(crate) struct Live {
     stale: bool,
     drawn_at: Option<Timestamp>,
     dirty: bool,
-    printed: BTreeSet<TurnId>,
+    printed: BTreeSet<Option<TurnId>>,
+    /// Number of printed messages between members.
+    whispers: usize,
 }
 
 impl Live {
@@ -69,6 +73,7 @@ impl Live {
             drawn_at: None,
             dirty: false,
             printed: BTreeSet::new(),
+            whispers: 0,
         }
     }
 
@@ -95,15 +100,15 @@ impl Live {
 
     /// Formats a finished answer for the scrollback. Only its label starts at the first column, so that no body can
     /// forge one.
-    fn card(&self, turn: &Turn) -> String {
+    fn card(&self, turn: &Turn, place: usize) -> String {
         let styles = self.styles;
         let dot = styles.glyph("·", "-");
         let said = format!(
             "{} {}",
-            styles.mark(turn.place),
+            styles.mark(place),
             clip(turn.seat.as_str(), self.columns.saturating_sub(3))
         );
-        let mut card = styles.paint(speaker(turn.place), &said);
+        let mut card = styles.paint(speaker(place), &said);
         let took = clip(
             &words::took(turn, &format!(" {dot} ")),
             self.columns.saturating_sub(width(&said) + 4),
@@ -120,9 +125,9 @@ impl Live {
             }
             card.push('\n');
         }
-        if let Phase::Failed(failure) = &turn.phase {
+        if let Some(failure) = turn.failure() {
             let cross = styles.glyph("✗", "x");
-            let what = format!("{cross} {}", words::doing(turn, turn.since));
+            let what = format!("{cross} {}", words::doing(turn, None));
             for line in wrap(&what, columns) {
                 let _ = writeln!(card, "  {}", styles.bad(&line));
             }
@@ -135,6 +140,17 @@ impl Live {
         }
         card.push('\n');
         card
+    }
+
+    /// Prints the messages between members that are not printed yet.
+    fn whispers(&mut self, view: &View, now: Timestamp, io: &mut Io<'_>) -> io::Result<()> {
+        let printed = std::mem::replace(&mut self.whispers, view.whispers.len());
+        for whisper in view.whispers.get(printed..).unwrap_or_default() {
+            self.painted = self.frame(view, now);
+            let card = self.whisper(whisper);
+            self.print(&card, io)?;
+        }
+        Ok(())
     }
 
     /// Prints text above the region.
@@ -162,29 +178,29 @@ impl Live {
     fn over(
         &mut self,
         turn: &Turn,
-        round: &Round,
+        view: &View,
         now: Timestamp,
         io: &mut Io<'_>,
     ) -> io::Result<()> {
-        if self.printed.insert(turn.id) && !turn.passed() {
-            self.painted = self.frame(round, now);
+        if self.printed.insert(turn.id) && !turn.is_silent() {
+            self.painted = self.frame(view, now);
             self.stale = false;
-            let card = self.card(turn);
+            let card = self.card(turn, view.place(&turn.seat));
             self.print(&card, io)?;
         }
         Ok(())
     }
 
-    fn frame(&self, round: &Round, now: Timestamp) -> Vec<String> {
+    fn frame(&self, view: &View, now: Timestamp) -> Vec<String> {
         if self.region {
-            frame::lines(round, now, self.columns, self.rows, self.styles)
+            frame::lines(view, now, self.columns, self.rows, self.styles)
         } else {
             Vec::new()
         }
     }
 
-    fn draw(&mut self, round: &Round, now: Timestamp, io: &mut Io<'_>) -> io::Result<()> {
-        let frame = self.frame(round, now);
+    fn draw(&mut self, view: &View, now: Timestamp, io: &mut Io<'_>) -> io::Result<()> {
+        let frame = self.frame(view, now);
         self.dirty = false;
         self.drawn_at = Some(now);
         if frame == self.painted && !self.stale {
@@ -228,30 +244,23 @@ fn paint(out: &mut String, old: &[String], new: &[String], all: bool) {
 }
 
 impl Face for Live {
-    fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         self.dirty = true;
         match &record.event {
             Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } => {
-                match round.turn(*turn) {
-                    Some(turn) => self.over(turn, round, record.ts, io),
+                match view.turn(*turn) {
+                    Some(turn) => self.over(turn, view, record.ts, io),
                     None => Ok(()),
                 }
             }
             Event::TurnDelta {
                 turn,
                 delta: Delta::Notice { text },
-            } if self.region => match round.turn(*turn) {
+            } if self.region => match view.turn(*turn) {
                 Some(turn) => self.notice(&format!("{}: {text}", turn.seat), io),
                 None => Ok(()),
             },
-            Event::CouncilSaid { .. } if self.council => match round.whispers.last() {
-                Some(whisper) => {
-                    self.painted = self.frame(round, record.ts);
-                    let card = self.whisper(whisper);
-                    self.print(&card, io)
-                }
-                None => Ok(()),
-            },
+            Event::CouncilSaid { .. } if self.council => self.whispers(view, record.ts, io),
             Event::CouncilSaid {
                 from, to, chars, ..
             } if self.region => {
@@ -263,21 +272,44 @@ impl Face for Live {
                 self.notice(&format!("warning: a message could not be kept: {why}"), io)
             }
             Event::Noticed { text } if self.region => self.notice(text, io),
-            _ => Ok(()),
+            // The region shows them from the view.
+            Event::TurnQueued { .. } | Event::TurnDelta { .. } | Event::PhaseBegan { .. } => Ok(()),
+            // Left out by `quiet`.
+            Event::CouncilSaid { .. } | Event::Noticed { .. } => Ok(()),
+            // The command line names the members; the end of the turn brings its message; the last line tells how the
+            // round and a debate ended.
+            Event::ThreadOpened { .. }
+            | Event::MessageAdded { .. }
+            | Event::FloorYielded { .. }
+            | Event::DuetEnded { .. } => Ok(()),
+            // Of chats, and of other processes: not part of this round.
+            Event::SayQueued { .. }
+            | Event::SayTakenBack { .. }
+            | Event::ModeSet { .. }
+            | Event::SeatMuted { .. }
+            | Event::StreamFound { .. }
+            | Event::StreamLost { .. } => Ok(()),
+            // The command told it before the round.
+            Event::HeldBack { .. } => Ok(()),
+            // They have outputs of their own.
+            Event::Deliberated { .. } | Event::Reviewed { .. } => Ok(()),
         }
     }
 
-    fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn catch_up(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         self.dirty = true;
-        for turn in round.turns.iter().filter(|t| t.is_over()) {
-            self.over(turn, round, turn.ended.unwrap_or(turn.since), io)?;
+        for turn in view.turns.iter().filter(|turn| turn.is_over()) {
+            self.over(turn, view, turn.ended.unwrap_or_default(), io)?;
         }
-        Ok(())
+        match self.council {
+            true => self.whispers(view, view.now().unwrap_or_default(), io),
+            false => Ok(()),
+        }
     }
 
-    fn tick(&mut self, now: Timestamp, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn tick(&mut self, now: Timestamp, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         match self.tick_in(now) {
-            Some(wait) if wait.is_zero() => self.draw(round, now, io),
+            Some(wait) if wait.is_zero() => self.draw(view, now, io),
             _ => Ok(()),
         }
     }
@@ -333,8 +365,8 @@ impl Face for Live {
         Ok(())
     }
 
-    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        self.catch_up(round, io)?;
+    fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        self.catch_up(view, io)?;
         if !self.painted.is_empty() {
             self.painted.clear();
             io.out.write_all(CLEAR_BELOW.as_bytes())?;
@@ -420,19 +452,19 @@ mod tests {
         script.queue(2, "b");
         script.text(1, "a word that stands");
         let mut face = Live::new(Styles::NONE, 60, 20, false, false);
-        let mut round = Round::default();
+        let mut view = View::default();
         let mut frames = Vec::new();
         script.text(2, "other");
         for record in &script.records {
-            round.apply(record);
+            view.fold_record(record);
             let (mut out, mut err) = (Vec::new(), Vec::new());
             let mut io = Io {
                 out: &mut out,
                 err: &mut err,
             };
-            face.hear(record, &round, &mut io)
+            face.hear(record, &view, &mut io)
                 .expect("a vector takes all");
-            face.tick(record.ts, &round, &mut io)
+            face.tick(record.ts, &view, &mut io)
                 .expect("a vector takes all");
             frames.push(String::from_utf8(out).expect("text"));
         }

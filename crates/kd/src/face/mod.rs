@@ -1,4 +1,4 @@
-//! CLI output: what a user or a script sees of a round. Takes engine records, folded into one [`Round`]; writes results
+//! CLI output: what a user or a script sees of a round. Takes engine records, folded into the [`View`]; writes results
 //! to stdout and everything else to stderr. A `Face` knows no clock, terminal or engine.
 
 pub(crate) mod chat;
@@ -11,7 +11,6 @@ pub(crate) mod live;
 pub(crate) mod page;
 pub(crate) mod plain;
 pub(crate) mod review;
-pub(crate) mod round;
 pub(crate) mod words;
 
 #[cfg(test)]
@@ -19,7 +18,7 @@ pub(crate) mod script;
 
 use jiff::Timestamp;
 use kd_core::Record;
-use round::Round;
+use kd_core::view::View;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -31,16 +30,33 @@ pub(crate) struct Io<'a> {
     pub(crate) err: &'a mut dyn Write,
 }
 
+/// Shows nothing.
+pub(crate) struct Silent;
+
+impl Face for Silent {
+    fn hear(&mut self, _: &Record, _: &View, _: &mut Io<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn catch_up(&mut self, _: &View, _: &mut Io<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _: &View, _: &mut Io<'_>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Shows a round as it happens.
 pub(crate) trait Face {
-    /// Handles an event that `round` already includes.
-    fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()>;
+    /// Handles an event that `view` already includes.
+    fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()>;
 
-    /// Handles a gap: records were missed because output was too slow; `round` is complete again.
-    fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()>;
+    /// Handles a gap: records were missed because output was too slow; `view` is complete again.
+    fn catch_up(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()>;
 
     /// Handles passed time or a new terminal size.
-    fn tick(&mut self, _now: Timestamp, _round: &Round, _io: &mut Io<'_>) -> io::Result<()> {
+    fn tick(&mut self, _now: Timestamp, _view: &View, _io: &mut Io<'_>) -> io::Result<()> {
         Ok(())
     }
 
@@ -66,5 +82,71 @@ pub(crate) trait Face {
     }
 
     /// Handles the end of the round.
-    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()>;
+    fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::style::Styles;
+    use script::{Script, duet_round, full_round};
+
+    /// Calls a check with every range of records that an output can miss.
+    fn every_lag(script: &Script, check: impl Fn(std::ops::Range<usize>)) {
+        for from in 0..script.records.len() {
+            for to in from + 1..=script.records.len() {
+                check(from..to);
+            }
+        }
+    }
+
+    #[test]
+    fn after_a_lag_results_are_those_without_a_lag() {
+        for script in [full_round(), duet_round()] {
+            let faces: [fn() -> Box<dyn Face>; 2] = [
+                || Box::new(json::Json::new(true).with_council(true)),
+                || Box::new(page::Page::new(true)),
+            ];
+            for face in faces {
+                let (whole, _) = script.play(face().as_mut());
+                every_lag(&script, |missed| {
+                    let (out, _) = script.play_missing(missed.clone(), face().as_mut());
+                    assert_eq!(out, whole, "{missed:?}");
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn after_a_lag_every_answer_and_every_message_between_members_is_shown() {
+        let ends = |script: &Script| {
+            let view = View::of(&script.records);
+            let turns = view.turns.iter().map(|turn| turn.body().to_owned());
+            let whispers = view.whispers.iter().map(|whisper| whisper.text.clone());
+            let texts: Vec<String> = turns.chain(whispers).collect();
+            let words = |text: &String| text.split_whitespace().last().map(str::to_owned);
+            let words = texts.iter().filter_map(words);
+            let words = words.map(|word| word.trim_matches(['*', '.']).to_owned());
+            words
+                .filter(|word| !word.contains('\u{1b}'))
+                .collect::<Vec<_>>()
+        };
+        for script in [full_round(), duet_round()] {
+            let faces: [fn() -> Box<dyn Face>; 2] = [
+                || Box::new(plain::Plain::new(Styles::NONE, true).with_council(true)),
+                || {
+                    let live = live::Live::new(Styles::NONE, 80, 24, false, false);
+                    Box::new(live.with_council(true))
+                },
+            ];
+            for face in faces {
+                every_lag(&script, |missed| {
+                    let (out, _) = script.play_missing(missed.clone(), face().as_mut());
+                    for word in ends(&script) {
+                        assert!(out.contains(&word), "{missed:?}: {word:?} is not in {out}");
+                    }
+                });
+            }
+        }
+    }
 }

@@ -2,10 +2,10 @@
 //! [`document::markdown`], written as far as it is final; progress on stderr as in plain output.
 
 use super::plain::Plain;
-use super::round::Round;
 use super::{Face, Io, document};
 use crate::render::style::Styles;
 use kd_core::Record;
+use kd_core::view::View;
 use std::io;
 
 /// Output to a pipe or file.
@@ -29,13 +29,13 @@ impl Page {
     }
 
     /// Writes complete answers, up to the first incomplete one.
-    fn write(&mut self, round: &Round, all: bool, io: &mut Io<'_>) -> io::Result<()> {
-        while let Some(turn) = round.turns.get(self.written) {
+    fn write(&mut self, view: &View, all: bool, io: &mut Io<'_>) -> io::Result<()> {
+        while let Some(turn) = view.turns.get(self.written) {
             if !turn.is_over() && !all {
                 break;
             }
             if !std::mem::replace(&mut self.begun, true) {
-                io.out.write_all(document::head(round).as_bytes())?;
+                io.out.write_all(document::head(view).as_bytes())?;
             }
             io.out.write_all(document::section(turn).as_bytes())?;
             self.written += 1;
@@ -53,24 +53,24 @@ fn aside<'a>(io: &'a mut Io<'_>, none: &'a mut io::Sink) -> Io<'a> {
 }
 
 impl Face for Page {
-    fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         let mut none = io::sink();
-        self.lines.hear(record, round, &mut aside(io, &mut none))?;
-        self.write(round, false, io)
+        self.lines.hear(record, view, &mut aside(io, &mut none))?;
+        self.write(view, false, io)
     }
 
-    fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn catch_up(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         let mut none = io::sink();
-        self.lines.catch_up(round, &mut aside(io, &mut none))?;
-        self.write(round, false, io)
+        self.lines.catch_up(view, &mut aside(io, &mut none))?;
+        self.write(view, false, io)
     }
 
-    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         let mut none = io::sink();
-        self.lines.end(round, &mut aside(io, &mut none))?;
-        self.write(round, true, io)?;
+        self.lines.end(view, &mut aside(io, &mut none))?;
+        self.write(view, true, io)?;
         if self.begun {
-            io.out.write_all(document::foot(round).as_bytes())?;
+            io.out.write_all(document::foot(view).as_bytes())?;
         }
         io.out.flush()
     }
@@ -82,9 +82,8 @@ mod tests {
     use crate::face::script::{Script, duet_round, full_round};
 
     fn whole(script: &Script) -> String {
-        let mut round = Round::default();
-        script.records.iter().for_each(|r| round.apply(r));
-        document::markdown(&round)
+        let view = View::of(&script.records);
+        document::markdown(&view)
     }
 
     #[test]
@@ -110,14 +109,14 @@ mod tests {
         // Nothing yet: the first answer is incomplete.
         let mut face = Page::new(true);
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut round = Round::default();
+        let mut view = View::default();
         for record in &script.records {
-            round.apply(record);
+            view.fold_record(record);
             let mut io = Io {
                 out: &mut out,
                 err: &mut err,
             };
-            face.hear(record, &round, &mut io).unwrap();
+            face.hear(record, &view, &mut io).unwrap();
         }
         assert!(out.is_empty());
         script.finish(1, "a", "one\n\nfour");

@@ -5,11 +5,13 @@
 //! text` is something that happened to the member. A member answering alone is written word by word as the answer
 //! arrives. If several answer at the same time, paragraphs are written as a whole, so that they stay readable.
 
-use super::round::{Phase, Round, Turn, Whisper};
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::{Face, Io, words};
 use crate::render::clean;
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::width;
+use kd_core::view::{State, Turn, View};
 use kd_core::{Delta, Event, FailureKind, Record, TurnId};
 use std::collections::BTreeMap;
 use std::io;
@@ -23,9 +25,11 @@ pub(crate) struct Plain {
     quiet: bool,
     council: bool,
     /// What is written of each turn.
-    written: BTreeMap<TurnId, Written>,
+    written: BTreeMap<Option<TurnId>, Written>,
     /// The turn whose current line is unfinished.
     open: Option<TurnId>,
+    /// Number of written messages between members.
+    whispers: usize,
 }
 
 /// How much of a turn is written.
@@ -46,6 +50,7 @@ impl Plain {
             council: false,
             written: BTreeMap::new(),
             open: None,
+            whispers: 0,
         }
     }
 
@@ -55,19 +60,23 @@ impl Plain {
         self
     }
 
-    /// Writes a message between members as `from > to | text`. Every line carries both names.
-    fn whisper(&mut self, whisper: &Whisper, io: &mut Io<'_>) -> io::Result<()> {
-        self.end_line(io)?;
-        for line in clean::text(&whisper.text).lines() {
-            let line = format!("{} > {} | {line}", whisper.from, whisper.to);
-            writeln!(io.out, "{}", self.styles.dim(line.trim_end()))?;
+    /// Writes the messages between members that are not written yet as `from > to | text`. Every line carries both
+    /// names.
+    fn whispers(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        let written = std::mem::replace(&mut self.whispers, view.whispers.len());
+        for whisper in view.whispers.get(written..).unwrap_or_default() {
+            self.end_line(io)?;
+            for line in clean::text(&whisper.text).lines() {
+                let line = format!("{} > {} | {line}", whisper.from, whisper.to);
+                writeln!(io.out, "{}", self.styles.dim(line.trim_end()))?;
+            }
         }
         Ok(())
     }
 
-    fn label(&self, turn: &Turn, round: &Round, mark: char) -> String {
+    fn label(&self, turn: &Turn, view: &View, mark: char) -> String {
         let name = turn.seat.as_str();
-        let longest = round
+        let longest = view
             .members
             .iter()
             .map(|m| width(m.as_str()))
@@ -76,7 +85,7 @@ impl Plain {
         let pad = " ".repeat(longest.saturating_sub(width(name)));
         format!(
             "{}{pad} {mark}",
-            self.styles.paint(speaker(turn.place), name)
+            self.styles.paint(speaker(view.place(&turn.seat)), name)
         )
     }
 
@@ -89,11 +98,11 @@ impl Plain {
     }
 
     /// Writes a piece of a member's text, continuing its unfinished line. Omits trailing blanks of lines.
-    fn write(&mut self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
-        if self.open.is_some_and(|open| open != turn.id) {
+    fn write(&mut self, turn: &Turn, view: &View, text: &str, io: &mut Io<'_>) -> io::Result<()> {
+        if self.open.is_some() && self.open != turn.id {
             self.end_line(io)?;
         }
-        let label = self.label(turn, round, '|');
+        let label = self.label(turn, view, '|');
         for line in clean::text(text).split_inclusive('\n') {
             let (words, ends) = match line.strip_suffix('\n') {
                 Some(words) => (words.trim_end(), true),
@@ -104,7 +113,7 @@ impl Plain {
                 (false, true) => write!(io.out, "{label}")?,
                 (false, false) => write!(io.out, "{label} {words}")?,
             }
-            self.open = Some(turn.id);
+            self.open = turn.id;
             if ends {
                 self.end_line(io)?;
             }
@@ -113,15 +122,15 @@ impl Plain {
     }
 
     /// Writes lines of a member's text.
-    fn body(&mut self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
-        self.write(turn, round, text.trim_end_matches([' ', '\t']), io)?;
+    fn body(&mut self, turn: &Turn, view: &View, text: &str, io: &mut Io<'_>) -> io::Result<()> {
+        self.write(turn, view, text.trim_end_matches([' ', '\t']), io)?;
         self.end_line(io)
     }
 
     fn happened(
         &mut self,
         turn: &Turn,
-        round: &Round,
+        view: &View,
         what: &str,
         io: &mut Io<'_>,
     ) -> io::Result<()> {
@@ -129,7 +138,7 @@ impl Plain {
         writeln!(
             io.out,
             "{} {}",
-            self.label(turn, round, '!'),
+            self.label(turn, view, '!'),
             clean::line(what)
         )
     }
@@ -143,18 +152,18 @@ impl Plain {
     }
 
     /// Writes what is ready of a growing turn.
-    fn progress(&mut self, turn: &Turn, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn progress(&mut self, turn: &Turn, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         // A replaced text is written as a whole at the end.
         let Some(rest) = turn.text.strip_prefix(self.said(turn)) else {
             return Ok(());
         };
-        let alone = round.turns.iter().filter(|t| !t.is_over()).count() == 1;
+        let alone = view.turns.iter().filter(|t| !t.is_over()).count() == 1;
         let ready = match alone {
             true => &rest[..whole_words(rest)],
             false => &rest[..ready(rest)],
         };
         if !ready.is_empty() {
-            self.write(turn, round, ready, io)?;
+            self.write(turn, view, ready, io)?;
             let written = self.written.entry(turn.id);
             match written.or_insert_with(|| Written::Text(String::new())) {
                 Written::Text(said) => said.push_str(ready),
@@ -165,35 +174,35 @@ impl Plain {
     }
 
     /// Writes the rest of a text, or all of it if the written part is not its prefix.
-    fn rest(&mut self, turn: &Turn, round: &Round, text: &str, io: &mut Io<'_>) -> io::Result<()> {
+    fn rest(&mut self, turn: &Turn, view: &View, text: &str, io: &mut Io<'_>) -> io::Result<()> {
         if let Some(rest) = text.strip_prefix(self.said(turn)) {
-            return self.body(turn, round, rest, io);
+            return self.body(turn, view, rest, io);
         }
         self.happened(
             turn,
-            round,
+            view,
             "the answer was restated; this is the whole of it:",
             io,
         )?;
-        self.body(turn, round, text, io)
+        self.body(turn, view, text, io)
     }
 
-    fn over(&mut self, turn: &Turn, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        match &turn.phase {
-            Phase::Done => {
+    fn over(&mut self, turn: &Turn, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        match &turn.state {
+            State::Done => {
                 let text = match same_words(&turn.text, turn.body()) {
                     true => &turn.text,
                     // The backend sent a final answer that differs from the streamed one.
                     false => turn.body(),
                 };
-                self.rest(turn, round, text, io)?;
+                self.rest(turn, view, text, io)?;
                 if !self.quiet {
                     writeln!(io.err, "{}: done, {}", turn.seat, words::took(turn, ", "))?;
                 }
             }
-            Phase::Failed(failure) => {
-                self.rest(turn, round, &turn.text, io)?;
-                self.happened(turn, round, &words::doing(turn, turn.since), io)?;
+            State::Failed(failure) => {
+                self.rest(turn, view, &turn.text, io)?;
+                self.happened(turn, view, &words::doing(turn, None), io)?;
                 if !self.quiet && failure.kind != FailureKind::Cancelled {
                     writeln!(
                         io.err,
@@ -203,7 +212,13 @@ impl Plain {
                     )?;
                 }
             }
-            _ => {}
+            State::Waiting
+            | State::Started
+            | State::Thinking
+            | State::Tool { .. }
+            | State::Answering
+            | State::Retrying { .. }
+            | State::Whole(_) => {}
         }
         self.written.insert(turn.id, Written::All);
         Ok(())
@@ -211,7 +226,7 @@ impl Plain {
 }
 
 impl Face for Plain {
-    fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         match &record.event {
             Event::TurnQueued { seat, .. } if !self.quiet => writeln!(io.err, "{seat}: asked")?,
             Event::PhaseBegan {
@@ -227,11 +242,7 @@ impl Face for Plain {
                     "{seat}: {part}, {exchanged} of {exchanges_max} messages exchanged"
                 )?;
             }
-            Event::CouncilSaid { .. } if self.council => {
-                if let Some(whisper) = round.whispers.last() {
-                    self.whisper(whisper, io)?;
-                }
-            }
+            Event::CouncilSaid { .. } if self.council => self.whispers(view, io)?,
             Event::CouncilSaid {
                 from, to, chars, ..
             } if !self.quiet => {
@@ -242,7 +253,7 @@ impl Face for Plain {
                 )?;
             }
             Event::TurnDelta { turn, delta } => {
-                if let Some(turn) = round.turn(*turn) {
+                if let Some(turn) = view.turn(*turn) {
                     match delta {
                         Delta::Retrying { attempt, .. } => {
                             let void = self.written.remove(&turn.id).is_some();
@@ -253,21 +264,27 @@ impl Face for Plain {
                             };
                             let what = format!(
                                 "attempt {attempt} failed, {}{void}",
-                                words::doing(turn, record.ts)
+                                words::doing(turn, Some(record.ts))
                             );
-                            self.happened(turn, round, &what, io)?;
+                            self.happened(turn, view, &what, io)?;
                         }
                         Delta::Notice { text } if !self.quiet => {
                             writeln!(io.err, "{}: {}", turn.seat, clean::line(text))?;
                         }
+                        Delta::Started { .. }
+                        | Delta::Text { .. }
+                        | Delta::Thinking { .. }
+                        | Delta::Tool { .. }
+                        | Delta::Call { .. }
+                        | Delta::Notice { .. } => self.progress(turn, view, io)?,
+                        // Its end follows.
                         Delta::Finished { .. } => {}
-                        _ => self.progress(turn, round, io)?,
                     }
                 }
             }
             Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } => {
-                if let Some(turn) = round.turn(*turn) {
-                    self.over(turn, round, io)?;
+                if let Some(turn) = view.turn(*turn) {
+                    self.over(turn, view, io)?;
                 }
             }
             Event::OpRefused { why } => writeln!(io.err, "refused: {}", clean::line(why))?,
@@ -277,27 +294,51 @@ impl Face for Plain {
                 clean::line(why)
             )?,
             Event::Noticed { text } if !self.quiet => writeln!(io.err, "{}", clean::line(text))?,
-            _ => {}
+            // Left out by `quiet`.
+            Event::TurnQueued { .. }
+            | Event::PhaseBegan { .. }
+            | Event::CouncilSaid { .. }
+            | Event::Noticed { .. } => {}
+            // The command line names the members; the end of the turn brings its message; the last line tells how the
+            // round and a debate ended.
+            Event::ThreadOpened { .. }
+            | Event::MessageAdded { .. }
+            | Event::FloorYielded { .. }
+            | Event::DuetEnded { .. } => {}
+            // Of chats, and of other processes: not part of this round.
+            Event::SayQueued { .. }
+            | Event::SayTakenBack { .. }
+            | Event::ModeSet { .. }
+            | Event::SeatMuted { .. }
+            | Event::StreamFound { .. }
+            | Event::StreamLost { .. } => {}
+            // The command told it before the round.
+            Event::HeldBack { .. } => {}
+            // They have outputs of their own.
+            Event::Deliberated { .. } | Event::Reviewed { .. } => {}
         }
         io.out.flush()
     }
 
-    fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        for turn in &round.turns {
+    fn catch_up(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        if self.council {
+            self.whispers(view, io)?;
+        }
+        for turn in &view.turns {
             if matches!(self.written.get(&turn.id), Some(Written::All)) {
                 continue;
             }
             if turn.is_over() {
-                self.over(turn, round, io)?;
+                self.over(turn, view, io)?;
             } else {
-                self.progress(turn, round, io)?;
+                self.progress(turn, view, io)?;
             }
         }
         io.out.flush()
     }
 
-    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        self.catch_up(round, io)?;
+    fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
+        self.catch_up(view, io)?;
         self.end_line(io)
     }
 }

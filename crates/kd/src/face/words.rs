@@ -1,11 +1,11 @@
 //! Phrases shared by several outputs.
 
-use super::round::{Exchanged, Phase, Round, Turn};
 use crate::render::clean;
 use crate::render::wrap::width;
 use jiff::Timestamp;
 use kd_core::event::{DuetEnd, DuetPhase, Outcome, Purpose};
 use kd_core::spending::money;
+use kd_core::view::{Debate, State, Turn, View};
 use kd_core::{FailureKind, Message, Usage};
 use std::time::Duration;
 
@@ -65,15 +65,19 @@ pub(crate) fn grouped(n: u64) -> String {
     out
 }
 
-/// Describes what a member is doing now.
-pub(crate) fn doing(turn: &Turn, now: Timestamp) -> String {
-    match &turn.phase {
-        Phase::Waiting => "waiting for the first word".into(),
-        Phase::Thinking => format!("thinking, {}", count(turn.thinking_chars as u64, "char")),
-        Phase::Using(tool) => format!("using {}", clean::line(tool)),
-        Phase::Writing => count(turn.chars as u64, "char"),
-        Phase::Retrying { at, failure, .. } => {
-            let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+/// Describes what a member is doing now. Without the time, nothing is counted down.
+pub(crate) fn doing(turn: &Turn, now: Option<Timestamp>) -> String {
+    match &turn.state {
+        State::Waiting | State::Started => "waiting for the first word".into(),
+        State::Thinking if turn.text.is_empty() => {
+            format!("thinking, {}", count(turn.thinking_chars as u64, "char"))
+        }
+        State::Tool { name, .. } => format!("using {}", clean::line(name)),
+        State::Thinking | State::Answering | State::Whole(_) => count(turn.chars as u64, "char"),
+        State::Retrying { at, failure, .. } => {
+            let left = at.zip(now).map(|(at, now)| at.duration_since(now));
+            let left = left.and_then(|left| Duration::try_from(left).ok());
+            let left = left.unwrap_or_default();
             let why = clean::line(&failure.message);
             if left.is_zero() {
                 format!("asking again: {why}")
@@ -81,9 +85,9 @@ pub(crate) fn doing(turn: &Turn, now: Timestamp) -> String {
                 format!("asking again in {} s: {why}", left.as_secs_f64().ceil())
             }
         }
-        Phase::Done => "done".into(),
-        Phase::Failed(failure) if failure.kind == FailureKind::Cancelled => "stopped".into(),
-        Phase::Failed(failure) => format!("failed: {}", clean::line(&failure.message)),
+        State::Done => "done".into(),
+        State::Failed(failure) if failure.kind == FailureKind::Cancelled => "stopped".into(),
+        State::Failed(failure) => format!("failed: {}", clean::line(&failure.message)),
     }
 }
 
@@ -93,17 +97,15 @@ pub(crate) const CUT: &str = "cut at the token limit";
 /// Formats what a finished turn took, joined by `between`: `model-1 · 3.0 s · 42 tokens`.
 pub(crate) fn took(turn: &Turn, between: &str) -> String {
     let mut parts = Vec::new();
-    if let Some(phase) = turn.part {
+    if let Some(phase) = turn.phase {
         parts.push(part(phase).to_owned());
     } else if turn.purpose == Purpose::Conclude {
         parts.push("conclusion".to_owned());
     }
     parts.extend(turn.model.as_deref().map(clean::line));
-    if let Some(ended) = turn.ended {
-        parts.push(seconds(turn.elapsed(ended)));
-    }
+    parts.extend(turn.took().map(seconds));
     parts.extend(turn.usage.as_ref().map(usage));
-    if turn.message.as_ref().is_some_and(Message::is_cut) {
+    if turn.message.as_deref().is_some_and(Message::is_cut) {
         parts.push(CUT.to_owned());
     }
     parts.join(between)
@@ -153,13 +155,13 @@ pub(crate) fn part(phase: DuetPhase) -> &'static str {
 }
 
 /// Describes how a duet ended.
-fn duet(end: &Exchanged, outcome: Outcome) -> String {
+fn duet(end: &Debate, outcome: Outcome) -> String {
     let missing = if outcome == Outcome::Partial {
         "; a seat failed"
     } else {
         ""
     };
-    debate(end.why, end.messages, missing)
+    debate(end.why, end.exchanged, missing)
 }
 
 /// Describes how a debate ended after this many messages; `missing` names failed members.
@@ -181,20 +183,20 @@ pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
 }
 
 /// Describes how the round ended, in one line that names missing members.
-pub(crate) fn outcome(round: &Round) -> Option<String> {
-    let (outcome, _) = round.yielded.as_ref()?;
-    if let Some(end) = &round.duet {
-        return Some(duet(end, *outcome));
+pub(crate) fn outcome(view: &View) -> Option<String> {
+    let outcome = view.outcome?;
+    if let Some(end) = &view.debate {
+        return Some(duet(end, outcome));
     }
-    let asked: Vec<&Turn> = round
+    let asked: Vec<&Turn> = view
         .turns
         .iter()
         .filter(|t| t.purpose == Purpose::Answer)
         .collect();
-    let answered = asked.iter().filter(|t| t.phase == Phase::Done).count();
+    let answered = asked.iter().filter(|t| t.state == State::Done).count();
     let missing: Vec<&str> = asked
         .iter()
-        .filter(|t| matches!(t.phase, Phase::Failed(_)))
+        .filter(|t| t.failure().is_some())
         .map(|t| t.seat.as_str())
         .collect();
     let of = format!("{answered} of {}", asked.len());

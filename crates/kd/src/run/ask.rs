@@ -9,7 +9,6 @@ use super::{
 use crate::args::ask::{Ask, Going};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::round::Round;
 use crate::face::words;
 use crate::render::wrap::wrap;
 use jiff::Timestamp;
@@ -21,6 +20,7 @@ use kd_core::mention::mentions;
 use kd_core::protocols::ProtocolKind;
 use kd_core::secrets::Secrets;
 use kd_core::spending::{Ceiling, Price};
+use kd_core::view::View;
 use kd_core::{Address, Budget, LastRound, Member, Op, OpenCouncil, Roster, SeatName};
 use kd_engine::{Engine, agents};
 use kd_store::meta::COUNCIL;
@@ -148,7 +148,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         go_on = format!("kd ask --thread {}", id.0);
     }
     if !quiet && !ended.closed {
-        closing(&ended.round, &id.0, &go_on, here);
+        closing(&ended.view, &id.0, &go_on, here);
     }
     Ok(ended.exit())
 }
@@ -448,11 +448,11 @@ pub(super) fn clock_seed() -> u64 {
 }
 
 /// Prints the last lines to stderr: the result, the usage, and how to continue.
-pub(super) fn closing(round: &Round, id: &str, go_on: &str, here: &Here) {
+pub(super) fn closing(view: &View, id: &str, go_on: &str, here: &Here) {
     let styles = here.err_styles();
-    let mut parts: Vec<String> = words::outcome(round).into_iter().collect();
-    if let Some((_, used)) = &round.yielded {
-        parts.push(words::total(used));
+    let mut parts: Vec<String> = words::outcome(view).into_iter().collect();
+    if let Some((_, used)) = view.yielded() {
+        parts.push(words::total(&used));
     }
     let dot = format!(" {} ", styles.glyph("·", "-"));
     let head = format!("{id}{dot}{}", parts.join(&dot));

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::face::deliberation::export::{self, Form};
 use crate::face::deliberation::{Deliberating, Manner, tables};
 use crate::face::jsonl::JsonLines;
-use crate::face::{Face, json};
+use crate::face::{Face, Silent, json};
 use crate::render::clean;
 use crate::render::wrap::wrap;
 use kd_backends::Backends;
@@ -33,10 +33,8 @@ use kd_store::user_dirs::project_key;
 use kd_store::{Layout, Thread, memory};
 use kd_vote::Outcome;
 use serde_json::{Map, Value, json as object};
-use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
-use std::rc::Rc;
 
 pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
@@ -103,8 +101,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     };
     let id = thread.id().clone();
     let layout = here.layout()?;
-    let report = Rc::new(RefCell::new(Report::default()));
-    let (face, repaint) = face(args, here, report.clone());
+    let (face, repaint) = face(args, here);
     let folder = thread.path().to_owned();
     let say = opening::say(&planned.plan);
     let played = stage::play(face, repaint, stage::UNASKED, || {
@@ -112,9 +109,9 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         session.send(say)?;
         Ok(session)
     })?;
-    let report = report.take();
-    let standing = standing(args, &layout, &report, &brief.rest);
-    finish(args, &config, &layout, &folder, &report, standing.as_ref())?;
+    let report = &played.view.report;
+    let standing = standing(args, &layout, report, &brief.rest);
+    finish(args, &config, &layout, &folder, report, standing.as_ref())?;
     if !json && let Some(standing) = standing.as_ref().filter(|_| !played.closed) {
         let words = standing.words();
         let room = match io::stderr().is_terminal() {
@@ -126,7 +123,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     if !quiet && !played.closed {
         closing(&id.0, here);
     }
-    Ok(match (exit(&report, &played), args.require) {
+    Ok(match (exit(report, &played), args.require) {
         (Exit::Done, Some(share)) if !keeps(standing.as_ref(), share) => Exit::NoPromise,
         (exit, _) => exit,
     })
@@ -275,17 +272,11 @@ fn plan_by_model(
         seat: seat.clone(),
         agents,
     };
-    let report = Rc::new(RefCell::new(Report::default()));
     let manner = match args.output.quiet || args.output.is_json() {
         true => Manner::Quiet,
         false => Manner::Plain,
     };
-    let face = Box::new(Deliberating::new(
-        report.clone(),
-        manner,
-        here.err_styles(),
-        (80, 24),
-    ));
+    let face = Box::new(Deliberating::new(manner, here.err_styles(), (80, 24)));
     if manner == Manner::Plain {
         let who = match &seat.member.model {
             Some(model) if *model != seat.agent => format!("{} ({model})", seat.agent),
@@ -303,7 +294,7 @@ fn plan_by_model(
         };
         Ok(engine.run(thread, opening)?)
     })?;
-    let report = report.take();
+    let report = played.view.report;
     match report.plan {
         Some(plan) if !played.stopped => Ok((
             Planned {
@@ -331,22 +322,16 @@ fn open_thread(here: &Here, plan: &Plan, quiet: bool) -> Result<Thread, Error> {
     Ok(Thread::create(&new_layout(quiet, here)?, &names)?)
 }
 
-fn face(args: &Deliberate, here: &Here, report: Rc<RefCell<Report>>) -> (Box<dyn Face>, bool) {
+fn face(args: &Deliberate, here: &Here) -> (Box<dyn Face>, bool) {
     let quiet = args.output.quiet;
     let size = terminal::size().unwrap_or((100, 24));
     let styles = here.out_styles();
     if args.output.jsonl {
         let lines = JsonLines::new(quiet).with_council(true);
-        return (
-            Box::new(record::Recorded::new(report, Box::new(lines))),
-            false,
-        );
+        return (Box::new(lines), false);
     }
     if args.output.json {
-        return (
-            Box::new(record::Recorded::new(report, Box::new(record::Silent))),
-            false,
-        );
+        return (Box::new(Silent), false);
     }
     let repaint = here.can_repaint() && !args.output.plain && !quiet;
     let manner = match (repaint, quiet) {
@@ -354,10 +339,7 @@ fn face(args: &Deliberate, here: &Here, report: Rc<RefCell<Report>>) -> (Box<dyn
         (false, true) => Manner::Quiet,
         (false, false) => Manner::Plain,
     };
-    (
-        Box::new(Deliberating::new(report, manner, styles, size)),
-        repaint,
-    )
+    (Box::new(Deliberating::new(manner, styles, size)), repaint)
 }
 
 fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Error> {

@@ -119,12 +119,6 @@ impl Here {
         }
     }
 
-    /// Returns this folder's settings held back.
-    pub(super) fn held_back(&self) -> Vec<String> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.settings.clone()
-    }
-
     /// Returns the settings held back and the members left out, as the event that a session begins with.
     pub(super) fn held_event(&self) -> Option<Event> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,6 +12,7 @@ use kd_core::Timestamp;
 use kd_core::deliberation::AnswerKind;
 use kd_core::deliberation::report::Report;
 use kd_core::formats::{self, MARK, Newer};
+use kd_core::view::View;
 use kd_eval::marks::{By, Mark};
 use kd_sql::marks::{self, Marks};
 use kd_store::user_dirs::project_key;
@@ -113,7 +114,7 @@ fn check_not_option(word: &str, kind: &AnswerKind) -> Result<(), Error> {
 fn unmarked(here: &Here, id: Option<&str>) -> Result<(Mark, Report), Error> {
     let layout = here.layout()?;
     let (_, records) = records(here, id)?;
-    let report = Report::of(&records);
+    let report = View::of(&records).report;
     let mark =
         kd_core::deliberation::unmarked(&report, &project_key(layout.root())).ok_or_else(|| {
             Error::new(

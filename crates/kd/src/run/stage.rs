@@ -1,22 +1,24 @@
 //! Runs a session with its output, from the user's message to the end of the round. Takes a function that opens the
 //! session, the message, and an output; returns the finished round.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::here::Here;
 use super::outfile;
 use super::signals::{Signals, Wish, suspend};
 use super::terminal::{self, Quiet};
 use crate::args::ask::Output;
 use crate::error::Error;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failures};
 use crate::face::json::Json;
 use crate::face::jsonl::JsonLines;
 use crate::face::live::Live;
 use crate::face::page::Page;
 use crate::face::plain::Plain;
-use crate::face::round::Round;
 use crate::face::{Face, Io, document, json};
 use jiff::Timestamp;
 use kd_backends::transport::process;
+use kd_core::view::View;
 use kd_core::{Event, Op, ThreadId};
 use kd_engine::{Session, Subscription, Update};
 use std::io;
@@ -34,7 +36,7 @@ pub(super) const CHILDREN: Duration = Duration::from_secs(3);
 
 /// How a round ended.
 pub(super) struct Ended {
-    pub(super) round: Round,
+    pub(super) view: View,
     /// Whether the user stopped it.
     pub(super) stopped: bool,
     /// Whether our output was closed.
@@ -44,9 +46,9 @@ pub(super) struct Ended {
 impl Ended {
     /// Returns the exit code.
     pub(super) fn exit(&self) -> Exit {
-        match &self.round.yielded {
+        match self.view.outcome {
             _ if self.stopped || self.closed => Exit::Interrupted,
-            Some((outcome, _)) => Exit::of_round(*outcome, self.round.failures()),
+            Some(outcome) => Exit::of_round(outcome, Failures::of(&self.view)),
             None => Exit::Error,
         }
     }
@@ -63,12 +65,14 @@ pub(super) fn perform(
 ) -> Result<Ended, Error> {
     let repaint = repaints(output, here);
     let face = face(output, council, here, repaint);
-    let (stage, id, stopped) = put_on(face, repaint, here.held_back(), refusal, open)?;
+    let (stage, id, stopped) = put_on(face, repaint, refusal, open)?;
     finish(output, council, stage, &id, stopped)
 }
 
 /// How a round with a custom output ended.
 pub(super) struct Played {
+    /// The view at the end.
+    pub(super) view: View,
     /// Whether the user stopped it.
     pub(super) stopped: bool,
     /// Whether our output was closed.
@@ -82,13 +86,14 @@ pub(super) fn play(
     refusal: &str,
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<Played, Error> {
-    let (stage, id, stopped) = put_on(face, repaint, Vec::new(), refusal, open)?;
+    let (stage, id, stopped) = put_on(face, repaint, refusal, open)?;
     if let Some(why) = stage.unwritten {
         return Err(
             Error::from(why).next(format!("partial answers are kept: kd council show {id}"))
         );
     }
     Ok(Played {
+        view: stage.view,
         stopped,
         closed: stage.closed,
     })
@@ -98,7 +103,6 @@ pub(super) fn play(
 fn put_on(
     face: Box<dyn Face>,
     repaint: bool,
-    held_back: Vec<String>,
     refusal: &str,
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<(Stage, ThreadId, bool), Error> {
@@ -109,7 +113,6 @@ fn put_on(
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
     let mut stage = Stage::new(face);
-    stage.round.held_back = held_back;
     let screen = repaint.then(Quiet::enter);
     let ended = runtime.block_on(conduct(open, refusal, &mut stage, screen));
     runtime.shutdown_timeout(FAREWELL);
@@ -132,12 +135,12 @@ pub(super) fn finish(
     id: &ThreadId,
     stopped: bool,
 ) -> Result<Ended, Error> {
-    let round = stage.round;
+    let view = stage.view;
     if let Some(path) = &output.output {
         let text = if output.is_json() || outfile::is_json(path) {
-            json::text(&json::object(&round, council), true)? + "\n"
+            json::text(&json::object(&view, council), true)? + "\n"
         } else {
-            document::markdown(&round)
+            document::markdown(&view)
         };
         outfile::write(path, text.as_bytes())?;
     }
@@ -147,7 +150,7 @@ pub(super) fn finish(
         );
     }
     Ok(Ended {
-        round,
+        view,
         stopped,
         closed: stage.closed,
     })
@@ -174,7 +177,7 @@ pub(super) fn face(output: &Output, council: bool, here: &Here, repaint: bool) -
 /// The output and what it has shown.
 pub(super) struct Stage {
     pub(super) face: Box<dyn Face>,
-    round: Round,
+    view: View,
     /// Whether our output was closed.
     pub(super) closed: bool,
     /// The write error, unless the reader merely closed the output.
@@ -182,11 +185,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Creates a stage without a round.
+    /// Creates a stage before the first record.
     pub(super) fn new(face: Box<dyn Face>) -> Self {
         Self {
             face,
-            round: Round::default(),
+            view: View::default(),
             closed: false,
             unwritten: None,
         }
@@ -195,7 +198,7 @@ impl Stage {
     /// Calls the output. A write error ends the round, but only after partial answers are saved, so it is stored here.
     pub(super) fn show(
         &mut self,
-        act: impl FnOnce(&mut dyn Face, &Round, &mut Io<'_>) -> io::Result<()>,
+        act: impl FnOnce(&mut dyn Face, &View, &mut Io<'_>) -> io::Result<()>,
     ) {
         if self.closed {
             return;
@@ -205,7 +208,7 @@ impl Stage {
             out: &mut out,
             err: &mut err,
         };
-        if let Err(e) = act(self.face.as_mut(), &self.round, &mut io) {
+        if let Err(e) = act(self.face.as_mut(), &self.view, &mut io) {
             self.closed = true;
             self.unwritten = (e.kind() != io::ErrorKind::BrokenPipe).then_some(e);
         }
@@ -232,25 +235,30 @@ impl Stage {
     pub(super) fn hear(&mut self, update: &Update) {
         match update {
             Update::Record(record) => {
-                self.round.apply(record);
-                self.show(|face, round, io| face.hear(record, round, io))
+                self.view.fold_record(record);
+                self.show(|face, view, io| face.hear(record, view, io))
             }
             Update::Lagged(view) => {
-                self.round.catch_up(view);
-                self.show(|face, round, io| face.catch_up(round, io))
+                self.view.clone_from(view);
+                self.show(|face, view, io| face.catch_up(view, io))
             }
         }
     }
 
     /// Returns the reason if the user's message was refused, so that there will be no round.
     fn refused(&self, update: &Update) -> Option<String> {
-        match update {
-            Update::Record(record) => match &record.event {
-                Event::OpRefused { why } if self.round.question.is_none() => Some(why.clone()),
-                Event::SaveFailed { turn: None, why } => Some(why.clone()),
-                _ => None,
-            },
-            Update::Lagged(_) => None,
+        let Update::Record(record) = update else {
+            return None;
+        };
+        let early = self.view.question.is_none();
+        if let Event::SaveFailed { turn: None, why } = &record.event {
+            Some(why.clone())
+        } else if let Event::OpRefused { why } = &record.event
+            && early
+        {
+            Some(why.clone())
+        } else {
+            None
         }
     }
 }
@@ -284,7 +292,7 @@ async fn conduct(
                     }
                     next = updates.try_recv().ok();
                 }
-                if stage.round.yielded.is_some() {
+                if stage.view.outcome.is_some() {
                     break;
                 }
                 if stage.closed && !stopped {
@@ -295,7 +303,7 @@ async fn conduct(
             wish = signals.next() => match wish {
                 Wish::Stop if stopped => {
                     // The second request stops immediately: dropping the session stops all calls.
-                    stage.show(|face, round, io| face.end(round, io));
+                    stage.show(|face, view, io| face.end(view, io));
                     return Ok((id, true));
                 }
                 Wish::Stop => {
@@ -309,7 +317,7 @@ async fn conduct(
             () = wait(tick), if tick.is_some() => {}
         }
         let now = Timestamp::now();
-        stage.show(|face, round, io| face.tick(now, round, io));
+        stage.show(|face, view, io| face.tick(now, view, io));
     }
     // Pending messages are still written; another stop request ends the wait.
     tokio::select! {
@@ -319,7 +327,7 @@ async fn conduct(
     while let Ok(update) = updates.try_recv() {
         stage.hear(&update);
     }
-    stage.show(|face, round, io| face.end(round, io));
+    stage.show(|face, view, io| face.end(view, io));
     drop(screen);
     Ok((id, stopped))
 }

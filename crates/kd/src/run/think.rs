@@ -74,7 +74,7 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         }
     })?;
     if !quiet && !ended.closed {
-        closing(&ended.round, &id.0, "kd think --continue", here);
+        closing(&ended.view, &id.0, "kd think --continue", here);
     }
     Ok(ended.exit())
 }

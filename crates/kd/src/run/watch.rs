@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<Exit, Error> {
         Ended::Over => {
             let ended = stage::finish(&args.output, false, stage, &id, false)?;
             if !args.output.quiet && !ended.closed {
-                ask::closing(&ended.round, &id.0, "kd ask --continue", here);
+                ask::closing(&ended.view, &id.0, "kd ask --continue", here);
             }
             Ok(ended.exit())
         }
@@ -117,7 +117,7 @@ async fn conduct(
             }
         }
         let now = Timestamp::now();
-        stage.show(|face, round, io| face.tick(now, round, io));
+        stage.show(|face, view, io| face.tick(now, view, io));
         let tick = stage.face.tick_in(now);
         let grace = over_since.map(|since| since + GRACE);
         tokio::select! {
@@ -132,7 +132,7 @@ async fn conduct(
             () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => break Ended::Late,
         }
     };
-    stage.show(|face, round, io| face.end(round, io));
+    stage.show(|face, view, io| face.end(view, io));
     Ok(ended)
 }
 

@@ -126,9 +126,11 @@ fn answers(map: &Map, columns_max: usize, styles: Styles) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kd_core::Event;
     use kd_core::SeatName;
     use kd_core::deliberation::Fact;
     use kd_core::deliberation::fact::{Claimed, Group, Grouping};
+    use kd_core::view::View;
 
     fn seats(names: &[&str]) -> Vec<SeatName> {
         names
@@ -144,8 +146,7 @@ mod tests {
             says: seats(says),
             denies: seats(denies),
         };
-        let mut report = Report::default();
-        report.fact(&Fact::Grouped(Grouping {
+        let grouped = Fact::Grouped(Grouping {
             pass: 1,
             by: seats(&["eve", "ann"]),
             groups: vec![
@@ -167,8 +168,12 @@ mod tests {
             ],
             missing: vec!["How to roll back".into()],
             notices: Vec::new(),
-        }));
-        report
+        });
+        let mut view = View::default();
+        view.fold(&Event::Deliberated {
+            fact: Box::new(grouped),
+        });
+        view.report
     }
 
     #[test]

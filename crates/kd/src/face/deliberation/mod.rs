@@ -1,11 +1,12 @@
-//! The output of a deliberation. Takes records, folded into a [`Report`]; shows the plan, progress while it runs, and
-//! at the end the answer, the vote, the map and the trend.
+//! The output of a deliberation. Takes records, and the [`Report`] of the view; shows the plan, progress while it runs,
+//! and at the end the answer, the vote, the map and the trend.
+
+#![deny(clippy::wildcard_enum_match_arm)]
 
 pub(crate) mod export;
 mod map;
 pub(crate) mod tables;
 
-use super::round::Round;
 use super::{Face, Io, words};
 use crate::render::style::Styles;
 use crate::render::wrap::clip;
@@ -15,9 +16,8 @@ use kd_core::Record;
 use kd_core::deliberation::Fact;
 use kd_core::deliberation::report::{Report, SeatState};
 use kd_core::event::Event;
-use std::cell::RefCell;
+use kd_core::view::View;
 use std::io;
-use std::rc::Rc;
 use std::time::Duration;
 
 /// Time between frames of the live region.
@@ -38,7 +38,6 @@ pub(crate) enum Manner {
 
 /// Output of a deliberation.
 pub(crate) struct Deliberating {
-    report: Rc<RefCell<Report>>,
     manner: Manner,
     styles: Styles,
     columns: usize,
@@ -51,15 +50,9 @@ pub(crate) struct Deliberating {
 }
 
 impl Deliberating {
-    /// Creates the output, which stores its state in `report`.
-    pub(crate) fn new(
-        report: Rc<RefCell<Report>>,
-        manner: Manner,
-        styles: Styles,
-        (columns, rows): (u16, u16),
-    ) -> Self {
+    /// Creates the output for a terminal of this size.
+    pub(crate) fn new(manner: Manner, styles: Styles, (columns, rows): (u16, u16)) -> Self {
         Self {
-            report,
             manner,
             styles,
             columns: columns.max(20).into(),
@@ -72,8 +65,7 @@ impl Deliberating {
     }
 
     /// Reports an event on stderr.
-    fn tell(&mut self, record: &Record, io: &mut Io<'_>) -> io::Result<()> {
-        let report = self.report.borrow();
+    fn tell(&mut self, record: &Record, report: &Report, io: &mut Io<'_>) -> io::Result<()> {
         let dot = self.styles.glyph("·", "-");
         if let Event::Deliberated { fact } = &record.event {
             let line = report.told(fact, dot);
@@ -93,8 +85,8 @@ impl Deliberating {
         io.err.flush()
     }
 
-    fn region(&self, round: &Round) -> Vec<String> {
-        let report = self.report.borrow();
+    fn region(&self, view: &View, now: Option<Timestamp>) -> Vec<String> {
+        let report = &view.report;
         let styles = self.styles;
         let mut lines = Vec::new();
         let width = self.columns.saturating_sub(1);
@@ -114,10 +106,10 @@ impl Deliberating {
             lines.push(clip(&line, width));
             if last {
                 for seat in &stage.seats {
-                    let turn = seat.turn.and_then(|t| round.turn(t));
+                    let turn = seat.turn.and_then(|t| view.turn(t));
                     let doing = match seat.state {
                         SeatState::Asked => {
-                            turn.map_or(String::new(), |t| super::words::doing(t, t.since))
+                            turn.map_or(String::new(), |turn| words::doing(turn, now))
                         }
                         SeatState::Waiting => "waits".into(),
                         SeatState::Replied => seat.what.clone(),
@@ -162,12 +154,7 @@ impl Deliberating {
 }
 
 impl Face for Deliberating {
-    fn hear(&mut self, record: &Record, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        {
-            let mut report = self.report.borrow_mut();
-            report.thread = Some(record.thread.clone());
-            report.fold(&record.event);
-        }
+    fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         match &record.event {
             Event::OpRefused { why } => writeln!(io.err, "refused: {}", clean::line(why))?,
             Event::SaveFailed { why, .. } => writeln!(
@@ -175,25 +162,52 @@ impl Face for Deliberating {
                 "warning: a message could not be kept: {}",
                 clean::line(why)
             )?,
-            _ if self.manner == Manner::Plain => self.tell(record, io)?,
-            _ => {}
+            // Facts become progress lines; notices, also of cut answers, are told once.
+            Event::Deliberated { .. } | Event::Noticed { .. } | Event::MessageAdded { .. }
+                if self.manner == Manner::Plain =>
+            {
+                self.tell(record, &view.report, io)?;
+            }
+            // The region shows them from the report, or `quiet` leaves them out.
+            Event::Deliberated { .. } | Event::Noticed { .. } | Event::MessageAdded { .. } => {}
+            // Facts tell the same of the members: when they are asked, answer and fail.
+            Event::ThreadOpened { .. }
+            | Event::TurnQueued { .. }
+            | Event::TurnDelta { .. }
+            | Event::TurnFinished { .. }
+            | Event::TurnFailed { .. }
+            | Event::FloorYielded { .. } => {}
+            // Of chats, and of other processes: not part of this round.
+            Event::SayQueued { .. }
+            | Event::SayTakenBack { .. }
+            | Event::ModeSet { .. }
+            | Event::SeatMuted { .. }
+            | Event::StreamFound { .. }
+            | Event::StreamLost { .. } => {}
+            // The command told it before the round.
+            Event::HeldBack { .. } => {}
+            // Of debates and reviews.
+            Event::PhaseBegan { .. }
+            | Event::CouncilSaid { .. }
+            | Event::DuetEnded { .. }
+            | Event::Reviewed { .. } => {}
         }
         Ok(())
     }
 
-    fn catch_up(&mut self, _round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn catch_up(&mut self, _view: &View, io: &mut Io<'_>) -> io::Result<()> {
         writeln!(
             io.err,
             "warning: this program fell behind; `kd why` has the whole record"
         )
     }
 
-    fn tick(&mut self, now: Timestamp, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn tick(&mut self, now: Timestamp, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         if self.manner != Manner::Live || self.tick_in(now).is_none_or(|left| !left.is_zero()) {
             return Ok(());
         }
         self.drawn_at = Some(now);
-        let lines = self.region(round);
+        let lines = self.region(view, Some(now));
         self.paint(&lines, io)
     }
 
@@ -231,17 +245,17 @@ impl Face for Deliberating {
         }
     }
 
-    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
+    fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         if std::mem::replace(&mut self.shown, true) {
             return Ok(());
         }
         if self.manner == Manner::Live {
             // Events stay in the scrollback.
-            let mut lines = self.region(round);
+            let mut lines = self.region(view, None);
             lines.pop();
             self.paint(&lines, io)?;
         }
-        let report = self.report.borrow();
+        let report = &view.report;
         let columns = self.columns.saturating_sub(1).min(PROSE_MAX);
         let eol = if self.manner == Manner::Live {
             "\r\n"
@@ -257,7 +271,7 @@ impl Face for Deliberating {
                 write!(io.out, "[{}]{eol}", words::CUT)?;
             }
         }
-        for line in tables::all(&report, columns, self.styles) {
+        for line in tables::all(report, columns, self.styles) {
             write!(io.out, "{line}{eol}")?;
         }
         io.out.flush()

@@ -8,70 +8,15 @@ use crate::args::deliberate::{Format, Replay, Why};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::deliberation::export::{self, Form};
-use crate::face::round::Round;
-use crate::face::{Face, Io, json};
+use crate::face::json;
 use crate::render::clean;
 use kd_core::Record;
 use kd_core::deliberation;
 use kd_core::deliberation::Reread;
-use kd_core::deliberation::report::Report;
+use kd_core::view::View;
 use kd_store::{Thread, log};
 use serde_json::json as object;
-use std::cell::RefCell;
 use std::io::{self, Write};
-use std::rc::Rc;
-
-/// Folds the report while another output is shown.
-pub(in crate::run) struct Recorded {
-    report: Rc<RefCell<Report>>,
-    inner: Box<dyn Face>,
-}
-
-impl Recorded {
-    pub(in crate::run) fn new(report: Rc<RefCell<Report>>, inner: Box<dyn Face>) -> Self {
-        Self { report, inner }
-    }
-}
-
-impl Face for Recorded {
-    fn hear(&mut self, record: &Record, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        {
-            let mut report = self.report.borrow_mut();
-            report.thread = Some(record.thread.clone());
-            report.fold(&record.event);
-        }
-        self.inner.hear(record, round, io)
-    }
-
-    fn catch_up(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        self.inner.catch_up(round, io)
-    }
-
-    fn notice(&mut self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
-        self.inner.notice(line, io)
-    }
-
-    fn end(&mut self, round: &Round, io: &mut Io<'_>) -> io::Result<()> {
-        self.inner.end(round, io)
-    }
-}
-
-/// Shows nothing.
-pub(in crate::run) struct Silent;
-
-impl Face for Silent {
-    fn hear(&mut self, _: &Record, _: &Round, _: &mut Io<'_>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn catch_up(&mut self, _: &Round, _: &mut Io<'_>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn end(&mut self, _: &Round, _: &mut Io<'_>) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Returns the records of a thread's last deliberation.
 pub(in crate::run) fn records(
@@ -113,8 +58,9 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
     })?;
     let changed = deliberation::changed_messages(&records, &open.messages()?.messages);
     let same = replayed.difference.is_none() && replayed.finished && changed.is_empty();
-    let mut report = Report::default();
-    replayed.events.iter().for_each(|e| report.fold(e));
+    let mut view = View::default();
+    replayed.events.iter().for_each(|event| view.fold(event));
+    let report = view.report;
     let heading = report.verdict.as_ref().map(|v| v.heading.clone());
     let mut out = io::stdout().lock();
     if args.json {
@@ -196,7 +142,7 @@ const FOUND_CHARS_MAX: usize = 80;
 /// Explains the decision.
 pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
     let (open, records) = records(here, args.id.as_deref())?;
-    let report = Report::of(&records);
+    let report = View::of(&records).report;
     let mut out = io::stdout().lock();
     if let Some(format) = args.export {
         let text = |form| Ok::<_, Error>(export::text(form, &report, &open.messages()?.messages)?);

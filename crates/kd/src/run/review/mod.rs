@@ -10,7 +10,7 @@ mod watching;
 use self::change::Change;
 use self::condition::Condition;
 use self::cost::Estimate;
-use self::watching::{Seen, Watching};
+use self::watching::Watching;
 use super::ask::{clock_seed, new_layout, notice_line};
 use super::here::{self, Here};
 use super::seats::REVIEW;
@@ -20,7 +20,7 @@ use crate::args::review::{
     Command, Format, Mark, Marks, MarksCommand, Review, Show, Shown, Verdict,
 };
 use crate::error::Error;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failures};
 use crate::face::json;
 use crate::face::review::kept::{self, Kept};
 use crate::face::review::{document, terminal};
@@ -39,10 +39,8 @@ use kd_store::git_command::GitCommand;
 use kd_store::reviews::{self, Reviews};
 use kd_store::{Thread, log};
 use serde_json::json as object;
-use std::cell::RefCell;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 /// Maximum bytes of a report file.
 const REPORT_BYTES_MAX: u64 = 32 << 20;
@@ -346,12 +344,7 @@ fn perform(
         opened,
         seats: roster.members().to_vec(),
     };
-    let seen = Rc::new(RefCell::new(Seen::default()));
-    let face = Watching::new(
-        seen.clone(),
-        args.shown.format == Format::JsonlEvents,
-        args.quiet,
-    );
+    let face = Watching::new(args.shown.format == Format::JsonlEvents, args.quiet);
     // In a tree under review, what agent programs run and obey is not trusted, even if the user trusted it before.
     let agents = kd_backends::Options {
         trusted: false,
@@ -369,8 +362,9 @@ fn perform(
         Ok(session)
     })?;
     let _ = kd_engine::agents::tidy(&layout);
-    let seen = seen.take();
-    let Some(report) = seen.report.or_else(|| logged(&folder)) else {
+    let failures = Failures::of(&played.view);
+    let report = played.view.review.map(|report| *report);
+    let Some(report) = report.or_else(|| logged(&folder)) else {
         return Err(
             Error::new("no_report", Exit::Interrupted, "the review has no report").next(format!(
                 "partial answers are kept: kd council show {}",
@@ -380,7 +374,7 @@ fn perform(
     };
     let end = match () {
         () if played.stopped || played.closed => Exit::Interrupted,
-        () => seen.failures.exit(&report),
+        () => watching::exit(&report, failures),
     };
     let (added, removed) = change.diff.counts();
     let kept = Kept {

@@ -1,0 +1,463 @@
+use super::turn::THINKING_BYTES_MAX;
+use super::*;
+use crate::deliberation::Fact;
+use crate::event::DuetPhase;
+use crate::message::{Provenance, Status};
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn seat(name: &str) -> SeatName {
+    SeatName::new(name).unwrap()
+}
+
+fn message(seq: u32, from: &str, body: &str) -> Message {
+    Message {
+        seq,
+        from: from.into(),
+        to: Address::All,
+        at: Timestamp::UNIX_EPOCH,
+        status: Some(Status::Complete),
+        refs: vec![],
+        provenance: Provenance::default(),
+        extra: Default::default(),
+        body: body.into(),
+    }
+}
+
+fn queued(turn: u32, name: &str) -> Event {
+    Event::TurnQueued {
+        turn: TurnId::new(turn),
+        seat: seat(name),
+        purpose: Purpose::Answer,
+        replaces: None,
+        ahead: Vec::new(),
+    }
+}
+
+fn delta(turn: u32, delta: Delta) -> Event {
+    Event::TurnDelta {
+        turn: TurnId::new(turn),
+        delta,
+    }
+}
+
+fn text(turn: u32, text: &str) -> Event {
+    delta(turn, Delta::Text { text: text.into() })
+}
+
+fn finished(turn: u32, name: &str, message: Option<u32>) -> Event {
+    Event::TurnFinished {
+        turn: TurnId::new(turn),
+        seat: seat(name),
+        message,
+        usage: None,
+        tools: 0,
+        thought: 0,
+    }
+}
+
+fn at(second: u64) -> Timestamp {
+    Timestamp::from_second(second as i64).unwrap()
+}
+
+fn record(seq: u64, event: Event) -> Record {
+    Record {
+        v: crate::event::FORMAT,
+        seq,
+        ts: at(seq),
+        thread: ThreadId("council-0001".into()),
+        event,
+    }
+}
+
+fn bodies(view: &View) -> Vec<String> {
+    let shown = view.panels.iter().map(|p| match &p.content {
+        Content::Message {
+            message, failure, ..
+        } => {
+            let mark = if failure.is_some() { "!" } else { "" };
+            format!("{}: {}{mark}", message.from, message.body)
+        }
+        content @ (Content::Turn(_) | Content::Stream(_)) => {
+            let turn = view.growing(content).unwrap();
+            format!("{} … {}", turn.seat, turn.text)
+        }
+        Content::Lost { seat, text, .. } => format!("{seat} lost {text}"),
+        Content::Notice(text) | Content::Refusal(text) => text.clone(),
+    });
+    shown.collect()
+}
+
+#[test]
+fn a_turn_keeps_its_place_when_it_becomes_a_message() {
+    let mut view = View::open([message(1, "king", "Why\u{1b}[2J?")]);
+    for event in [
+        queued(1, "claude"),
+        queued(2, "codex"),
+        queued(3, "cursor"),
+        text(2, "So"),
+        text(1, "Be"),
+        text(2, "."),
+    ] {
+        view.fold(&event);
+    }
+    assert_eq!(
+        bodies(&view),
+        ["king: Why?", "claude … Be", "codex … So.", "cursor … "]
+    );
+    let before: Vec<u64> = view.panels.iter().map(|p| p.revision).collect();
+    view.fold(&Event::MessageAdded {
+        message: message(2, "codex", "So."),
+        turn: Some(TurnId::new(2)),
+        found: false,
+    });
+    let usage = Usage {
+        output_tokens: 3,
+        ..Usage::default()
+    };
+    view.fold(&Event::TurnFinished {
+        turn: TurnId::new(2),
+        seat: seat("codex"),
+        message: Some(2),
+        usage: Some(usage),
+        tools: 0,
+        thought: 0,
+    });
+    let failure = Failure::new(FailureKind::Crashed, "disk full");
+    view.fold(&Event::TurnFailed {
+        turn: TurnId::new(3),
+        seat: seat("cursor"),
+        failure: failure.clone(),
+        message: None,
+    });
+    assert_eq!(
+        bodies(&view),
+        ["king: Why?", "claude … Be", "codex: So.", "cursor lost "]
+    );
+    let after: Vec<u64> = view.panels.iter().map(|p| p.revision).collect();
+    assert_eq!(before[..2], after[..2], "untouched panels need no drawing");
+    assert!(before[2] < after[2] && view.is_busy());
+    assert_eq!(
+        (view.usage, view.usage_by_seat[&seat("codex")]),
+        (usage, usage)
+    );
+    view.fold(&Event::MessageAdded {
+        message: message(3, "claude", "Be"),
+        turn: Some(TurnId::new(1)),
+        found: false,
+    });
+    view.fold(&Event::TurnFailed {
+        turn: TurnId::new(1),
+        seat: seat("claude"),
+        failure,
+        message: Some(3),
+    });
+    assert_eq!(bodies(&view)[1], "claude: Be!");
+    assert!(!view.is_busy());
+}
+
+#[test]
+fn another_process_shows_as_a_growing_panel_until_its_message_lands() {
+    let mut view = View::default();
+    view.fold(&Event::StreamFound {
+        seat: seat("gemini"),
+        delta: Delta::Text { text: "Far".into() },
+    });
+    assert_eq!(bodies(&view), ["gemini … Far"]);
+    assert!(!view.is_busy(), "nothing of ours to stop");
+    view.fold(&Event::MessageAdded {
+        message: message(4, "gemini", "Far away."),
+        turn: None,
+        found: false,
+    });
+    assert_eq!(bodies(&view), ["gemini: Far away."]);
+}
+
+#[test]
+fn a_message_that_was_found_before_its_turn_ended_shows_once() {
+    let mut view = View::default();
+    view.fold(&queued(1, "claude"));
+    view.fold(&queued(2, "codex"));
+    view.fold(&Event::MessageAdded {
+        message: message(2, "claude", "x"),
+        turn: None,
+        found: false,
+    });
+    view.fold(&Event::TurnFinished {
+        turn: TurnId::new(1),
+        seat: seat("claude"),
+        message: Some(2),
+        usage: None,
+        tools: 0,
+        thought: 0,
+    });
+    view.fold(&text(2, "y"));
+    assert_eq!(bodies(&view), ["codex … y", "claude: x"]);
+}
+
+#[test]
+fn waiting_words_leave_when_they_are_said_and_gaps_are_noticed() {
+    let mut view = View::default();
+    let wait = Event::SayQueued {
+        body: "next".into(),
+        to: Address::All,
+    };
+    assert!(view.fold_record(&record(1, wait)));
+    assert_eq!(view.waiting.len(), 1);
+    let said = |seq, found| Event::MessageAdded {
+        message: message(seq, "king", "next"),
+        turn: None,
+        found,
+    };
+    assert!(view.fold_record(&record(2, said(6, true))));
+    assert_eq!(view.waiting.len(), 1, "another window said the same");
+    assert!(view.fold_record(&record(3, said(7, false))));
+    assert!(view.waiting.is_empty());
+    assert!(!view.fold_record(&record(5, queued(1, "claude"))));
+}
+
+#[test]
+fn endless_thinking_does_not_fill_the_memory() {
+    let mut view = View::default();
+    view.fold(&queued(1, "claude"));
+    let piece = "é".repeat(10_000);
+    for _ in 0..100 {
+        view.fold(&Event::TurnDelta {
+            turn: TurnId::new(1),
+            delta: Delta::Thinking {
+                text: piece.clone(),
+            },
+        });
+    }
+    let growing = view.growing_turns().next().unwrap();
+    assert!((THINKING_BYTES_MAX..=2 * THINKING_BYTES_MAX).contains(&growing.thinking.len()));
+}
+
+#[test]
+fn a_retry_voids_what_came() {
+    let mut view = View::default();
+    view.fold_record(&record(1, queued(1, "claude")));
+    view.fold_record(&record(2, text(1, "half an ans")));
+    let retry = Delta::Retrying {
+        attempt: 1,
+        after: Duration::from_secs(3),
+        failure: Failure::new(FailureKind::RateLimit, "slow down"),
+    };
+    view.fold_record(&record(3, delta(1, retry)));
+    let turn = &view.turns[0];
+    assert_eq!((turn.text.as_str(), turn.chars), ("", 0));
+    let at = at(3).checked_add(Duration::from_secs(3)).unwrap();
+    assert!(matches!(turn.state, State::Retrying { attempt: 1, at: Some(next), .. } if next == at));
+    view.fold_record(&record(4, text(1, "whole")));
+    let turn = &view.turns[0];
+    assert_eq!(
+        (turn.text.as_str(), turn.chars, &turn.state),
+        ("whole", 5, &State::Answering)
+    );
+}
+
+#[test]
+fn a_message_of_the_user_begins_a_round_and_keeps_open_turns() {
+    let mut view = View::default();
+    let say = |seq, found| Event::MessageAdded {
+        message: message(seq, "king", "Why?"),
+        turn: None,
+        found,
+    };
+    view.fold(&say(1, false));
+    view.fold(&queued(1, "claude"));
+    view.fold(&queued(2, "codex"));
+    view.fold(&finished(1, "claude", None));
+    view.fold(&say(2, true));
+    assert_eq!(
+        (view.turns.len(), view.question.as_ref().unwrap().seq),
+        (2, 1)
+    );
+    view.fold(&say(3, false));
+    let open: Vec<_> = view.turns.iter().map(|turn| turn.id).collect();
+    assert_eq!(open, [Some(TurnId::new(2))]);
+    assert_eq!(view.question.as_ref().unwrap().seq, 3);
+}
+
+/// One step of a simulated session: a kind, a member, and a text.
+type Step = (u8, usize, String);
+
+const NAMES: [&str; 3] = ["claude", "codex", "gemini"];
+
+/// Turns steps into the records of a session in which every kind of event can follow every other.
+fn session(steps: &[Step]) -> Vec<Record> {
+    let mut events = vec![Event::ThreadOpened {
+        members: NAMES.map(seat).to_vec(),
+        messages: 0,
+    }];
+    let mut open: BTreeMap<usize, u32> = BTreeMap::new();
+    let (mut turns, mut seq) = (0, 0);
+    for (kind, who, words) in steps {
+        let (who, name) = (*who, NAMES[*who]);
+        let turn = open.get(&who).copied();
+        match (kind, turn) {
+            (0, _) => {
+                seq += 1;
+                events.push(Event::MessageAdded {
+                    message: message(seq, "king", words),
+                    turn: None,
+                    found: words.len().is_multiple_of(3),
+                });
+            }
+            (1, None) => {
+                turns += 1;
+                open.insert(who, turns);
+                events.push(queued(turns, name));
+            }
+            (2, Some(turn)) => events.push(text(turn, words)),
+            (3, Some(turn)) => events.push(delta(
+                turn,
+                Delta::Thinking {
+                    text: words.clone(),
+                },
+            )),
+            (4, Some(turn)) => events.push(delta(
+                turn,
+                Delta::Tool {
+                    name: "read".into(),
+                    detail: words.clone(),
+                },
+            )),
+            (5, Some(turn)) => events.push(delta(
+                turn,
+                Delta::Retrying {
+                    attempt: 1,
+                    after: Duration::from_secs(2),
+                    failure: Failure::new(FailureKind::RateLimit, words.as_str()),
+                },
+            )),
+            (6, Some(turn)) => {
+                seq += 1;
+                open.remove(&who);
+                events.push(Event::MessageAdded {
+                    message: message(seq, name, words),
+                    turn: Some(TurnId::new(turn)),
+                    found: false,
+                });
+                events.push(finished(turn, name, Some(seq)));
+            }
+            (7, Some(turn)) => {
+                open.remove(&who);
+                events.push(Event::TurnFailed {
+                    turn: TurnId::new(turn),
+                    seat: seat(name),
+                    failure: Failure::new(FailureKind::Timeout, words.as_str()),
+                    message: None,
+                });
+            }
+            (8, Some(turn)) => {
+                events.push(Event::PhaseBegan {
+                    turn: TurnId::new(turn),
+                    seat: seat(name),
+                    phase: DuetPhase::Debate,
+                    exchanged: 1,
+                    exchanges_max: 4,
+                });
+                events.push(Event::CouncilSaid {
+                    turn: TurnId::new(turn),
+                    from: seat(name),
+                    to: seat(NAMES[(who + 1) % 3]),
+                    chars: words.chars().count() as u64,
+                    text: Some(words.clone()),
+                });
+            }
+            (9, _) => events.push(Event::StreamFound {
+                seat: seat(name),
+                delta: Delta::Text {
+                    text: words.clone(),
+                },
+            }),
+            (10, _) => events.push(Event::StreamLost { seat: seat(name) }),
+            (11, _) => events.push(Event::SayQueued {
+                body: words.clone(),
+                to: Address::All,
+            }),
+            (12, _) => events.push(Event::SayTakenBack {
+                body: words.clone(),
+                to: Address::All,
+            }),
+            (13, _) => events.push(Event::Noticed {
+                text: words.clone(),
+            }),
+            (14, _) => events.push(Event::SeatMuted {
+                seat: seat(name),
+                muted: words.len().is_multiple_of(2),
+            }),
+            (15, _) => events.push(Event::DuetEnded {
+                why: DuetEnd::Cap,
+                exchanged: 2,
+                answer: Some(seq),
+            }),
+            (16, _) if open.is_empty() => events.push(Event::FloorYielded {
+                outcome: Outcome::Partial,
+                usage: Usage::default(),
+            }),
+            (17, _) => events.push(Event::HeldBack {
+                settings: vec![words.clone()],
+                members: vec![],
+            }),
+            (18, _) => events.push(Event::Deliberated {
+                fact: Box::new(Fact::StageBegan {
+                    pass: 1,
+                    round: 0,
+                    depth: 0,
+                    issue: None,
+                    stage: "opinions".into(),
+                    seats: vec![seat(name)],
+                }),
+            }),
+            _ => {}
+        }
+    }
+    let numbered = (1..).zip(events);
+    numbered.map(|(seq, event)| record(seq, event)).collect()
+}
+
+proptest! {
+    #[test]
+    fn after_a_lag_the_view_is_the_one_without_a_lag(
+        steps in proptest::collection::vec((0..19_u8, 0..3_usize, "[a-zé \n]{0,12}"), 0..40),
+    ) {
+        let records = session(&steps);
+        let whole = View::of(&records);
+        // The bus folds every record; a front end misses those from a cut on, and takes the view of the bus instead.
+        for heard in 0..=records.len() {
+            for caught_up in heard..=records.len() {
+                let mut face = View::of(&records[..heard]);
+                let bus = View::of(&records[..caught_up]);
+                face.clone_from(&bus);
+                for record in &records[caught_up..] {
+                    prop_assert!(face.fold_record(record), "no gap");
+                }
+                prop_assert_eq!(&face, &whole);
+            }
+        }
+    }
+
+    #[test]
+    fn a_log_without_the_pieces_rebuilds_the_same_ends(
+        steps in proptest::collection::vec((0..19_u8, 0..3_usize, "[a-zé \n]{0,12}"), 0..60),
+    ) {
+        let records = session(&steps);
+        let live = View::of(&records);
+        let is_piece = |record: &&Record| matches!(record.event, Event::TurnDelta { .. } | Event::StreamFound { .. });
+        let mut log = View::default();
+        for record in records.iter().filter(|record| !is_piece(record)) {
+            log.fold_record(record);
+        }
+        prop_assert_eq!(&live.whispers, &log.whispers);
+        prop_assert_eq!(&live.report, &log.report);
+        prop_assert_eq!((live.debate, live.outcome, live.usage), (log.debate, log.outcome, log.usage));
+        prop_assert_eq!(live.turns.len(), log.turns.len());
+        for (live, log) in live.turns.iter().zip(&log.turns) {
+            prop_assert_eq!((live.id, live.purpose, live.phase, live.ended), (log.id, log.purpose, log.phase, log.ended));
+            prop_assert_eq!((&live.message, live.usage, live.took()), (&log.message, log.usage, log.took()));
+            prop_assert_eq!(live.failure(), log.failure());
+        }
+    }
+}
