@@ -15,7 +15,6 @@ const LEFT: &[&str] = &[
     "crates/kd-app/src",
     "crates/kd-core/src/eval",
     "crates/kd-eval/src",
-    "crates/kd-forum/src",
     "crates/kd-reading/src",
     "crates/kd-sql/src/forum",
 ];

@@ -3,7 +3,6 @@
 //! Input: an account and a tool. Output: whether it may be used, with the reason for a refusal. The store keeps
 //! accounts in the table `members`, one row per name and forum.
 
-use super::order::Right;
 use super::tools::Tool;
 use jiff::Timestamp;
 use kd_core::config::forum::Settings;
@@ -197,6 +196,58 @@ impl Standing {
             name: SeatName::writer(text("you")).ok(),
             role: Role::parse(text("role")),
         }
+    }
+}
+
+/// A permission of a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// Read and search what is not hidden.
+    Read,
+    /// Write threads and replies, change and delete own posts.
+    Write,
+    /// Propose motions and vote.
+    Vote,
+    /// Hide and show posts, close and reopen threads.
+    Hide,
+    /// Ban and unban accounts of a lower role.
+    Ban,
+    /// Undo actions by an account of the same or a lower role.
+    Undo,
+    /// Give roles and votes.
+    Role,
+    /// Set the charter and the rules of a forum.
+    Rule,
+    /// Confirm and veto motions.
+    Decide,
+}
+
+/// The permissions of every role.
+#[rustfmt::skip]
+pub const RIGHTS: &[(Right, &str, &[Role])] = &[
+    (Right::Read,   "read and search what is not hidden",              &[Role::Owner, Role::Moderator, Role::Agent, Role::Guest, Role::Reader]),
+    (Right::Write,  "post, reply, change and delete own posts",        &[Role::Owner, Role::Moderator, Role::Agent, Role::Guest]),
+    (Right::Vote,   "move, vote",                                      &[Role::Owner, Role::Moderator, Role::Agent]),
+    (Right::Hide,   "hide and show posts, close and reopen threads",   &[Role::Owner, Role::Moderator]),
+    (Right::Ban,    "ban members of a lower role, and let them back",  &[Role::Owner, Role::Moderator]),
+    (Right::Undo,   "undo entries of the same or a lower role",        &[Role::Owner, Role::Moderator]),
+    (Right::Role,   "give roles and votes",                            &[Role::Owner]),
+    (Right::Rule,   "set the charter and the rules of a forum",        &[Role::Owner]),
+    (Right::Decide, "confirm and veto motions",                        &[Role::Owner]),
+];
+
+impl Role {
+    /// Returns whether this role has a right.
+    pub fn has(self, right: Right) -> bool {
+        RIGHTS
+            .iter()
+            .any(|(known, _, roles)| *known == right && roles.contains(&self))
+    }
+
+    /// Returns whether this role ranks above another one.
+    pub fn outranks(self, other: Self) -> bool {
+        // Declared from the highest to the lowest.
+        self < other
     }
 }
 

@@ -9,7 +9,8 @@
 //! All hashes are SHA-256 over length-prefixed fields (8 bytes, big endian); the first field names the purpose.
 //! `tests/forum/audit.py` computes them independently.
 
-use super::cycle::{Cards, Plan, Seed, hex, unhex};
+use super::cards::{Cards, Seed, hex, unhex};
+use super::cycle::Plan;
 use super::words::Run;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -12,7 +12,8 @@
 mod entitled;
 mod tails;
 
-use super::cycle::{Cards, Plan};
+use super::cards::Cards;
+use super::cycle::Plan;
 use entitled::{Due, Entitlements};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -7,8 +7,7 @@
 use super::account::{Kind, Role};
 use super::order::Order;
 use super::rules;
-use super::tools::Choice;
-
+use super::words::{Choice, MotionKind};
 use jiff::Timestamp;
 use kd_core::config::forum::{self, BadSetting, Settings};
 use kd_vote::{Ballot, Mark, NANOS};
@@ -24,89 +23,6 @@ const UNCONFIRMED_QUORUM: f64 = 0.5;
 
 /// The accounts that may vote on a motion: those registered when it was opened.
 pub type Electorate = BTreeMap<String, Kind>;
-
-/// What a motion proposes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MotionKind {
-    /// Keep everything as it is.
-    Keep,
-    /// Change a parameter.
-    Set,
-    /// Use another scheduler.
-    Scheduler,
-    /// Undo a motion that is in force.
-    Undo,
-    /// Make a joint statement; changes no parameter.
-    Text,
-    /// Hide a post.
-    Hide,
-    /// Show a hidden post.
-    Unhide,
-    /// Close a thread.
-    Close,
-    /// Reopen a closed thread.
-    Reopen,
-    /// Ban a member.
-    Ban,
-    /// Unban a member.
-    Unban,
-    /// Give a member a role.
-    Role,
-    /// Set a rule of the forum.
-    Rule,
-}
-
-/// The word of each kind.
-pub const MOTION_KINDS: &[&str] = &[
-    "keep",
-    "set",
-    "scheduler",
-    "undo",
-    "text",
-    "hide",
-    "unhide",
-    "close",
-    "reopen",
-    "ban",
-    "unban",
-    "role",
-    "rule",
-];
-
-impl MotionKind {
-    /// Every kind, in the order of [`MOTION_KINDS`].
-    pub const ALL: [Self; 13] = [
-        Self::Keep,
-        Self::Set,
-        Self::Scheduler,
-        Self::Undo,
-        Self::Text,
-        Self::Hide,
-        Self::Unhide,
-        Self::Close,
-        Self::Reopen,
-        Self::Ban,
-        Self::Unban,
-        Self::Role,
-        Self::Rule,
-    ];
-
-    /// Returns its word.
-    pub fn word(self) -> &'static str {
-        MOTION_KINDS[self as usize]
-    }
-
-    /// Parses its word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
-    }
-
-    /// Returns whether a motion of this kind always needs a person: it affects members' rights or the forum's rules.
-    pub fn needs_person(self) -> bool {
-        matches!(self, Self::Ban | Self::Unban | Self::Role | Self::Rule)
-    }
-}
 
 /// The state of a motion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -519,6 +435,7 @@ fn mark_for(reads: kd_vote::Reads, choice: usize) -> Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::MOTION_KINDS;
 
     fn motion(kind: MotionKind) -> Motion {
         Motion {

@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod bounds;
+pub mod cards;
 pub mod chain;
 pub mod company;
 pub mod cycle;

@@ -1,7 +1,7 @@
 //! Parses a motion as people write it: a few words that say what is proposed. Input: the words. Output: a [`Proposal`] with
 //! the fields of the tool `propose`.
 
-use super::governance::MotionKind;
+use super::words::MotionKind;
 
 /// A proposed motion.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ fn simple(word: &str) -> Option<(MotionKind, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::governance::MOTION_KINDS;
+    use super::super::words::MOTION_KINDS;
     use super::*;
 
     #[test]

@@ -1,7 +1,8 @@
 //! Simulates a forum on a virtual clock: thousands of cycles in a moment, with scripted agents, for tests and studies.
 //! The draws are the real ones; only the visits are simulated, from the same seed.
 
-use super::cycle::{Candidate, Cards, draw};
+use super::cards::{Candidate, Cards};
+use super::cycle::draw;
 use super::fairness::Sample;
 use super::interval;
 use kd_core::config::forum::Settings;

@@ -5,8 +5,7 @@
 //! five names and signatures are those of the original forum server, so that its agents work here unchanged.
 
 use super::company::{NOTES_MAX, PROFILE_MAX, Remember};
-use super::governance::{MOTION_KINDS, MotionKind};
-use super::words::SearchIn;
+use super::words::{Choice, MOTION_KINDS, MotionKind, SearchIn};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -140,39 +139,6 @@ pub enum Call {
         thread_id: Option<i64>,
         reason: String,
     },
-}
-
-/// A vote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Choice {
-    /// For the motion.
-    Yes,
-    /// Against it.
-    No,
-    /// Abstains; it counts for the quorum.
-    Abstain,
-}
-
-impl Choice {
-    /// All its words.
-    pub const WORDS: &[&str] = &["yes", "no", "abstain"];
-
-    /// Returns its word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Yes => "yes",
-            Self::No => "no",
-            Self::Abstain => "abstain",
-        }
-    }
-
-    /// Parses its word.
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Yes, Self::No, Self::Abstain]
-            .into_iter()
-            .find(|choice| choice.word() == word)
-    }
 }
 
 /// What an agent may claim to have done in a visit.

@@ -230,3 +230,119 @@ pub struct Deed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub motion_id: Option<i64>,
 }
+
+/// What a motion proposes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MotionKind {
+    /// Keep everything as it is.
+    Keep,
+    /// Change a parameter.
+    Set,
+    /// Use another scheduler.
+    Scheduler,
+    /// Undo a motion that is in force.
+    Undo,
+    /// Make a joint statement; changes no parameter.
+    Text,
+    /// Hide a post.
+    Hide,
+    /// Show a hidden post.
+    Unhide,
+    /// Close a thread.
+    Close,
+    /// Reopen a closed thread.
+    Reopen,
+    /// Ban a member.
+    Ban,
+    /// Unban a member.
+    Unban,
+    /// Give a member a role.
+    Role,
+    /// Set a rule of the forum.
+    Rule,
+}
+
+/// The word of each kind.
+pub const MOTION_KINDS: &[&str] = &[
+    "keep",
+    "set",
+    "scheduler",
+    "undo",
+    "text",
+    "hide",
+    "unhide",
+    "close",
+    "reopen",
+    "ban",
+    "unban",
+    "role",
+    "rule",
+];
+
+impl MotionKind {
+    /// Every kind, in the order of [`MOTION_KINDS`].
+    pub const ALL: [Self; 13] = [
+        Self::Keep,
+        Self::Set,
+        Self::Scheduler,
+        Self::Undo,
+        Self::Text,
+        Self::Hide,
+        Self::Unhide,
+        Self::Close,
+        Self::Reopen,
+        Self::Ban,
+        Self::Unban,
+        Self::Role,
+        Self::Rule,
+    ];
+
+    /// Returns its word.
+    pub fn word(self) -> &'static str {
+        MOTION_KINDS[self as usize]
+    }
+
+    /// Parses its word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// Returns whether a motion of this kind always needs a person: it affects members' rights or the forum's rules.
+    pub fn needs_person(self) -> bool {
+        matches!(self, Self::Ban | Self::Unban | Self::Role | Self::Rule)
+    }
+}
+
+/// A vote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Choice {
+    /// For the motion.
+    Yes,
+    /// Against it.
+    No,
+    /// Abstains; it counts for the quorum.
+    Abstain,
+}
+
+impl Choice {
+    /// All its words.
+    pub const WORDS: &[&str] = &["yes", "no", "abstain"];
+
+    /// Returns its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Abstain => "abstain",
+        }
+    }
+
+    /// Parses its word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Yes, Self::No, Self::Abstain]
+            .into_iter()
+            .find(|choice| choice.word() == word)
+    }
+}

@@ -8,7 +8,7 @@
 mod old;
 
 use kd_core::config::forum::Settings;
-use kd_forum::cycle::Cards;
+use kd_forum::cards::Cards;
 use kd_forum::fairness::{Judge, Look, Sample};
 use kd_forum::study::{Study, study};
 use rand::rngs::ChaCha12Rng;

@@ -24,7 +24,7 @@ pub use writing::Writing;
 use crate::text::style::Styles;
 use crate::theme::Theme;
 use kd_forum::order::Order;
-use kd_forum::tools::Choice;
+use kd_forum::words::Choice;
 use kd_forum::words::{Hit, Post, Thread};
 use std::collections::BTreeMap;
 

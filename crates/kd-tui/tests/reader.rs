@@ -3,7 +3,7 @@
 use kd_core::Timestamp;
 use kd_forum::account::Role;
 use kd_forum::order::Order;
-use kd_forum::tools::Choice;
+use kd_forum::words::Choice;
 use kd_forum::words::{Hit, Post, Thread};
 use kd_tui::forum::{Deed, Done, Effect, Found, Item, KEYS, Looks, Reader, View};
 use kd_tui::keys::Decoder;

@@ -18,7 +18,7 @@ use kd_core::config::Config;
 use kd_core::config::forum::{BadSetting, Settings};
 use kd_core::persona::Persona;
 use kd_core::request::ToolServer;
-use kd_forum::cycle::Candidate;
+use kd_forum::cards::Candidate;
 use kd_forum::interval;
 use kd_forum::logline::{LogEvent, LogLine};
 use kd_forum::words::{Outcome, Run};

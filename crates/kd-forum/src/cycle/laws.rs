@@ -2,6 +2,8 @@
 
 use super::super::schedulers::SCHEDULERS;
 use super::*;
+use crate::cards::Candidate;
+use kd_core::config::forum::Settings;
 use proptest::prelude::*;
 
 fn candidates() -> impl Strategy<Value = Vec<Candidate>> {

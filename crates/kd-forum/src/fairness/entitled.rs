@@ -1,7 +1,7 @@
 //! The entitlement of each agent in a cycle, from the inputs of the draw: its mean position, and the probabilities of
 //! taking a turn, the first turn and the last one. Preferences, weights and due turns are all part of the inputs.
 
-use super::super::cycle::Cards;
+use super::super::cards::Cards;
 use super::super::schedulers;
 use std::collections::BTreeMap;
 
@@ -202,7 +202,8 @@ fn gauss(count: usize) -> Vec<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::cycle::{Candidate, draw};
+    use super::super::super::cards::Candidate;
+    use super::super::super::cycle::draw;
     use super::*;
     use kd_core::config::forum::Settings;
 

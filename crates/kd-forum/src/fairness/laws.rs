@@ -1,7 +1,8 @@
 //! Every scheduler keeps the promises in its row; the unfair ones fail where they should. The large table of error rate
 //! and power is in `tests/fairness.rs`.
 
-use super::super::cycle::{Candidate, draw};
+use super::super::cards::Candidate;
+use super::super::cycle::draw;
 use super::super::schedulers::SCHEDULERS;
 use super::super::study::{Study, study};
 use super::*;

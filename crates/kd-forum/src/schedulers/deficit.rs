@@ -2,7 +2,7 @@
 //! far ahead of its share sits out until the others have caught up. The order is random all the same: ordering by
 //! deficit would let the same agent speak first for as long as it is behind, which is a hierarchy too.
 
-use super::super::cycle::Candidate;
+use super::super::cards::Candidate;
 use super::{FAIR, Scheduler};
 
 /// How far an agent may be ahead of its share before it sits out, in average turns: one long turn is acceptable.
@@ -43,7 +43,8 @@ fn is_ahead(candidate: &Candidate, all: &[Candidate]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::cycle::{Cards, draw};
+    use super::super::super::cards::Cards;
+    use super::super::super::cycle::draw;
     use super::*;
     use kd_core::config::forum::Settings;
 

@@ -16,7 +16,7 @@ pub(super) const ROW: Scheduler = Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::cycle::Candidate;
+    use super::super::super::cards::Candidate;
     use super::*;
 
     #[test]

@@ -9,7 +9,7 @@ mod shuffle;
 mod weighted;
 pub(super) mod williams;
 
-use super::cycle::{Block, Candidate, Seed};
+use super::cards::{Block, Candidate, Seed};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;

@@ -5,7 +5,7 @@
 //! With a seed per cycle, the first cycle of a block shuffles all agents, and each later one draws one of the remaining
 //! rows of the square that begins with that order.
 
-use super::super::cycle::Block;
+use super::super::cards::Block;
 use super::{Draw, FAIR, Scheduler, as_set};
 use rand::RngExt;
 use rand::seq::SliceRandom;

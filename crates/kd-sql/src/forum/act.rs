@@ -22,7 +22,8 @@ use kd_forum::bounds::{EXCERPT, Page, excerpt};
 use kd_forum::company::{self, NOTES_MAX};
 use kd_forum::fairness::Look;
 use kd_forum::governance::{Motion, MotionState};
-use kd_forum::tools::{self, BODY_MAX, Call, Choice};
+use kd_forum::tools::{self, BODY_MAX, Call};
+use kd_forum::words::Choice;
 use kd_forum::words::{Deed, Post, Thread};
 use serde_json::{Value, json};
 

@@ -5,8 +5,9 @@ use super::error::ForumError;
 use super::secrets::Secrets;
 use super::{ForumStore, Place, links, runs, schema, seen};
 use jiff::{SignedDuration, Timestamp};
+use kd_forum::cards::{Candidate, Cards, Seed};
 use kd_forum::chain::{Link, Origin};
-use kd_forum::cycle::{Candidate, Cards, Plan, Seed};
+use kd_forum::cycle::Plan;
 use kd_forum::words::{Outcome, Run};
 use serde::{Deserialize, Serialize};
 

@@ -9,8 +9,9 @@ use super::secrets::{self, Head, Mark};
 use super::{ForumStore, posts, runs};
 use jiff::Timestamp;
 use kd_core::config::forum::Settings;
+use kd_forum::cards::{Candidate, Cards, Seed, hex, unhex};
 use kd_forum::chain::{self, Fields, Hash, Link, Origin, PostFacts, Sealed};
-use kd_forum::cycle::{Candidate, Cards, Plan, Seed, draw, hex, unhex};
+use kd_forum::cycle::{Plan, draw};
 use kd_forum::words::{Deed, Run};
 
 /// Posts digested at a time.

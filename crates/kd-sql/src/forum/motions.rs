@@ -9,10 +9,12 @@ use super::{ForumStore, accounts, cycles, threads};
 use jiff::Timestamp;
 use kd_core::config::forum::{self, Settings};
 use kd_forum::CLERK;
+use kd_forum::account::Right;
 use kd_forum::account::{Kind, Status};
-use kd_forum::governance::{self, CastVote, Change, Electorate, Motion, MotionKind, MotionState};
-use kd_forum::order::{Entry, Order, Right, Target};
-use kd_forum::tools::Choice;
+use kd_forum::governance::{self, CastVote, Change, Electorate, Motion, MotionState};
+use kd_forum::order::{Entry, Order, Target};
+use kd_forum::words::Choice;
+use kd_forum::words::MotionKind;
 
 const SELECT: &str = "SELECT id, forum, kind, key, value, before, title, reason, proposer, created_at, closes_after, state, outcome, thread_id FROM motions";
 

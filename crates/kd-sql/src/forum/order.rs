@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use kd_core::names::KING;
 use kd_core::names::{GUEST, READER};
 use kd_forum::CLERK;
+use kd_forum::account::Right;
 use kd_forum::account::{Account, Kind, Proof, Role, Status};
 use kd_forum::logline::{LogEvent, LogLine};
-use kd_forum::order::{self, Entry, Order, Right, Subject, Target};
+use kd_forum::order::{self, Entry, Order, Subject, Target};
 use kd_forum::rules;
 use std::collections::BTreeSet;
 

@@ -6,8 +6,8 @@
 use super::Place;
 use super::error::ForumError;
 use kd_core::formats::{self, FORUM_SECRETS};
+use kd_forum::cards::{hex, unhex};
 use kd_forum::chain::{self, Fields, Hash};
-use kd_forum::cycle::{hex, unhex};
 use kd_store::error::Error;
 use kd_store::private;
 use serde::{Deserialize, Serialize};

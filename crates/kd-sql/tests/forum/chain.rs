@@ -6,8 +6,9 @@ use crate::talk::at;
 use kd_core::config::forum::Settings;
 use kd_forum::MAIN;
 use kd_forum::account::Proof;
+use kd_forum::cards::{Candidate, Seed};
 use kd_forum::chain::Origin;
-use kd_forum::cycle::{Candidate, Plan, Seed, draw};
+use kd_forum::cycle::{Plan, draw};
 use kd_forum::words::Outcome;
 use kd_sql::forum::{
     Anchor, Audited, Caller, CycleRecord, ForumStore, Governance, Leader, Place, Repeat, RunEnd,
@@ -324,7 +325,7 @@ fn a_cycle_with_a_seed_and_one_of_an_older_version_are_foreseeable() {
     each(|site| {
         let settings = Settings::default();
         let mut store = site.open();
-        let cards = kd_forum::cycle::Cards::new(&settings, 11, 0, Vec::new());
+        let cards = kd_forum::cards::Cards::new(&settings, 11, 0, Vec::new());
         let old = store
             .begin_cycle(MAIN, &cards, &draw(&cards), at(0))
             .unwrap();

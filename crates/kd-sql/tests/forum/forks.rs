@@ -6,8 +6,8 @@ use crate::servers::{Site, each, tamper};
 use crate::talk::at;
 use kd_core::config::forum::Settings;
 use kd_forum::MAIN;
+use kd_forum::cards::Candidate;
 use kd_forum::chain::Origin;
-use kd_forum::cycle::Candidate;
 use kd_sql::forum::{Anchor, ForumError, ForumStore, Leader};
 use std::collections::BTreeSet;
 
@@ -175,7 +175,7 @@ fn a_cycle_without_a_link_behind_one_with_a_link_is_a_fault() {
         let mut store = site.open();
         let mut leader = lead(&mut store);
         live(&mut store, &mut leader, 1);
-        let cards = kd_forum::cycle::Cards::new(&Settings::default(), 11, 1, Vec::new());
+        let cards = kd_forum::cards::Cards::new(&Settings::default(), 11, 1, Vec::new());
         let plan = kd_forum::cycle::draw(&cards);
         let old = store.begin_cycle(MAIN, &cards, &plan, at(0)).unwrap();
         store.end_cycle(old.id, 1, at(1)).unwrap();

@@ -2,10 +2,10 @@
 
 use super::Deed;
 use kd_forum::account::Role;
-use kd_forum::governance::MOTION_KINDS;
 use kd_forum::order::Order;
 use kd_forum::proposal::Proposal;
-use kd_forum::tools::Choice;
+use kd_forum::words::Choice;
+use kd_forum::words::MOTION_KINDS;
 
 /// What is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use super::support::Said;
 use super::{forum, house, scripted, store};
 use kd_forum::MAIN;
+use kd_forum::account::RIGHTS;
 use kd_forum::account::Role;
-use kd_forum::order::RIGHTS;
 use serde_json::json;
 
 fn done(said: &Said, words: &str) {

@@ -403,7 +403,8 @@ mod tests {
 
     /// Creates a table of a forum in which every row is filled.
     fn filled() -> Table {
-        use kd_forum::cycle::{Candidate, Cards, draw};
+        use kd_forum::cards::{Candidate, Cards};
+        use kd_forum::cycle::draw;
         use kd_forum::fairness::{Judge, Sample};
         let settings = kd_core::config::forum::Settings::default();
         let mut judge = Judge::default();

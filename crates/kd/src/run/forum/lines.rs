@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kd_forum::account::{Account, Status};
 use kd_forum::governance::{CastVote, Motion, MotionState};
 use kd_forum::order::Target;
-use kd_forum::tools::Choice;
+use kd_forum::words::Choice;
 use kd_forum::words::{Outcome, Run};
 use kd_sql::forum::ForumError;
 use std::collections::BTreeSet;

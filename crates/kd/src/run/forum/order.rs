@@ -6,8 +6,9 @@ use super::{Site, lines, talk};
 use crate::args::forum::{Edit, Give, GiveName, GiveRole, Members, Undo};
 use crate::error::Error;
 use crate::render::clean;
+use kd_forum::account::RIGHTS;
 use kd_forum::account::Role;
-use kd_forum::order::{Order, RIGHTS, Target};
+use kd_forum::order::{Order, Target};
 use serde_json::json;
 use std::io::{self, Write};
 
