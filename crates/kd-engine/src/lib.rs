@@ -1,5 +1,6 @@
-//! The engine of Kingdom: the only event loop, the only clock, the only spawner of tasks. It makes no decisions: it
-//! executes the commands of a [`kd_core::Machine`] and feeds back the results.
+//! The engine of Kingdom: the event loop of threads, the clock, the spawner of tasks. It makes no decisions: it executes
+//! the commands of a [`kd_core::Machine`] and feeds back the results. A forum runs beside the loop, in sequence, with the
+//! feature `forum`.
 
 mod actor;
 pub mod agents;
