@@ -199,7 +199,7 @@ impl Conversation {
                 self.take(aside, &mut fx);
                 fx
             }
-            Op::Retry { .. } => refused("not now: retry when the floor is free"),
+            Op::Retry { .. } => refused("not now: retry when no member is speaking"),
             _ => self.council.step(now, Input::Op(op)),
         }
     }
@@ -270,10 +270,10 @@ impl Conversation {
             return Some("members are speaking: wait for them, or stop them first".into());
         }
         if self.council.is_closed() {
-            return Some("the thread is being closed: open it again to go on".into());
+            return Some("the thread is closing: open it again to continue".into());
         }
         if aside.question.trim().is_empty() {
-            return Some("there is no question yet: write one behind it".into());
+            return Some("there is no question yet: write one after the command".into());
         }
         let asks = aside.asks();
         if let Some(seat) = asks.iter().find(|s| self.council.roster().is_muted(s)) {
@@ -283,7 +283,7 @@ impl Conversation {
             .iter()
             .find(|s| self.council.is_taken(&Address::Seats(vec![(*s).clone()])))?;
         Some(format!(
-            "{taken} speaks for another kd in this thread: wait for its answer"
+            "{taken} is answering another kd process in this thread: wait for its answer"
         ))
     }
 
@@ -329,7 +329,7 @@ impl Machine for Conversation {
             input => self.council.step(now, input),
         };
         if held && self.aside.is_none() {
-            // The aside has ended: messages that waited for it are processed.
+            // The aside has ended: queued messagesed for it are processed.
             let more = self.council.proceed(now);
             fx.commands.extend(more.commands);
             fx.events.extend(more.events);

@@ -159,20 +159,20 @@ impl Failure {
         }
         match self.kind {
             FailureKind::Missing => {
-                "install it, or take the member out of `council.members`; `kd init` lists what is here"
+                "install it, or remove the member from `council.members`; `kd init` lists what is installed"
             }
-            FailureKind::Auth => "check the key: `kd config show --origin` names where it is read",
+            FailureKind::Auth => "check the key: `kd config show --origin` shows where it is read",
             FailureKind::RateLimit => {
                 "wait, ask fewer members at once, or set `providers.<name>.requests_per_minute`"
             }
-            FailureKind::Overloaded => "the service is busy: try again in a while",
+            FailureKind::Overloaded => "the service is busy: try again later",
             FailureKind::Timeout => "raise `council.timeout`, or ask a shorter question",
             FailureKind::Decode => "the answer was not in the expected form: try again",
             FailureKind::Invalid => "check the model's name and the length of the thread",
             FailureKind::Refused => "rephrase the question, or ask another model",
             FailureKind::Cancelled => "ask again with `--continue`",
             FailureKind::Crashed => {
-                "try again; if it stays, look at the endpoint or the program itself"
+                "try again; if it persists, check the endpoint or the program itself"
             }
             FailureKind::Limit => "raise the limit, or ask fewer members",
         }

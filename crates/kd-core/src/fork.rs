@@ -34,7 +34,7 @@ pub struct Prefix {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoStage {
     /// The log contains no deliberation.
-    #[error("the thread holds no deliberation, so it has no stages")]
+    #[error("the thread has no deliberation, so it has no stages")]
     NoDeliberation,
     /// The deliberation has no such stage.
     #[error("the deliberation has no stage `{wanted}`")]

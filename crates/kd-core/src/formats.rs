@@ -201,7 +201,7 @@ pub static MARK: Format = Format {
     field: "`v`",
     schema: "[mark-line](schemas/mark-line.schema.json)",
     older: NONE,
-    newer: "refused; of an import nothing is kept",
+    newer: "refused; an import keeps nothing",
 };
 
 /// The tables of a forum.

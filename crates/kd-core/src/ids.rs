@@ -62,7 +62,7 @@ impl SeatName {
             return bad("it is longer than 64 bytes");
         }
         if name == KING || name == ALL {
-            return bad("`king` and `all` are no senders of answers");
+            return bad("`king` and `all` cannot send answers");
         }
         if !name
             .chars()
@@ -123,7 +123,8 @@ impl fmt::Display for ThreadId {
     }
 }
 
-/// One of the machines that share a session: 0 is the machine that the session was opened with, its asides count from 1.
+/// One of the machines that share a session: 0 is the machine that the session was opened with, its asides count from
+/// 1.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

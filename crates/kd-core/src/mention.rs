@@ -38,7 +38,7 @@ impl Mentions {
         let word = self.stranger.as_ref()?;
         let near = nearest(word, known)?;
         Some(format!(
-            "no member is called @{word}, so it is read as text; did you mean @{near}?"
+            "no member is named @{word}, so it is read as text; did you mean @{near}?"
         ))
     }
 }

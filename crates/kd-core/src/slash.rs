@@ -126,7 +126,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "<member>",
         takes: Takes::Member,
-        doc: "skip a member until you leave: it is not asked and costs nothing",
+        doc: "skip a member until you quit: it is not asked and costs nothing",
         screen_only: false,
         make: |arg| Ok(Slash::Op(Op::Mute { seat: needed(arg)? })),
     },
@@ -144,7 +144,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "[member]",
         takes: Takes::MaybeMember,
-        doc: "ask again whoever failed; the new answer takes the place of the failed one",
+        doc: "ask failed members again; the new answer replaces the failed one",
         screen_only: false,
         make: |arg| {
             Ok(Slash::Op(Op::Retry {
@@ -171,7 +171,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "[question]",
         takes: Takes::MaybeQuestion,
-        doc: "a fast and a rigorous member debate and answer; alone it takes your last question",
+        doc: "a fast and a rigorous member debate and answer; without text, your last question",
         screen_only: false,
         make: |arg| Ok(Slash::Aside(Way::Think, arg.map(str::to_owned))),
     },
@@ -180,7 +180,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "[question]",
         takes: Takes::MaybeQuestion,
-        doc: "opinions, reviews, a vote and a conclusion; alone it takes your last question",
+        doc: "opinions, reviews, a vote and a conclusion; without text, your last question",
         screen_only: false,
         make: |arg| Ok(Slash::Aside(Way::Deliberate, arg.map(str::to_owned))),
     },
@@ -189,7 +189,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "[mode]",
         takes: Takes::MaybeMode,
-        doc: "who speaks when: broadcast, sequential, natural, manual; alone tells which it is",
+        doc: "set the turn order: broadcast, sequential, natural or manual; alone, show it",
         screen_only: false,
         make: |arg| {
             Ok(match arg {
@@ -205,7 +205,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "[N|default]",
         takes: Takes::MaybeNumber,
-        doc: "how many turns may follow the answers; 0 is none, `default` leaves it to the mode",
+        doc: "set how many turns follow the answers: 0 for none, `default` for the mode's own",
         screen_only: false,
         make: |arg| {
             Ok(match arg {
@@ -213,7 +213,7 @@ pub const COMMANDS: &[SlashCommand] = &[
                 Some("default") => Slash::Op(Op::Auto { messages: None }),
                 Some(number) => Slash::Op(Op::Auto {
                     messages: Some(number.parse().map_err(|_| {
-                        format!("{number} is no number of turns: write 0, 1, 2 … or `default`")
+                        format!("{number} is not a number of turns: write 0, 1, 2 … or `default`")
                     })?),
                 }),
             })
@@ -224,7 +224,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &["who"],
         args: "",
         takes: Takes::Nothing,
-        doc: "who sits here, who is muted, and who speaks",
+        doc: "list the members: muted ones and those that speak",
         screen_only: false,
         make: |_| Ok(Slash::Members),
     },
@@ -233,7 +233,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &["threads"],
         args: "[id]",
         takes: Takes::MaybeThread,
-        doc: "go to another thread, or choose one",
+        doc: "switch to another thread, or choose one",
         screen_only: false,
         make: |arg| Ok(Slash::Thread(arg.map(str::to_owned))),
     },
@@ -251,7 +251,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "[N]",
         takes: Takes::MaybeNumber,
-        doc: "go on in a copy of this thread; with N without message N and what follows",
+        doc: "continue in a copy of this thread; with N, without message N and later ones",
         screen_only: false,
         make: |arg| {
             Ok(Slash::Fork(match arg {
@@ -265,7 +265,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "[N]",
         takes: Takes::MaybeNumber,
-        doc: "go on before your last message, or your last N; the old thread stays",
+        doc: "go back before your last message, or your last N; the old thread stays",
         screen_only: false,
         make: |arg| Ok(Slash::Fork(Fork::Rewind(arg.map_or(Ok(1), counted)?))),
     },
@@ -317,7 +317,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &["exit", "q"],
         args: "",
         takes: Takes::Nothing,
-        doc: "leave when the running turns have ended; once more leaves at once",
+        doc: "quit when the running turns have ended; again, quit at once",
         screen_only: false,
         make: |_| Ok(Slash::Quit),
     },
@@ -356,15 +356,15 @@ pub fn read(line: &str) -> Line {
         return Line::Wrong(match nearest(&lower) {
             Some(near) => format!("there is no /{name}: did you mean /{}?", near.name),
             None => {
-                format!("there is no /{name}: /help tells the commands (write //{name} to say it)")
+                format!(
+                    "there is no /{name}: /help lists the commands (write //{name} to send it as text)"
+                )
             }
         });
     };
     if let (Takes::Nothing, Some(arg)) = (command.takes, arg) {
         let name = command.name;
-        return Line::Wrong(format!(
-            "/{name} takes nothing behind it, and here stands `{arg}`"
-        ));
+        return Line::Wrong(format!("/{name} takes no argument, but got `{arg}`"));
     }
     match (command.make)(arg) {
         Ok(slash) => Line::Slash(slash),
@@ -415,7 +415,7 @@ pub fn help(screen: bool) -> Vec<String> {
 fn counted(text: &str) -> Result<u32, String> {
     let number = text.trim_start_matches('#').parse().ok();
     let number = number.filter(|number| *number > 0);
-    number.ok_or_else(|| format!("`{text}` is not a number from 1"))
+    number.ok_or_else(|| format!("`{text}` is not a whole number of 1 or more"))
 }
 
 fn needed(arg: Option<&str>) -> Result<SeatName, String> {
@@ -496,14 +496,14 @@ mod tests {
             ("/hlep", "did you mean /help?"),
             ("/memb", "did you mean /members?"),
             ("/delib", "did you mean /deliberate?"),
-            ("/xyzzy", "write //xyzzy to say it"),
+            ("/xyzzy", "write //xyzzy to send it"),
             ("/mute", "name a member"),
             ("/mute king", "names the user"),
-            ("/auto many", "no number of turns"),
-            ("/new thread", "takes nothing"),
-            ("/fork 0", "not a number from 1"),
-            ("/rewind all", "not a number from 1"),
-            ("/", "/help tells the commands"),
+            ("/auto many", "is not a number of turns"),
+            ("/new thread", "takes no argument"),
+            ("/fork 0", "not a whole number of 1"),
+            ("/rewind all", "not a whole number of 1"),
+            ("/", "/help lists the commands"),
         ] {
             let Line::Wrong(why) = read(line) else {
                 panic!("{line:?} was understood");

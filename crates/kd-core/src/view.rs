@@ -565,7 +565,7 @@ impl View {
             text: stream.text,
             failure: Failure::new(
                 FailureKind::Crashed,
-                "the other program stopped before the answer was whole",
+                "the other program stopped before the answer was complete",
             )
             .advise("ask the member again, with @ and its name"),
         };

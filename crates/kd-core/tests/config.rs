@@ -264,7 +264,7 @@ fn names_point_to_somebody() {
         found[2]
     );
     assert!(found[2].ends_with("did you mean `claude`?"), "{}", found[2]);
-    assert_eq!(found[3], "council.members.2 names \"me\" a second time");
+    assert_eq!(found[3], "council.members.2 lists \"me\" twice");
     assert!(
         found[4].starts_with("council.members.3 is \"a b\", which cannot name a member"),
         "{}",

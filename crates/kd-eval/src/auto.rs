@@ -111,11 +111,11 @@ pub fn auto(known: &Known) -> Auto {
     };
     if n < 2 {
         auto.protocol = "solo";
-        auto.why.push("one member is no council".into());
+        auto.why.push("one member is not a council".into());
         return auto;
     }
     if known.task == Task::Sequential {
-        auto.alone("solo", "work in dependent steps is done best by one member");
+        auto.alone("solo", "one member works best on dependent steps");
         return auto;
     }
     judge_strength(&mut auto, known, estimates.as_deref());
@@ -124,7 +124,8 @@ pub fn auto(known: &Known) -> Auto {
             auto.protocol = "peer-review";
             auto.rule = "borda";
             auto.why.push(
-                "texts cannot be counted: the members rank each other's, without names".into(),
+                "texts cannot be counted, so members rank each other's answers without names"
+                    .into(),
             );
             return auto;
         }
@@ -132,7 +133,7 @@ pub fn auto(known: &Known) -> Auto {
             auto.protocol = "delphi";
             auto.rule = "plurality";
             auto.why
-                .push("numbers are brought together by their median, in two rounds".into());
+                .push("numbers are combined by their median, in two rounds".into());
             return auto;
         }
         _ => {}
@@ -193,7 +194,7 @@ fn judge_strength(auto: &mut Auto, known: &Known, estimates: Option<&[f64]>) {
     let Some(p) = estimates else {
         auto.why
             .push("the strength of some members is unknown: every vote counts alike".into());
-        auto.warning = Some("if one member is much stronger than the others, it alone may be right more often than this council; `kd eval` measures it".into());
+        auto.warning = Some("a member much stronger than the others may be right more often alone than this council; `kd eval` measures it".into());
         return;
     };
     let top = p.iter().copied().fold(0.0, f64::max);

@@ -141,7 +141,7 @@ impl Order {
             Target::Thread(id) if self.state == CLOSED => format!("close thread {id}"),
             Target::Thread(id) => format!("reopen thread {id}"),
             Target::Status(name) if banned => format!("ban {name}"),
-            Target::Status(name) => format!("let {name} back in"),
+            Target::Status(name) => format!("unban {name}"),
             Target::Role(name) => format!("make {name} {}", self.state),
             Target::Votes(name) if self.state == "yes" => format!("give {name} a vote"),
             Target::Votes(name) => format!("take the vote of {name}"),
@@ -188,7 +188,7 @@ impl Order {
                 }
             }
             (Target::Status(name), _) if name == by && self.state == Status::Banned.word() => {
-                Err("nobody bans themselves".into())
+                Err("you cannot ban yourself".into())
             }
             _ => Ok(()),
         }
@@ -203,7 +203,7 @@ pub fn reason(text: &str) -> Result<String, String> {
     let line = kd_core::clean::clean_text(text);
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.chars().count() {
-        0 => Err("a reason is missing: it is kept with the entry".into()),
+        0 => Err("a reason is missing: it is recorded with the entry".into()),
         n if n > REASON_MAX => Err(format!("the reason is longer than {REASON_MAX} characters")),
         _ => Ok(line),
     }
@@ -263,7 +263,7 @@ impl Entry {
             },
             Target::Status(name) => match Status::parse(&self.after) {
                 Some(Status::Banned) => format!("banned {name}"),
-                _ => format!("let {name} back in"),
+                _ => format!("unban {name}"),
             },
             Target::Role(name) => format!("made {name} {} (was {})", self.after, self.before),
             Target::Votes(name) => match self.after.as_str() {

@@ -56,7 +56,7 @@ pub fn check_links(value: &Value) -> Vec<Problem> {
         match agent.get("backend") {
             None | Some(Value::Null) => problems.push(Problem::new(
                 path,
-                "is missing: it says what answers for this member, for example \"local\"",
+                "is missing: set the backend of this member, for example \"local\"",
             )),
             Some(Value::String(backend)) => {
                 if !BACKENDS.contains(&backend.as_str())
@@ -92,10 +92,7 @@ pub fn check_links(value: &Value) -> Vec<Problem> {
             if seen.insert(member) {
                 problems.extend(no_agent(path, member, value));
             } else {
-                problems.push(Problem::new(
-                    path,
-                    format!("names {} a second time", shown(member)),
-                ));
+                problems.push(Problem::new(path, format!("lists {} twice", shown(member))));
             }
         }
     }
@@ -151,7 +148,7 @@ fn bad_name(part: &str, path: &KeyPath, name: &str) -> Option<Problem> {
     if part == "<model>" {
         return name
             .is_empty()
-            .then(|| Problem::new(path.clone(), "is an empty name of a model"));
+            .then(|| Problem::new(path.clone(), "is an empty model name"));
     }
     let agent = path.segments().first().is_some_and(|s| s == "agents");
     let checked = if agent {
@@ -165,7 +162,7 @@ fn bad_name(part: &str, path: &KeyPath, name: &str) -> Option<Problem> {
     }
     let provider = path.segments().first().is_some_and(|s| s == "providers");
     (provider && NOT_PROVIDERS.contains(&name)).then(|| {
-        let what = "has the name of a backend that is no service; give the provider another name";
+        let what = "has the name of a backend that is not a service; rename the provider";
         Problem::new(path.clone(), what)
     })
 }
@@ -174,8 +171,7 @@ fn unknown(path: KeyPath, name: &str, siblings: &[&str]) -> Problem {
     if is_secret_name(name) {
         return Problem::new(
             path,
-            "would keep a secret in the configuration, which kd never does; take the value out of the file and say under \
-             `providers.<name>` where the key is: `key_env` (a variable), `key_file` (a file) or `key_command` (a command)",
+            "would store a secret in the configuration, which kd does not allow; remove the value and set under `providers.<name>` where the key is: `key_env` (a variable), `key_file` (a file) or `key_command` (a command)",
         );
     }
     let text = path.to_string();
@@ -290,7 +286,7 @@ fn url_problem(text: Option<&str>) -> Option<Option<String>> {
     let (host, tail) = rest.split_at(host_end);
     if host.is_empty() || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return Some(Some(
-            "must be an http or https address: it has no host, or white space in it".into(),
+            "must be an http or https address with a host and without spaces".into(),
         ));
     }
     if host.contains('@')
@@ -299,7 +295,7 @@ fn url_problem(text: Option<&str>) -> Option<Option<String>> {
             .any(|part| tail.contains(part))
     {
         return Some(Some(
-            "holds a secret in the address; take it out, and say where the key is with `key_env`, `key_file` or `key_command`".into(),
+            "has a secret in the address; remove it, and set where the key is with `key_env`, `key_file` or `key_command`".into(),
         ));
     }
     None
@@ -314,8 +310,7 @@ fn variable_problem(text: Option<&str>) -> Option<Option<String>> {
         return None;
     }
     Some(Some(
-        "must be the name of an environment variable, for example OPENAI_API_KEY, and never the key itself; if a key stands \
-         here, take it out of the file"
+        "must be the name of an environment variable, for example OPENAI_API_KEY, not the key itself; if this is a key, remove it from the file"
             .into(),
     ))
 }

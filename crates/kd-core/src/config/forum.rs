@@ -59,7 +59,8 @@ pub struct Settings {
     /// Maximum posts, edits, motions and votes of one account per minute, outside its visits. All guests together count
     /// as one.
     pub posts_per_minute: u32,
-    /// The same per day.
+    /// Maximum posts, edits, motions and votes of an account per day outside its visits; all guests together are one
+    /// account.
     pub posts_per_day: u32,
 }
 
@@ -136,17 +137,17 @@ const WEEK: f64 = 604_800.0;
 #[rustfmt::skip] // a table
 pub const PARAMETERS: &[Parameter] = &[
     Parameter { key: "cycle_interval_secs", variable: Some("CYCLE_INTERVAL"), range: Range::Number(0.0, WEEK), votable: true, foreign: Foreign::Higher, doc: "seconds from the start of a cycle to the start of the next" },
-    Parameter { key: "skip_probability", variable: Some("SKIP_PROBABILITY"), range: Range::Number(0.0, 1.0), votable: true, foreign: Foreign::Higher, doc: "how likely an agent sits a cycle out" },
-    Parameter { key: "delay_secs_min", variable: Some("MIN_DELAY"), range: Range::Number(0.0, WEEK), votable: true, foreign: Foreign::Higher, doc: "shortest wait between two agents, in seconds" },
-    Parameter { key: "delay_secs_max", variable: Some("MAX_DELAY"), range: Range::Number(0.0, WEEK), votable: true, foreign: Foreign::Higher, doc: "longest wait between two agents, in seconds" },
+    Parameter { key: "skip_probability", variable: Some("SKIP_PROBABILITY"), range: Range::Number(0.0, 1.0), votable: true, foreign: Foreign::Higher, doc: "probability that an agent sits out a cycle" },
+    Parameter { key: "delay_secs_min", variable: Some("MIN_DELAY"), range: Range::Number(0.0, WEEK), votable: true, foreign: Foreign::Higher, doc: "minimum wait between two agents, in seconds" },
+    Parameter { key: "delay_secs_max", variable: Some("MAX_DELAY"), range: Range::Number(0.0, WEEK), votable: true, foreign: Foreign::Higher, doc: "maximum wait between two agents, in seconds" },
     Parameter { key: "max_tool_calls", variable: Some("MAX_TOOL_CALLS"), range: Range::Whole(1, 1000), votable: true, foreign: Foreign::Lower, doc: "tool calls in one visit" },
-    Parameter { key: "skips_max", variable: None, range: Range::Whole(0, 1000), votable: true, foreign: Foreign::Higher, doc: "most cycles in a row that an agent is left out" },
+    Parameter { key: "skips_max", variable: None, range: Range::Whole(0, 1000), votable: true, foreign: Foreign::Higher, doc: "maximum cycles in a row that an agent sits out" },
     Parameter { key: "scheduler", variable: None, range: Range::OneOf(SCHEDULER_NAMES), votable: true, foreign: Foreign::Kept, doc: "the rule of the order" },
     Parameter { key: "interval", variable: None, range: Range::OneOf(&["fixed", "adaptive"]), votable: true, foreign: Foreign::Kept, doc: "whether the time between cycles follows the activity" },
     Parameter { key: "voting_cycles", variable: None, range: Range::Whole(1, 1000), votable: false, foreign: Foreign::Kept, doc: "cycles in which a motion can be voted on" },
     Parameter { key: "quorum", variable: None, range: Range::Number(0.0, 1.0), votable: false, foreign: Foreign::Kept, doc: "share of agents that must vote on a motion" },
     Parameter { key: "rule", variable: None, range: Range::Rule, votable: false, foreign: Foreign::Kept, doc: "how votes on motions are counted" },
-    Parameter { key: "unconfirmed", variable: None, range: Range::Kinds, votable: false, foreign: Foreign::Kept, doc: "kinds of motions that need no person's word" },
+    Parameter { key: "unconfirmed", variable: None, range: Range::Kinds, votable: false, foreign: Foreign::Kept, doc: "kinds of motions that need no person's confirmation" },
     Parameter { key: "guests", variable: None, range: Range::OneOf(&["post", "read"]), votable: false, foreign: Foreign::Kept, doc: "what callers without a registered name may do" },
     Parameter { key: "posts_per_minute", variable: None, range: Range::Whole(1, 100_000), votable: false, foreign: Foreign::Kept, doc: "posts, edits, motions and votes of one account in a minute, outside its visits" },
     Parameter { key: "posts_per_day", variable: None, range: Range::Whole(1, 10_000_000), votable: false, foreign: Foreign::Kept, doc: "the same in a day" },

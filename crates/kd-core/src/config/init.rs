@@ -32,9 +32,9 @@ pub struct InitSeat {
 /// Renders the file with every member, in order.
 pub fn render_init(seats: &[InitSeat]) -> String {
     let mut page = Page::default();
-    page.comment("Settings of kd. `kd config show --origin` tells what is in force, and `kd config check` what is wrong.");
-    page.comment("JSON with comments; a comma after the last entry is fine. Take the // away from a line to set it.");
-    page.comment("No key of a service belongs here: say in which variable or file it is.");
+    page.comment("Settings of kd. `kd config show --origin` prints the effective ones, and `kd config check` finds mistakes.");
+    page.comment("JSON with comments; trailing commas are fine. Uncomment a line to set it.");
+    page.comment("Never put an API key here: name the variable or file that holds it.");
     page.open(None);
 
     page.open(Some("council"));

@@ -43,7 +43,7 @@ pub(super) fn check(path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) 
     if !(3..=9).contains(&seats.len()) {
         problems.push(Problem::new(
             path.clone(),
-            format!("must have 3 to 9 seats, not {}", seats.len()),
+            format!("must have 3 to 9 members, not {}", seats.len()),
         ));
     }
     for (at, seat) in seats.iter().enumerate() {
@@ -52,7 +52,7 @@ pub(super) fn check(path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) 
             problems.push(Problem::new(
                 path,
                 format!(
-                    "must be a seat {{\"model\": …, \"role\": …}}, not {}",
+                    "must be a member {{\"model\": …, \"role\": …}}, not {}",
                     got(seat)
                 ),
             ));
@@ -88,7 +88,7 @@ fn field(path: &KeyPath, name: &str, value: &Value, problems: &mut Vec<Problem>)
                 let names: Vec<&str> = ROLES.iter().map(|r| r.name).collect();
                 wrong(
                     format!(
-                        "is {}, which is no role; roles are {}",
+                        "is {}, which is not a role; roles are {}",
                         shown(role),
                         names.join(", ")
                     ),
@@ -105,7 +105,7 @@ fn field(path: &KeyPath, name: &str, value: &Value, problems: &mut Vec<Problem>)
                 wrong(format!("must be text, not {}", got(value)), None);
             }
         }
-        other => wrong("is no field of a seat".into(), nearest(other, FIELDS)),
+        other => wrong("is not a field of a member".into(), nearest(other, FIELDS)),
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) fn links(plan: &Map<String, Value>, config: &Value) -> Vec<Problem> {
             Problem::new(
                 root.join("council").join("voting").join("method"),
                 format!(
-                    "is {}, which is no rule; `kd vote rules` lists them",
+                    "is {}, which is not a voting rule; `kd vote rules` lists them",
                     shown(method)
                 ),
             )

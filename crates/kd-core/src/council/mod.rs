@@ -167,10 +167,9 @@ const ANSWER_TOKEN_BYTES: u64 = 6;
 /// Maximum characters of a notice or a reason.
 const LINE_CHARS_MAX: usize = 400;
 /// Why a turn is skipped.
-const SPOKE_AGAIN: &str = "you spoke again meanwhile: no further turns";
+const SPOKE_AGAIN: &str = "you sent a new message: no further turns";
 /// What happened to waiting messages when the user stopped all members.
-const UNASKED: &str =
-    "what waited is in the thread and nobody was asked: members read it with your next message";
+const UNASKED: &str = "the queued message is in the thread, but no member was asked: members read it with your next message";
 
 impl Machine for Council {
     fn step(&mut self, now: Timestamp, input: Input) -> Effects {
@@ -181,7 +180,7 @@ impl Machine for Council {
             Input::Failed { turn, failure } => {
                 let stopped = self.floor.running(turn).is_some_and(|t| t.stopped);
                 let failure = if stopped {
-                    Failure::new(FailureKind::Cancelled, "stopped by the king")
+                    Failure::new(FailureKind::Cancelled, "stopped by the user")
                 } else {
                     failure
                 };
@@ -434,7 +433,7 @@ impl Council {
             if asked.len() > left {
                 asked.truncate(left);
                 fx.events.push(notice(format!(
-                    "{} turns were asked for one message: that is the bound",
+                    "stopped after {} turns (the limit per message)",
                     self.limits.turns_max
                 )));
             }
@@ -557,7 +556,7 @@ impl Council {
                 let seat = chair.or_else(|| answered.iter().find(free)).cloned();
                 if seat.is_none() {
                     fx.events.push(notice(
-                        "there is no conclusion: everybody who could write it is muted",
+                        "there is no conclusion: every member that could write it is muted",
                     ));
                     round.conclusion = Conclusion::Missing;
                 }
@@ -567,9 +566,9 @@ impl Council {
                 let seat = answered.iter().filter(|s| *s != by).find(free).cloned();
                 let text = match &seat {
                     Some(seat) => {
-                        format!("{by} could not conclude ({why}): {seat} concludes in its place")
+                        format!("{by} could not conclude ({why}): {seat} concludes instead")
                     }
-                    None => format!("{by} could not conclude ({why}), and nobody can in its place"),
+                    None => format!("{by} could not conclude ({why}), and no other member can"),
                 };
                 fx.events.push(notice(text));
                 if seat.is_none() {
@@ -615,7 +614,7 @@ impl Council {
                 let most = self.limits.text_bytes_max;
                 let failure = Failure::new(
                     FailureKind::Decode,
-                    format!("the answer grew longer than {most} bytes"),
+                    format!("the answer exceeded {most} bytes"),
                 )
                 .advise("ask for a shorter answer, or set `max_tokens` for this member")
                 .uncounted();
@@ -625,7 +624,7 @@ impl Council {
                 let result = if !turn.body().is_empty() {
                     Ok(())
                 } else if whole.council.is_some() {
-                    let what = "the whole answer stood in <council> tags, which are private";
+                    let what = "the whole answer was inside <council> tags, which are private";
                     let failure = Failure::new(FailureKind::Decode, what).advise("ask again");
                     Err(failure.after(whole.usage.as_ref()))
                 } else {
@@ -743,7 +742,7 @@ impl Council {
                         format!("the answer could not be written: {why}"),
                     )
                     .advise(
-                        "look at the disk and the rights of the thread's folder, then ask again",
+                        "check the disk and the permissions of the thread's folder, then ask again",
                     );
                     end.result = Err(failure);
                 }

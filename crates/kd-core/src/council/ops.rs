@@ -53,7 +53,7 @@ impl Council {
         fx: &mut Effects,
     ) -> Result<(), Refusal> {
         if self.closed {
-            return Err("the thread is being closed: open it again to go on".into());
+            return Err("the thread is closing: open it again to continue".into());
         }
         if body.len() > self.limits.say_bytes_max {
             return Err(format!(
@@ -114,7 +114,7 @@ impl Council {
                 .find(|name| strsim::damerau_levenshtein(name, mode) <= 2)
                 .map(|name| format!("did you mean {name}? "));
             return Err(format!(
-                "there is no mode {mode}: {}there are {}",
+                "there is no mode {mode}: {}modes are {}",
                 near.unwrap_or_default(),
                 names.join(", ")
             ));
@@ -146,13 +146,9 @@ impl Council {
         self.waiting.retain(|w| w.id.is_none());
         let left = all - self.waiting.len() + self.queue.close();
         if left > 0 {
-            let (noun, verb) = if left == 1 {
-                ("message", "waits")
-            } else {
-                ("messages", "wait")
-            };
+            let verb = if left == 1 { "waits" } else { "wait" };
             fx.events.push(super::notice(format!(
-                "{left} {noun} of yours still {verb}: asked when the thread is opened again"
+                "{left} of your messages still {verb}: sent when the thread is opened again"
             )));
         }
         self.drop_questions();
@@ -164,7 +160,7 @@ impl Council {
         let seats = match to {
             Address::Seats(seats) => seats,
             Address::King => {
-                return Err("the king cannot ask himself: address members, or all".into());
+                return Err("`king` is you: address members, or all".into());
             }
             Address::All => {
                 let said = mentions(body, &known);
@@ -190,7 +186,7 @@ impl Council {
             }
         }
         if named.is_empty() {
-            return Err("the message is addressed to nobody".into());
+            return Err("the message has no addressee".into());
         }
         Ok((Address::Seats(named), Call::Named))
     }
@@ -212,11 +208,11 @@ impl Council {
     fn unknown(&self, seat: &SeatName) -> Refusal {
         let known: Vec<&SeatName> = self.members.iter().collect();
         match nearest(seat.as_str(), &known) {
-            Some(near) => format!("nobody here is called {seat}: did you mean {near}?"),
+            Some(near) => format!("no member is named {seat}: did you mean {near}?"),
             None => {
                 let names: Vec<&str> = self.members.iter().map(SeatName::as_str).collect();
                 format!(
-                    "nobody here is called {seat}: the members are {}",
+                    "no member is named {seat}: the members are {}",
                     names.join(", ")
                 )
             }
@@ -296,7 +292,7 @@ impl Council {
     /// Asks members again whose last turn failed.
     fn retry(&mut self, seat: Option<&SeatName>, fx: &mut Effects) -> Result<(), Refusal> {
         if self.closed {
-            return Err("the thread is being closed: open it again to go on".into());
+            return Err("the thread is closing: open it again to continue".into());
         }
         if let Some(seat) = seat
             && self.roster.get(seat).is_none()
@@ -307,11 +303,11 @@ impl Council {
             Stage::Idle => true,
             Stage::Talking | Stage::Retrying => false,
             Stage::Saving(_) | Stage::Concluding => {
-                return Err("not now: retry when the floor is free".into());
+                return Err("not now: retry when no member is speaking".into());
             }
         };
         let Some(round) = &mut self.round else {
-            return Err("there is no question whose members could be asked again".into());
+            return Err("there is no question to ask again".into());
         };
         if !idle && round.interrupted {
             return Err("the round is being stopped: retry when it has ended".into());
@@ -320,7 +316,7 @@ impl Council {
         failed.retain(|s| seat.is_none_or(|only| only == s) && !self.floor.holds(s));
         if let Some(seat) = failed.iter().find(|s| self.others.hold(s)) {
             return Err(format!(
-                "{seat} speaks for another kd in this thread: wait for its answer"
+                "{seat} is answering another kd process in this thread: wait for its answer"
             ));
         }
         let all = failed.len();
@@ -330,8 +326,8 @@ impl Council {
             if !(idle && chair_failed && all == 0) {
                 return Err(match (all, seat) {
                     (0, Some(seat)) => format!("the last turn of {seat} did not fail"),
-                    (0, None) => "nobody failed".to_owned(),
-                    _ => "who failed is muted: unmute it first".to_owned(),
+                    (0, None) => "no member failed".to_owned(),
+                    _ => "the failed members are muted: unmute them first".to_owned(),
                 });
             }
         }

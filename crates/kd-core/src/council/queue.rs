@@ -73,7 +73,7 @@ impl Council {
         if let Some(why) = failed.filter(|_| !self.queue.warned) {
             self.queue.warned = true;
             fx.events.push(notice(format!(
-                "messages that wait are not kept on disk: if kd is killed they may be lost ({why})"
+                "queued messages cannot be saved and may be lost if kd is killed ({why})"
             )));
         }
         let waiting = self
@@ -92,7 +92,7 @@ impl Council {
     /// Resumes what another session left, oldest first.
     pub(super) fn resume(&mut self, fx: &mut Effects) -> Result<(), String> {
         if self.closed {
-            return Err("the thread is being closed: open it again to go on".into());
+            return Err("the thread is closing: open it again to continue".into());
         }
         let left: Vec<Delivery> = self.queue.left.drain(..).collect();
         for delivery in left {
@@ -110,7 +110,7 @@ impl Council {
     fn say_again(&mut self, delivery: Delivery, fx: &mut Effects) {
         let Ok((to, call)) = self.address(&delivery.body, delivery.to) else {
             fx.events.push(notice(format!(
-                "a message that waited cannot be asked any more, because its members are gone: {}",
+                "a queued message was dropped, because its members are gone: {}",
                 crate::clean::clean_line(&delivery.body, super::LINE_CHARS_MAX)
             )));
             fx.commands.push(Command::Forget { id: delivery.id });

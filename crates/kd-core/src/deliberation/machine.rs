@@ -259,7 +259,7 @@ impl Deliberation {
                 self.phase = Phase::Saving;
             }
             (Op::Say { .. }, _) => fx.events.push(Event::OpRefused {
-                why: "a deliberation answers one question; go on with `kd ask --continue`, or start another".into(),
+                why: "a deliberation answers one question; continue with `kd ask --continue`, or start another".into(),
             }),
             (Op::Interrupt, Phase::Done) | (Op::Close, _) => {}
             (Op::Interrupt, _) if self.stopped => {}
@@ -279,7 +279,7 @@ impl Deliberation {
             }
             (Op::Resume, _) => {}
             (Op::Mute { .. } | Op::Unmute { .. } | Op::Retry { .. } | Op::Mode { .. } | Op::Auto { .. }, _) => fx.events.push(Event::OpRefused {
-                why: "seats of a deliberation are settled by its plan; `--edit` changes it before it runs".into(),
+                why: "the plan of a deliberation sets its members; `--edit` changes it before it runs".into(),
             }),
         }
     }

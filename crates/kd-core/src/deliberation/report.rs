@@ -389,17 +389,19 @@ impl Report {
             Fact::Remembered { lines, by } => {
                 self.remembered.clone_from(lines);
                 if by.is_none() && !lines.is_empty() {
-                    self.notices
-                        .push("nobody summed up: sentences were taken out of what was said".into());
+                    self.notices.push(
+                        "no member wrote a summary: sentences were extracted from the replies"
+                            .into(),
+                    );
                 }
             }
             Fact::ChairReplaced { from, by, .. } => self.notices.push(match by {
-                Some(by) => format!("{from} could not conclude: {by} does so in its place"),
+                Some(by) => format!("{from} could not conclude: {by} concludes instead"),
                 None => {
-                    format!("{from} could not conclude: the answer is taken from what was said")
+                    format!("{from} could not conclude: the answer is extracted from the replies")
                 }
             }),
-            Fact::Stopped => self.notices.push("stopped by the king".into()),
+            Fact::Stopped => self.notices.push("stopped by the user".into()),
             Fact::BellRang { over: false } => self
                 .notices
                 .push("time is nearly over: only the chair is asked".into()),

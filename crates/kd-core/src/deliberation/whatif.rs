@@ -49,7 +49,7 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BadChange {
     /// The records contain no deliberation from its beginning.
-    #[error("the record does not begin with its plan")]
+    #[error("the record does not start with its plan")]
     NoPlan,
     /// No member has this name.
     #[error("{name} is not a member of this deliberation")]
@@ -60,7 +60,7 @@ pub enum BadChange {
         members: Vec<String>,
     },
     /// No member would be left to answer.
-    #[error("nobody would be left to answer")]
+    #[error("no member would be left to answer")]
     NobodyLeft,
     /// There is no such rule.
     #[error("there is no voting rule `{0}`")]
@@ -614,11 +614,13 @@ impl<'r> Course<'r> {
         let (pass, .., stage) = place;
         let known = self.recorded.stages.iter();
         if *pass > 1 && !known.clone().any(|(known, ..)| known == pass) {
-            return format!("the council would have begun pass {pass}, which was never asked");
+            return format!("the council would have started pass {pass}, which was not recorded");
         }
         match self.recorded.stages.contains(place) {
             true => format!("{seat} would have been asked in {stage}, and was not"),
-            false => format!("it would have come to {stage} in pass {pass}, which was never asked"),
+            false => {
+                format!("it would have come to {stage} in pass {pass}, which was not recorded")
+            }
         }
     }
 

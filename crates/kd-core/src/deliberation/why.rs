@@ -103,7 +103,7 @@ pub fn why(report: &Report) -> Vec<String> {
     out.extend(report.remembered.iter().map(remembered));
     if let Some(verdict) = &report.verdict {
         let by = verdict.by.as_ref().map_or(
-            "nobody: it is taken from what was said".to_owned(),
+            "nobody (extracted from the replies)".to_owned(),
             ToString::to_string,
         );
         let cites: Vec<String> = verdict.cites.iter().map(|m| format!("#{m}")).collect();

@@ -29,7 +29,7 @@ impl Duet {
         if round.deciding.is_none() && !self.can_debate(round) {
             round.deciding = Some(DuetEnd::Budget);
             fx.events.push(notice(
-                "the tokens would not last for another message: the answer is asked for".into(),
+                "not enough tokens for another message: asking for the answer".into(),
             ));
         }
         if round.deciding.is_some() {
@@ -90,7 +90,7 @@ impl Duet {
         }
         if let Some(told) = round.told {
             fx.events.push(notice(format!(
-                "nobody could give the final answer: message {told} is the last that was said"
+                "no member could give the final answer: message {told} is the last one"
             )));
         }
         false

@@ -228,7 +228,7 @@ impl Duet {
             | Op::Retry { .. }
             | Op::Mode { .. }
             | Op::Auto { .. } => {
-                Some("two seats think together here: ask again instead".to_owned())
+                Some("not possible in a debate of `kd think`: ask again instead".to_owned())
             }
         };
         fx.events
@@ -238,7 +238,7 @@ impl Duet {
     fn say(&mut self, body: &str, fx: &mut Effects) -> Option<String> {
         let body = clean_text(body).trim().to_owned();
         if self.closed {
-            return Some("the thread is being closed: open it again to go on".into());
+            return Some("the thread is closing: open it again to continue".into());
         }
         if body.is_empty() {
             return Some("the message is empty".into());

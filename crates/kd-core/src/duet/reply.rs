@@ -33,7 +33,7 @@ impl Duet {
                 fx.commands.push(Command::Cancel { turn: id });
                 let failure = Failure::new(
                     FailureKind::Decode,
-                    format!("the answer grew longer than {bytes_max} bytes"),
+                    format!("the answer exceeded {bytes_max} bytes"),
                 )
                 .advise("ask for a shorter answer, or set `max_tokens` for this member")
                 .uncounted();
@@ -97,7 +97,7 @@ impl Duet {
             let why = if late && turn.phase != DuetPhase::Decision {
                 "the time for the exchange was up"
             } else {
-                "stopped by the king"
+                "stopped by the user"
             };
             failure = Failure {
                 used: failure.used,
@@ -225,7 +225,7 @@ impl Duet {
                             FailureKind::Crashed,
                             format!("the answer could not be written: {why}"),
                         )
-                        .advise("look at the disk and the rights of the thread's folder, then ask again"));
+                        .advise("check the disk and the permissions of the thread's folder, then ask again"));
                     }
                     self.close(now, turn, end, None, fx);
                 }
@@ -310,7 +310,7 @@ impl Duet {
                     if !deciding {
                         round.deciding.get_or_insert(DuetEnd::Alone);
                         fx.events.push(notice(format!(
-                            "{seat} failed ({why}): {other} goes on without it"
+                            "{seat} failed ({why}): {other} continues without it"
                         )));
                     }
                 }
@@ -339,16 +339,16 @@ impl Duet {
         };
         round.next = Some(other);
         let over = if circle {
-            Some((DuetEnd::Cycle, "the seats repeat themselves"))
+            Some((DuetEnd::Cycle, "the members repeat themselves"))
         } else if round.exchange.count >= self.limits.exchanges_max.max(1) && !round.verify {
-            Some((DuetEnd::Cap, "that was the last message they may exchange"))
+            Some((DuetEnd::Cap, "they reached the message limit"))
         } else {
             None
         };
         if let (Some((why, words)), None) = (over, round.deciding) {
             round.deciding = Some(why);
             fx.events
-                .push(notice(format!("{words}: the answer is asked for")));
+                .push(notice(format!("{words}: asking for the answer")));
         }
     }
 

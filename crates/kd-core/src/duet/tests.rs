@@ -73,7 +73,7 @@ impl Bench {
                     }
                     Command::Cancel { turn } => {
                         self.open = None;
-                        let failure = Failure::new(FailureKind::Cancelled, "stopped by the king");
+                        let failure = Failure::new(FailureKind::Cancelled, "stopped by the user");
                         inputs.push(Input::Failed { turn, failure });
                     }
                     Command::Save(draft) => {
@@ -339,7 +339,7 @@ fn if_one_seat_fails_the_other_goes_on_and_says_so() {
     assert!(
         bench
             .shown()
-            .contains("fast failed (it is busy): rigorous goes on without it")
+            .contains("fast failed (it is busy): rigorous continues without it")
     );
 
     let mut bench = Bench::asked_of(DuetLimits::default());

@@ -90,7 +90,7 @@ pub enum PlanError {
         usd: f64,
     },
     /// Some named members cannot take part.
-    #[error("{} cannot sit: {why}", .names.join(", "))]
+    #[error("{} cannot take part: {why}", .names.join(", "))]
     NoSeat {
         /// The members.
         names: Vec<String>,
@@ -98,7 +98,7 @@ pub enum PlanError {
         why: String,
     },
     /// Money is limited, but the price of a member is unknown.
-    #[error("the price of {seat} is not known, so a limit of money cannot be kept")]
+    #[error("the price of {seat} is unknown, so a cost limit cannot be enforced")]
     NoPrice {
         /// The member.
         seat: String,
@@ -112,7 +112,7 @@ impl PlanError {
     pub fn hint(&self) -> String {
         match self {
             PlanError::Seating(_) => {
-                "name agents that are configured; `kd init` lists what is here".into()
+                "name configured agents; `kd init` lists what is installed".into()
             }
             PlanError::TooLow { .. } => {
                 "raise the limit, or lower `deliberation.answerTokens`".into()
@@ -120,7 +120,7 @@ impl PlanError {
             PlanError::NoSeat { .. } => "name fewer members, or change that setting".into(),
             PlanError::NoPrice { provider, .. } => {
                 format!(
-                    "set `providers.{provider}.prices.<model>.input` and `.output`, or leave `--max-usd` out"
+                    "set `providers.{provider}.prices.<model>.input` and `.output`, or omit `--max-usd`"
                 )
             }
         }
@@ -231,9 +231,8 @@ pub fn plan_with(
         || choice.iterate.unwrap_or(false)
             && settings.iteration == crate::config::IterationConfig::default();
     if found.iterate && !enabled {
-        notices.push(
-            "the rules would let this council begin anew where it does not agree: --iterate".into(),
-        );
+        notices
+            .push("the rules suggest another pass if the members do not agree: --iterate".into());
     }
     // A guess must not change how answers are read: the answers show how they compare.
     let open = guess.is_some() && !found.is_told && task != Task::Estimate;
@@ -412,7 +411,10 @@ fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
         .iter()
         .any(|s| programs.contains(&s.member.backend.as_str()))
     {
-        notices.push("agent programs add words of their own to a prompt: what they use can pass what was reserved for them".into());
+        notices.push(
+            "agent programs add their own text to prompts and may use more tokens than reserved"
+                .into(),
+        );
     }
 }
 
@@ -435,8 +437,9 @@ fn learned_words(kind: &str, seats: &[Seat], learned: &[Option<Strength>]) -> Op
         })
         .collect();
     let told = told.join(", ");
-    (!told.is_empty())
-        .then(|| format!("auto: by your marks of {kind} questions members are right: {told}"))
+    (!told.is_empty()).then(|| {
+        format!("auto: your marks of {kind} questions say how often members are right: {told}")
+    })
 }
 
 /// Returns the choice of `auto` for the members that give opinions, in table names.
@@ -568,9 +571,11 @@ fn seats(
     }
     let opining = seats.iter().filter(|s| s.has(Duty::Opine)).count();
     if opining == 0 {
-        notices.push("no seat has a role that gives opinions: everybody does".into());
+        notices.push("no member has a role that gives opinions, so every member gives one".into());
     } else if opining == 1 && protocol != "solo" && protocol != "sample-vote" {
-        notices.push("only one seat gives an opinion: there is nothing to compare it with".into());
+        notices.push(
+            "only one member gives an opinion, so there is nothing to compare it with".into(),
+        );
     }
     if !seats.iter().any(|s| s.has(Duty::Conclude))
         && let Some(first) = seats.iter().find(|s| s.has(Duty::Opine)).or(seats.first())
@@ -618,14 +623,14 @@ fn seat_all(
     let council = &config.deliberation.council;
     let seats = wanted.len() + missing.len();
     let why = if council.members.is_some() {
-        Some("`deliberation.council.members` lists who sits".to_owned())
+        Some("`deliberation.council.members` lists the members".to_owned())
     } else if let Some(size) = council.size.filter(|size| seats > *size as usize) {
         Some(format!(
-            "`deliberation.council.size` is {size}, and they need {seats} seats"
+            "`deliberation.council.size` is {size}, and they need {seats} members"
         ))
     } else if seats > SEATS_MAX {
         Some(format!(
-            "a council has at most {SEATS_MAX} seats, and they need {seats}"
+            "a council has at most {SEATS_MAX} members, and they need {seats}"
         ))
     } else {
         None
@@ -910,7 +915,7 @@ mod tests {
         };
         assert!(
             plan(&config, &twice).is_ok(),
-            "a name that stands twice sits once"
+            "a name listed twice takes part once"
         );
     }
 }

@@ -208,7 +208,7 @@ impl Planner {
             Err(why) if self.attempts < ATTEMPTS_MAX => {
                 fx.events.push(Event::Noticed {
                     text: format!(
-                        "{}'s plan could not be used ({why}): it is asked once more",
+                        "{}'s plan could not be used ({why}): asking once more",
                         self.name()
                     ),
                 });
@@ -220,7 +220,7 @@ impl Planner {
 
     fn fall_back(&mut self, why: &str, fx: &mut Effects) {
         let made = plan(&self.about.config, &self.about.brief.brief());
-        let notice = format!("{} could not plan ({why}): the rules do", self.name());
+        let notice = format!("{} could not plan ({why}): planning by rules", self.name());
         self.end(made, vec![notice], fx);
     }
 
@@ -306,7 +306,7 @@ impl Machine for Planner {
             }
             Input::Op(Op::Interrupt) => {
                 fx.commands.push(Command::Cancel { turn: open });
-                let stopped = Failure::new(FailureKind::Cancelled, "stopped by the king");
+                let stopped = Failure::new(FailureKind::Cancelled, "stopped by the user");
                 fx.events.push(Event::TurnFailed {
                     turn: open,
                     seat: self.name(),

@@ -158,11 +158,11 @@ pub fn find(asked: &str) -> Found {
     let (answers, is_told) = guessed(asked);
     let task = TASKS.iter().find_map(|(words, task)| {
         let hit = words.iter().find(|w| lower.contains(*w))?;
-        Some((*task, format!("“{}” tells the task", hit.trim())))
+        Some((*task, format!("“{}” shows the task", hit.trim())))
     });
     let (task, why) = task.unwrap_or_else(|| match answers {
         AnswerKind::Number => (Task::Reasoning, "it asks for a number".to_owned()),
-        AnswerKind::Text => (Task::Open, "no word tells the task: open text".to_owned()),
+        AnswerKind::Text => (Task::Open, "no word shows the task: open text".to_owned()),
         _ => (Task::Open, "its answers can be compared".to_owned()),
     });
     let keyword = KEYWORDS
@@ -171,11 +171,11 @@ pub fn find(asked: &str) -> Found {
     let count = asked.chars().count();
     let (why_preset, preset, iterate, complexity, domain) = match keyword {
         Some((rule, word)) => {
-            let why = format!("“{word}” takes the preset {}", rule.preset);
+            let why = format!("“{word}” suggests the preset {}", rule.preset);
             (why, rule.preset, rule.iterate, rule.complexity, rule.domain)
         }
         None if count < SHORT => {
-            let why = format!("{count} characters are short: preset small");
+            let why = format!("{count} characters is short: preset small");
             (why, "small", false, Complexity::Simple, "general")
         }
         None if count < LONG => {
@@ -183,7 +183,7 @@ pub fn find(asked: &str) -> Found {
             (why, "standard", false, Complexity::Moderate, "general")
         }
         None => {
-            let why = format!("{count} characters are long: preset diverse");
+            let why = format!("{count} characters is long: preset diverse");
             (why, "diverse", true, Complexity::Complex, "general")
         }
     };

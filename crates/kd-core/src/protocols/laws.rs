@@ -80,7 +80,11 @@ fn run(protocol: &mut dyn Protocol, play: &Play) -> Result<Vec<Move>, TestCaseEr
                 Move::Ask(asked) => asked.first().map(|a| &a.seat),
                 Move::Yield(_) => None,
             };
-            prop_assert_eq!(asked, Some(&told), "somebody else was told to come next");
+            prop_assert_eq!(
+                asked,
+                Some(&told),
+                "another member was announced as the next"
+            );
         }
         moves.push(moved.clone());
         let Move::Ask(asked) = moved else {

@@ -22,7 +22,8 @@ impl Protocol for Manual {
             if table.call == Call::Everyone {
                 return Move::Yield(Yield {
                     why: Some(
-                        "nobody was mentioned, so nobody answers: write @member or @all".to_owned(),
+                        "no member was mentioned, so none answers: write @member or @all"
+                            .to_owned(),
                     ),
                 });
             }

@@ -152,7 +152,7 @@ fn done() -> Move {
 /// Ends the round at once because there is nobody to ask.
 fn nobody() -> Move {
     Move::Yield(Yield {
-        why: Some("nobody can be asked: every member is muted".to_owned()),
+        why: Some("no member can be asked: every member is muted".to_owned()),
     })
 }
 

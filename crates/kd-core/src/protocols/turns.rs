@@ -106,7 +106,7 @@ impl Turns {
         table
             .able()
             .all(passed)
-            .then(|| "nobody has anything to add, so the round ends here".to_owned())
+            .then(|| "no member has anything to add, so the round ends here".to_owned())
     }
 
     /// Moves the next turn of each named member to the front, in the given order. Members without a remaining turn get

@@ -188,7 +188,7 @@ impl Review {
                     .extend(turns.map(|(turn, _)| Command::Cancel { turn: *turn }));
             }
             _ => fx.events.push(Event::OpRefused {
-                why: "a review takes no messages: `kd review` starts another".into(),
+                why: "a review takes no messages: start another with `kd review`".into(),
             }),
         }
     }
@@ -202,7 +202,7 @@ impl Review {
         match &delta {
             Delta::Text { text } if turn.text.len() + text.len() > TEXT_BYTES_MAX => {
                 fx.commands.push(Command::Cancel { turn: id });
-                let why = format!("the reply grew longer than {TEXT_BYTES_MAX} bytes");
+                let why = format!("the reply exceeded {TEXT_BYTES_MAX} bytes");
                 return self.fail(id, Failure::new(FailureKind::Decode, why), fx);
             }
             Delta::Text { text } => turn.text.push_str(text),
@@ -264,7 +264,7 @@ impl Review {
             Phase::Voting => {
                 let votes = read::votes(text, &labels);
                 if votes.is_empty() {
-                    let notice = format!("{name} gave no vote that can be read");
+                    let notice = format!("no vote of {name} could be read");
                     self.notices.push(notice);
                 }
                 for (label, at) in &turn.shown {

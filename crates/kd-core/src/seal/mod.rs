@@ -170,7 +170,7 @@ pub enum SealError {
     #[error("the head is not the hash of the last entry")]
     Head,
     /// The signature is invalid.
-    #[error("the signature does not fit: {0}")]
+    #[error("the signature does not match: {0}")]
     Signature(&'static str),
 }
 
@@ -388,7 +388,7 @@ impl Entry {
             return Err("it does not follow the entry before it");
         }
         if unhex::<32>(&self.content).is_none() {
-            return Err("the hash of its content is no SHA-256");
+            return Err("the hash of its content is not SHA-256");
         }
         if self.link().map_err(|_| BROKEN)? != self.hash {
             return Err("its hash differs");

@@ -296,7 +296,7 @@ fn the_documentation_names_every_shape() {
 /// Prints the cost of masking compared with counting the words of the same text.
 #[test]
 #[ignore = "a measurement: cargo test --release -p kd-core --lib secrets -- --ignored --nocapture"]
-#[allow(clippy::disallowed_methods, reason = "it measures time")]
+#[allow(clippy::disallowed_methods, reason = "a timing measurement")]
 fn how_long_masking_takes() {
     let secrets = Secrets::default();
     for word in ["lorem ipsum dolor sit amet, ", "a", "x ", "s p a g "] {

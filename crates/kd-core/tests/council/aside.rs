@@ -271,7 +271,7 @@ fn what_the_king_says_meanwhile_waits_and_is_kept() {
     assert_eq!(room.kept.len(), 1, "a killed program does not lose it");
     assert_eq!(room.speaking(), ["claude"]);
     room.op(Op::Retry { seat: None });
-    assert!(room.refusals()[0].contains("when the floor is free"));
+    assert!(room.refusals()[0].contains("when no member is speaking"));
     room.think("A second one?");
     assert!(room.refusals()[1].contains("members are speaking"));
     room.answer("So.");
@@ -351,7 +351,7 @@ fn who_is_muted_or_speaks_for_another_program_is_not_asked() {
         delta: Delta::Text { text: "hm".into() },
     });
     room.think("So?");
-    assert!(room.refusals()[1].contains("claude speaks for another kd"));
+    assert!(room.refusals()[1].contains("claude is answering another kd"));
     room.think("  ");
     assert!(room.asked.is_empty());
 }

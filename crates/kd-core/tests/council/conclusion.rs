@@ -73,7 +73,7 @@ fn when_the_chair_fails_somebody_who_answered_stands_in_and_it_is_said() {
     bench.fail("chair", FailureKind::Auth);
     assert_eq!(
         bench.notices(),
-        ["chair could not conclude (it was auth): codex concludes in its place"]
+        ["chair could not conclude (it was auth): codex concludes instead"]
     );
     assert_eq!(bench.answer_all(), ["codex"]);
     assert_eq!(bench.yields(), [Outcome::Partial], "claude is missing");

@@ -261,7 +261,7 @@ fn a_retry_asks_exactly_those_who_failed() {
     assert_eq!(bench.answer_all(), ["cursor"]);
     assert_eq!(bench.yields().last(), Some(&Outcome::Complete));
     bench.op(Op::Retry { seat: None });
-    assert_eq!(bench.refusals().last(), Some(&"nobody failed"));
+    assert_eq!(bench.refusals().last(), Some(&"no member failed"));
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn manual_answers_only_the_mentioned() {
     assert!(bench.speaking().is_empty());
     assert_eq!(
         bench.notices(),
-        ["nobody was mentioned, so nobody answers: write @member or @all"]
+        ["no member was mentioned, so none answers: write @member or @all"]
     );
     bench.say("@codex hi");
     assert_eq!(bench.answer_all(), ["codex"]);

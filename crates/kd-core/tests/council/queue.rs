@@ -194,7 +194,7 @@ fn a_close_leaves_what_waits_for_the_next_session() {
     assert_eq!(first.answer_all().len(), 3, "who speaks may end");
     assert!(first.council.is_idle());
     assert_eq!(first.kept.len(), 1);
-    assert!(first.notices()[0].contains("1 message of yours still waits"));
+    assert!(first.notices()[0].contains("1 of your messages still waits"));
     let mut second = bench(first.council.history().to_vec(), first.kept.clone());
     second.op(Op::Resume);
     assert_eq!(second.answer_all().len(), 3);

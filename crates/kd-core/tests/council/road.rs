@@ -260,11 +260,11 @@ fn an_op_that_cannot_be_done_says_why_and_changes_nothing() {
         bench.refusals(),
         [
             "the message is empty",
-            "nobody here is called kodex: did you mean codex?",
+            "no member is named kodex: did you mean codex?",
             "codex is not muted",
             "codex is not speaking",
-            "there is no question whose members could be asked again",
-            "the king cannot ask himself: address members, or all",
+            "there is no question to ask again",
+            "`king` is you: address members, or all",
         ]
     );
     assert!(bench.drafts.is_empty() && bench.asked.is_empty());
@@ -289,7 +289,7 @@ fn a_misspelt_name_at_the_start_is_text_with_a_notice() {
     assert_eq!(bench.speaking().len(), 3);
     assert_eq!(
         bench.notices(),
-        ["no member is called @cluade, so it is read as text; did you mean @claude?"]
+        ["no member is named @cluade, so it is read as text; did you mean @claude?"]
     );
     assert!(bench.refusals().is_empty());
 }

@@ -58,7 +58,7 @@ fn a_pass_is_a_pass_and_when_all_have_passed_the_round_is_over() {
     assert!(bench.speaking().is_empty());
     assert_eq!(
         bench.notices(),
-        ["nobody has anything to add, so the round ends here"]
+        ["no member has anything to add, so the round ends here"]
     );
     let passes = bench.drafts.iter().filter(|d| d.extra.contains_key("pass"));
     assert_eq!(passes.count(), 3);

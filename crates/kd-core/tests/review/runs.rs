@@ -226,7 +226,7 @@ fn replies_that_cannot_be_read_are_asked_for_once_more() {
     assert!(ran.report.findings[0].votes.is_empty());
     let told = ran.report.notices.join("\n");
     assert_eq!(
-        told.matches("bob gave no vote that can be read").count(),
+        told.matches("no vote of bob could be read").count(),
         1,
         "{told}"
     );

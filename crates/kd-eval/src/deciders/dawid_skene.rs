@@ -5,7 +5,7 @@ use crate::reliability;
 
 pub(super) const DECIDER: Decider = Decider {
     name: "dawid-skene",
-    doc: "the likeliest answer when each member's reliability is learned from agreement alone, without right answers",
+    doc: "the most likely answer if each member's reliability is learned from agreement alone, without right answers",
     source: "Dawid and Skene 1979, one coin for each member",
     needs: Needs::Members,
     decide,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 pub(super) const DECIDER: Decider = Decider {
     name: "peer",
-    doc: "plurality; of tied answers the one of the member whom peer prediction ranks first, without right answers",
+    doc: "plurality; ties go to the member that peer prediction ranks first, without right answers",
     source: "Dasgupta and Ghosh 2013",
     needs: Needs::Members,
     decide,

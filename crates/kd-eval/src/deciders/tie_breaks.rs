@@ -4,7 +4,7 @@ use super::{Decider, Decision, Needs, Setting, commonest, strongest};
 
 pub(super) const FIRST: Decider = Decider {
     name: "plurality-first",
-    doc: "plurality; of tied answers the one that the earliest listed member gave",
+    doc: "plurality; ties go to the member listed first",
     source: "what many programs do without saying so",
     needs: Needs::Answers,
     decide: first,
@@ -12,7 +12,7 @@ pub(super) const FIRST: Decider = Decider {
 
 pub(super) const BEST: Decider = Decider {
     name: "plurality-best",
-    doc: "plurality; of tied answers the one of the member who was right most often on the other half",
+    doc: "plurality; ties go to the member that was right most often on the other half",
     source: "the tie chain of `kd vote`, its third step",
     needs: Needs::Members,
     decide: best,

@@ -78,7 +78,7 @@ pub struct Table {
     options: Option<u64>,
 }
 
-const HEAD_HINT: &str = "a head such as `id,gold,MODEL,MODEL,…`, then a question a row";
+const HEAD_HINT: &str = "a header such as `id,gold,MODEL,MODEL,…`, then one question per row";
 
 impl Table {
     /// Parses the whole file.
@@ -99,12 +99,8 @@ impl Table {
         };
         for (line, row) in rows {
             if row.len() != head.len() {
-                let what = format!("{} cells, and the head has {}", row.len(), head.len());
-                return Err(fail(
-                    line,
-                    what,
-                    "a cell that holds a comma stands in quotes",
-                ));
+                let what = format!("{} cells, but the header has {}", row.len(), head.len());
+                return Err(fail(line, what, "put a cell with a comma in quotes"));
             }
             if let Some(n) = number(line, &row, columns.options, 1e9)? {
                 table.options = table.options.max(Some(n as u64));
@@ -199,8 +195,8 @@ impl Columns {
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for (place, name) in head.iter().enumerate() {
             if places.insert(name.trim(), place).is_some() {
-                let what = format!("the column `{}` stands twice", name.trim());
-                return Err(fail(line, what, "give each member a name of its own"));
+                let what = format!("the column `{}` is listed twice", name.trim());
+                return Err(fail(line, what, "give each member its own name"));
             }
         }
         let Some(gold) = places.get("gold").copied() else {
@@ -256,7 +252,7 @@ fn number(
         Ok(x) if (0.0..=max).contains(&x) => Ok(Some(x)),
         _ => Err(fail(
             line,
-            format!("`{cell}` is no number from 0 to {max}"),
+            format!("`{cell}` is not a number from 0 to {max}"),
             "leave a cell empty where nothing is known",
         )),
     }
@@ -288,8 +284,8 @@ fn finish(replay: Replay, hint: &str) -> Result<Replay, ReadError> {
     }
     if replay.questions.is_empty() {
         let what = match replay.dropped {
-            0 => "there is no question below the head".to_owned(),
-            n => format!("of {n} questions none was put to all of these members"),
+            0 => "there is no question below the header".to_owned(),
+            n => format!("none of {n} questions was put to all of these members"),
         };
         return Err(fail(1, what, "choose other members"));
     }
@@ -445,11 +441,11 @@ mod tests {
         assert!(csv("id,ada\n1,A\n", &[]).contains("no column is named `gold`"));
         assert!(csv("", &[]).contains("empty"));
         assert!(csv("gold,ada\nA\n", &[]).contains("line 2: 1 cells"));
-        assert!(csv("gold,ada,ada\nA,A,A\n", &[]).contains("`ada` stands twice"));
+        assert!(csv("gold,ada,ada\nA,A,A\n", &[]).contains("`ada` is listed twice"));
         assert!(csv("gold,ada\n", &[]).contains("no question"));
         assert!(csv("gold\nA\n", &[]).contains("no member"));
-        assert!(csv("gold,ada\nA,<missing>\n", &[]).contains("of 1 questions none"));
-        assert!(csv("gold,ada,cost:ada\nA,A,dear\n", &[]).contains("`dear` is no number"));
+        assert!(csv("gold,ada\nA,<missing>\n", &[]).contains("none of 1 questions"));
+        assert!(csv("gold,ada,cost:ada\nA,A,dear\n", &[]).contains("`dear` is not a number"));
     }
 
     #[test]

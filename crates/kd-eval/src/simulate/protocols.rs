@@ -60,7 +60,7 @@ pub const PROTOCOLS: &[Protocol] = &[
     },
     Protocol {
         name: "gate-debate",
-        doc: "a vote; only where nobody has a majority, one round without names and with reasons, and a second vote",
+        doc: "a vote; only without a majority, one round without names and with reasons, and a second vote",
         lead: gate_debate,
     },
 ];

@@ -108,7 +108,7 @@ impl Spec {
             };
             if !fits {
                 let to = if below_one { "to below 1" } else { "to 1" };
-                wrong.push(format!("{path} is {x}, and goes from 0 {to}"));
+                wrong.push(format!("{path} is {x}, but must be from 0 {to}"));
             }
         };
         share("correlation".into(), self.correlation, true);
@@ -127,19 +127,21 @@ impl Spec {
         }
         if self.options < 2 {
             wrong.push(format!(
-                "options is {}, and a question has 2 answers at least",
+                "options is {}, but a question has at least 2 answers",
                 self.options
             ));
         }
         let seats: u64 = self.members.iter().map(|m| u64::from(m.count)).sum();
         if seats == 0 {
             wrong.push(
-                "members is empty: name one at least, such as {\"accuracy\": 0.7, \"count\": 5}"
+                "members is empty: list at least one, such as {\"accuracy\": 0.7, \"count\": 5}"
                     .into(),
             );
         }
         if seats > MEMBERS_MAX as u64 {
-            wrong.push(format!("{seats} members sit, and {MEMBERS_MAX} may"));
+            wrong.push(format!(
+                "there are {seats} members, but at most {MEMBERS_MAX} are allowed"
+            ));
         }
         if self.questions == 0 {
             wrong.push("questions is 0: nothing is asked".into());
@@ -148,7 +150,7 @@ impl Spec {
             .saturating_mul(u64::from(self.questions))
             .saturating_mul(u64::from(self.rounds) + 1);
         if answers > ANSWERS_MAX {
-            wrong.push(format!("{answers} answers would be given, and {ANSWERS_MAX} may: ask fewer questions, or in fewer rounds"));
+            wrong.push(format!("{answers} answers are too many (maximum {ANSWERS_MAX}): use fewer questions or rounds"));
         }
         for name in &self.protocols {
             if super::protocols::find(name).is_none() {
@@ -201,13 +203,13 @@ mod tests {
         assert!(
             wrong
                 .iter()
-                .any(|w| w.contains("members[0].skill is 2, and goes from 0 to 1"))
+                .any(|w| w.contains("members[0].skill is 2, but must be from 0 to 1"))
         );
         assert!(Spec::read("{}").unwrap_err()[0].contains("members is empty"));
         assert!(Spec::read(r#"{"member":[]}"#).unwrap_err()[0].contains("unknown field `member`"));
         assert!(
             Spec::read(r#"{"questions":4000000,"members":[{"count":900}]}"#).unwrap_err()[0]
-                .contains("answers would be given")
+                .contains("answers are too many")
         );
     }
 }

@@ -13,7 +13,7 @@ const OWED: f64 = 6.0;
 
 pub(super) const ROW: Scheduler = Scheduler {
     name: "deficit",
-    doc: "a random order; everybody is owed the same number of tokens: who is far ahead of its share sits out",
+    doc: "a random order; every agent has the same share of tokens, and one far ahead of its share sits out",
     order: |draw| draw.shuffled(),
     skip: |candidate, all| {
         if is_ahead(candidate, all) {

@@ -4,7 +4,7 @@ use super::{FAIR, Scheduler};
 
 pub(super) const ROW: Scheduler = Scheduler {
     name: "energy",
-    doc: "a random order; who has little energy left is more likely to sit out, and recovers by doing so",
+    doc: "a random order; an agent with little energy left is more likely to sit out, and recovers by doing so",
     order: |draw| draw.shuffled(),
     skip: |candidate, _| {
         let base = candidate.skip_probability;

@@ -6,7 +6,7 @@ use rand::RngExt;
 
 pub(super) const ROW: Scheduler = Scheduler {
     name: "weighted",
-    doc: "a random order in which an agent's activity weight makes it earlier and keeps it from sitting out",
+    doc: "a random order in which agents with more activity weight come earlier and sit out less",
     order: |draw| {
         let mut keys: Vec<(f64, usize)> = Vec::with_capacity(draw.candidates.len());
         for (at, candidate) in draw.candidates.iter().enumerate() {

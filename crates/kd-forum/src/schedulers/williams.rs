@@ -15,7 +15,7 @@ pub(in super::super) const NAME: &str = "williams";
 
 pub(super) const ROW: Scheduler = Scheduler {
     name: NAME,
-    doc: "blocks of cycles in which everybody has each place, and each neighbour before it, equally often; drawn anew for each block",
+    doc: "blocks of cycles in which every agent has each place, and each neighbour before it, equally often; with a new draw for each block",
     order: |draw| {
         let n = draw.candidates.len();
         if n < 2 {

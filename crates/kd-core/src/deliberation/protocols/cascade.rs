@@ -8,7 +8,7 @@ use crate::deliberation::stages::{arbitrate, opinions, sameness, vote};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "cascade",
-    doc: "two cheap members answer; while no two agree the next one is asked",
+    doc: "two cheap members answer; while no two agree, the next one is asked",
     source: "FrugalGPT, 2305.05176; our replay: 96.51 of 96.66 on GSM8K with 5.8 % of the strong member's calls",
     steps: &[
         Step::Ask(&opinions::PAIR),

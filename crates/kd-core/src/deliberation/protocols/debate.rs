@@ -7,7 +7,7 @@ use crate::deliberation::stages::{arbitrate, debate, judge, opinions, revise, sa
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "debate",
-    doc: "everybody answers, then reads all others for some rounds and may change; then a vote",
+    doc: "every member answers, then reads all others for some rounds and may change; then a vote",
     source: "Du et al., 2305.14325, with anonymous peers and justified changes only",
     steps: &[
         Step::Ask(&opinions::STAGE),

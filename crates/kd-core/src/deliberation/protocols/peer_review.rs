@@ -7,7 +7,7 @@ use crate::deliberation::stages::{arbitrate, opinions, review, sameness};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "peer-review",
-    doc: "everybody ranks the others' answers, anonymous and without its own; the rankings decide",
+    doc: "every member ranks the others' answers, anonymously and without its own; the rankings decide",
     source: "Karpathy's llm-council, with Borda in place of the mean rank",
     steps: &[
         Step::Ask(&opinions::STAGE),

@@ -6,7 +6,7 @@ use crate::deliberation::stages::{attack, opinions, rebut, vote};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "red-team",
-    doc: "one answer; the others list defects that can be checked; its owner mends or rebuts; a vote between old and new",
+    doc: "one answer; the others list defects that can be checked; its author fixes or rebuts; a vote between old and new",
     source: "the facts' `red-team`: answer, attack, fix or rebut with evidence, verify",
     steps: &[
         Step::Ask(&opinions::FIRST),

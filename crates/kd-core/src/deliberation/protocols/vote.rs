@@ -6,7 +6,7 @@ use crate::deliberation::stages::{arbitrate, judge, opinions, sameness, vote};
 
 pub(super) static PROTOCOL: Protocol = Protocol {
     name: "vote",
-    doc: "everybody answers blind; answers that can be compared are the ballots, open ones are voted on",
+    doc: "every member answers blind; answers that can be compared are the ballots, open ones are voted on",
     source: "Debate or Vote, 2508.17536: voting gives most of what councils gain",
     steps: &[
         Step::Ask(&opinions::STAGE),
