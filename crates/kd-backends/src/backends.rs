@@ -147,7 +147,7 @@ impl Backends {
         let why = if TABLE.iter().any(|(own, _)| *own == member.backend) {
             return Ok(());
         } else if CONFIGURED.contains(&member.backend.as_str()) {
-            format!("nobody can tell where the program of `{name}` sends what it reads")
+            format!("kd does not know where the program of `{name}` sends what it reads")
         } else if self.is_agent(member) {
             format!("the program of `{name}` sends what it reads to its provider")
         } else {
@@ -164,7 +164,8 @@ impl Backends {
                 (false, _) => format!("`{name}` is asked over the network, at {}", service.host()),
             }
         };
-        let advice = "seat members that answer here: the built-in model, or a service at localhost";
+        let advice =
+            "use members that run on this machine: the built-in model, or a service at localhost";
         Err(Failure::new(FailureKind::Invalid, why).advise(advice))
     }
 
@@ -183,14 +184,14 @@ impl Backends {
     /// Returns how a member is paid, and a description: "its own login".
     pub fn billing(&self, member: &Member) -> (Billing, String) {
         if TABLE.iter().any(|(own, _)| *own == member.backend) {
-            return (Billing::Free, "nobody: it runs here".to_owned());
+            return (Billing::Free, "nobody (runs on this machine)".to_owned());
         }
         if !self.is_agent(member) {
             let billing = self
                 .service(&member.backend)
                 .map(|service| service.billing());
             return match billing.unwrap_or_default() {
-                Billing::Free => (Billing::Free, "nobody: it runs here".to_owned()),
+                Billing::Free => (Billing::Free, "nobody (runs on this machine)".to_owned()),
                 Billing::Unknown => (Billing::Unknown, "unknown".to_owned()),
                 billing => (billing, format!("your key of {}", member.backend)),
             };
@@ -238,7 +239,9 @@ impl Backends {
         let words = match (by, rights::held()) {
             (HeldBy::OwnSandbox, _) if agent.is_told_reads() => {
                 let since = CODEX_READS_SINCE;
-                format!("by its own sandbox, told what commands may read (obeyed since {since})")
+                format!(
+                    "by its own sandbox, with a list of what commands may read (honored since {since})"
+                )
             }
             (HeldBy::OwnSandbox, _) => {
                 "by its own sandbox, in which commands can read what you can".to_owned()
@@ -252,7 +255,7 @@ impl Backends {
             (HeldBy::Flags, _) if !self.sandbox => {
                 format!("{own} only: `council.sandbox` is off")
             }
-            (HeldBy::Flags, _) => format!("{own} only: there is no Landlock here"),
+            (HeldBy::Flags, _) => format!("{own} only: Landlock is not available"),
         };
         Ok((by, words))
     }
@@ -314,7 +317,7 @@ impl Backends {
         if choice.command.is_empty() {
             return Err(Failure::new(
                 FailureKind::Invalid,
-                format!("`{}` names no program", member.name),
+                format!("`{}` has no program", member.name),
             )
             .advise(format!(
                 "set `agents.{}.command`; docs/agents.md shows how",
@@ -390,7 +393,7 @@ impl Backends {
             format!("there is no backend `{name}`"),
         )
         .advise(format!(
-            "it can be one of {}, or a service under `providers`",
+            "use one of {}, or a service under `providers`",
             names.join(", ")
         ))
     }
@@ -402,7 +405,7 @@ fn no_model(member: &Member) -> Failure {
     let backend = &member.backend;
     Failure::new(
         FailureKind::Invalid,
-        format!("`{}` names no model of `{backend}`", member.name),
+        format!("`{}` has no model for `{backend}`", member.name),
     )
     .advise(format!(
         "set `agents.{agent}.model` or `providers.{backend}.model`"
@@ -583,7 +586,7 @@ mod tests {
         let backends = Backends::new(&config, options);
         for (backend, model, said, next) in [
             ("claude_code", None, "program `claude`", "npm install"),
-            ("acp", None, "names no program", "agents.ada.command"),
+            ("acp", None, "has no program", "agents.ada.command"),
             (
                 "openai",
                 Some("m"),

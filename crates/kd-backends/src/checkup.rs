@@ -114,10 +114,7 @@ pub async fn examine(
                     }
                     Some(Err(failure)) => break Err(failure),
                     None => {
-                        break Err(Failure::new(
-                            FailureKind::Decode,
-                            "the answer ended before its end",
-                        ));
+                        break Err(Failure::new(FailureKind::Decode, "the answer was cut off"));
                     }
                 }
             };
@@ -149,7 +146,7 @@ fn judge(report: &mut Report, tried: bool, written: bool) {
     if written {
         (report.read_only, report.write_tried) = (Some(false), Some(true));
         report.advice = Some(
-            "it wrote a file although it may only read: take it out of the council, start it with its own read-only flag, or ask it in a copy of your files"
+            "it wrote a file although it may only read: remove it from the council, start it with its own read-only flag, or ask it in a copy of your files"
                 .into(),
         );
     } else if report.answered {

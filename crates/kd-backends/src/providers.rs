@@ -117,10 +117,10 @@ impl Clients {
         client.as_ref().map_err(|why| {
             Failure::new(
                 FailureKind::Crashed,
-                format!("no HTTPS client can be made: {why}"),
+                format!("cannot create an HTTPS client: {why}"),
             )
             .advise(
-                "see whether the system's CA certificates are installed (package ca-certificates)",
+                "check whether the system's CA certificates are installed (package ca-certificates)",
             )
         })
     }

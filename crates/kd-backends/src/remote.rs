@@ -84,8 +84,11 @@ impl RemoteForum {
             Ok(text)
         };
         let failed = |why: String| {
-            Failure::new(FailureKind::Auth, format!("the token cannot be had: {why}"))
-                .advise("the visit that this serves is over: end it")
+            Failure::new(
+                FailureKind::Auth,
+                format!("the token cannot be read: {why}"),
+            )
+            .advise("the visit that this serves is over: end it")
         };
         let text = read().map_err(|why| failed(why.to_string()))?;
         let key = Key::new(&text).ok_or_else(|| failed("it is empty".into()))?;
@@ -154,7 +157,7 @@ impl RemoteForum {
             _ => Err(self
                 .http
                 .peer
-                .failure(FailureKind::Decode, "does not answer as a forum does")),
+                .failure(FailureKind::Decode, "does not answer like a forum")),
         }
     }
 }

@@ -496,7 +496,7 @@ impl Server {
             .get("structuredContent")
             .filter(|data| data.is_object());
         if content.is_none() && data.is_none() {
-            let what = "does not answer as an MCP server does";
+            let what = "does not answer like an MCP server";
             return Err(self.grant.peer().failure(FailureKind::Decode, what));
         }
         let parts = content.map(Vec::as_slice).unwrap_or_default();

@@ -615,17 +615,17 @@ fn over() -> Failure {
 fn no_ledger() -> Failure {
     Failure::new(
         FailureKind::Limit,
-        "not sent: the day's money is limited, and what was spent today cannot be read",
+        "not sent: `limits.usd_per_day` is set, and today's spending cannot be read",
     )
-    .advise("`kd cost` says why; or leave out `limits.usd_per_day`")
+    .advise("`kd cost` says why; or unset `limits.usd_per_day`")
 }
 
 fn no_price() -> Failure {
     Failure::new(
         FailureKind::Limit,
-        "not sent: money is limited, and the price of this model is not known",
+        "not sent: there is a cost limit, and the price of this model is unknown",
     )
-    .advise("`kd prices` lists known prices; set `providers.<name>.prices.<model>.input` and `.output`, or leave out the limit of money")
+    .advise("`kd prices` lists known prices; set `providers.<name>.prices.<model>.input` and `.output`, or remove the cost limit")
 }
 
 /// Builds the failure for a request that was not allowed.

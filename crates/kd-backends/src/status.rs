@@ -47,7 +47,7 @@ pub(crate) fn of(
         failure.advice = Some(service.key_advice());
     } else if code == 404 {
         failure.advice = Some(format!(
-            "see whether the model `{model}` exists there and `providers.{}.base_url` ({}) is right",
+            "check that the model `{model}` exists there and `providers.{}.base_url` ({}) is right",
             service.name, service.base
         ));
     }
@@ -55,7 +55,7 @@ pub(crate) fn of(
     if let (FailureKind::RateLimit, Some(wait)) = (failure.kind, failure.retry_after) {
         failure.advice.get_or_insert_with(|| {
             format!(
-                "the service asks to wait {} s; else ask fewer members at once, or set `providers.{}.requests_per_minute`",
+                "the service asks to wait {} s; or ask fewer members at once, or set `providers.{}.requests_per_minute`",
                 wait.as_secs_f64().ceil(),
                 service.name
             )
@@ -66,8 +66,8 @@ pub(crate) fn of(
 
 /// Builds the failure of an error inside a stream: an error object with a type, code or status.
 pub(crate) fn in_stream(error: &Value) -> Failure {
-    let said =
-        message(error).unwrap_or_else(|| "the service reported an error without words".to_owned());
+    let said = message(error)
+        .unwrap_or_else(|| "the service reported an error without a message".to_owned());
     let word = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
     let code = |name: &str| {
         error
@@ -96,7 +96,7 @@ pub(crate) fn in_stream(error: &Value) -> Failure {
             from_code(code, &said)
         }
     };
-    failure.message = format!("the service broke the answer off: {said}");
+    failure.message = format!("the service aborted the answer: {said}");
     failure.retry_after = retry_delay(error);
     failure
 }
@@ -120,7 +120,7 @@ pub(crate) fn not_a_stream(service: &Service, mime: &str, body: &str) -> Failure
         ),
     )
     .advise(format!(
-        "see whether `providers.{}.base_url` ({}) is the address of a model service",
+        "check that `providers.{}.base_url` ({}) is the address of a model service",
         service.name, service.base
     ))
 }
@@ -131,7 +131,7 @@ pub(crate) fn unreachable(service: &Service, error: &reqwest::Error) -> Failure 
     if error.is_connect() && service.is_loopback() {
         return Failure::new(
             FailureKind::Missing,
-            format!("nobody answers at {} ({words})", service.base),
+            format!("cannot connect to {} ({words})", service.base),
         )
         .advise(format!(
             "start the service, or set `providers.{}.base_url`",
@@ -151,13 +151,13 @@ pub(crate) fn unreachable(service: &Service, error: &reqwest::Error) -> Failure 
     let what = if error.is_connect() {
         "cannot be reached"
     } else {
-        "broke the connection off"
+        "closed the connection"
     };
     Failure::new(
         FailureKind::Crashed,
         format!("`{}` {what} ({words})", service.name),
     )
-    .advise("see whether this machine is on the network and the service is up")
+    .advise("check whether this machine is on the network and the service is up")
 }
 
 /// Describes the innermost cause, without the address.
@@ -247,7 +247,7 @@ fn from_code(code: u16, said: &str) -> Failure {
                 ]) =>
         {
             failure
-                .advise("shorten the thread or the question, or take a model with a larger context")
+                .advise("shorten the thread or the question, or use a model with a larger context")
         }
         _ => failure,
     }

@@ -1198,7 +1198,7 @@ async fn says(running: &mut Running) -> String {
 fn is_held() -> bool {
     let held = landlock().is_some();
     if !held {
-        eprintln!("SKIPPED: there is no Landlock here");
+        eprintln!("SKIPPED: Landlock is not available");
     }
     held
 }

@@ -171,7 +171,7 @@ const HOSTILE: &[(&str, &str, &str, &str, &str)] = &[
     ("has other tools", "", r#"{"tools": [{"name": "run_shell"}]}"#, ECHO, "has no tool `search`"),
     ("dies in a call", "", TOOLS, "os._exit(4)", "exit code 4"),
     ("hangs in a call", "", TOOLS, "time.sleep(1e6)", "did not answer within"),
-    ("answers with a number", "", TOOLS, "7", "does not answer as an MCP server"),
+    ("answers with a number", "", TOOLS, "7", "does not answer like an MCP server"),
     ("answers with deep JSON", "", TOOLS, "(sys.stdout.write('[' * 100000 + '\\n'), sys.stdout.flush(), time.sleep(1e6))", "no MCP message, and did not answer within"),
     ("answers enormously", "", TOOLS, "{'content': [{'text': 'x' * (1 << 21)}]}", "more than 1 MiB"),
     ("says that it failed", "", TOOLS, "{'isError': True, 'content': [{'text': 'no \\u001b]0;x\\u0007page'}]}", "page"),

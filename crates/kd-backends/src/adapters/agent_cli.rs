@@ -126,12 +126,12 @@ impl AgentCli {
                 FailureKind::Invalid,
                 format!("there is no dialect `{dialect}`"),
             )
-            .advise(format!("it can be one of {}", known.join(", "))));
+            .advise(format!("use one of {}", known.join(", "))));
         };
         if argv.first().is_none_or(String::is_empty) {
             return Err(
                 Failure::new(FailureKind::Invalid, "the command of an agent is empty")
-                    .advise("the first of its words names the program"),
+                    .advise("its first word must be the program"),
             );
         }
         Ok(Self {
@@ -160,7 +160,7 @@ impl AgentCli {
             return Err(Failure::new(
                 FailureKind::Limit,
                 format!(
-                    "not sent: the limit of money leaves less than $0.0001 for {}",
+                    "not sent: the cost limit leaves less than $0.0001 for {}",
                     self.choice.agent
                 ),
             )
@@ -494,7 +494,7 @@ impl AgentCli {
         }
         let (program, args) = bridge().ok_or_else(|| {
             let said =
-                "the path of this program is not UTF-8, so agents cannot be told of its tools";
+                "the path of this program is not UTF-8, so kd cannot offer its tools to agents";
             Failure::new(FailureKind::Invalid, said).advise("move it to a folder with another name")
         })?;
         let words = std::iter::once(&server.program).chain(&server.args);
@@ -670,7 +670,7 @@ fn allowed(
             );
             return Err(Failure::new(FailureKind::Invalid, said).advise(match trusted {
                 true => "remove it, or make your folder a git repository, above which nothing is run",
-                false => "look at it, then type `kd trust`; or take the member out of the council",
+                false => "check it, then type `kd trust`; or remove the member from the council",
             }));
         }
         if Some(up) == top {
@@ -725,7 +725,7 @@ pub(super) fn started(
         let said = format!("`{}` cannot be started: {error}", program.display());
         let failure = Failure::new(FailureKind::Missing, said);
         if Errno::from_io_error(&error) == Some(Errno::NOEXEC) {
-            return failure.advise("begin a script with the program that runs it: `#!/bin/sh`");
+            return failure.advise("start a script with its interpreter, such as `#!/bin/sh`");
         }
         failure
     })
@@ -734,7 +734,7 @@ pub(super) fn started(
 pub(super) fn unspoken() -> Failure {
     Failure::new(
         FailureKind::Missing,
-        "the program speaks a dialect that we do not",
+        "the program uses an output format unknown to kd",
     )
 }
 
@@ -769,7 +769,7 @@ pub(super) fn bounded(delta: &Delta, length: &mut usize) -> Result<(), Failure> 
         return Ok(());
     }
     let said = format!(
-        "the answer grew beyond {} MB and was stopped",
+        "stopped: the answer exceeded {} MB",
         ANSWER_MAX / 1024 / 1024
     );
     Err(Failure::new(FailureKind::Invalid, said))
@@ -778,7 +778,7 @@ pub(super) fn bounded(delta: &Delta, length: &mut usize) -> Result<(), Failure> 
 fn missing(name: &str, advice: &str) -> Failure {
     Failure::new(
         FailureKind::Missing,
-        format!("the program `{name}` is not there"),
+        format!("the program `{name}` was not found"),
     )
     .advise(advice)
 }

@@ -50,7 +50,7 @@ impl Engines {
                 .map_err(|e| {
                     Failure::new(
                         FailureKind::Crashed,
-                        format!("loading the model broke: {e}"),
+                        format!("loading the model failed: {e}"),
                     )
                 })?
                 .map_err(failure)
@@ -123,7 +123,7 @@ async fn begin(
     let found = found.map_err(|e| {
         Failure::new(
             FailureKind::Crashed,
-            format!("looking for the model broke: {e}"),
+            format!("looking for the model failed: {e}"),
         )
     })?;
     let found = found.map_err(|e| absent(&e))?;
@@ -165,7 +165,7 @@ impl Answer {
             return Some(match piece {
                 None => Err(Failure::new(
                     FailureKind::Crashed,
-                    "the built-in engine ended in the middle of the answer",
+                    "the built-in engine stopped in the middle of the answer",
                 )),
                 Some(Piece::Failed(error)) => Err(failure(error)),
                 Some(Piece::Text(text)) => Ok(Delta::Text { text }),

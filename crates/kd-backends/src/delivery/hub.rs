@@ -37,7 +37,7 @@ pub(super) async fn fetch(
     let endpoint = name(env);
     let url = model.hub.url(&endpoint);
     let mut builder = client::builder(Certificates::System)
-        .map_err(|e| format!("no HTTPS client can be made: {e}"))?
+        .map_err(|e| format!("cannot create an HTTPS client: {e}"))?
         .connect_timeout(CONNECT_LIMIT)
         .read_timeout(READ_LIMIT);
     if crate::providers::is_loopback(&url) {
@@ -45,7 +45,7 @@ pub(super) async fn fetch(
     }
     let client = builder
         .build()
-        .map_err(|e| format!("no HTTPS client can be made: {e}"))?;
+        .map_err(|e| format!("cannot create an HTTPS client: {e}"))?;
     let mut have = length(place);
     progress(Progress::Trying {
         from: endpoint,
@@ -120,9 +120,7 @@ async fn attempt(
                 .unwrap_or_default();
             if !range.starts_with(&format!("bytes {have}-")) {
                 file.set_len(0).map_err(disk)?;
-                return Err(Stop::ForNow(
-                    "it sent another part than was asked for".into(),
-                ));
+                return Err(Stop::ForNow("it sent another range than requested".into()));
             }
         }
         StatusCode::OK => {
@@ -164,7 +162,7 @@ async fn attempt(
             }
             Err(e) => {
                 return Err(Stop::ForNow(format!(
-                    "the transfer broke ({})",
+                    "the transfer failed ({})",
                     crate::status::io_words(&e)
                 )));
             }

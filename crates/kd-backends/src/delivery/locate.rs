@@ -40,7 +40,7 @@ impl fmt::Display for How {
         f.write_str(match self {
             How::Given => "as configured",
             How::Variable => "from KD_MODEL",
-            How::Cache => "fetched earlier",
+            How::Cache => "downloaded earlier",
             How::HubCache => "from the Hugging Face cache",
             How::Package => "from an installed Python package",
         })

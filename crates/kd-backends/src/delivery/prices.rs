@@ -26,7 +26,7 @@ pub async fn fetch(url: &str) -> Result<Vec<u8>, String> {
         return Err("an address begins with https://".to_owned());
     }
     let mut builder = client::builder(Certificates::System)
-        .map_err(|e| format!("no HTTPS client can be made: {e}"))?
+        .map_err(|e| format!("cannot create an HTTPS client: {e}"))?
         .connect_timeout(CONNECT_LIMIT)
         .read_timeout(READ_LIMIT)
         .redirect(reqwest::redirect::Policy::none());
@@ -35,7 +35,7 @@ pub async fn fetch(url: &str) -> Result<Vec<u8>, String> {
     }
     let client = builder
         .build()
-        .map_err(|e| format!("no HTTPS client can be made: {e}"))?;
+        .map_err(|e| format!("cannot create an HTTPS client: {e}"))?;
     let unreachable = |e: reqwest::Error| format!("it cannot be reached ({})", io_words(&e));
     let mut response = client.get(url).send().await.map_err(unreachable)?;
     if !response.status().is_success() {

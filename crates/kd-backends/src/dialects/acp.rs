@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const WHO: &str = "the agent";
 /// Start of the failure message when a tool was refused.
-pub(super) const GAVE_UP: &str = "the agent gave up when it was refused a tool";
+pub(super) const GAVE_UP: &str = "the agent gave up when a tool was denied";
 /// Prefix of the group of chunks without an id; no agent's id starts with it.
 const NAMELESS: &str = "\u{0}";
 /// Prefixes of warnings that agents mix into their answers.
@@ -92,7 +92,7 @@ impl Decoder for Acp {
                     rejections(&message["params"]["options"]),
                 );
                 out.push(notice(format!(
-                    "the agent asks for leave: {}",
+                    "the agent asks for permission: {}",
                     one_line(&what, 200)
                 )));
             }
@@ -147,7 +147,7 @@ impl Decoder for Acp {
             Err(if self.cancelled {
                 Failure::new(
                     FailureKind::Cancelled,
-                    "the agent was told to stop, and did not answer any more",
+                    "the agent did not respond to the request to stop",
                 )
             } else {
                 blame::unfinished_again(
@@ -194,7 +194,7 @@ impl Acp {
                         FailureKind::Invalid,
                         one_line(&said, 300),
                     )
-                    .advise("see whether it knows the model of that name")));
+                    .advise("check whether it knows that model")));
                     return;
                 }
                 None if !self.both_sides => {}
@@ -425,7 +425,7 @@ impl Acp {
                 let other = one_line(other, 40);
                 return Err(Failure::new(
                     FailureKind::Decode,
-                    format!("the agent stopped for a reason unknown to us: {other}"),
+                    format!("the agent stopped for an unknown reason: {other}"),
                 ));
             }
         };
@@ -450,7 +450,7 @@ impl Acp {
         if usage.is_some_and(|u| u.input_tokens == 0 && u.output_tokens == 0) {
             return Err(Failure::new(
                 FailureKind::Decode,
-                "the agent ended its turn and counts no token of it: the connection to its model broke, or the question is too long for it",
+                "the agent ended its turn and reported no tokens: the connection to its model was lost, or the question is too long for it",
             ));
         }
         if usage.is_none_or(|used| used.output_tokens == 0)
@@ -464,7 +464,7 @@ impl Acp {
         }
         if let Some(last) = self.repeated()? {
             self.began_again = Some(notice(
-                "the agent's connection broke and it began its answer again",
+                "the agent lost its connection and restarted its answer",
             ));
             self.answer.keep(|group| group == last);
         }
@@ -472,7 +472,7 @@ impl Acp {
             let text = self.answer.text();
             if let Some(from) = begun_again(&text) {
                 self.began_again = Some(notice(
-                    "the agent said its first words twice, as it does when its connection breaks; they are kept once",
+                    "the agent repeated the start of its answer, as it does after a lost connection; it is kept once",
                 ));
                 return self
                     .answer
@@ -498,7 +498,7 @@ impl Acp {
             if before.len() > after.len() && before.starts_with(after.as_str()) {
                 return Err(Failure::new(
                     FailureKind::Crashed,
-                    "the agent's connection broke, and its second attempt ended before the first had",
+                    "the agent lost its connection, and its second attempt ended before the first had",
                 ));
             }
         }

@@ -242,7 +242,7 @@ impl Answer {
         if text.trim().is_empty() {
             return Err(Failure::new(
                 FailureKind::Decode,
-                format!("{who} ended its turn without a word of answer"),
+                format!("{who} ended its turn without an answer"),
             ));
         }
         Ok(Delta::Finished {

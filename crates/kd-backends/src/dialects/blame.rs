@@ -223,11 +223,11 @@ pub(super) fn unfinished(who: &str, exit: &ExitSeen, said: Option<&str>) -> Fail
     let (kind, how) = match exit.how {
         Exit::Unseen => (
             FailureKind::Decode,
-            "its stream ended before its answer did".to_owned(),
+            "its stream ended before its answer was complete".to_owned(),
         ),
         Exit::Code(0) => (
             FailureKind::Decode,
-            "it ended before its answer was whole".to_owned(),
+            "it ended before its answer was complete".to_owned(),
         ),
         // 128 + SIGHUP, SIGINT, SIGTERM: stopped from outside.
         Exit::Code(code @ (129 | 130 | 143)) => (
@@ -328,10 +328,10 @@ fn advised(failure: Failure) -> Failure {
                 .iter()
                 .any(|word| lower.contains(word)) =>
         {
-            failure.advise("see whether the network and the endpoint that the program is set to are there, then ask again")
+            failure.advise("check the network and the endpoint of the program, then ask again")
         }
         FailureKind::RateLimit if lower.contains("quota") || lower.contains("billing") => {
-            failure.advise("look at the plan and the quota of this account")
+            failure.advise("check the plan and the quota of this account")
         }
         FailureKind::Invalid
             if ["too long", "maximum length", "context"]
@@ -343,7 +343,7 @@ fn advised(failure: Failure) -> Failure {
         FailureKind::Invalid
             if too_old(&lower) =>
         {
-            failure.advise("update the program: this version does not know the flags that keep it to reading")
+            failure.advise("update the program: this version does not know the flags that make it read-only")
         }
         FailureKind::Invalid if ["trusted", "trust this"].iter().any(|word| lower.contains(word)) => {
             failure.advise("start the program itself here once and trust the folder, or type `kd trust`")

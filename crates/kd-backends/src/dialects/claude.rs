@@ -119,7 +119,7 @@ impl Claude {
                     .unwrap_or(FailureKind::Crashed);
                 let said = match status {
                     Some(status) => format!("the API answered {status} ({word})"),
-                    None => format!("the connection to the API broke ({word})"),
+                    None => format!("the connection to the API was lost ({word})"),
                 };
                 let attempt = event["attempt"]
                     .as_u64()
@@ -176,7 +176,7 @@ impl Claude {
     /// Drops blocks that were never confirmed when another message begins: their stream broke.
     fn drop_halves(&mut self, out: &mut Vec<Delta>) {
         if self.answer.has_halves() {
-            let why = Failure::new(FailureKind::Crashed, "the stream of the API broke off");
+            let why = Failure::new(FailureKind::Crashed, "the stream of the API was cut off");
             self.answer.retry(None, Duration::ZERO, why, out);
         }
     }
@@ -279,7 +279,7 @@ impl Claude {
             // The budget is `kd`'s own limit, passed to the program.
             ("budget_exhausted", _) | (_, "error_max_budget_usd") => {
                 Failure::new(FailureKind::Limit, format!("claude: {said}"))
-                    .advise("raise the limit of money (`limits.usd`), or ask fewer members")
+                    .advise("raise the cost limit (`limits.usd`), or ask fewer members")
             }
             _ if text(event, "stop_reason") == "refusal" => {
                 Failure::new(FailureKind::Refused, one_line(&said, 400))

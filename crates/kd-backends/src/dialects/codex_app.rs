@@ -111,7 +111,7 @@ impl CodexApp {
         if error.is_object() {
             // Codex's own words decide the kind, not the ones we add.
             let failure = blame::failure(text(error, "message"), None, FailureKind::Invalid);
-            let said = format!("codex does not take the request: {}", failure.message);
+            let said = format!("codex rejects the request: {}", failure.message);
             let failure = Failure {
                 message: said,
                 ..failure
@@ -184,7 +184,7 @@ impl CodexApp {
                         .unwrap_or_default(),
                     200,
                 );
-                out.push(notice(format!("codex asks for leave: {said}")));
+                out.push(notice(format!("codex asks for permission: {said}")));
             }
             _ => {}
         }

@@ -88,8 +88,7 @@ impl CodexExec {
             }
             "turn.failed" => {
                 let said = some(&event["error"], "message").or(self.trouble.take());
-                let said =
-                    said.unwrap_or_else(|| "codex gave its turn up without saying why".into());
+                let said = said.unwrap_or_else(|| "codex gave up without a reason".into());
                 self.outcome = Some(Err(blame::failure(&said, None, FailureKind::Crashed)));
             }
             _ => {}

@@ -86,7 +86,7 @@ impl Gemini {
             let error = &event["error"];
             let said = some(error, "message")
                 .or(self.trouble.take())
-                .unwrap_or_else(|| "gemini failed without saying why".into());
+                .unwrap_or_else(|| "gemini failed without a reason".into());
             return Err(blame::failure(
                 &said,
                 error["code"].as_u64(),

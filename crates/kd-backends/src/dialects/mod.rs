@@ -53,7 +53,7 @@ pub(crate) fn one_line(text: &str) -> String {
 /// Builds the notice for a line that was too long to keep.
 pub(crate) fn too_long(length: u64) -> Delta {
     parse::notice(format!(
-        "the agent printed a line of {length} bytes, which was passed over"
+        "the agent printed a line of {length} bytes, which was skipped"
     ))
 }
 

@@ -86,8 +86,10 @@ impl Opencode {
             "step_start" => {
                 // The same step starts again without having ended: its connection broke.
                 if self.step.as_deref() == Some(message) {
-                    let why =
-                        Failure::new(FailureKind::Crashed, "the stream of the provider broke off");
+                    let why = Failure::new(
+                        FailureKind::Crashed,
+                        "the stream of the provider was cut off",
+                    );
                     self.answer.retry(None, Duration::ZERO, why, out);
                 }
                 self.step = Some(message.to_owned());

@@ -38,9 +38,7 @@ impl Lines {
         if self.broken < BROKEN_NAMED_MAX {
             out.push(notice(text));
         } else if self.broken == BROKEN_NAMED_MAX {
-            out.push(notice(format!(
-                "{text}; further such lines are passed over"
-            )));
+            out.push(notice(format!("{text}; further such lines are skipped")));
         }
         None
     }

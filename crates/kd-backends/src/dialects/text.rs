@@ -46,7 +46,9 @@ impl Decoder for Text {
                 FailureKind::Decode,
                 format!("{WHO} printed nothing"),
             )
-            .advise("see whether it answers by itself: its command is `agents.<name>.command`")),
+            .advise(
+                "run it by hand to see whether it answers: its command is `agents.<name>.command`",
+            )),
             Exit::Code(0) => {
                 turn.answer.settle_all();
                 turn.answer.finish(WHO, Finish::Stop, None)
@@ -107,7 +109,7 @@ mod tests {
         for nothing in [&b""[..], b"\n \n", b"\r\n"] {
             let failure = read(nothing, 0, Exit::Code(0))
                 .1
-                .expect_err("it said nothing");
+                .expect_err("it printed nothing");
             assert_eq!(failure.kind, FailureKind::Decode);
         }
     }

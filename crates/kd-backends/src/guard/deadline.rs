@@ -157,9 +157,9 @@ impl Stream for Watched {
                 clock.timer.as_mut().reset(due);
             }
             let what = if this.heard {
-                "nothing more was heard"
+                "no further output"
             } else {
-                "no sign of life came"
+                "no output"
             };
             let failure = Failure::new(
                 FailureKind::Timeout,
@@ -168,7 +168,7 @@ impl Stream for Watched {
             .advise(if this.heard {
                 "raise `council.idle_secs`, or try again"
             } else {
-                "raise `council.first_secs`, or see whether the service is up"
+                "raise `council.first_secs`, or check whether the service is up"
             });
             let failure = explained(failure, this.trouble.take());
             return this.end(Some(Err(failure)));
@@ -239,7 +239,7 @@ impl Stream for Bounded {
         this.inner = None;
         let failure = Failure::new(
             FailureKind::Timeout,
-            format!("the answer was not whole after {}", seconds(total)),
+            format!("timed out after {}", seconds(total)),
         );
         Poll::Ready(Some(Err(explained(failure, this.trouble.take()))))
     }

@@ -148,7 +148,7 @@ impl Attempts {
         match self.before.take() {
             None => limit,
             Some(before) => Failure {
-                message: format!("{}; not asked again: {limit}", before.message),
+                message: format!("{}; not retried: {limit}", before.message),
                 advice: Some(limit.hint().to_owned()),
                 ..before
             },

@@ -40,12 +40,12 @@ impl Http {
                 url => format!("`{}` is not an https address", clean_text(url)),
             };
             return Err(Failure::new(FailureKind::Invalid, said).advise(format!(
-                "set `{}.url` to https://HOST/mcp; plain http is for this machine alone, for example behind `ssh -L`",
+                "set `{}.url` to https://HOST/mcp; plain http works only on this machine, for example behind `ssh -L`",
                 peer.setting
             )));
         }
         let no_client = |error: String| {
-            let said = format!("no HTTPS client can be made: {error}");
+            let said = format!("cannot create an HTTPS client: {error}");
             Failure::new(FailureKind::Crashed, said)
         };
         let mut builder = client::builder(Certificates::System)
@@ -164,7 +164,10 @@ impl Http {
                 .advise(self.peer.on_auth.clone()),
             status if status.is_redirection() => self
                 .peer
-                .failure(FailureKind::Refused, "redirects; a token goes nowhere else")
+                .failure(
+                    FailureKind::Refused,
+                    "redirects; kd sends the token nowhere else",
+                )
                 .advise("ask its owner for the right address"),
             status => self
                 .peer

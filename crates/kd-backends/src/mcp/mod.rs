@@ -45,7 +45,7 @@ impl Peer {
     }
 
     fn not_mcp(&self) -> Failure {
-        self.failure(FailureKind::Decode, "does not answer as an MCP server does")
+        self.failure(FailureKind::Decode, "does not answer like an MCP server")
     }
 
     pub(crate) fn too_late(&self, limit: Duration) -> Failure {

@@ -224,7 +224,7 @@ struct Keeper {
 #[cfg(target_os = "linux")]
 fn unheld(error: i32) -> String {
     let error = match error {
-        0 => "the reason is not known".to_owned(),
+        0 => "unknown reason".to_owned(),
         error => io::Error::from_raw_os_error(error).to_string(),
     };
     format!("the sandbox could not be set up: {error}")
@@ -630,7 +630,7 @@ mod platform {
 
     #[expect(
         unsafe_code,
-        reason = "there is no safe way yet to start a process in a session of its own"
+        reason = "std has no safe way to start a process in a new session"
     )]
     pub(super) fn spawn(start: &Spawn<'_>, ends: Ends) -> io::Result<Pid> {
         let mut command = Command::new(start.program);

@@ -276,7 +276,7 @@ fn too_long() -> Failure {
         FailureKind::Decode,
         "the service sent one event of more than 32 MB",
     )
-    .advise("see whether `base_url` is really a model service")
+    .advise("check that `base_url` is a model service")
 }
 
 fn read(decoder: &mut dyn Decoder, malformed: &mut usize, out: &mut Out, event: Event<'_>) {
@@ -484,7 +484,7 @@ impl Call {
                 Failure::new(
                     FailureKind::Auth,
                     format!(
-                        "the key for `{}` holds characters that no key has",
+                        "the key for `{}` has characters that no key has",
                         self.service.name
                     ),
                 )

@@ -113,7 +113,7 @@ impl Acp {
             "the agent switched to its mode `{mode}` during a read-only turn and was stopped"
         );
         let failure = Failure::new(FailureKind::Refused, said).advise(
-            "look at what it did (`git status`); ask with `--writable` if it may change files, or take it out of the council",
+            "check what it changed (`git status`); ask with `--writable` if it may change files, or remove it from the council",
         );
         *held(&self.verdict) = Some(failure);
     }
@@ -165,8 +165,7 @@ impl Talk for Acp {
     fn broken(&self) -> Option<Failure> {
         let said = match self.connection.over()? {
             Some(error) => {
-                let mut said =
-                    format!("the agent does not keep to the protocol: {}", error.message);
+                let mut said = format!("the agent violated the protocol: {}", error.message);
                 if let Some(what) = error.data.as_ref().and_then(|data| data["error"].as_str()) {
                     said = format!("{said}: {what}");
                 }
@@ -302,11 +301,11 @@ fn judge(verdict: &Verdict, failure: Failure) -> Error {
 fn no_mode(there: &[String]) -> Failure {
     let there: Vec<String> = there.iter().map(|mode| format!("`{mode}`")).collect();
     let said = format!(
-        "the agent has no read-only mode that we know; it offers {}",
+        "the agent has no known read-only mode; it offers {}",
         there.join(", ")
     );
     Failure::new(FailureKind::Invalid, dialects::one_line(&said)).advise(
-        "start it in a mode that only reads (a flag in `agents.<name>.command`), ask with `--writable` if it may change files, or take it out of the council",
+        "start it in a read-only mode (a flag in `agents.<name>.command`), ask with `--writable` if it may change files, or remove it from the council",
     )
 }
 

@@ -41,7 +41,7 @@ pub(super) fn failure(said: &str, methods: &Value) -> Failure {
         .take(NAMED_MAX)
         .map(dialects::one_line)
         .collect();
-    let said = dialects::one_line(&format!("the agent wants a login first: {said}"));
+    let said = dialects::one_line(&format!("the agent requires a login: {said}"));
     let failure = Failure::new(FailureKind::Auth, said);
     if ways.is_empty() {
         return failure.advise(

@@ -178,7 +178,7 @@ async fn go(mut turn: Box<Turn>, again: Again) -> Option<(Result<Delta, Failure>
             if closed && warm.once {
                 drop(turn);
                 let text = format!(
-                    "asked in its one-shot form, since it could not be kept running: {failure}"
+                    "started for this question only, because it could not be kept running: {failure}"
                 );
                 let deltas = warm.agent.ask(request);
                 return Some((Ok(Delta::Notice { text }), State::Once(deltas)));
@@ -306,7 +306,7 @@ impl Turn {
             let Some(process) = &mut self.process else {
                 return Step::End(Err(Failure::new(
                     FailureKind::Crashed,
-                    "the turn is over already",
+                    "the turn has already ended",
                 )));
             };
             if let Some(failure) = process.talk.forbidden() {
@@ -318,7 +318,7 @@ impl Turn {
                     // It answered something other than the question.
                     return Step::End(Err(Failure::new(
                         FailureKind::Decode,
-                        "the program could not be asked in a session of its own",
+                        "the program could not be asked in a new session",
                     )));
                 }
                 self.keep();
