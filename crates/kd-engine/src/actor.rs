@@ -326,7 +326,7 @@ impl Actor {
             Runner::Machine(_) => Effects {
                 commands: Vec::new(),
                 events: vec![Event::OpRefused {
-                    why: "only a conversation can do that: `kd chat`".to_owned(),
+                    why: "only a chat can do that: `kd chat`".to_owned(),
                 }],
             },
         };
@@ -364,7 +364,7 @@ impl Actor {
                     stopped = Some(waiting.spending);
                 }
                 if let Some(spending) = stopped {
-                    let mut failure = Failure::new(FailureKind::Cancelled, "stopped by the king");
+                    let mut failure = Failure::new(FailureKind::Cancelled, "stopped by the user");
                     failure.used = Some(Box::new(spending.close()));
                     self.step(Input::Failed { turn, failure });
                 }
@@ -401,7 +401,7 @@ impl Actor {
             Taken::Theirs(holder) => {
                 let whose = holder.map(|pid| format!(" (process {pid})"));
                 let text = format!(
-                    "another kd{} asks {name} in this thread: this turn waits for the answer",
+                    "another kd{} is asking {name} in this thread: waiting for the answer",
                     whose.unwrap_or_default()
                 );
                 let total = request.deadlines.total;
@@ -430,7 +430,7 @@ impl Actor {
             Some(member) => (self.reach)(member, &spending),
             None => Err(Failure::new(
                 FailureKind::Missing,
-                format!("nobody sits as {}", request.seat),
+                format!("no member is named {}", request.seat),
             )),
         };
         let task = ask::start(
@@ -482,9 +482,9 @@ impl Actor {
             let seat = waited.request.seat;
             let mut failure = Failure::new(
                 FailureKind::Timeout,
-                format!("another kd asked {seat} in this thread all the time"),
+                format!("another kd was asking {seat} in this thread the whole time"),
             )
-            .advise("wait for its answer, or end the other kd, then ask again");
+            .advise("wait for its answer, or stop the other kd, then ask again");
             failure.used = Some(Box::new(waited.spending.close()));
             self.step(Input::Failed { turn, failure });
         }

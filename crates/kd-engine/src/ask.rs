@@ -42,11 +42,8 @@ pub(crate) fn start(
 }
 
 fn fault() -> Failure {
-    Failure::new(
-        FailureKind::Crashed,
-        "the backend broke: a fault of kd's own",
-    )
-    .advise("please report it with the output of the same command under RUST_BACKTRACE=1")
+    Failure::new(FailureKind::Crashed, "the backend crashed: a bug in kd")
+        .advise("please report it with the output of the same command under RUST_BACKTRACE=1")
 }
 
 async fn drive(
@@ -110,10 +107,7 @@ async fn drive(
     for delta in veil.end() {
         send(turn, delta, inbox).await;
     }
-    Err(Failure::new(
-        FailureKind::Decode,
-        "the answer broke off before its end",
-    ))
+    Err(Failure::new(FailureKind::Decode, "the answer was cut off"))
 }
 
 /// Returns the turn's total usage. Prefers the account where it knows more than the answer: earlier attempts, or the

@@ -64,14 +64,12 @@ impl Error {
     pub fn hint(&self) -> String {
         match self {
             Error::Watch(_) => {
-                "look at the folder's rights, or raise `fs.inotify.max_user_watches`".to_owned()
+                "check the folder's permissions, or raise `fs.inotify.max_user_watches`".to_owned()
             }
-            Error::Scribe(_) => {
-                "raise the limit of processes (`ulimit -u`), or end some".to_owned()
-            }
+            Error::Scribe(_) => "raise the process limit (`ulimit -u`), or stop some".to_owned(),
             Error::Private(failure) => failure.hint().to_owned(),
             Error::Store(error) => error.hint(),
-            Error::Busy => "wait for the answers that are under way".to_owned(),
+            Error::Busy => "wait for the running answers".to_owned(),
             Error::Closed => "open the thread again".to_owned(),
         }
     }

@@ -337,21 +337,21 @@ pub(crate) fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "thread": {"type": "string", "description": "The thread that keeps everything."},
+            "thread": {"type": "string", "description": "The thread that stores everything."},
             "outcome": {"type": ["string", "null"], "enum": ["complete", "partial", "failed", "interrupted", null]},
             "answer": {"type": ["string", "null"], "description": "The answer: the conclusion, or the only one there is."},
             "answers": {"type": "array", "items": {"type": "object", "properties": {
                 "member": {"type": "string"}, "text": {"type": "string"}, "purpose": {"type": "string"},
                 "status": {"type": ["string", "null"]}, "cut": {"type": "boolean", "description": "The token limit cut the text off."}, "message": {"type": "integer"},
             }, "required": ["member", "text", "message"]}},
-            "members": {"type": "array", "description": "What the turns of each member used.", "items": {"type": "object", "properties": {
+            "members": {"type": "array", "description": "The tokens and calls that each member used.", "items": {"type": "object", "properties": {
                 "member": {"type": "string"}, "usage": {"type": "object"},
             }, "required": ["member", "usage"]}},
             "notices": {"type": "array", "items": {"type": "string"}},
             "usage": {"type": "object"},
-            "verdict": {"type": "object", "description": "Of `deliberate`: the kind of outcome, who supports it, who dissents and why, and the count."},
-            "ended": {"type": "string", "description": "Of `think`: why the exchange ended."},
-            "exchanged": {"type": "integer", "description": "Of `think`: how many messages the seats exchanged."},
+            "verdict": {"type": "object", "description": "For `deliberate`: the kind of outcome, who supports it, who dissents and why, and the count."},
+            "ended": {"type": "string", "description": "For `think`: why the debate ended."},
+            "exchanged": {"type": "integer", "description": "For `think`: the number of messages the members exchanged."},
         },
         "required": ["thread", "outcome", "answer", "answers", "usage"],
     })

@@ -67,7 +67,7 @@ impl Running {
     /// Why no member was asked, or what failed.
     pub(crate) async fn end(&mut self) -> Result<Answer, String> {
         let ended = (&mut self.ended).await;
-        ended.unwrap_or_else(|e| Err(format!("the council broke off: {e}")))
+        ended.unwrap_or_else(|e| Err(format!("the council failed: {e}")))
     }
 }
 

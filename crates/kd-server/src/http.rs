@@ -157,7 +157,7 @@ impl Gate {
         let ours = |host: &str| self.hosts.iter().any(|h| h.eq_ignore_ascii_case(host));
         let mut hosts = request.headers().get_all(header::HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Some("a request names its host once");
+            return Some("a request must have one Host header");
         };
         let named = request.uri().authority().map(|a| a.as_str());
         let fits = host.to_str().is_ok_and(ours) && named.is_none_or(ours);
@@ -168,7 +168,7 @@ impl Gate {
         let own = |origin: &str| origin.strip_prefix("http://").is_some_and(ours);
         let mut origins = request.headers().get_all(header::ORIGIN).iter();
         let all_own = origins.all(|origin| origin.to_str().is_ok_and(own));
-        (!all_own).then_some("a page of another origin asks")
+        (!all_own).then_some("the request comes from a page of another origin")
     }
 }
 
@@ -184,7 +184,7 @@ async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
         return next.run(request).await;
     }
     let Some(identity) = gate.tokens.caller(request.headers()) else {
-        let why = "a bearer token is needed: `kd serve` shows it when it starts";
+        let why = "missing or wrong bearer token: `kd serve` prints it at the start";
         let mut response = away(StatusCode::UNAUTHORIZED, why);
         let scheme = HeaderValue::from_static("Bearer realm=\"kd\"");
         response
@@ -206,7 +206,7 @@ async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) 
     let body = match tokio::time::timeout(gate.limits.body, body).await {
         Ok(Ok(body)) => body,
         Ok(Err(_)) => {
-            let why = "the body is longer than 8 MiB, or broke off";
+            let why = "the body is longer than 8 MiB, or was cut off";
             return away(StatusCode::PAYLOAD_TOO_LARGE, why);
         }
         Err(_) => return away(StatusCode::REQUEST_TIMEOUT, "the body took too long"),

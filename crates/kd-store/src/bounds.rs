@@ -81,7 +81,7 @@ pub const INDEX: Bound = Bound {
 pub const EVENTS: Bound = Bound {
     what: "the events of a thread",
     bytes: 64 * MIB,
-    why: "the newest events are kept in memory as a whole; older ones are passed over",
+    why: "the newest events are kept in memory as a whole; older ones are skipped",
 };
 /// A line of an event log.
 pub const EVENT: Bound = Bound {

@@ -17,13 +17,13 @@ pub enum Error {
         start: PathBuf,
     },
     /// `KD_BASE` points to a folder without `.kd`.
-    #[error("KD_BASE is {path}, which holds no `.kd` folder")]
+    #[error("KD_BASE is {path}, which has no `.kd` folder")]
     BadBase {
         /// The variable's value.
         path: PathBuf,
     },
     /// The user's folders are unknown.
-    #[error("there is no place for your own files: neither HOME nor {variable} is set")]
+    #[error("there is no folder for your own files: neither HOME nor {variable} is set")]
     NoHome {
         /// The variable that names the folder.
         variable: &'static str,
@@ -37,7 +37,7 @@ pub enum Error {
         why: &'static str,
     },
     /// A text cannot name a branch, thread or sender, because no character of it is allowed in a file name.
-    #[error("`{text}` cannot name a {what}: it has no letter or digit from a to z or 0 to 9")]
+    #[error("`{text}` cannot name a {what}: it has no ASCII letter or digit")]
     BadName {
         /// The rejected text.
         text: String,
@@ -139,7 +139,7 @@ pub enum Error {
         seq: u32,
     },
     /// A JSON file is malformed.
-    #[error("{path} is not what it should be: {source}")]
+    #[error("{path} is invalid: {source}")]
     Json {
         /// The file.
         path: PathBuf,
@@ -147,7 +147,7 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// A price table is invalid.
-    #[error("{path} is no table of prices: {why}")]
+    #[error("{path} is not a table of prices: {why}")]
     Prices {
         /// The file.
         path: PathBuf,
@@ -247,13 +247,13 @@ impl Error {
             }
             Error::NoHome { variable } => format!("set HOME or {variable}"),
             Error::Unsafe { path, .. } => format!(
-                "look at {}; move it away, or make it a folder of your own",
+                "check {}; move it away, or replace it with your own folder",
                 path.display()
             ),
             Error::BadName { what, .. } => format!("give the {what} a name with at least one ASCII letter or digit"),
             Error::Io { source, path, .. } => io_hint(source, path),
             Error::Link { path } if crate::layout::is_base(path) => {
-                "set KD_BASE to the folder that holds it to use it all the same, or replace it with a folder".into()
+                "set KD_BASE to the folder that holds it to use it anyway, or replace it with a folder".into()
             }
             Error::Link { .. } => {
                 "remove it, or replace it with what it points to; `kd fsck --repair` moves a link aside and leaves its target alone".into()
@@ -262,18 +262,18 @@ impl Error {
             Error::TooLarge { path, .. } => format!("remove {}, or make it smaller", path.display()),
             Error::SecondName { path } => {
                 let path = path.display();
-                format!("make it a file of its own: cp {path} {path}.own && mv {path}.own {path}")
+                format!("replace it with a copy: cp {path} {path}.own && mv {path}.own {path}")
             }
             Error::TooMany { path, .. } => format!("move what does not belong there out of {}", path.display()),
             Error::LockBusy { path, .. } => format!(
-                "wait for the other program to end, or end it; {} itself may stay where it is",
+                "wait for the other program to end, or stop it; {} can stay",
                 path.display()
             ),
             Error::StreamBusy { .. } => {
                 "another kd asks this member in this thread: wait for it, or start a new thread".into()
             }
             Error::NoThread { near, .. } if near.is_empty() => {
-                "there are no threads yet: `kd ask \"…\"` opens the first".into()
+                "there are no threads yet: `kd ask \"…\"` starts the first".into()
             }
             Error::NoThread { near, .. } => {
                 let newest: Vec<_> = near.iter().rev().take(5).cloned().collect();
@@ -285,12 +285,12 @@ impl Error {
             Error::AmbiguousThread { .. } => "type more of the id".into(),
             Error::NoMessage { .. } => "`kd council show` lists the messages of the thread".into(),
             Error::Json { path, .. } => format!(
-                "mend {} by hand, or move it away: what can be rebuilt will be",
+                "repair {} by hand, or move it away: kd rebuilds what it can",
                 path.display()
             ),
-            Error::Prices { .. } => "`kd prices update` fetches a new one, `kd prices reset` takes the one in the program".into(),
+            Error::Prices { .. } => "`kd prices update` downloads a new one, `kd prices reset` uses the built-in one".into(),
             Error::Newer { .. } => Newer::HINT.into(),
-            Error::Crowded { .. } => "another program floods the thread: stop it, then try again".into(),
+            Error::Crowded { .. } => "another program writes to the thread too fast: stop it, then try again".into(),
             Error::NumbersExhausted { .. } => "start a new thread".into(),
             Error::Git { .. } => "run `git status` there to see what is wrong".into(),
         }
@@ -309,7 +309,7 @@ pub(crate) fn size(bytes: u64) -> String {
 fn io_hint(source: &io::Error, path: &Path) -> String {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "the disk or your share of it is full: free some space, then try again; nothing half-written was left"
+            "the disk or your quota is full: free some space, then try again; no partial file was left"
                 .into()
         }
         io::ErrorKind::ReadOnlyFilesystem => {
@@ -319,10 +319,10 @@ fn io_hint(source: &io::Error, path: &Path) -> String {
             "check who owns {} and its permissions, or set KD_BASE to a folder of your own",
             path.display()
         ),
-        io::ErrorKind::NotFound => "it was there a moment ago: somebody moved or removed it; try again".into(),
+        io::ErrorKind::NotFound => "it was moved or removed a moment ago; try again".into(),
         io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory | io::ErrorKind::AlreadyExists => {
-            format!("something of another kind stands at {}: move it away", path.display())
+            format!("{} is a file of another kind: move it away", path.display())
         }
-        _ => format!("look at {} and the disk it is on, then try again", path.display()),
+        _ => format!("check {} and its disk, then try again", path.display()),
     }
 }

@@ -74,7 +74,10 @@ impl fmt::Display for PassedOver {
         match &self.why {
             Reason::Distrust(why) => write!(f, "{why}")?,
             Reason::Above(border) => write!(f, "the search ends at {}", border.display())?,
-            Reason::Home => write!(f, "the home folder is no project of what is below it")?,
+            Reason::Home => write!(
+                f,
+                "the home folder is not a project for the folders below it"
+            )?,
         }
         match &self.why {
             Reason::Distrust(Distrust::Owner(_)) => {
@@ -93,7 +96,7 @@ impl fmt::Display for PassedOver {
                     "; `kd trust` cannot accept that: `{close}` closes it, KD_BASE={root} uses it once"
                 )
             }
-            _ => write!(f, "; to use it all the same, set KD_BASE={root}"),
+            _ => write!(f, "; to use it anyway, set KD_BASE={root}"),
         }
     }
 }

@@ -134,7 +134,7 @@ impl Checkout {
             None => {
                 let head = read_small(&path, POINTER_BYTES_MAX).ok_or_else(|| Error::Git {
                     path: self.root.clone(),
-                    why: format!("{} is no text file", path.display()),
+                    why: format!("{} is not a text file", path.display()),
                 })?;
                 match head.strip_prefix("ref:") {
                     Some(reference) => reference.trim().to_owned(),

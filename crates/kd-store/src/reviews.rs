@@ -326,7 +326,7 @@ mod tests {
                 text.replace("\"version\": 1", "\"version\": 2"),
                 "has version 2 of",
             ),
-            ("{".to_owned(), "not what it should be"),
+            ("{".to_owned(), "is invalid"),
         ] {
             std::fs::write(&file, bad).unwrap();
             let error = reviews.marks().expect_err(because).to_string();

@@ -155,7 +155,7 @@ pub fn key(dirs: &UserDirs) -> Result<Option<SecretKey>, SealError> {
     };
     let failed = |e| Error::io("read", &path)(e);
     if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
-        let why = "others can read it; `chmod 600` it if nobody has";
+        let why = "others can read it; if nobody has, run `chmod 600` on it";
         return Err(Error::Unsafe { path, why }.into());
     }
     let mut text = String::new();
@@ -221,7 +221,7 @@ fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
     for (text, what) in [
         (
             &seal.header.thread,
-            "a thread that no folder can be named for",
+            "a thread whose id cannot name a folder",
         ),
         (&seal.header.sealed_at, "no time"),
     ] {

@@ -187,7 +187,7 @@ fn all_problems_of_all_layers_come_at_once_with_file_and_line() {
     );
     assert_eq!(
         told[2],
-        "repo/.kd/config.local.json:1: the file ends in the middle: something opened in this line is not closed; was it cut off?"
+        "repo/.kd/config.local.json:1: unexpected end of file: something opened in this line is not closed"
     );
     assert_eq!(
         told[3],
@@ -224,28 +224,31 @@ fn broken_files_are_explained() {
     for (text, told) in [
         (
             &b"{\"council\": {\"timeout\": 5"[..],
-            "repo/.kd/config.json:1: the file ends in the middle",
+            "repo/.kd/config.json:1: unexpected end of file",
         ),
         (
             b"{\n\"council\":",
-            "repo/.kd/config.json:2: the file ends in the middle",
+            "repo/.kd/config.json:2: unexpected end of file",
         ),
         (
             b"{\n\"council\": {\"timeout\": 1 \"mode\": 2}}",
-            "repo/.kd/config.json:2: is not JSON here (column 25): expected comma",
+            "repo/.kd/config.json:2: is not valid JSON here (column 25): expected comma",
         ),
         (
             b"{'council': {}}",
-            "repo/.kd/config.json:1: is not JSON here (column 2): single-quoted strings are not allowed",
+            "repo/.kd/config.json:1: is not valid JSON here (column 2): single-quoted strings are not allowed",
         ),
-        (b"{council: {}}", "repo/.kd/config.json:1: is not JSON here"),
+        (
+            b"{council: {}}",
+            "repo/.kd/config.json:1: is not valid JSON here",
+        ),
         (
             b"{} {}",
-            "repo/.kd/config.json:1: is not JSON here (column 4)",
+            "repo/.kd/config.json:1: is not valid JSON here (column 4)",
         ),
         (
             b"{\"council\": {\"timeout\": 0x10}}",
-            "repo/.kd/config.json:1: is not JSON here",
+            "repo/.kd/config.json:1: is not valid JSON here",
         ),
         (
             b"{\n\"council\": {\"timeout\": 1e999}}",
@@ -265,9 +268,12 @@ fn broken_files_are_explained() {
         ),
         (
             b"{\"council\": {\"mode\": \"manual\",\n\"mode\": \"natural\"}}",
-            "repo/.kd/config.json:2: council.mode stands twice; the first is in line 1",
+            "repo/.kd/config.json:2: council.mode is set twice; the first is in line 1",
         ),
-        (b"\0\0\0\0", "repo/.kd/config.json:1: is not JSON here"),
+        (
+            b"\0\0\0\0",
+            "repo/.kd/config.json:1: is not valid JSON here",
+        ),
     ] {
         let problems = House::new().has(Layer::Project, text).problems();
         assert_eq!(problems.len(), 1, "{problems:?}");
@@ -607,7 +613,7 @@ fn what_kingdom_cli_would_refuse_goes_to_the_local_file() {
     .unwrap();
     assert_eq!(hidden.layer, Layer::Project);
     assert!(
-        hidden.notices[0].contains("which wins"),
+        hidden.notices[0].contains("which takes precedence"),
         "{:?}",
         hidden.notices
     );
@@ -721,7 +727,7 @@ fn what_init_writes_is_right_and_commented() {
         }
     }
     let again = create(&house.paths, Layer::Local, "{}", false).unwrap_err();
-    assert!(again.to_string().contains("is there already"), "{again}");
+    assert!(again.to_string().contains("already exists"), "{again}");
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     create(&house.paths, Layer::Local, "{}", true).unwrap();
     assert!(create(&house.paths, Layer::User, "{\"x\": 1}", false).is_err());

@@ -293,7 +293,7 @@ fn a_link_counts_only_where_kd_base_says_so() {
     assert_eq!(search.layout, None);
     let line = search.passed_over[0].to_string();
     assert!(line.ends_with(&format!(
-        "it is a link; to use it all the same, set KD_BASE={}",
+        "it is a link; to use it anyway, set KD_BASE={}",
         work.display()
     )));
     let named = Layout::find(&work, &stage.env(Some(&work))).unwrap();
@@ -345,7 +345,7 @@ fn the_search_ends_at_the_top_of_the_checkout_and_at_home() {
     assert_eq!(
         line,
         format!(
-            "{0}/.kd is not used: the search ends at {top}; to use it all the same, set KD_BASE={0}",
+            "{0}/.kd is not used: the search ends at {top}; to use it anyway, set KD_BASE={0}",
             all.display()
         )
     );
@@ -362,7 +362,7 @@ fn the_search_ends_at_the_top_of_the_checkout_and_at_home() {
     assert_eq!(
         line,
         format!(
-            "{0}/.kd is not used: the home folder is no project of what is below it; to use it all the same, set KD_BASE={0}",
+            "{0}/.kd is not used: the home folder is not a project for the folders below it; to use it anyway, set KD_BASE={0}",
             stage.path("home").display()
         )
     );

@@ -112,7 +112,7 @@ pub enum RunError {
     #[error("this process does not run the forum's cycles")]
     NotLeading,
     /// No thread could be started.
-    #[error("no thread could be started: {0}")]
+    #[error("cannot start a thread: {0}")]
     Runtime(std::io::Error),
 }
 
@@ -190,7 +190,7 @@ impl<'a> Forum<'a> {
         let record = match self.store.open_cycle(&forum)? {
             // An imported forum's open cycle was drawn by its authors: void it and draw a new one.
             Some(record) if self.store.is_foreign() => {
-                self.void(&record, "it was begun elsewhere")?;
+                self.void(&record, "it was started elsewhere")?;
                 self.draw(&settings)?
             }
             Some(record) if !ForumStore::can_reveal(self.leader()?, &record) => {
@@ -475,7 +475,7 @@ impl<'a> Forum<'a> {
         }
         if candidates.is_empty() {
             return Err(
-                ForumError::Forbidden("every agent is banned: nobody can visit".into()).into(),
+                ForumError::Forbidden("every agent is banned: none can visit".into()).into(),
             );
         }
         if self.interval_ms.is_none() {

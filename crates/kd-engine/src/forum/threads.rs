@@ -25,7 +25,7 @@ impl Threads {
 impl Deref for Threads {
     type Target = Runtime;
 
-    #[allow(clippy::expect_used, reason = "it is taken only when this is dropped")]
+    #[allow(clippy::expect_used, reason = "it is taken only on drop")]
     fn deref(&self) -> &Runtime {
         self.0.as_ref().expect("it is there until the end")
     }

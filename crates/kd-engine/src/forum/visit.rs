@@ -436,10 +436,7 @@ async fn collect(backend: &Arc<dyn Backend>, request: Request) -> Result<Answer,
             | Delta::Notice { .. } => {}
         }
     }
-    Err(Failure::new(
-        FailureKind::Decode,
-        "the answer broke off before its end",
-    ))
+    Err(Failure::new(FailureKind::Decode, "the answer was cut off"))
 }
 
 pub(super) fn failed(failure: Failure) -> End {

@@ -37,26 +37,26 @@ const ROWS: &[Row] = &[
     Row {
         name: "ask_council",
         method: Method::Ask,
-        doc: "Put a question to a council of AI agents: every member answers by itself, and the chair concludes.",
+        doc: "Ask a council of AI agents a question: every member answers independently, and the chair concludes.",
         members: (
-            "Who is to answer, in order; left out: the usual members.",
+            "The members to ask, in order; default: the configured members.",
             64,
         ),
     },
     Row {
         name: "think",
         method: Method::Think,
-        doc: "Have a fast and a rigorous seat think a question through together: they check each other out of sight, and one answer comes back.",
+        doc: "Have a fast and a rigorous member debate a question: they check each other in private, and return one answer.",
         members: (
-            "The fast seat and the rigorous one; left out: the usual two.",
+            "The fast member and the rigorous one; default: the configured two.",
             2,
         ),
     },
     Row {
         name: "deliberate",
         method: Method::Deliberate,
-        doc: "Have the council deliberate: it plans itself, its members answer, review each other and vote, and a verdict comes back with its support and dissent.",
-        members: ("Who is to sit; left out: whom the plan seats.", 64),
+        doc: "Have the council deliberate: it makes a plan, its members answer, review each other and vote, and it returns a verdict with its support and dissent.",
+        members: ("The members; default: those of the plan.", 64),
     },
 ];
 
@@ -76,9 +76,9 @@ impl Row {
         let schema = json!({
             "type": "object",
             "properties": {
-                "question": {"type": "string", "minLength": 1, "description": "The question, with all that is needed to answer it."},
+                "question": {"type": "string", "minLength": 1, "description": "The question, with everything needed to answer it."},
                 "members": {"type": "array", "items": {"type": "string"}, "maxItems": self.members.1, "description": self.members.0},
-                "thread": {"type": "string", "description": "The id of a thread to go on in; left out: a new one."},
+                "thread": {"type": "string", "description": "The id of a thread to continue; default: a new thread."},
             },
             "required": ["question"],
             "additionalProperties": false,

@@ -71,7 +71,7 @@ impl Fault {
     pub(super) fn previous(id: &str) -> Self {
         let id = clean_line(id, NAME_CHARS_MAX);
         let message = format!(
-            "no answer `{id}` to go on from: it is unknown, or the conversation went on already; send the conversation as `input`"
+            "no answer `{id}` to continue from: it is unknown, or the conversation has moved on; send the conversation as `input`"
         );
         Self {
             code: Some("previous_response_not_found"),

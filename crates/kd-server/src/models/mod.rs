@@ -398,7 +398,7 @@ impl Streamed {
         let rest = match content.strip_prefix(&self.sent).filter(|_| !self.void) {
             Some(rest) => rest.to_owned(),
             // An attempt broke off after it had begun: the final answer follows.
-            None => format!("\n\n*(that broke off; the answer:)*\n\n{content}"),
+            None => format!("\n\n*(interrupted; the answer:)*\n\n{content}"),
         };
         self.sent.push_str(&rest);
         let id = self.wire.goes_on_by(&self.call);

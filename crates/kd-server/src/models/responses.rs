@@ -46,7 +46,7 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
     let request: Request = serde_json::from_slice(body)
         .map_err(|error| Fault::invalid(None, format!("this is no response request: {error}")))?;
     if request.background == Some(true) {
-        let why = "answers are not kept for later: `background` must be false";
+        let why = "answers are not stored: `background` must be false";
         return Err(Fault::invalid(Some("background"), why));
     }
     if request.conversation.is_some_and(|c| !c.is_null()) {

@@ -193,7 +193,7 @@ async fn stop(
         true => Json(json!({ "stopped": true })).into_response(),
         false => fault(
             StatusCode::CONFLICT,
-            "nobody is asked here by this server: stop it where it was asked",
+            "this server is not asking anyone here: stop it where it was asked",
         ),
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn look_alike(
 pub(super) fn check_look(db: &mut Db, forum: &str, name: &str) -> Result<(), ForumError> {
     match look_alike(db, forum, name)? {
         Some(other) => Err(ForumError::Forbidden(format!(
-            "`{name}` looks like `{}`, who is a member: take another name",
+            "`{name}` looks like `{}`, which is a member: choose another name",
             other.name
         ))),
         None => Ok(()),
@@ -109,7 +109,7 @@ pub(super) fn join(db: &mut Db, new: &Account) -> Result<Account, ForumError> {
     };
     if old.kind != new.kind {
         return Err(ForumError::Forbidden(format!(
-            "`{}` is the account of {}: take another name",
+            "`{}` is the account of {}: choose another name",
             old.name,
             match old.kind {
                 Kind::Agent => "an agent",

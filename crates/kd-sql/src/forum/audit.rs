@@ -318,7 +318,7 @@ fn check_plan(cycle: &CycleRecord, earlier: Option<&CycleRecord>, faults: &mut V
             .after(earlier.map(|earlier| (&earlier.cards, &earlier.plan)))
             .block;
         if block != cards.block {
-            faults.push("it does not go on with the block of the cycle before".to_owned());
+            faults.push("it does not continue the block of the cycle before".to_owned());
         }
         let seeded = cycle.foreseeable().is_some();
         if seeded != matches!(cycle.cards.seed, Seed::Number(_)) {
@@ -352,7 +352,7 @@ fn check_turns(cycle: &CycleRecord, runs: &[Run], faults: &mut Vec<String>) {
     }
     let complete = cycle.ended_at.is_some() && cycle.void().is_none();
     if complete && ran.len() < planned.len() {
-        faults.push("the cycle ended before everybody had a turn".to_owned());
+        faults.push("the cycle ended before every agent had a turn".to_owned());
     }
 }
 

@@ -107,7 +107,9 @@ pub enum ForumError {
         why: String,
     },
     /// The record differs from the state noted outside of the database.
-    #[error("the record of the forum `{forum}` is not the one noted in the state folder: {why}")]
+    #[error(
+        "the record of the forum `{forum}` differs from the one noted in the state folder: {why}"
+    )]
     Differs {
         /// The forum.
         forum: String,
@@ -142,15 +144,15 @@ impl ForumError {
             Self::Database(_) => "look at the disk or the server; nothing half-written was kept".into(),
             Self::Busy => "try again; if it stays so, end the program that holds it (`kd forum` names the file)".into(),
             Self::Open { .. } => "check `forum.store`: a path, or postgresql://user@host/name".into(),
-            Self::NotOurs { .. } => "move it away, and kd makes a new forum; it may come from somebody else".into(),
+            Self::NotOurs { .. } => "move it away, and kd creates a new forum; it may come from someone else".into(),
             Self::Newer { .. } => Newer::HINT.into(),
             Self::Missing { what: "thread" | "post", .. } => "`kd forum read` lists the threads".into(),
             Self::Missing { what: "motion", .. } => "`kd forum motions` lists them".into(),
             Self::Missing { what: "entry", .. } => "`kd forum undo --list` lists them".into(),
             Self::Missing { .. } => "`kd forum audit` lists the cycles".into(),
             Self::Forbidden(_) => "`kd forum members` lists who may do what".into(),
-            Self::Invalid(_) => "mend it and try again; nothing was changed".into(),
-            Self::Import { .. } => "mend the line and import again; nothing was kept".into(),
+            Self::Invalid(_) => "fix it and try again; nothing was changed".into(),
+            Self::Import { .. } => "fix the line and import again; nothing was kept".into(),
             Self::Repeated { .. } => "the file, or an earlier export of the same forum, was imported before and nothing was added now; --again adds everything a second time".into(),
             Self::RepeatedFile => "nothing was added now; --again adds everything a second time".into(),
             Self::File { .. } => "remove it if it is a link, a pipe or a folder; else check who owns it and whether the disk is full".into(),

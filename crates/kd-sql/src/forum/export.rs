@@ -30,7 +30,7 @@ const LINE_BYTES_MAX: u64 = 16 << 20;
 /// A line of an export.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the words are those of kd_forum")]
+#[allow(missing_docs, reason = "kd_forum defines the names")]
 pub enum Record {
     /// The first line.
     Forum {

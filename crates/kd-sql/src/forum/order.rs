@@ -114,7 +114,7 @@ pub(super) fn giver(db: &mut Db, forum: &str, by: &str) -> Result<Role, ForumErr
         Some(account) => Ok(account.role),
         None if by == KING => Ok(Role::Owner),
         None => Err(ForumError::Forbidden(format!(
-            "`{by}` is no member of this forum"
+            "`{by}` is not a member of this forum"
         ))),
     }
 }

@@ -141,7 +141,7 @@ pub fn write(
         let said = origins.of(&written.path);
         if said.layer > written.layer {
             written.notices.push(format!(
-                "{} is also set in {said}, which wins",
+                "{} is also set in {said}, which takes precedence",
                 written.path
             ));
         }
@@ -173,7 +173,7 @@ pub fn create(
         return Err(draft
             .problem(
                 KeyPath::default(),
-                "is there already; change it with `kd config set`, or replace it on purpose",
+                "already exists; change it with `kd config set`, or replace it on purpose",
             )
             .into());
     }
@@ -222,7 +222,7 @@ fn why_held(
                 .to_owned(),
         ),
         (_, Ok(true)) => None,
-        (_, Err(why)) => Some(format!("held back, since the decision cannot be kept: {why}")),
+        (_, Err(why)) => Some(format!("held back, because the decision cannot be saved: {why}")),
         (_, Ok(false)) => Some(
             "held back, with settings of this folder that you did not allow; `kd trust` shows and allows them"
                 .to_owned(),
@@ -236,7 +236,7 @@ fn target(paths: &ConfigPaths, layer: Layer) -> Result<PathBuf, Problem> {
         let what = match layer {
             Layer::User => "there is no folder for your own configuration: XDG_CONFIG_HOME is not set, and neither HOME nor the password file names a home".to_owned(),
             Layer::Project | Layer::Local => "there is no .kd folder here; make one with `kd init`, or use your own file (`--layer user`)".to_owned(),
-            Layer::Builtin | Layer::Env | Layer::Flag => format!("the layer `{layer}` has no file; take user, project or local"),
+            Layer::Builtin | Layer::Env | Layer::Flag => format!("the layer `{layer}` has no file; use user, project or local"),
         };
         Problem::new(KeyPath::default(), what)
     })
@@ -248,7 +248,7 @@ fn take(file: &Path) -> Result<Lock, Problem> {
     if let Some(folder) = file.parent() {
         Folder::make(folder).map_err(|error| {
             fault(format!(
-                "the folder {} cannot be made: {error}",
+                "the folder {} cannot be created: {error}",
                 folder.display()
             ))
         })?;
@@ -299,7 +299,7 @@ fn place(drafts: &[Draft], change: &Change) -> Result<(usize, Vec<String>), Prob
             let Some(problem) = refused else {
                 let text = changed.text().unwrap_or_default();
                 let plain = serde_json::from_str::<Value>(text).is_ok();
-                let notice = "the file holds comments, which kingdom-cli cannot read".to_owned();
+                let notice = "the file has comments, which kingdom-cli cannot read".to_owned();
                 return Ok((0, if plain { Vec::new() } else { vec![notice] }));
             };
             let notice = format!("written to {} instead: {problem}", local.file.display());
@@ -311,13 +311,7 @@ fn place(drafts: &[Draft], change: &Change) -> Result<(usize, Vec<String>), Prob
             if here || !there {
                 return Ok((0, Vec::new()));
             }
-            Ok((
-                1,
-                vec![format!(
-                    "taken out of {}, where it stood",
-                    local.file.display()
-                )],
-            ))
+            Ok((1, vec![format!("removed from {}", local.file.display())]))
         }
     }
 }
@@ -421,7 +415,7 @@ fn put(root: &CstRootNode, path: &[String], value: &Value) -> Result<(), String>
     };
     let mut object = root
         .object_value_or_create()
-        .ok_or("the file does not hold an object {…}")?;
+        .ok_or("the file is not a JSON object {…}")?;
     for name in above {
         object = match object.get(name) {
             None => {
@@ -436,7 +430,7 @@ fn put(root: &CstRootNode, path: &[String], value: &Value) -> Result<(), String>
                 _ => property.object_value(),
             },
         }
-        .ok_or_else(|| format!("cannot be set: `{name}` is no object in this file"))?;
+        .ok_or_else(|| format!("cannot be set: `{name}` is not an object in this file"))?;
     }
     match object.get(last) {
         Some(property) => property.set_value(input(value)),

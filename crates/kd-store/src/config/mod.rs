@@ -454,7 +454,7 @@ fn key_files_inside(value: &Value, paths: &ConfigPaths) -> Vec<Problem> {
             _ => PathBuf::from(text),
         };
         if real(&file).starts_with(&root) {
-            let what = "lies inside the repository, where it would be committed one day; move it out, for example to ~/.config/kd/";
+            let what = "is inside the repository and could be committed; move it out, for example to ~/.config/kd/";
             problems.push(Problem::new(
                 KeyPath::new(["providers", name, "key_file"]),
                 what,

@@ -81,7 +81,7 @@ fn refusal(error: &Error) -> String {
         }
         Error::WrongKind { .. } => "is not a regular file; put the configuration into one".into(),
         Error::TooLarge { bytes, bound, .. } => format!(
-            "has {bytes} bytes, which is no configuration; the most is {}",
+            "has {bytes} bytes; a configuration has at most {}",
             bound.bytes
         ),
         Error::Io { source, .. } => format!("cannot be read: {source}; check its permissions"),
@@ -124,12 +124,14 @@ pub(super) fn parse_problem(layer: Layer, file: &Path, text: &str, error: &Parse
         .get(error.range().start..)
         .is_none_or(|rest| rest.trim().is_empty());
     let what = match error.kind() {
-        ParseErrorKind::UnterminatedArray | ParseErrorKind::UnterminatedObject | ParseErrorKind::UnterminatedCommentBlock => {
-            "the file ends in the middle: something opened in this line is not closed; was it cut off?".to_owned()
+        ParseErrorKind::UnterminatedArray
+        | ParseErrorKind::UnterminatedObject
+        | ParseErrorKind::UnterminatedCommentBlock => {
+            "unexpected end of file: something opened in this line is not closed".to_owned()
         }
-        _ if at_end => "the file ends in the middle; was it cut off?".to_owned(),
+        _ if at_end => "unexpected end of file".to_owned(),
         kind => format!(
-            "is not JSON here (column {}): {}; comments and a comma after the last entry are fine, other liberties are not",
+            "is not valid JSON here (column {}): {}; only comments and trailing commas are allowed as well",
             error.column_display(),
             lower_first(&kind.to_string())
         ),
@@ -189,7 +191,7 @@ impl Reading<'_> {
                         let problem = self.fault(
                             &below,
                             line,
-                            format!("stands twice; the first is in line {first}"),
+                            format!("is set twice; the first is in line {first}"),
                         );
                         self.out.problems.push(problem);
                         continue;

@@ -242,7 +242,7 @@ fn queue(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error>
                 private::remove(&file)?;
             }
             if is_queue {
-                found.push(Found::file(file, "messages that wait"));
+                found.push(Found::file(file, "queued messages"));
             }
         }
     }

@@ -219,7 +219,7 @@ fn text(path: &Path, bytes: &[u8], flaws: &[Flaw], findings: &mut Vec<Finding>) 
     if text.contains("\r\n") {
         find(
             Kind::Crlf,
-            "its lines end in CRLF; everybody reads it".into(),
+            "its lines end in CRLF, which every version reads".into(),
             None,
         );
     }
@@ -281,7 +281,7 @@ fn meta(
         mended.created_at = read.created().or(first).map(time);
     }
     if read.is_council() && !read.members.iter().any(|m| m == KING) {
-        wrong.push("the king is not among its members".into());
+        wrong.push("`king` is not among its members".into());
         mended.members.insert(0, KING.into());
     }
     if !wrong.is_empty() {
@@ -301,7 +301,7 @@ fn others(
     for sign in stream::streams(&Thread::open(place)?)? {
         if !sign.is_live(patience) {
             let what = format!(
-                "nobody has written {}'s stream for {} s: kingdom-cli takes it to be at work",
+                "{}'s stream has not changed for {} s: kingdom-cli still shows it as answering",
                 sign.member,
                 sign.quiet.as_secs()
             );
@@ -328,7 +328,7 @@ fn others(
             findings.extend(spool.items()?.iter().filter_map(odd));
         }
         if layout::is_stray_queue(&name) && item.kind == Thing::File {
-            let what = "it holds messages that wait; kd sends none that lie in a thread";
+            let what = "it has queued messages; kd sends none from a thread folder";
             let path = folder.path().join(&item.name);
             let remedy = Some(Remedy::SetAside);
             findings.push(found(Kind::StrayQueue, path, what.into(), remedy));

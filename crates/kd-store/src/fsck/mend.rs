@@ -103,7 +103,7 @@ fn put_right(
     let fresh = look.is_some_and(|look| look.modified.elapsed().is_ok_and(|age| age < SETTLED));
     if is_file && !is_meta && finding.kind != Kind::StaleStream && fresh {
         return Ok(Err(
-            "it was written a moment ago: try again in some seconds".into(),
+            "it was written a moment ago: try again in a few seconds".into(),
         ));
     }
     Ok(Ok(match remedy {
@@ -165,7 +165,7 @@ fn rewrite(folder: &Folder, name: &OsStr) -> Result<String, Error> {
     };
     let kept = keep(folder, folder, name)?;
     folder.replace(name, frontmatter::format(&draft).as_bytes())?;
-    Ok(format!("written anew; the old text is in {kept}"))
+    Ok(format!("rewritten; the old text is in {kept}"))
 }
 
 fn renumber(folder: &Folder, name: &OsStr) -> Result<String, Error> {

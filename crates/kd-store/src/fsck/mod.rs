@@ -104,7 +104,7 @@ impl Remedy {
     pub fn says(&self) -> &'static str {
         match self {
             Remedy::WriteMeta(_) => "write thread.json from the messages",
-            Remedy::Rewrite => "write it anew; the old text goes to .kd-lost",
+            Remedy::Rewrite => "rewrite it; the old text goes to .kd-lost",
             Remedy::Adopt => "give it a front matter; the old text goes to .kd-lost",
             Remedy::Renumber => "give it the next free number",
             Remedy::SetAside => "move it to .kd-lost",
