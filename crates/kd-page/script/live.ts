@@ -136,7 +136,7 @@ export class Live {
             this.go(thread.id);
           },
         },
-        make("span", { class: "topic", dir: "auto" }, thread.topic.replace(/^#+\s*/, "") || "(nothing said yet)"),
+        make("span", { class: "topic", dir: "auto" }, thread.topic.replace(/^#+\s*/, "") || "(no messages yet)"),
         make("span", { class: "faint" }, `${thread.id} · ${thread.messages}`),
       );
       if (thread.id === this.id) link.setAttribute("aria-current", "page");

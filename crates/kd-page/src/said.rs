@@ -24,7 +24,7 @@ struct Round<'a> {
 pub(crate) fn body(facts: &Facts<'_>) -> Markup {
     html! {
         @for round in rounds(facts) { (self::round(facts, &round)) }
-        @if facts.shown.is_empty() { p.faint { "Nothing was said yet." } }
+        @if facts.shown.is_empty() { p.faint { "No messages yet." } }
     }
 }
 

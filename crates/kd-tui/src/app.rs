@@ -468,9 +468,9 @@ impl App {
             Event::FloorYielded { outcome, .. } if !self.focused => {
                 let thread = self.thread.as_deref().unwrap_or("the council");
                 let how = match outcome {
-                    kd_core::event::Outcome::Complete => "everybody has answered",
-                    kd_core::event::Outcome::Partial => "some have answered, some could not",
-                    kd_core::event::Outcome::Failed => "nobody could answer",
+                    kd_core::event::Outcome::Complete => "every member has answered",
+                    kd_core::event::Outcome::Partial => "some members answered, some failed",
+                    kd_core::event::Outcome::Failed => "no member could answer",
                     kd_core::event::Outcome::Interrupted => "stopped",
                 };
                 fx.push(Effect::Notify(format!("{thread}: {how}")));

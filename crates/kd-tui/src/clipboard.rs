@@ -46,7 +46,7 @@ impl Copied {
             Self::Taken("tmux") => format!("copied {what} into tmux's buffer (prefix ] pastes)"),
             Self::Taken(program) => format!("copied {what} by {program}"),
             Self::Sent => format!("sent {what} to the terminal's clipboard (OSC 52)"),
-            Self::File(path) => format!("no clipboard took {what}; saved in {path}"),
+            Self::File(path) => format!("found no clipboard for {what}; saved in {path}"),
             Self::Failed(why) => why.clone(),
         }
     }

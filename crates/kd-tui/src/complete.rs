@@ -97,7 +97,7 @@ fn mentions(name: &str, members: &[SeatName]) -> Vec<(String, String)> {
     if "all".starts_with(&lower) {
         list.push((
             "@all".to_owned(),
-            "everybody, with the discussion".to_owned(),
+            "every member, with discussion".to_owned(),
         ));
     }
     list

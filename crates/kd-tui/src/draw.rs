@@ -121,7 +121,7 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
     }
     if app.editor.is_empty() {
         let hint = if app.reading {
-            "reading; a letter that is no key here writes"
+            "reading; any letter that is not a key writes"
         } else {
             placeholder(app)
         };
@@ -138,7 +138,7 @@ pub fn draw(app: &mut App, buffer: &mut Buffer) -> Option<(u16, u16)> {
 
 fn placeholder(app: &App) -> &'static str {
     if app.log.view.is_busy() {
-        "what you send now is said when they have spoken"
+        "messages sent now wait until they have answered"
     } else {
         "your message; @member asks one, / commands"
     }
@@ -149,7 +149,7 @@ fn draw_log(app: &mut App, look: &Look, pen: &mut Pen<'_>, top: u16, rows: u16) 
     let empty = app.log.end() == app.log.first();
     if empty {
         let text = if app.thread.is_some() {
-            "Nothing was said here yet. What you write goes to every member; @name asks one of them."
+            "No messages yet. What you write goes to every member; @name asks one of them."
         } else {
             "Opening…"
         };

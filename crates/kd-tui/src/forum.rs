@@ -108,7 +108,7 @@ pub struct Item {
 
 /// An action of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields say what the deed is about")]
+#[allow(missing_docs, reason = "the fields name the subject")]
 pub enum Deed {
     /// Opens a thread.
     Open { title: String, body: String },

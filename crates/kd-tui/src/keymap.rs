@@ -93,7 +93,7 @@ pub const KEYS: &[Row] = &[
         Action::Newline,
         Some((
             "Ctrl+J, Alt+Enter, \\ Enter",
-            "new line (Shift+Enter where the terminal tells it)",
+            "new line (Shift+Enter where the terminal supports it)",
         )),
     ),
     row(
@@ -101,7 +101,7 @@ pub const KEYS: &[Row] = &[
         Action::Escape,
         Some((
             "Esc",
-            "stop the members (a draft stays); else clear the input",
+            "stop the members (keeps a draft); else clear the input",
         )),
     ),
     row(
@@ -109,13 +109,13 @@ pub const KEYS: &[Row] = &[
         Action::Interrupt,
         Some((
             "Ctrl+C",
-            "clear the input; else stop the members; once more leaves",
+            "clear the input; else stop the members; again quits",
         )),
     ),
     row(
         &[c('d').ctrl()],
         Action::Leave,
-        Some(("Ctrl+D", "leave, if the input is empty")),
+        Some(("Ctrl+D", "quit, if the input is empty")),
     ),
     row(
         &[p(Code::Tab)],
@@ -126,7 +126,7 @@ pub const KEYS: &[Row] = &[
     row(
         &[p(Code::Up), c('p').ctrl()],
         Action::Up,
-        Some(("Up, Down", "move; at the edge: what you sent before")),
+        Some(("Up, Down", "move; at the edge: earlier messages of yours")),
     ),
     row(&[p(Code::Down), c('n').ctrl()], Action::Down, None),
     row(
@@ -134,7 +134,7 @@ pub const KEYS: &[Row] = &[
         Action::Search,
         Some((
             "Ctrl+R",
-            "search what you sent; again: older, Enter takes it",
+            "search your messages; again: older, Enter uses it",
         )),
     ),
     row(&[p(Code::Left), c('b').ctrl()], Action::Left, None),
@@ -190,7 +190,7 @@ pub const KEYS: &[Row] = &[
     row(
         &[c('y').ctrl()],
         Action::Yank,
-        Some(("Ctrl+Y", "put back what was deleted")),
+        Some(("Ctrl+Y", "paste what was deleted")),
     ),
     row(
         &[c('_').ctrl(), c('/').ctrl()],
@@ -226,7 +226,7 @@ pub const KEYS: &[Row] = &[
     row(
         &[c('1').alt()],
         Action::Focus(1),
-        Some(("Alt+1 … Alt+9", "only this member; Alt+0: everybody")),
+        Some(("Alt+1 … Alt+9", "only this member; Alt+0: all")),
     ),
     row(&[c('2').alt()], Action::Focus(2), None),
     row(&[c('3').alt()], Action::Focus(3), None),
@@ -245,7 +245,7 @@ pub const KEYS: &[Row] = &[
     row(
         &[p(Code::F(5))],
         Action::Retry,
-        Some(("F5", "ask again whoever failed")),
+        Some(("F5", "ask failed members again")),
     ),
     row(
         &[p(Code::F(8)), c('c').alt()],
@@ -264,12 +264,12 @@ pub const KEYS: &[Row] = &[
     row(
         &[c('l').ctrl()],
         Action::Redraw,
-        Some(("Ctrl+L", "paint everything anew")),
+        Some(("Ctrl+L", "redraw the screen")),
     ),
     row(
         &[c('z').ctrl()],
         Action::Suspend,
-        Some(("Ctrl+Z", "suspend; `fg` comes back")),
+        Some(("Ctrl+Z", "suspend; `fg` resumes")),
     ),
 ];
 

@@ -348,7 +348,7 @@ impl Stage {
             Effect::Export(file) => {
                 if let Some(id) = self.app.thread.clone() {
                     self.ask(move |desk| match desk.export(&id, file.as_deref()) {
-                        Ok(path) => Msg::Told(format!("the thread stands in {path}")),
+                        Ok(path) => Msg::Told(format!("the thread is in {path}")),
                         Err(why) => Msg::Told(why),
                     });
                 }

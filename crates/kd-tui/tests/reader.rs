@@ -300,7 +300,7 @@ fn keys_choose_scroll_and_leave_and_a_failure_is_told() {
     }
     let mut empty = Reader::new("main", looks(false));
     look(&mut empty, found(vec![]), vec![]);
-    assert!(shown(&mut empty, 80, 12).contains("no threads yet; w writes"));
+    assert!(shown(&mut empty, 80, 12).contains("no threads yet; w starts"));
     // Every key, with nothing to act on.
     for row in KEYS {
         for key in row.keys {

@@ -342,7 +342,7 @@ fn errors_timeouts_interrupts_and_passes() {
             3,
             "cursor",
             Status::Interrupted,
-            Failure::new(FailureKind::Cancelled, "stopped by the king"),
+            Failure::new(FailureKind::Cancelled, "stopped by the user"),
             "Half an ans",
         ),
     ] {
@@ -382,7 +382,7 @@ fn notices_refusals_queued_words_muted_members_and_other_programs() {
         text: "claude and codex only agree with each other: the round ends".into(),
     });
     play.hear(Event::OpRefused {
-        why: "nobody here is called @clade: did you mean @claude?".into(),
+        why: "no member is named @clade: did you mean @claude?".into(),
     });
     play.hear(Event::SeatMuted {
         seat: seat("cursor"),
@@ -768,7 +768,7 @@ fn ctrl_c_clears_then_stops_then_leaves() {
     assert!(play.app.editor.is_empty());
     assert!(!play.shows("once more leaves"), "clearing arms nothing");
     assert_eq!(play.keys(b"\x03"), [Effect::Send(Op::Interrupt)]);
-    assert!(play.shows("Ctrl+C once more leaves"));
+    assert!(play.shows("Ctrl+C again quits"));
     assert_eq!(play.keys(b"\x03"), [Effect::Leave]);
     assert!(play.app.interrupted);
 }
@@ -819,7 +819,7 @@ fn ctrl_r_searches_and_takes_without_sending() {
         "undo brings it back"
     );
     play.keys(b"\x12no such words");
-    assert!(play.shows("nothing that you sent has these words"));
+    assert!(play.shows("none of your messages has these words"));
     assert_eq!(play.keys(b"\r"), [], "nothing to take");
     play.keys(b"\x03");
     assert_eq!(play.app.editor.text(), "draft of mine");
@@ -837,7 +837,7 @@ fn a_search_shows_the_place_it_found_in_a_long_message() {
 fn any_other_key_and_time_take_back_the_wish_to_leave() {
     let mut play = Play::new(vec![]);
     assert_eq!(play.keys(b"\x03"), []);
-    assert!(play.shows("Ctrl+C once more leaves"));
+    assert!(play.shows("Ctrl+C again quits"));
     play.keys(b"def");
     assert!(!play.shows("once more leaves"), "a key disarms it");
     assert_eq!(play.keys(b"\x03"), [], "this one clears");
@@ -908,7 +908,7 @@ fn quit_waits_and_a_second_one_does_not() {
         play.keys(b"/quit\r"),
         [Effect::Remember("/quit".into()), Effect::Close]
     );
-    assert!(play.shows("leaving after claude"));
+    assert!(play.shows("quitting after claude"));
     assert_eq!(play.keys(b"\x1b"), [Effect::Leave]);
 }
 
@@ -917,7 +917,7 @@ fn what_is_refused_goes_back_into_the_input() {
     let mut play = Play::new(vec![]);
     play.keys(b"hello @clade\r");
     play.hear(Event::OpRefused {
-        why: "nobody here is called @clade".into(),
+        why: "no member is named @clade".into(),
     });
     assert_eq!(play.app.editor.text(), "hello @clade");
     play.keys(b"\x15/mut claude\r");
@@ -1002,7 +1002,7 @@ fn the_person_is_told_only_when_looking_elsewhere() {
     assert_eq!(
         play.hear(done),
         [Effect::Notify(
-            "council-a8b3: everybody has answered".into()
+            "council-a8b3: every member has answered".into()
         )]
     );
 }

@@ -13,15 +13,10 @@ impl App {
                 self.send(op, fx);
             }
             Slash::ShowMode => {
-                let mode = self
-                    .log
-                    .view
-                    .mode
-                    .as_deref()
-                    .unwrap_or("the one of the settings");
+                let mode = self.log.view.mode.as_deref().unwrap_or("from the settings");
                 let modes = self.settings.modes.join(", ");
                 self.note(format!(
-                    "mode: {mode} (there are {modes}); /mode <name> changes it for this session"
+                    "mode: {mode} (of {modes}); /mode <name> changes it for this session"
                 ));
             }
             Slash::ShowAuto => {
@@ -29,7 +24,7 @@ impl App {
                     .log
                     .view
                     .auto_messages
-                    .map_or_else(|| "as the mode has it".to_owned(), |n| n.to_string());
+                    .map_or_else(|| "default of the mode".to_owned(), |n| n.to_string());
                 self.note(format!(
                     "turns after the answers: {auto}; /auto N changes it for this session"
                 ));

@@ -97,7 +97,7 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
     if let Some(search) = &app.search {
         let found = search.fitting(app.editor.sent()).len();
         let told = match found {
-            0 => "nothing that you sent has these words".to_owned(),
+            0 => "none of your messages has these words".to_owned(),
             _ => format!("{} of {found}", search.chosen() + 1),
         };
         parts.push((strong, told));
@@ -105,10 +105,10 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
         parts.extend(keys.map(|key| (dim, key.to_owned())));
     } else if app.leaving {
         let whom = speaking.join(", ");
-        parts.push((strong, format!("leaving after {whom}{dot}Esc: at once")));
+        parts.push((strong, format!("quitting after {whom}{dot}Esc: at once")));
     } else {
         if app.is_armed() {
-            parts.push((strong, "Ctrl+C once more leaves".to_owned()));
+            parts.push((strong, "Ctrl+C again quits".to_owned()));
         }
         if let Some((toast, _)) = &app.toast {
             parts.push((strong, clean::line(toast)));
@@ -119,8 +119,8 @@ pub(super) fn status(app: &App, look: &Look, strip: bool, width: usize) -> Line 
         if !speaking.is_empty() && !strip {
             let whom = match speaking.as_slice() {
                 [one] => format!("{one} speaks"),
-                [one, two] => format!("{one} and {two} speak"),
-                more => format!("{} members speak", more.len()),
+                [one, two] => format!("{one} and {two} answer"),
+                more => format!("{} members answer", more.len()),
             };
             parts.push((strong, whom));
         }

@@ -22,8 +22,8 @@ pub(super) fn lines(width: usize) -> Vec<Line> {
     }
     lines.extend([Line::new(), head("Words")]);
     for (left, what) in [
-        ("@member", "that member alone, once"),
-        ("@all", "everybody, then the discussion"),
+        ("@member", "only that member, once"),
+        ("@all", "every member, then the discussion"),
         ("@path Tab", "a file's path"),
     ] {
         lines.extend(row(left, what, width));

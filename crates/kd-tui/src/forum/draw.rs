@@ -184,8 +184,8 @@ impl Reader {
                 (false, _, _) => "reading",
                 (_, View::Threads, Some(search)) if search.hits.is_none() => "searching",
                 (_, View::Threads, Some(_)) => "nothing found; Esc: all threads",
-                (_, View::Threads, None) => "no threads yet; w writes one",
-                (_, View::Motions, _) => "no motions; w moves something",
+                (_, View::Threads, None) => "no threads yet; w starts one",
+                (_, View::Motions, _) => "no motions; w proposes one",
                 (_, _, _) => "no members yet",
             };
             for (i, line) in wrap::wrap(text, usize::from(width).saturating_sub(2))

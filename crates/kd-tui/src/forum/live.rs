@@ -124,7 +124,7 @@ impl Screen {
             Effect::Copy(text, what) => {
                 let library = self.library.clone();
                 let env = |name: &str| library.var(name);
-                let spill = |_: &str| Err("no clipboard took it".to_owned());
+                let spill = |_: &str| Err("found no clipboard".to_owned());
                 let told = run::copy(&self.terminal, &text, &env, &spill).told(&what);
                 self.reader.tell(&told);
             }

@@ -375,7 +375,7 @@ impl Reader {
                 (Some(item), _) => {
                     let (name, banned) = (item.key.clone(), item.note == "banned");
                     let called = match banned {
-                        true => format!("let {name} back in"),
+                        true => format!("unban {name}"),
                         false => format!("ban {name}"),
                     };
                     self.order(Order::ban(&name, !banned), called);
@@ -521,7 +521,7 @@ impl Reader {
             return Effect::Nothing;
         }
         if self.sent.is_some() {
-            self.tell("one moment: the last one is not done yet");
+            self.tell("one moment: the last action is not done yet");
             return Effect::Nothing;
         }
         let text = self.editor.text().to_owned();

@@ -9,7 +9,7 @@ use kd_forum::words::MOTION_KINDS;
 
 /// What is being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields say what it is about")]
+#[allow(missing_docs, reason = "the fields name the subject")]
 pub enum Writing {
     /// Words to search for.
     Search,
@@ -67,13 +67,13 @@ impl Writing {
                 thread,
                 quote: Some(quote),
             } => format!("a reply in thread {thread}, with a quote of #{quote}"),
-            Self::Edit { post } => format!("other words for your post #{post}"),
+            Self::Edit { post } => format!("the new text of your post #{post}"),
             Self::Motion => format!("your motion: {}", MOTION_KINDS.join(", ")),
             Self::Reason { what } => format!("the reason for \"{what}\""),
             Self::Vote { motion } => {
                 format!("your vote on motion {motion}: yes, no or abstain, then why if you like")
             }
-            Self::Confirm { motion } => format!("put motion {motion} in force? yes"),
+            Self::Confirm { motion } => format!("confirm motion {motion}? yes"),
             Self::Veto { motion } => format!("veto motion {motion}: why?"),
             Self::Order { called, .. } => format!("{called}: why?"),
             Self::Role { name } => format!("{name}: {ROLES}, then why"),
@@ -95,7 +95,7 @@ impl Writing {
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim().to_owned();
         if text.is_empty() {
-            return Next::Wrong("nothing is written; Esc stops".into());
+            return Next::Wrong("the input is empty; Esc cancels".into());
         }
         let text = text.to_owned();
         match self {
@@ -147,7 +147,7 @@ impl Writing {
                     order,
                     reason: rest,
                 }),
-                Some(_) => Next::Wrong("a reason is missing: it is kept with the entry".into()),
+                Some(_) => Next::Wrong("a reason is missing: it is recorded with the entry".into()),
                 None => Next::Wrong(format!("roles: {ROLES}")),
             },
             Self::Undo => match (word, word.parse()) {

@@ -71,9 +71,9 @@ fn foot(
     let mut lines = Vec::new();
     if stopped {
         let what = if kept {
-            "stopped here; partial answer kept"
+            "stopped here; partial answer saved"
         } else {
-            "stopped before a word came"
+            "stopped before any output"
         };
         lines.extend(look.words(yellow(), &format!("{cross} {what}")));
     } else if let Some(failure) = failure {

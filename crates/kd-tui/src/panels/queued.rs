@@ -14,7 +14,7 @@ pub(super) fn card(body: &str, to: &Address, look: &Look) -> Card {
         Address::All | Address::King => String::new(),
     };
     title.push(look.dim(format!(
-        "{to} (queued: said when the others have spoken, or at Esc)"
+        "{to} (queued: sent when the others are done, or at Esc)"
     )));
     Card {
         edge: Style::new().dimmed(),
