@@ -146,24 +146,24 @@ pub fn faults(house: &House) -> Vec<String> {
         }
         let Some((_, allowed)) = DOORS.iter().find(|(name, _)| name == room) else {
             faults.push(format!(
-                "{room} is not in the plan: draw its doors in DOORS"
+                "{room} is not in the plan: list its allowed edges in DOORS"
             ));
             continue;
         };
         for door in doors {
             if TEST_ROOMS.contains(&door.as_str()) {
-                faults.push(format!("{room} → {door}: only tests may enter {door}"));
+                faults.push(format!("{room} → {door}: only tests may depend on {door}"));
             } else if !allowed.contains(&door.as_str())
                 && (OPEN.contains(&room.as_str()) || !OPEN.contains(&door.as_str()))
             {
-                faults.push(format!("{room} → {door} is no door of the plan"));
+                faults.push(format!("{room} → {door} is not an edge of the plan"));
             }
         }
     }
     for (room, never) in NEVER {
         for dep in *never {
             if house.reach.get(*room).is_some_and(|r| r.contains(*dep)) {
-                faults.push(format!("{room} reaches {dep}, which it must never do"));
+                faults.push(format!("{room} depends on {dep}, which is never allowed"));
             }
         }
     }

@@ -14,7 +14,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check that every crate enters only the rooms that the plan allows.
+    /// Check that every crate depends only on the crates that the plan allows.
     Edges,
     /// Check that no files of a crate need each other in a circle.
     Cycles,
@@ -43,7 +43,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         Task::Edges => {
             let faults = xtask::edges::faults(&xtask::edges::read(&root)?);
             if faults.is_empty() {
-                println!("every crate enters only the rooms of the plan");
+                println!("every crate depends only on the crates that the plan allows");
                 return Ok(());
             }
             Err(faults.join("\n").into())
@@ -87,7 +87,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
             if man.success() {
                 Ok(())
             } else {
-                Err("the man pages could not be written".into())
+                Err("cannot write the man pages".into())
             }
         }
     }

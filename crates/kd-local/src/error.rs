@@ -14,7 +14,7 @@ pub enum Error {
         what: String,
     },
     /// A valid file that needs a feature this engine does not support.
-    #[error("this model needs something that the built-in engine does not do: {what}")]
+    #[error("this model needs something that the built-in engine does not support: {what}")]
     Unsupported {
         /// The unsupported architecture, tensor type or setting.
         what: String,
@@ -26,7 +26,7 @@ pub enum Error {
         what: String,
     },
     /// The prompt leaves no space for an answer.
-    #[error("the prompt has {prompt} tokens, but the model can hold {limit}, answer included")]
+    #[error("the prompt has {prompt} tokens, but the model has room for {limit}, answer included")]
     TooLong {
         /// Tokens of the rendered prompt.
         prompt: usize,
@@ -63,13 +63,13 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Gguf { .. } => {
-                "the download may be cut short: `kd model verify` checks it, `kd model pull` fetches it again"
+                "the download may be cut short: `kd model verify` checks it, `kd model pull` downloads it again"
             }
             Self::Unsupported { .. } => {
-                "take a llama or qwen2 model; or build with llama.cpp, which needs cmake, libclang and a C++ compiler (`cargo install --path crates/kd --features llama-cpp`); or use Ollama or an HTTP backend"
+                "use a llama or qwen2 model; or build with llama.cpp, which needs cmake, libclang and a C++ compiler (`cargo install --path crates/kd --features llama-cpp`); or use Ollama or an HTTP backend"
             }
             Self::Tokenizer { .. } => {
-                "take a GGUF file that carries a byte-level BPE vocabulary, or build with llama.cpp (`cargo install --path crates/kd --features llama-cpp`)"
+                "use a GGUF file with a byte-level BPE vocabulary, or build with llama.cpp (`cargo install --path crates/kd --features llama-cpp`)"
             }
             Self::TooLong { .. } => {
                 "shorten the question or the transcript, ask for fewer tokens, or raise the context up to what the model was trained on"
@@ -77,12 +77,10 @@ impl Error {
             Self::Schema { .. } => {
                 "simplify the schema; strings and arrays need bounds (maxLength, maxItems)"
             }
-            Self::Io { .. } => {
-                "check the path and its permissions; `kd model path` shows which file is meant"
-            }
+            Self::Io { .. } => "check the path and its permissions; `kd model path` shows the file",
             Self::Cancelled => return None,
             Self::Worker { .. } => {
-                "ask again; should it repeat, KD_SIMD=off and KD_THREADS=1 help to narrow it down"
+                "ask again; if it persists, KD_SIMD=off and KD_THREADS=1 help to narrow it down"
             }
         })
     }

@@ -177,7 +177,7 @@ impl Gguf {
             let value = read_value(&mut r, kind, &key)?;
             if meta.contains_key(&key) {
                 return Err(bad(format!(
-                    "the metadata key `{key}` stands twice; the second is at offset {at}"
+                    "the metadata key `{key}` is listed twice; the second is at offset {at}"
                 )));
             }
             meta.insert(key, value);
@@ -202,7 +202,7 @@ impl Gguf {
             let head = read_tensor_head(&mut r)?;
             if by_name.insert(head.name.clone(), nth).is_some() {
                 return Err(bad(format!(
-                    "the tensor `{}` stands twice; the second is at offset {}",
+                    "the tensor `{}` is listed twice; the second is at offset {}",
                     head.name, head.at
                 )));
             }

@@ -46,12 +46,13 @@ pub(crate) fn load(path: &Path, name: String, options: &Options) -> Result<Engin
         .map_err(|e| Error::io(path, e))?
         .len();
     let backend = backend()?;
-    let model = LlamaModel::load_from_file(backend, path, &LlamaModelParams::default())
-        .map_err(|e| Error::Unsupported {
+    let model = LlamaModel::load_from_file(backend, path, &LlamaModelParams::default()).map_err(
+        |e| Error::Unsupported {
             what: format!(
-                "llama.cpp does not take this file either: {e} (its own log says why: KD_LLAMA_LOG=1)"
+                "llama.cpp cannot load this file either: {e} (its own log says why: KD_LLAMA_LOG=1)"
             ),
-        })?;
+        },
+    )?;
     let model = Arc::new(model);
     let (tokenizer, layout) = read_words(path, &model)?;
     let text = |key: &str| model.meta_val_str(key).ok().filter(|text| !text.is_empty());

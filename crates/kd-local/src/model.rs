@@ -237,7 +237,7 @@ impl Model {
     /// Adds the bias, rotates queries and keys, stores keys and values, and lays the queries out for `attend`.
     #[allow(
         clippy::too_many_arguments,
-        reason = "the parts of one step; a struct of them would only rename the list"
+        reason = "the parts of one step; a struct would only rename the list"
     )]
     fn remember(
         &self,
@@ -280,7 +280,7 @@ impl Model {
     }
 
     /// Computes attention: `out[(kv head * rows + row) * group * dim ..]` for the queries in the same layout.
-    #[allow(clippy::too_many_arguments, reason = "as `remember`")]
+    #[allow(clippy::too_many_arguments, reason = "same as `remember`")]
     fn attend(
         &self,
         pool: &Pool,

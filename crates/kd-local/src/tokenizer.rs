@@ -234,7 +234,7 @@ impl Tokenizer {
                 return Err(wrong("is not two pieces with a space between them"));
             };
             let (Some(left), Some(right)) = (spelt(left), spelt(right)) else {
-                return Err(wrong("has a character that stands for no byte"));
+                return Err(wrong("has a character that maps to no byte"));
             };
             let joined = [&left[..], &right].concat();
             let id = |piece: &[u8]| self.by_bytes.get(piece).copied();

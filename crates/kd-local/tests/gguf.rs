@@ -189,12 +189,12 @@ fn refuses_other_files_and_says_what_it_expected_and_where() {
     }
 
     let twice = Writer::default().u32("same", 1).u32("same", 2).finish();
-    assert!(message(twice).contains("`same` stands twice"));
+    assert!(message(twice).contains("`same` is listed twice"));
     let tensors = Writer::default()
         .tensor("t", &[1], 24, vec![0])
         .tensor("t", &[1], 24, vec![0])
         .finish();
-    assert!(message(tensors).contains("`t` stands twice"));
+    assert!(message(tensors).contains("`t` is listed twice"));
     assert!(
         message(Writer::default().raw("k", 13, &[]).finish()).contains("type from 0 to 12 for `k`")
     );

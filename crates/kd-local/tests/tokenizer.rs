@@ -186,7 +186,7 @@ fn broken_vocabularies_are_refused_with_the_reason() {
             tiny(&["a", "b", "ab"], &[1, 1, 3], &["a b"]),
             "names a piece that is no ordinary token",
         ),
-        (tiny(&["a"], &[1], &["a 好"]), "stands for no byte"),
+        (tiny(&["a"], &[1], &["a 好"]), "maps to no byte"),
         (tiny(&["a"], &[1], &[]), "no token ends an answer"),
         (tiny(&["a"], &[1], &[]).u32(eos, 1), "no token id below 1"),
     ] {

@@ -105,7 +105,7 @@ impl<'a> Poll<'a> {
             let read = if !(0..=NANOS * NANOS).contains(&weight) {
                 Err("its weight is not a number from 0 to a billion".to_owned())
             } else if ballot.count > u64::from(u32::MAX) {
-                Err("it stands for more voters than four billion".to_owned())
+                Err("it counts for more than four billion voters".to_owned())
             } else {
                 poll.sees(&ballot.mark, reads)
             };

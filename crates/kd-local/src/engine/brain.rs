@@ -52,7 +52,7 @@ pub(crate) trait Brain {
 #[derive(Debug)]
 #[cfg_attr(
     not(feature = "llama-cpp"),
-    expect(dead_code, reason = "our own model always finds room")
+    expect(dead_code, reason = "our own model always has room")
 )]
 pub(crate) enum Fault {
     /// There is no space for the rows; nothing has changed.

@@ -9,10 +9,7 @@ const MAX_NESTING: u32 = 4;
 
 /// One metadata value. Numbers keep their width from the file.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(
-    missing_docs,
-    reason = "the variants are the format's own names of its types"
-)]
+#[allow(missing_docs, reason = "the variants are the type names of the format")]
 pub enum Value {
     U8(u8),
     I8(i8),
@@ -31,10 +28,7 @@ pub enum Value {
 
 /// A metadata array: all elements have one type, stored as compactly as in the file.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(
-    missing_docs,
-    reason = "the variants are the format's own names of its types"
-)]
+#[allow(missing_docs, reason = "the variants are the type names of the format")]
 pub enum Array {
     U8(Vec<u8>),
     I8(Vec<i8>),

@@ -22,7 +22,7 @@ pub(super) fn template(model: &LlamaModel) -> Result<String, Error> {
             .into(),
     })?;
     text.to_string().map_err(|_| Error::Tokenizer {
-        what: "the chat template is no text".into(),
+        what: "the chat template is not text".into(),
     })
 }
 

@@ -29,7 +29,7 @@ pub fn read_csv(text: &str) -> Result<Case, ReadError> {
         if row.len() != head.len() {
             return Err(fail(
                 line,
-                format!("{} cells, and the head has {}", row.len(), head.len()),
+                format!("{} cells, but the header has {}", row.len(), head.len()),
             ));
         }
         lines.push((
@@ -38,7 +38,7 @@ pub fn read_csv(text: &str) -> Result<Case, ReadError> {
         ));
     }
     if lines.is_empty() {
-        return Err(fail(at, "there is no ballot below the head".into()));
+        return Err(fail(at, "there is no ballot below the header".into()));
     }
     let mut case = gather(lines)?;
     case.expected = Expected::default();
@@ -49,7 +49,7 @@ fn fail(line: usize, what: String) -> ReadError {
     ReadError {
         line,
         what,
-        hint: "a head such as `voter,n,choice`, `n,rank1,rank2`, `voter,score:A,score:B` or `voter,approvals`, then a ballot a row".into(),
+        hint: "a header such as `voter,n,choice`, `n,rank1,rank2`, `voter,score:A,score:B` or `voter,approvals`, then one ballot per row".into(),
     }
 }
 
@@ -117,7 +117,7 @@ fn ballot(columns: &[Column], row: &[String]) -> Result<Map<String, Value>, Stri
         let cell = cell.trim();
         let number = || {
             cell.parse::<f64>()
-                .map_err(|_| format!("`{cell}` is no number"))
+                .map_err(|_| format!("`{cell}` is not a number"))
         };
         match column {
             Column::Other => {}
@@ -127,7 +127,7 @@ fn ballot(columns: &[Column], row: &[String]) -> Result<Map<String, Value>, Stri
             Column::Number("n") if !cell.is_empty() => {
                 let n: u64 = cell
                     .parse()
-                    .map_err(|_| format!("`{cell}` is no whole number of ballots"))?;
+                    .map_err(|_| format!("`{cell}` is not a whole number of ballots"))?;
                 object.insert("n".into(), json!(n));
             }
             Column::Number(key) if !cell.is_empty() => {

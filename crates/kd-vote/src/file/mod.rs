@@ -86,10 +86,10 @@ pub fn read_json_lines(text: &str) -> Result<Vec<Case>, ReadError> {
             hint: SHAPES.into(),
         };
         let value: Value =
-            serde_json::from_str(line).map_err(|e| fail(format!("this is no JSON: {e}")))?;
+            serde_json::from_str(line).map_err(|e| fail(format!("this is not JSON: {e}")))?;
         let Value::Object(object) = value else {
             return Err(fail(format!(
-                "here stands {}, and a poll or a ballot is an object",
+                "this is {}, but a poll or a ballot is an object",
                 kind(&value)
             )));
         };
@@ -109,10 +109,7 @@ pub fn read_json_lines(text: &str) -> Result<Vec<Case>, ReadError> {
         if let Some(case) = cases.first() {
             return Err(ReadError {
                 line: loose[0].0,
-                what: format!(
-                    "here stands a ballot, but line {} is a whole poll",
-                    case.line
-                ),
+                what: format!("this is a ballot, but line {} is a whole poll", case.line),
                 hint: "give a file either polls or ballots".into(),
             });
         }
@@ -148,7 +145,7 @@ fn poll(mut object: Map<String, Value>, line: usize) -> Result<Case, ReadError> 
     };
     let ballots = match object.remove("ballots") {
         Some(Value::Array(ballots)) => ballots,
-        _ => return Err(fail("`ballots` is no list".into())),
+        _ => return Err(fail("`ballots` is not a list".into())),
     };
     let candidates = match object.get("candidates") {
         Some(Value::Number(n)) => match n.as_u64() {
@@ -163,7 +160,7 @@ fn poll(mut object: Map<String, Value>, line: usize) -> Result<Case, ReadError> 
             .iter()
             .map(name)
             .collect::<Option<Vec<String>>>()
-            .ok_or_else(|| fail("`candidates` has something that is no name".into()))?,
+            .ok_or_else(|| fail("`candidates` has an entry that is not a name".into()))?,
         Some(other) => {
             return Err(fail(format!(
                 "`candidates` is {}: give a number or a list of names",
@@ -345,7 +342,7 @@ impl Reader {
                 .enumerate()
                 .find(|(at, n)| places.get(*n) != Some(at));
             return Err(fail(format!(
-                "the candidate `{}` stands twice",
+                "the candidate `{}` is listed twice",
                 twice.map_or("", |(_, n)| n)
             )));
         }
@@ -403,7 +400,7 @@ impl Reader {
             Value::Array(ranks) => Ok(Ballot::new(self.ranking(ranks))),
             Value::Object(object) => self.object(object).map_err(fail),
             other => Err(fail(format!(
-                "here stands {}, and a ballot is a list or an object",
+                "this is {}, but a ballot is a list or an object",
                 kind(other)
             ))),
         }
@@ -465,7 +462,9 @@ impl Reader {
                 Value::Null => Mark::Unreadable("it chooses nobody".into()),
                 _ => match self.place(value) {
                     Some(c) => Mark::Choice(c),
-                    None => Mark::Unreadable(format!("`{}` does not stand", self.stranger(value))),
+                    None => {
+                        Mark::Unreadable(format!("`{}` is not a candidate", self.stranger(value)))
+                    }
                 },
             },
             "ranks" | "ranking" => {
@@ -552,7 +551,7 @@ impl Reader {
                 .iter()
                 .map(|v| {
                     self.place(v)
-                        .ok_or_else(|| fail(format!("{what} names {v}, who does not stand")))
+                        .ok_or_else(|| fail(format!("{what} names {v}, which is not a candidate")))
                 })
                 .collect::<Result<Vec<_>, _>>()?;
             found.sort_unstable();
@@ -584,14 +583,14 @@ impl Reader {
                 .into_iter()
                 .flatten()
             {
-                let place = self
-                    .places
-                    .get(who)
-                    .ok_or_else(|| fail(format!("{what} counts `{who}`, who does not stand")))?;
+                let place = self.places.get(who).ok_or_else(|| {
+                    fail(format!("{what} counts `{who}`, which is not a candidate"))
+                })?;
                 let votes = votes
                     .as_f64()
                     .or_else(|| votes.as_str().and_then(|t| t.parse().ok()));
-                let votes = votes.ok_or_else(|| fail(format!("{what} gives `{who}` no number")))?;
+                let votes =
+                    votes.ok_or_else(|| fail(format!("{what} has no number for `{who}`")))?;
                 tally.push((*place, nanos(votes)));
             }
             tally.sort_unstable();
