@@ -77,7 +77,7 @@ def check_signature(key, message, signature):
     need(s < L, "the signature is not in its one form")
     need(not same(times(8, a), ZERO) and not same(times(8, r), ZERO), "a point is weak")
     h = int.from_bytes(hashlib.sha512(signature[:32] + key + message).digest(), "little") % L
-    need(same(times(s, BASE), add(r, times(h, a))), "the signature does not fit")
+    need(same(times(s, BASE), add(r, times(h, a))), "the signature does not match")
 
 
 # The format.

@@ -128,7 +128,7 @@ impl From<io::Error> for Error {
     /// Converts an error of writing results; other I/O errors name their file themselves.
     fn from(e: io::Error) -> Self {
         if e.kind() == io::ErrorKind::BrokenPipe {
-            return Error::new(CLOSED_PIPE, Exit::Done, "nobody reads any more");
+            return Error::new(CLOSED_PIPE, Exit::Done, "output was closed");
         }
         Error::new("io", Exit::Error, "the output could not be written").because(e)
     }

@@ -599,24 +599,24 @@ fn what_cannot_work_is_told_before_anybody_is_asked() {
     let local = ["ask", "--members", "skeptic,pragmatist", "--model"];
     let with = |more: &[&'static str]| [&local, more].concat();
     for (args, code, told) in [
-        (vec!["ask", "-o", missing, "x"], 1, "nobody was asked"),
-        (vec!["think", "-o", missing, "x"], 1, "nobody was asked"),
+        (vec!["ask", "-o", missing, "x"], 1, "no member was asked"),
+        (vec!["think", "-o", missing, "x"], 1, "no member was asked"),
         (
             vec!["deliberate", "-o", missing, "x"],
             1,
-            "nobody was asked",
+            "no member was asked",
         ),
         (
             vec!["deliberate", "--export", missing, "x"],
             1,
-            "nobody was asked",
+            "no member was asked",
         ),
         (vec!["ask", "-o", ".", "x"], 1, "it is a folder"),
         (with(&["no.gguf", "x"]), 3, "no model"),
         (
             with(&["./no.gguf", "x"]),
             3,
-            "does not begin with the letters GGUF",
+            "does not start with the letters GGUF",
         ),
         (
             with(&["./none.gguf", "x"]),

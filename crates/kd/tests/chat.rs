@@ -304,7 +304,7 @@ fn a_chat_without_a_state_folder_says_that_its_queue_is_not_kept() {
     let said = piped(&home, &["chat"], "@claude One?\n@claude Two?\n");
     assert_eq!(said.code, Some(0), "{}", said.err);
     let all = format!("{}{}", said.out, said.err);
-    assert_eq!(all.matches("are not kept on disk").count(), 1, "{all}");
+    assert_eq!(all.matches("cannot be saved").count(), 1, "{all}");
     assert_eq!(thread(&home).len(), 4, "{all}");
 }
 
@@ -353,8 +353,8 @@ fn quit_waits_and_a_second_one_does_not() {
     chat.waits_for(&["your message waits"]);
     chat.types("/quit\r");
     chat.waits_for(&[
-        "leaving when the members have spoken",
-        "1 message of yours still waits",
+        "quitting after the running turns",
+        "1 of your messages still waits",
     ]);
     chat.types("/quit\r");
     let said = chat.ends_with(0);
@@ -503,7 +503,7 @@ fn a_broken_model_fails_its_members_only_and_ends_the_chat_if_it_is_all_there_is
     let said = Said::fed(kd, "hi\n/quit\n");
     assert_eq!(said.code, Some(3), "{}\n{}", said.out, said.err);
     assert!(
-        said.err.contains("does not begin with the letters GGUF"),
+        said.err.contains("does not start with the letters GGUF"),
         "{}",
         said.err
     );
@@ -517,7 +517,10 @@ fn a_broken_model_fails_its_members_only_and_ends_the_chat_if_it_is_all_there_is
     let said = Said::fed(kd, "hi\n/quit\n");
     assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
     for (text, told) in [
-        (&said.err, "the small built-in model speaks for all members"),
+        (
+            &said.err,
+            "the small built-in model answers for all members",
+        ),
         (&said.out, "kd: your turn (0 answers, 3 failed)"),
     ] {
         assert!(text.contains(told), "{text}");
@@ -602,9 +605,9 @@ fn what_another_kd_does_in_the_thread_is_seen_and_its_members_are_not_asked_twic
         .stderr(Stdio::null())
         .spawn()
         .expect("it runs");
-    chat.waits_for(&["king | @ann why?", "ann: speaks, asked by another program"]);
+    chat.waits_for(&["king | @ann why?", "ann: answers another program"]);
     chat.types("And you all?\r");
-    chat.waits_for(&["your message waits for ann, who speaks for another program"]);
+    chat.waits_for(&["your message waits for ann, which another program is asking"]);
     assert!(other.wait().expect("it ends").success());
     chat.waits_for(&[
         "ann  | All of it.",

@@ -193,7 +193,7 @@ fn a_retry_asks_again_only_who_has_not_answered() {
     assert_eq!(status["members"]["bob"]["state"], "responded");
     let none = home.run(&["council", "retry"]);
     assert_eq!(none.code, Some(1), "{}", none.err);
-    assert!(none.err.contains("nobody failed"), "{}", none.err);
+    assert!(none.err.contains("no member failed"), "{}", none.err);
 }
 
 /// Returns the log of a home's only thread; empty while there is none.
@@ -259,7 +259,7 @@ fn a_question_that_is_over_is_over_for_status_watch_and_retry() {
         let watch = home.run(&["council", "watch", "--timeout", "60s"]);
         assert_ne!(watch.code, Some(124), "{args:?} {}", watch.err);
         assert!(
-            !watch.err.contains("nobody is at work"),
+            !watch.err.contains("no process is working"),
             "{args:?} {}",
             watch.err
         );
@@ -269,7 +269,7 @@ fn a_question_that_is_over_is_over_for_status_watch_and_retry() {
         assert_eq!(retry.code, Some(1), "{args:?} {}", retry.err);
         let why = format!("asked with `kd {asked_with}`");
         let why = if asked_with == "ask" {
-            "nobody failed"
+            "no member failed"
         } else {
             &why
         };

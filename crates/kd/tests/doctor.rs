@@ -163,7 +163,7 @@ fn landlock_keeps_a_writer_from_its_file_and_the_last_line_names_it() {
     let flags = "by its own flags";
     let (held, by) = match kd_backends::transport::rights::landlock() {
         Some(version) => (true, format!("by Landlock (ABI {version}) and {flags}")),
-        None => (false, format!("{flags} only: there is no Landlock here")),
+        None => (false, format!("{flags} only: Landlock is not available")),
     };
     let off = format!("{flags} only: `council.sandbox` is off");
     let on = (held, by);
@@ -199,7 +199,7 @@ fn the_last_lines_say_what_holds_codex_and_its_adapters() {
         return;
     }
     let own = "by its own sandbox";
-    let told = format!("{own}, told what commands may read (obeyed since 0.120)");
+    let told = format!("{own}, with a list of what commands may read (honored since 0.120)");
     let untold = format!("{own}, in which commands can read what you can");
     for (backend, sandbox, want) in [
         ("codex", true, &told),
@@ -231,7 +231,7 @@ fn the_last_lines_say_what_holds_codex_and_its_adapters() {
 #[test]
 fn an_agent_that_fails_for_want_of_a_file_is_told_of_the_sandbox() {
     if kd_backends::transport::rights::landlock().is_none() {
-        eprintln!("SKIPPED: there is no Landlock here");
+        eprintln!("SKIPPED: Landlock is not available");
         return;
     }
     let home = Home::new(&json!({}));

@@ -139,7 +139,7 @@ fn costs_and_stated_confidence_are_counted_where_they_are_recorded() {
     );
     assert!(
         said.out
-            .contains("ada says how sure it is: said 70.00, came 66.67"),
+            .contains("ada says how sure it is: stated 70.00, actual 66.67"),
         "{}",
         said.out
     );
@@ -189,12 +189,12 @@ fn what_goes_wrong_is_said_with_what_to_do() {
         (
             vec!["eval", "--replay", &torn],
             1,
-            "line 2: 2 cells, and the head has 3",
+            "line 2: 2 cells, but the header has 3",
         ),
         (
             vec!["eval", "--simulate", &spec],
             1,
-            "members[0].accuracy is 7, and goes from 0 to 1",
+            "members[0].accuracy is 7, but must be from 0 to 1",
         ),
         (
             vec!["eval", "--simulate", &spec],

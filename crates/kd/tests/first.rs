@@ -126,12 +126,12 @@ fn members_that_cannot_answer_are_told_before_a_thread_is_opened() {
     let claude =
         "install it with `npm install -g @anthropic-ai/claude-code`, then `claude` once to log in";
     let one = format!(
-        "error: no member can answer: claude\nwhy: the program `claude` is not there\nnext: {claude}\n"
+        "error: no member can answer: claude\nwhy: the program `claude` was not found\nnext: {claude}\n"
     );
     let two = format!(
         "error: no member can answer: bob, cyd, claude\n\
          why: bob, cyd: there is no key for `anthropic`\n     \
-              claude: the program `claude` is not there\n\
+              claude: the program `claude` was not found\n\
          next: bob, cyd: export ANTHROPIC_API_KEY=…\n      \
                claude: {claude}\n"
     );
@@ -269,7 +269,7 @@ fn the_first_question_asks_who_answers_and_remembers() {
     assert!(!own_file(&home).exists());
 
     let mut first = Terminal::open(&home, &["ask", "Which?"], &env);
-    let asked = first.wait_for(&["Enter takes 1, q leaves.\n>"]);
+    let asked = first.wait_for(&["Enter picks 1, q quits.\n>"]);
     for line in [
         "Nothing is configured yet. Who should answer?",
         "kept in",
@@ -324,7 +324,7 @@ fn whoever_leaves_the_first_question_changes_nothing() {
     terminal.press("1");
     let (code, shown) = terminal.end();
     assert_eq!(code, 1, "{shown}");
-    assert!(shown.contains("cannot be kept in ~/.config"), "{shown}");
+    assert!(shown.contains("cannot be saved in ~/.config"), "{shown}");
     assert!(shown.contains("kd ask --members"), "{shown}");
     std::fs::remove_file(home.path().join(".config")).expect("removed");
     // It does not prompt if members are named.
@@ -397,7 +397,7 @@ fn the_chat_asks_too_and_a_key_that_is_chosen_is_named_and_not_written() {
     chat.wait_for(&[
         "1) claude-sonnet-4-5",
         "costs money",
-        "Enter takes 2, q leaves.\n>",
+        "Enter picks 2, q quits.\n>",
     ]);
     chat.press("1");
     chat.wait_for(&["Enter: send"]);

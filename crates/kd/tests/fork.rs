@@ -137,7 +137,7 @@ fn errors_say_what_to_type_next() {
         ),
         (
             &["fork", "--stage", "review"],
-            "holds no deliberation",
+            "has no deliberation",
             "`--before N`",
         ),
         (&["fork", "council-zzzz"], "council-zzzz", "kd council list"),
@@ -246,7 +246,7 @@ fn what_would_have_been_is_told_and_asks_nobody() {
         ),
         (
             ["--without", "ann,bob,cyd"],
-            "nobody would be left",
+            "no member would be left",
             "leave out fewer",
         ),
         (["--rule", "coin"], "no voting rule `coin`", "kd vote rules"),
@@ -275,7 +275,7 @@ fn a_deliberation_forks_at_a_stage_with_the_records_until_then() {
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     assert!(said.out.contains("agree byte for byte"), "{}", said.out);
     assert!(
-        said.out.contains("ends before the deliberation did"),
+        said.out.contains("The record is incomplete"),
         "{}",
         said.out
     );

@@ -215,7 +215,7 @@ fn commands_of_the_user_mark_and_nonsense_is_refused() {
         (
             &["mark", "perhaps so"],
             2,
-            "is no mark of a number question",
+            "is not a mark of a number question",
         ),
         (&["mark", "zzzz", "right"], 1, "zzzz"),
         (
@@ -309,7 +309,7 @@ fn promises_come_from_marks_and_can_be_required() {
     let bad = home.run(&["deliberate", "--require", "1.5", QUESTION]);
     assert_eq!(bad.code, Some(2));
     assert!(
-        ok(&plan).contains("by your marks of number questions members are right: "),
+        ok(&plan).contains("your marks of number questions say how often members are right: "),
         "{}",
         plan.out
     );

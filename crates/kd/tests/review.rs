@@ -470,7 +470,8 @@ fn hidden_characters_and_odd_names_are_told() {
     let said = home.run(&["review", "--staged", "--dry-run"]);
     ok(&said);
     assert!(
-        said.out.contains("characters that nobody can see"),
+        said.out
+            .contains("removed escapes and invisible characters"),
         "{}",
         said.out
     );
@@ -588,7 +589,7 @@ fn a_report_that_cannot_be_written_is_told_before_anybody_is_asked() {
     let home = home();
     let said = home.run(&["review", "-o", "nowhere/report.md", "HEAD~1..HEAD"]);
     assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.err.contains("nobody was asked"), "{}", said.err);
+    assert!(said.err.contains("no member was asked"), "{}", said.err);
     assert_eq!(home.threads().len(), 0);
 }
 

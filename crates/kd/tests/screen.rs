@@ -342,7 +342,7 @@ fn an_agent_starts_while_the_king_writes_to_it_and_leaves_with_him() {
     chat.waits_for(&["your message"]);
     chat.types("@claude Which ");
     chat.waits_until("the agent", |_| up.exists());
-    assert!(said(&home).is_empty(), "nobody was asked yet");
+    assert!(said(&home).is_empty(), "no member was asked yet");
     chat.types("way?\r");
     chat.waits_for(&["This one."]);
     assert!(!gone.exists(), "who is not meant is left alone");
@@ -439,7 +439,7 @@ fn terminals_that_cannot_and_people_who_do_not_want_it_get_lines() {
         (&["chat"], [("TERM", "dumb")]),
     ] {
         let mut chat = Chat::open(&home, args, &env);
-        chat.waits_for(&["kd: /help tells the commands"]);
+        chat.waits_for(&["kd: /help lists the commands"]);
         assert!(!chat.screen.screen().alternate_screen());
         chat.types("/quit\r");
         chat.ends_with(0);

@@ -154,7 +154,7 @@ fn a_cap_a_failure_and_no_answer_have_codes_of_their_own() {
     );
     assert!(
         said.err
-            .contains("not agreed after 1 message: one seat decided"),
+            .contains("not agreed after 1 message: one member decided"),
         "{}",
         said.err
     );
@@ -172,7 +172,7 @@ fn a_cap_a_failure_and_no_answer_have_codes_of_their_own() {
         said.out
     );
     assert!(
-        said.err.contains("prime goes on without it"),
+        said.err.contains("prime continues without it"),
         "{}",
         said.err
     );

@@ -89,7 +89,7 @@ fn check_passes_on_equal_records_and_fails_on_any_difference() {
     let said = fed(&home(), &["vote", "check", "-"], &good);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert!(
-        said.out.contains("sortition · not a rule of ours"),
+        said.out.contains("sortition · unknown rule"),
         "{}",
         said.out
     );
@@ -125,7 +125,7 @@ fn errors_name_the_line_and_what_to_do() {
         (
             &["vote", "tally", "-r", "irv", "-"],
             "{\"choice\":\"A\"}\n\n{\"choice\"\n",
-            "line 3: this is no JSON",
+            "line 3: this is not JSON",
         ),
         (
             &["vote", "tally", "-r", "irv", "-"],
@@ -135,7 +135,7 @@ fn errors_name_the_line_and_what_to_do() {
         (
             &["vote", "tally", "-r", "irv", "-"],
             "voter,n,choice\nada,many,A\n",
-            "line 2: `many` is no whole number",
+            "line 2: `many` is not a whole number",
         ),
         (
             &["vote", "tally", "-r", "irv", "-"],

@@ -45,7 +45,7 @@ pub(crate) struct ChatLines {
 }
 
 /// Why a message waits.
-const WAITS: &str = "your message waits until the members have spoken";
+const WAITS: &str = "your message waits until the members have answered";
 
 /// Maximum piped lines queued: fewer than a thread allows.
 const PIPED_MAX: usize = 32;
@@ -141,7 +141,7 @@ impl ChatLines {
                 self.wished = false;
                 self.awaited = self.view.outcome.is_none();
                 self.kd(
-                    "more happened than could be written in time: /thread shows it all",
+                    "output was too slow, so some events are missing: /thread shows everything",
                     out,
                 )?;
             }
@@ -209,7 +209,7 @@ impl ChatLines {
                     _ if self.view.is_busy() => WAITS.to_owned(),
                     [] => WAITS.to_owned(),
                     names => format!(
-                        "your message waits for {}, who speaks for another program",
+                        "your message waits for {}, which another program is asking",
                         list(names)
                     ),
                 };
@@ -217,17 +217,17 @@ impl ChatLines {
             }
             Event::SayTakenBack { body, .. } => {
                 self.open = false;
-                self.kd(&format!("taken back, not said: {}", clean::line(body)), out)?;
+                self.kd(&format!("withdrawn: {}", clean::line(body)), out)?;
             }
             Event::StreamFound { seat, .. } if !self.elsewhere.contains(seat) => {
                 self.elsewhere.push(seat.clone());
-                writeln!(out, "{seat}: speaks, asked by another program")?;
+                writeln!(out, "{seat}: answers another program")?;
             }
             Event::StreamLost { seat } => {
                 self.elsewhere.retain(|s| s != seat);
                 self.happened(
                     seat.as_str(),
-                    "the other program stopped before the answer was whole",
+                    "the other program stopped before the answer was complete",
                     out,
                 )?;
             }
@@ -236,7 +236,7 @@ impl ChatLines {
                 let what = if *muted {
                     "muted: it is not asked"
                 } else {
-                    "asked again from now on"
+                    "asked from now on"
                 };
                 writeln!(out, "{seat}: {what}")?;
             }
@@ -259,7 +259,7 @@ impl ChatLines {
                     self.sent.pop_front();
                     self.open = false;
                 }
-                self.kd(&format!("a message could not be kept: {why}"), out)?;
+                self.kd(&format!("a message could not be saved: {why}"), out)?;
             }
             Event::Noticed { text } => self.kd(text, out)?,
             Event::HeldBack { members, .. } if !members.is_empty() => {
@@ -399,7 +399,7 @@ impl ChatLines {
         self.body(name, &message.body, out)?;
         match message.status {
             Some(Status::Error) => self.happened(name, "failed", out),
-            Some(Status::Timeout) => self.happened(name, "ran out of time", out),
+            Some(Status::Timeout) => self.happened(name, "timed out", out),
             Some(Status::Interrupted) => self.happened(name, "stopped", out),
             Some(Status::Complete) | None => Ok(()),
         }

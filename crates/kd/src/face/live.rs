@@ -269,7 +269,7 @@ impl Face for Live {
             }
             Event::OpRefused { why } => self.notice(&format!("refused: {why}"), io),
             Event::SaveFailed { why, .. } => {
-                self.notice(&format!("warning: a message could not be kept: {why}"), io)
+                self.notice(&format!("warning: a message could not be saved: {why}"), io)
             }
             Event::Noticed { text } if self.region => self.notice(text, io),
             // The region shows them from the view.

@@ -258,7 +258,7 @@ impl Face for Plain {
                         Delta::Retrying { attempt, .. } => {
                             let void = self.written.remove(&turn.id).is_some();
                             let void = if void {
-                                "; what it said so far is void"
+                                "; its answer so far is void"
                             } else {
                                 ""
                             };
@@ -290,7 +290,7 @@ impl Face for Plain {
             Event::OpRefused { why } => writeln!(io.err, "refused: {}", clean::line(why))?,
             Event::SaveFailed { why, .. } => writeln!(
                 io.err,
-                "warning: a message could not be kept: {}",
+                "warning: a message could not be saved: {}",
                 clean::line(why)
             )?,
             Event::Noticed { text } if !self.quiet => writeln!(io.err, "{}", clean::line(text))?,
@@ -477,7 +477,7 @@ mod tests {
             // Other text was written.
             (
                 "Take SQLite.\n\nNo, take",
-                "a | Take SQLite.\na |\na | No,\na ! the answer was restated; this is the whole of it:\na | WHOLE\n",
+                "a | Take SQLite.\na |\na | No,\na ! the answer was restated; the full text:\na | WHOLE\n",
             ),
         ] {
             let mut script = Script::open(&["a"]);
@@ -523,7 +523,7 @@ mod tests {
         let (out, _) = script.play(&mut Plain::new(Styles::NONE, true));
         assert_eq!(
             out,
-            "a | first thought\na ! the answer was restated; this is the whole of it:\na | final words\n"
+            "a | first thought\na ! the answer was restated; the full text:\na | final words\n"
         );
     }
 }

@@ -318,7 +318,7 @@ pub(crate) fn duet_round() -> Script {
     });
     whisper(&mut s, 2, "rigorous", "fast", "Only if it is not diluted.");
     s.event(Event::Noticed {
-        text: "that was the last message they may exchange: the answer is asked for".into(),
+        text: "they reached the message limit: asking for the answer".into(),
     });
     begin(&mut s, 3, "rigorous", DuetPhase::Decision, 2);
     s.text(3, "Perhaps; entropy stays open.");

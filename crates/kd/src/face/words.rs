@@ -157,7 +157,7 @@ pub(crate) fn part(phase: DuetPhase) -> &'static str {
 /// Describes how a duet ended.
 fn duet(end: &Debate, outcome: Outcome) -> String {
     let missing = if outcome == Outcome::Partial {
-        "; a seat failed"
+        "; a member failed"
     } else {
         ""
     };
@@ -170,15 +170,15 @@ pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
     match why {
         DuetEnd::Agreed if messages == 0 => "answered at first look".to_owned(),
         DuetEnd::Agreed => format!("agreed {after}"),
-        DuetEnd::Cap => format!("not agreed {after}: one seat decided{missing}"),
+        DuetEnd::Cap => format!("not agreed {after}: one member decided{missing}"),
         DuetEnd::Cycle => {
-            format!("stopped {after}, which repeated another: one seat decided{missing}")
+            format!("stopped {after}, which repeated another: one member decided{missing}")
         }
-        DuetEnd::Budget => format!("out of tokens {after}: one seat decided{missing}"),
-        DuetEnd::Time => format!("out of time {after}: one seat decided{missing}"),
-        DuetEnd::Alone => format!("one seat failed {after}: the other answered alone"),
+        DuetEnd::Budget => format!("out of tokens {after}: one member decided{missing}"),
+        DuetEnd::Time => format!("out of time {after}: one member decided{missing}"),
+        DuetEnd::Alone => format!("one member failed {after}: the other answered alone"),
         DuetEnd::Interrupted => format!("interrupted {after}; partial answers are kept"),
-        DuetEnd::Failed => format!("nobody could answer {after}"),
+        DuetEnd::Failed => format!("no member could answer {after}"),
     }
 }
 
@@ -206,7 +206,7 @@ pub(crate) fn outcome(view: &View) -> Option<String> {
             format!("{of} answered; the conclusion is missing")
         }
         Outcome::Partial => format!("{of} answered; without {}", missing.join(", ")),
-        Outcome::Failed => format!("nobody answered: {} failed", missing.join(", ")),
+        Outcome::Failed => format!("no member answered: {} failed", missing.join(", ")),
         Outcome::Interrupted => format!("interrupted; {of} answered, partial answers are kept"),
     })
 }

@@ -62,7 +62,7 @@ impl Desk<'_> {
         let messages = self.thread.messages()?.messages;
         let last = messages.iter().rev().find(|m| m.is_king());
         last.map(|m| m.body.to_string())
-            .ok_or_else(|| Error::usage("there is no question yet: write one behind it"))
+            .ok_or_else(|| Error::usage("there is no question yet: write one after the command"))
     }
 
     fn think(&self, question: String, free: &[&Member]) -> Result<Aside, Error> {

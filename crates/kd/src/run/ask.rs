@@ -110,7 +110,7 @@ pub(super) fn carry_out(mut args: Ask, job: Job, here: &Here) -> Result<Exit, Er
         return background::start(&args, &op, &roster, &layout, &thread);
     }
     let refusal = match op {
-        Op::Retry { .. } => "nobody could be asked again",
+        Op::Retry { .. } => "no member could be asked again",
         _ => stage::UNASKED,
     };
     let mut asked = None;
@@ -338,7 +338,7 @@ pub(super) fn going_on(
         (Some(_), None) => Err(here
             .layout()
             .err()
-            .unwrap_or_else(|| Error::usage("there is no thread to go on with"))),
+            .unwrap_or_else(|| Error::usage("there is no thread to continue"))),
     }
 }
 
@@ -359,7 +359,7 @@ pub(super) fn new_layout(quiet: bool, here: &Here) -> Result<Layout, Error> {
 /// Returns the layout; notes on stderr if new threads are not created in this folder.
 pub(super) fn told(layout: Layout, what_is: &str, quiet: bool) -> Layout {
     if let Some(why) = layout.elsewhere().filter(|_| !quiet) {
-        let place = format!("{what_is} kept in {}", layout.kd().display());
+        let place = format!("{what_is} saved in {}", layout.kd().display());
         notice_line(&match why {
             // The reason was reported when it was skipped.
             Elsewhere::PassedOver(_) => place,

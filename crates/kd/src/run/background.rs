@@ -29,7 +29,7 @@ pub(super) fn start(
 ) -> Result<Exit, Error> {
     let Op::Say { body, to } = op else {
         return Err(Error::usage(
-            "only a question can be asked in the background",
+            "only questions can be asked in the background",
         ));
     };
     let log = layout.background_log(thread.id());
@@ -141,12 +141,12 @@ fn ran(log: &Path) -> bool {
 /// Explains why a round ended before its question was on disk.
 fn died(log: &Path, code: Option<i32>) -> Error {
     let why = match last_line(log) {
-        line if line.is_empty() => "it said nothing".to_owned(),
+        line if line.is_empty() => "it printed nothing".to_owned(),
         line => line,
     };
     let what = match code {
-        Some(code) => format!("the round in the background ended with code {code} before it began"),
-        None => "the round in the background was killed before it began".to_owned(),
+        Some(code) => format!("the background round exited with code {code} before it started"),
+        None => "the background round was killed before it started".to_owned(),
     };
     Error::new("background", Exit::Error, what)
         .because(why)
@@ -170,7 +170,7 @@ fn told(args: &Ask, thread: &Thread, child: &Child, log: &Path) -> Result<(), Er
         let mut err = io::stderr().lock();
         writeln!(
             err,
-            "asked in the background; it goes on when this terminal is closed"
+            "asked in the background; it continues when this terminal is closed"
         )?;
         writeln!(err, "follow it: kd council watch {}", thread.id())?;
         writeln!(err, "its log:   {}", log.display())?;

@@ -76,7 +76,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         .worker_threads(super::WORKERS)
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start a thread").because(e))?;
     let backends = kd_backends::Backends::new(&loaded.config, super::here::agents());
     let secrets = secrets::of(&loaded.config, args.privacy.allow_secrets);
     let mut room = Room {
@@ -130,7 +130,7 @@ impl Room<'_> {
         for line in offer(&recent) {
             say(&line);
         }
-        say("write a number or an id, or nothing for a new thread");
+        say("type a number or an id, or nothing for a new thread");
         loop {
             let Some(line) = self.keyboard.lines.recv().await else {
                 return Ok(Next::Out(Exit::Done));
@@ -159,7 +159,7 @@ impl Room<'_> {
             let first = open.head(1)?.messages.first().map(|m| clean::line(&m.body));
             recent.push((
                 place,
-                first.unwrap_or_else(|| "(nothing said yet)".to_owned()),
+                first.unwrap_or_else(|| "(no messages yet)".to_owned()),
             ));
         }
         Ok(recent)
@@ -235,7 +235,7 @@ impl Room<'_> {
         folder: &Path,
     ) -> Result<Next, Error> {
         let mut signals = Signals::listen()
-            .map_err(|e| Error::new("io", Exit::Error, "signals cannot be heard").because(e))?;
+            .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
         let (view, follow) = session.follow();
         let mut updates = take(follow);
         let echo = !self.keyboard.is_terminal;
@@ -251,7 +251,7 @@ impl Room<'_> {
             let head = format!("thread {}; {}", session.thread(), names.join(", "));
             face.kd(&head, out)?;
             face.begin(out)?;
-            face.kd("/help tells the commands", out)
+            face.kd("/help lists the commands", out)
         });
         let (mut typing, mut later) = (true, None::<String>);
         loop {
@@ -300,7 +300,7 @@ impl Room<'_> {
                     Wish::Stop => {
                         stay.stopped = true;
                         let _ = session.send(Op::Interrupt);
-                        stay.show(|out| face.kd("Ctrl+C stops who speaks; once more leaves", out));
+                        stay.show(|out| face.kd("Ctrl+C stops the running turns; again quits", out));
                     }
                 },
             }
@@ -348,7 +348,12 @@ impl Room<'_> {
         let slash = match slash::read(&line) {
             Line::Say(body) if body.is_empty() => return Ok(()),
             Line::Say(_) if stay.ending => {
-                stay.show(|out| face.kd("you are leaving: /quit once more leaves at once", out));
+                stay.show(|out| {
+                    face.kd(
+                        "quitting after the running turns: /quit again quits at once",
+                        out,
+                    )
+                });
                 return Ok(());
             }
             Line::Say(body) => {
@@ -411,7 +416,7 @@ impl Room<'_> {
             }
             Slash::Thread(None) => {
                 told.extend(offer(&self.recent()?));
-                told.push("/thread and an id goes there; /new opens another".to_owned());
+                told.push("/thread ID switches to it; /new starts another".to_owned());
             }
             Slash::Thread(Some(id)) => match thread::resolve(&self.layout, Some(&id)) {
                 Ok(place) => stay.end(session, Next::Thread(place)),
@@ -431,7 +436,7 @@ impl Room<'_> {
             }
             Slash::Export(file) => told.push(write_out(folder, file.as_deref(), stay)?),
             Slash::Aside(..) if stay.ending => {
-                told.push("you are leaving: /quit once more leaves at once".to_owned());
+                told.push("quitting after the running turns: /quit again quits at once".to_owned());
             }
             Slash::Aside(way, question) => {
                 let muted: Vec<_> = face.view.muted.iter().cloned().collect();
@@ -448,7 +453,7 @@ impl Room<'_> {
             }
             Slash::Help => {
                 told.extend(slash::help(false));
-                told.push("@member asks one, @all asks everybody and lets them discuss; a \\ at the end of a line goes on in the next".to_owned());
+                told.push("@member asks one, @all asks all and lets them discuss; a \\ at the end of a line continues it".to_owned());
             }
             Slash::Quit if stay.ending => {
                 // If it has already ended, that is what the user wants.
@@ -457,8 +462,7 @@ impl Room<'_> {
             Slash::Quit => {
                 if face.view.is_busy() {
                     told.push(
-                        "leaving when the members have spoken; /quit once more leaves at once"
-                            .to_owned(),
+                        "quitting after the running turns; /quit again quits at once".to_owned(),
                     );
                 }
                 stay.end(session, Next::Out(Exit::Done));

@@ -68,7 +68,7 @@ pub(super) fn ask(here: &Here) -> Result<(), Error> {
         return Err(Error::new(
             "interrupted",
             Exit::Interrupted,
-            "nobody was asked, and nothing was changed",
+            "no member was asked, and nothing was changed",
         )
         .next("`kd ask --members NAMES …` asks these members; `kd init` has more to choose from"));
     };
@@ -76,10 +76,10 @@ pub(super) fn ask(here: &Here) -> Result<(), Error> {
         Error::new(
             "io",
             Exit::Error,
-            format!("the choice cannot be kept in {file}"),
+            format!("the choice cannot be saved in {file}"),
         )
         .because(why)
-        .next("`kd ask --members NAMES …` asks agent programs without keeping anything")
+        .next("`kd ask --members NAMES …` asks agent programs without saving the choice")
     })?;
     say(&format!("{} from now on", offer.who))?;
     say("to choose again: kd init --user --force")
@@ -187,7 +187,7 @@ fn built_in(env: &Env) -> Offer {
     let members = serde_json::json!(BUILT_IN_COUNCIL);
     Offer {
         line: format!(
-            "the built-in demo model ({size}, no account; it shows how a council works, its advice is worthless)"
+            "the built-in demo model ({size}, no account; it shows how a council works; its advice is worthless)"
         ),
         free: true,
         text: format!(
@@ -248,7 +248,7 @@ fn pick<'a>(offers: &'a [Offer], file: &str) -> Result<Option<&'a Offer>, Error>
 fn question(offers: &[Offer], default: usize, file: &str, columns: usize) -> Vec<String> {
     let room = columns.saturating_sub(1).max(20);
     let mut lines = wrap(
-        &format!("Nothing is configured yet. Who should answer? The choice is kept in {file}."),
+        &format!("Nothing is configured yet. Who should answer? The choice is saved in {file}."),
         room,
     );
     for (at, offer) in offers.iter().enumerate() {
@@ -260,7 +260,7 @@ fn question(offers: &[Offer], default: usize, file: &str, columns: usize) -> Vec
     }
     let to = if offers.len() == 2 { "or" } else { "to" };
     let last = format!(
-        "Press 1 {to} {}. Enter takes {}, q leaves.",
+        "Press 1 {to} {}. Enter picks {}, q quits.",
         offers.len(),
         default + 1
     );

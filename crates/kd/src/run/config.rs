@@ -43,7 +43,7 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
         settings.retain(|s| is_below(&s.path.to_string(), key));
         if settings.is_empty() {
             return Err(
-                Error::usage(format!("no setting begins with `{}`", clean::line(key)))
+                Error::usage(format!("no setting starts with `{}`", clean::line(key)))
                     .next("kd config show"),
             );
         }
@@ -151,9 +151,7 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
                     format!("{} cannot be read", file.display()),
                 )
                 .because(e)
-                .next(
-                    "name a configuration file, or leave the name out to check the layers in force",
-                )
+                .next("name a configuration file, or omit the name to check all layers")
             })?;
             let alone = ConfigPaths {
                 user: Some(file.clone()),
@@ -171,14 +169,14 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
         writeln!(err, "{}", clean::line(&trust::held_line(&loaded.project)))?;
     }
     let read = match loaded.files.len() {
-        0 => "no configuration file: the built-in settings are in force".to_owned(),
+        0 => "no configuration file: the built-in settings apply".to_owned(),
         _ => {
             let names: Vec<String> = loaded
                 .files
                 .iter()
                 .map(|(_, f)| f.display().to_string())
                 .collect();
-            format!("all is well in {}", names.join(" and "))
+            format!("no mistakes in {}", names.join(" and "))
         }
     };
     writeln!(err, "{}", clean::line(&read))?;
@@ -200,7 +198,7 @@ fn unset(args: &Unset, here: &Here) -> Result<(), Error> {
     let paths = paths(args.layer.layer, here)?;
     told(
         &files::unset(&paths, args.layer.layer.into(), &path)?,
-        "is taken out of",
+        "is removed from",
     )
 }
 

@@ -53,7 +53,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
     }
     let mut out = io::stdout().lock();
     if read.entries.is_empty() && read.unread == 0 {
-        writeln!(out, "nothing was asked since {since}")?;
+        writeln!(out, "no requests since {since}")?;
         return Ok(());
     }
     let by = format!("{:?}", args.by).to_lowercase();
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
     if unpriced > 0 {
         writeln!(
             out,
-            "no price is known of {}: `kd prices` lists prices, `providers.<name>.prices` sets them",
+            "no price is known for {}: `kd prices` lists prices, `providers.<name>.prices` sets them",
             words::count(unpriced, "call")
         )?;
     }

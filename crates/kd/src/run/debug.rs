@@ -35,7 +35,7 @@ fn decode(args: &Decode) -> Result<Exit, Error> {
                 .map(|f| serde_json::json!({"kind": "failed", "failure": f})),
         };
         let line =
-            line.map_err(|e| Error::new("io", Exit::Error, "an event is no JSON").because(e))?;
+            line.map_err(|e| Error::new("io", Exit::Error, "an event is not JSON").because(e))?;
         exit = if event.is_ok() {
             Exit::Done
         } else {

@@ -38,7 +38,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
         .worker_threads(super::WORKERS)
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start a thread").because(e))?;
     let reports = runtime.block_on(async {
         let members = members(&config, args).await?;
         let calls = members.iter().map(|member| {
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
                 // A separate folder for each, so that no agent is blamed for another's writes.
                 if let Err(error) = std::fs::create_dir(&folder) {
                     return Err(
-                        Error::new("io", Exit::Error, "no scratch folder can be made")
+                        Error::new("io", Exit::Error, "cannot create a scratch folder")
                             .because(error),
                     );
                 }

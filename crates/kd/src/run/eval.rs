@@ -40,12 +40,12 @@ pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
             if args.councils.is_some() {
                 return Err(Error::usage("random councils need named members")
                     .because("a debate's agents are places at a table")
-                    .next("leave --councils out, or give a CSV table of answers"));
+                    .next("omit --councils, or give a CSV table of answers"));
             }
             if !args.promise.is_empty() {
                 return Err(Error::usage("promises need named members")
                     .because("a debate's agents are places at a table")
-                    .next("leave --promise out, or give a CSV table of answers"));
+                    .next("omit --promise, or give a CSV table of answers"));
             }
             debates(&mut out, args, path, &text, &styles)?;
         } else {
@@ -67,8 +67,8 @@ fn debates(
 ) -> Result<(), Error> {
     if !args.members.is_empty() {
         return Err(Error::usage("members cannot be chosen from debates")
-            .because("a debate's agents are places at a table, somebody else each time")
-            .next("leave --members out"));
+            .because("a debate's agents are places at a table, with other members each time")
+            .next("omit --members"));
     }
     let select = Select {
         mode: args.mode.clone(),
@@ -89,7 +89,7 @@ fn table(
     if args.mode.is_some() {
         return Err(Error::usage("--mode chooses among debates")
             .because("this is a table of answers")
-            .next("leave --mode out"));
+            .next("omit --mode"));
     }
     let table = Table::read(text, empty(args)).map_err(|e| unreadable(path, e))?;
     let Some(n) = args.councils else {
@@ -241,11 +241,11 @@ fn ways(args: &Eval, usual: &[&str]) -> Result<Vec<Way>, Error> {
         .map(|name| {
             Way::find(name).ok_or_else(|| {
                 let names: Vec<&str> = Way::names().collect();
-                let error = Error::usage(format!("no way to decide is named `{name}`"))
+                let error = Error::usage(format!("no decider is named `{name}`"))
                     .because(format!("ways: {}", names.join(", ")));
                 match Way::nearest(name) {
                     Some(n) => error.next(format!("did you mean {n}?")),
-                    None => error.next("kd eval --list says what they do; so does kd vote rules"),
+                    None => error.next("kd eval --list describes them; so does kd vote rules"),
                 }
             })
         })
@@ -261,7 +261,7 @@ fn fit(ways: &[Way], replay: &Replay) -> Result<(), Error> {
                 way.name()
             ))
             .because(why)
-            .next("kd eval --list says what each way needs")
+            .next("kd eval --list shows what each decider needs")
         })?;
     }
     Ok(())
@@ -306,7 +306,7 @@ fn spec(path: &Path) -> Result<Spec, Error> {
         Error::new(
             "simulation",
             Exit::Error,
-            format!("{} is no simulation", shown(path)),
+            format!("{} is not a simulation", shown(path)),
         )
         .because(wrong.join("\n"))
         .next("kd eval --help shows one; docs/eval.md lists every key")

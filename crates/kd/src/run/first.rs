@@ -16,10 +16,10 @@ fn text(first: bool, found: &[Discovered]) -> String {
     let names: Vec<&str> = found.iter().map(|f| f.name.as_str()).collect();
     if !first {
         let more = match names.join(", ") {
-            none if none.is_empty() => " (`kd init` seats others)".to_owned(),
-            names => format!("; found here: {names} (`kd init` seats them)"),
+            none if none.is_empty() => " (`kd init` sets up others)".to_owned(),
+            names => format!("; found here: {names} (`kd init` sets them up)"),
         };
-        return format!("the built-in model speaks for all members{more}\n");
+        return format!("the built-in model answers for all members{more}\n");
     }
     let here = if names.is_empty() {
         String::new()
@@ -27,7 +27,7 @@ fn text(first: bool, found: &[Discovered]) -> String {
         format!("; found here: {}", names.join(", "))
     };
     format!(
-        "the small built-in model speaks for all members: it is for trying things out\n\
+        "the small built-in model answers for all members: it is for trying things out\n\
          for better answers: `kd init` (agent programs, keys{here}), an Ollama, or a larger GGUF with --model\n"
     )
 }

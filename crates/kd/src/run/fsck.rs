@@ -100,7 +100,7 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
         }
         if mendable > 0 && !args.repair {
             closing.push_str(&format!(
-                "; `kd fsck --repair` mends {mendable} of them and deletes nothing"
+                "; `kd fsck --repair` repairs {mendable} of them and deletes nothing"
             ));
         }
         writeln!(io::stderr(), "{closing}")?;
@@ -118,13 +118,13 @@ fn page(looked: &Looked, here: &Here, out: &mut impl Write) -> io::Result<()> {
     for finding in &looked.report.findings {
         let (mark, tail) = match (&finding.mended, &finding.remedy) {
             (Some(Ok(done)), _) => (styles.glyph("✓", "ok"), done.clone()),
-            (Some(Err(why)), _) => (styles.glyph("✗", "x"), format!("not mended: {why}")),
+            (Some(Err(why)), _) => (styles.glyph("✗", "x"), format!("not repaired: {why}")),
             (None, _) if finding.kind.is_note() => (styles.glyph("·", "-"), String::new()),
             (None, Some(remedy)) => (
                 styles.glyph("✗", "x"),
                 format!("--repair: {}", remedy.says()),
             ),
-            (None, None) => (styles.glyph("✗", "x"), "to be mended by hand".to_owned()),
+            (None, None) => (styles.glyph("✗", "x"), "repair it by hand".to_owned()),
         };
         let file = clean::line(&name(&finding.path));
         writeln!(out, "  {mark} {file}: {}", clean::line(&finding.what))?;

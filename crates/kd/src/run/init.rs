@@ -56,7 +56,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
         choose(offers)?
     } else {
         let names: Vec<String> = offers.iter().map(|s| s.name.clone()).collect();
-        return Err(Error::usage("kd init cannot ask here")
+        return Err(Error::usage("kd init needs a terminal to ask")
             .because(format!("found: {}", names.join(", ")))
             .next("kd init --members NAMES, or kd init --yes for all"));
     };
@@ -67,7 +67,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     }
     if let Some(seat) = chosen.iter().find(|s| needs_model(s)) {
         return Err(
-            Error::usage(format!("{} serves several models: name one", seat.name))
+            Error::usage(format!("{} serves several models: choose one", seat.name))
                 .next(format!("kd init --members {}=MODEL", seat.name)),
         );
     }
@@ -82,7 +82,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
         return Err(Error::new(
             "exists",
             Exit::Error,
-            format!("{} is there already", file.display()),
+            format!("{} already exists", file.display()),
         )
         .next("change it with `kd config set KEY VALUE`, or replace it with `kd init --force`"));
     }
@@ -145,7 +145,8 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
         ("an Ollama that answers:", vec![ollama]),
         ("keys in the environment:", keys.collect()),
     ];
-    let mut lines = vec!["nothing that can answer was found, and nothing is written".to_owned()];
+    let mut lines =
+        vec!["found no program, service or key that can answer; nothing was written".to_owned()];
     for (title, rows) in parts {
         lines.extend([String::new(), title.to_owned()]);
         for (what, how) in rows {
@@ -154,8 +155,7 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
             lines.extend(how.into_iter().map(|line| format!("      {line}")));
         }
     }
-    let end = "One of them is enough; then `kd init` again. Until then the built-in demo model answers: it shows how a \
-               council works, its advice is worthless.";
+    let end = "One of them is enough; then run `kd init` again. Until then the built-in demo model answers: it shows how a council works; its advice is worthless.";
     lines.push(String::new());
     lines.extend(wrap(end, columns));
     lines
@@ -172,7 +172,7 @@ pub(super) fn look_around() -> Result<Vec<Discovered>, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "no runtime could be started").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start the runtime").because(e))?;
     Ok(runtime.block_on(discover(&super::here::env())))
 }
 
@@ -280,9 +280,9 @@ fn named(text: &str, offers: &[InitSeat]) -> Result<InitSeat, Error> {
     Err(Error::new(
         "unknown_member",
         Exit::Usage,
-        format!("nothing called {} was found here", clean::line(name)),
+        format!("found nothing named {}", clean::line(name)),
     )
-    .next(format!("what can sit: {}", all.join(", "))))
+    .next(format!("found here: {}", all.join(", "))))
 }
 
 /// Asks on the terminal: a numbered list, and a model where needed.
@@ -334,7 +334,7 @@ fn ask(err: &mut impl Write, question: &str) -> Result<String, Error> {
     err.flush()?;
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line)? == 0 {
-        return Err(Error::usage("nothing was chosen"));
+        return Err(Error::usage("no member was chosen"));
     }
     Ok(line.trim().to_owned())
 }

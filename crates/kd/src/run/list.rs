@@ -77,7 +77,7 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
     } else if rows.is_empty() {
         writeln!(
             io::stderr(),
-            "no threads here yet: `kd ask \"…\"` opens the first"
+            "no threads here yet: `kd ask \"…\"` starts the first"
         )?;
     } else {
         out.write_all(page(&rows, here).as_bytes())?;

@@ -37,8 +37,9 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
         ([], Some(_)) => (None, None),
         ([id], Some(_)) => (Some(id.as_str()), None),
         _ => {
-            return Err(Error::usage("`--by` takes the place of the mark")
-                .next("kd mark THREAD --by 'cargo test'"));
+            return Err(
+                Error::usage("`--by` replaces the mark").next("kd mark THREAD --by 'cargo test'")
+            );
         }
     };
     if let (None, Some(word)) = (id, word) {
@@ -152,7 +153,7 @@ fn say(mark: &mut Mark, word: &str, report: &Report) -> Result<(), Error> {
                 .map_or("", |plan| plan.question.as_str());
             let key = kind.and_then(|kind| kind.read_for(question, word).ok());
             let (Some((key, _)), Some(winner)) = (key, &mark.winner) else {
-                return Err(Error::usage(format!("`{}` is no mark of {} question", clean::line(word), article(&mark.kind)))
+                return Err(Error::usage(format!("`{}` is not a mark of {} question", clean::line(word), article(&mark.kind)))
                     .next("`right`, `wrong`, a share such as 0.7, or an answer as the council would give it"));
             };
             mark.credit = f64::from(u8::from(key == *winner));
@@ -329,7 +330,7 @@ fn import(file: &Path) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     let and = match replaced {
         0 => String::new(),
-        n => format!("; {n} took the place of an earlier one"),
+        n => format!("; {n} replaced an earlier one"),
     };
     writeln!(
         out,

@@ -54,7 +54,7 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
         let stop = async move { while signals.next().await != Wish::Stop {} };
         mcp::stdio(server, stop)
             .await
-            .map_err(|why| Error::new("mcp", Exit::Error, "the connection broke").because(why))
+            .map_err(|why| Error::new("mcp", Exit::Error, "the connection was lost").because(why))
     });
     runtime.shutdown_timeout(FAREWELL);
     process::settle(CHILDREN);
@@ -73,10 +73,10 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start a thread").because(e))
 }
 
 pub(super) fn signals() -> Result<Signals, Error> {
     Signals::listen(false)
-        .map_err(|e| Error::new("io", Exit::Error, "signals cannot be heard").because(e))
+        .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))
 }

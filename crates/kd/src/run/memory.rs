@@ -29,7 +29,7 @@ pub(super) fn run(args: &Memory, here: &Here) -> Result<Exit, Error> {
             if kept.is_empty() {
                 writeln!(
                     out,
-                    "nothing is remembered; `kd config set deliberation.memory.longTerm true` begins it"
+                    "nothing is remembered; `kd config set deliberation.memory.longTerm true` turns it on"
                 )?;
             }
             if !kept.domain.is_empty() {

@@ -93,7 +93,7 @@ fn not_too_deep(command: &Command) -> Result<(), Error> {
         return Ok(());
     }
     depth::check(&here::env()).map_err(|failure| {
-        Error::new("too_deep", Exit::Error, "nobody was asked")
+        Error::new("too_deep", Exit::Error, "no member was asked")
             .because(failure.message)
             .next(failure.advice.unwrap_or_default())
     })

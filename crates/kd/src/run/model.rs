@@ -37,7 +37,7 @@ pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
                 return Err(Error::new(
                     "no_model",
                     Exit::NoSeat,
-                    format!("{} is not here", model.key),
+                    format!("{} is not downloaded", model.key),
                 )
                 .next("`kd model list` shows what is"));
             }
@@ -199,13 +199,13 @@ fn is_model(path: &std::path::Path) -> Result<(), Error> {
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start));
     let why = match read {
         Ok(()) if start == *b"GGUF" => return Ok(()),
-        Ok(()) => "it does not begin with the letters GGUF".to_owned(),
+        Ok(()) => "it does not start with the letters GGUF".to_owned(),
         Err(error) => error.to_string(),
     };
-    let what = format!("{} is no model that can be run", path.display());
+    let what = format!("{} is not a model that kd can run", path.display());
     Err(Error::new("no_model", Exit::NoSeat, what)
         .because(why)
-        .next("name a GGUF file, or a model of `kd model list`"))
+        .next("give a GGUF file, or a model of `kd model list`"))
 }
 
 /// Downloads a model, showing its name, size, license and destination.
@@ -218,7 +218,7 @@ fn fetch(model: &KnownModel, env: &Env, quiet: bool) -> Result<PathBuf, Error> {
     if !quiet && !offline {
         let _ = writeln!(
             io::stderr(),
-            "fetching {}: {}, licence {}, into {}",
+            "downloading {}: {}, licence {}, into {}",
             model.title,
             megabytes(model.bytes),
             model.licence,
@@ -228,7 +228,7 @@ fn fetch(model: &KnownModel, env: &Env, quiet: bool) -> Result<PathBuf, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "no runtime could be started").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start the runtime").because(e))?;
     let mut bar = Bar::new(model, quiet);
     let fetched = runtime.block_on(delivery::fetch(model, Via::Auto, env, &mut |p| {
         bar.hear(&p)
@@ -239,7 +239,7 @@ fn fetch(model: &KnownModel, env: &Env, quiet: bool) -> Result<PathBuf, Error> {
         let took = words::seconds(bar.begun.elapsed());
         let _ = writeln!(
             io::stderr(),
-            "{} is here, its checksum is right ({took})",
+            "{} is downloaded; its checksum matches ({took})",
             model.key
         );
     }
@@ -281,7 +281,7 @@ impl Bar {
         match progress {
             Progress::Trying { from, have } => {
                 let again = if *have > 0 {
-                    format!(", going on after {}", megabytes(*have))
+                    format!(", resuming after {}", megabytes(*have))
                 } else {
                     String::new()
                 };
@@ -299,7 +299,7 @@ impl Bar {
             Progress::GaveUp { from, why } => {
                 self.say(&format!("  {}: {}", clean::line(from), clean::line(why)))
             }
-            Progress::Waiting => self.say("  another kd fetches it already: waiting for it"),
+            Progress::Waiting => self.say("  another kd is downloading it: waiting"),
             Progress::Checking => self.say("  checking"),
         }
     }
@@ -345,7 +345,7 @@ fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
         let here = if path.is_some() {
             "here"
         } else {
-            "to be fetched"
+            "not downloaded"
         };
         writeln!(
             out,
@@ -381,12 +381,12 @@ fn verify(key: Option<&str>, env: &Env) -> Result<Exit, Error> {
         };
         seen = true;
         delivery::verify(&path, model)?;
-        writeln!(io::stdout(), "{}: whole and as published", model.key)?;
+        writeln!(io::stdout(), "{}: complete, as published", model.key)?;
     }
     if !seen {
         let what = key.map_or_else(
-            || "no model was fetched".to_owned(),
-            |k| format!("{k} is not here"),
+            || "no model was downloaded".to_owned(),
+            |k| format!("{k} is not downloaded"),
         );
         return Err(Error::new("no_model", Exit::NoSeat, what).next("kd model pull"));
     }
@@ -402,7 +402,7 @@ fn known(key: Option<&str>) -> Result<&'static KnownModel, Error> {
         Error::new(
             "unknown_model",
             Exit::Usage,
-            format!("no model is called {key}"),
+            format!("no model is named {key}"),
         )
         .next(format!("models are: {}", keys.join(", ")))
     })

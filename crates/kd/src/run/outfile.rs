@@ -55,7 +55,7 @@ pub(super) fn write_with(
     let target = folder.join(name);
     let old = target.symlink_metadata().map(|meta| meta.file_type());
     if old.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink()) {
-        let cause = std::io::Error::other("it is there already and no regular file");
+        let cause = std::io::Error::other("it exists and is not a regular file");
         return Err(failed(cause).next("remove it, or give -o another name"));
     }
     let mut builder = tempfile::Builder::new();
@@ -89,7 +89,7 @@ pub(super) fn check(path: Option<&Path>) -> Result<(), Error> {
             format!("{} could not be written", path.display()),
         )
         .because(cause)
-        .next("give -o a name in a folder that exists and can be written; nobody was asked")
+        .next("give -o a name in a folder that exists and can be written; no member was asked")
     };
     if whole.is_dir() {
         return Err(failed(std::io::Error::other("it is a folder")));

@@ -27,8 +27,8 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
             let was = kd_store::prices::reset(&here::user_dirs())?;
             let table = kd_core::prices::Prices::default();
             let said = match was {
-                true => "your table is removed",
-                false => "there was no table of yours",
+                true => "your table was removed",
+                false => "you have no table",
             };
             writeln!(io::stdout(), "{said}; {}", about(table.table()))?;
             Ok(())
@@ -66,14 +66,15 @@ fn list(args: &Args, here: &Here) -> Result<(), Error> {
         return Ok(());
     }
     if shown.is_empty() {
-        return Err(
-            Error::new("no_price", Exit::Error, "no price of such a model is known").next(
-                "`kd prices` lists all; set `providers.<name>.prices.<model>.input` and `.output`",
-            ),
-        );
+        return Err(Error::new(
+            "no_price",
+            Exit::Error,
+            "no price is known for such a model",
+        )
+        .next("`kd prices` lists all; set `providers.<name>.prices.<model>.input` and `.output`"));
     }
     let mut out = io::stdout().lock();
-    writeln!(out, "US dollars for a million tokens; {}", about(table))?;
+    writeln!(out, "US dollars per million tokens; {}", about(table))?;
     let cells = |row: &&Row<'_>| {
         let usd = |usd: Option<f64>| usd.map_or("-".to_owned(), |usd| usd.to_string());
         let model = match row.above {
@@ -174,7 +175,9 @@ fn update(commit: Option<&str>, from: Option<&str>) -> Result<(), Error> {
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
             {
-                return Err(Error::usage("this is no commit, branch or tag of litellm"));
+                return Err(Error::usage(
+                    "this is not a commit, branch or tag of litellm",
+                ));
             }
             let url = from.map_or_else(|| prices::address(commit), str::to_owned);
             if super::here::env().on("KD_OFFLINE") {
@@ -204,7 +207,7 @@ fn update(commit: Option<&str>, from: Option<&str>) -> Result<(), Error> {
     writeln!(out, "{}", about(&new))?;
     writeln!(out, "SHA-256 of the list: {print}")?;
     writeln!(out, "{}", change.words())?;
-    writeln!(out, "kept in {}", path.display())?;
+    writeln!(out, "saved in {}", path.display())?;
     Ok(())
 }
 

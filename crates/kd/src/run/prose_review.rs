@@ -24,7 +24,7 @@ pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
     let change = Change::of(&folder, args.base.as_deref())?;
     if change.diff.trim().is_empty() {
         return Err(Error::new("no_change", Exit::Usage, format!("nothing has changed since {}", change.base))
-            .next("commit or add what is to be reviewed (new files that git does not know are not seen), or name another --base"));
+            .next("commit or add what is to be reviewed (untracked files are not included), or name another --base"));
     }
     if !args.output.quiet {
         for line in change.notices() {
@@ -109,7 +109,7 @@ impl Change {
         if !self.unknown.is_empty() {
             let shown: Vec<&str> = self.unknown.iter().take(5).map(String::as_str).collect();
             lines.push(format!(
-                "not among it, as git does not know them: {}{}",
+                "not included, because untracked: {}{}",
                 shown.join(", "),
                 if self.unknown.len() > shown.len() {
                     " …"

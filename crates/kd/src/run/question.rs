@@ -53,7 +53,7 @@ pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Quest
         if !quiet {
             let _ = writeln!(
                 io::stderr(),
-                "stdin is open but silent: going on without it (`< /dev/null` skips the wait)"
+                "stdin is open but silent: continuing without it (`< /dev/null` skips the wait)"
             );
         }
         String::new()
@@ -102,7 +102,7 @@ fn from_stdin() -> Result<String, Error> {
         return Err(too_long());
     }
     if bytes.contains(&0) {
-        return Err(Error::usage("what was piped in is binary")
+        return Err(Error::usage("the piped input is binary")
             .next("pipe text, or name the file in the question"));
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -24,7 +24,7 @@ pub(super) fn run(args: &Reset, here: &Here) -> Result<Exit, Error> {
             return Err(Error::new(
                 "unknown_member",
                 Exit::Usage,
-                format!("nobody here is called {name}"),
+                format!("no member is named {name}"),
             )
             .next(match names.is_empty() {
                 true => "no member has a saved session here".to_owned(),
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Reset, here: &Here) -> Result<Exit, Error> {
     if !args.force && !io::stdin().is_terminal() {
         return Err(
             Error::usage(format!("the sessions of {names} would be forgotten"))
-                .next("say so with --force, or run it in a terminal"),
+                .next("confirm with --force, or run it in a terminal"),
         );
     }
     if !args.force && !agreed(&format!("Forget the sessions of {names}?"))? {

@@ -16,5 +16,5 @@ pub(super) fn folder(prefix: &str) -> Result<tempfile::TempDir, Error> {
         Some(own) => name.tempdir_in(own),
         None => name.tempdir(),
     };
-    made.map_err(|e| Error::new("io", Exit::Error, "no scratch folder can be made").because(e))
+    made.map_err(|e| Error::new("io", Exit::Error, "cannot create a scratch folder").because(e))
 }

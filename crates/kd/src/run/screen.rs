@@ -50,7 +50,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         .worker_threads(super::WORKERS)
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start a thread").because(e))?;
     let secrets = secrets::of(&loaded.config, args.privacy.allow_secrets);
     let desk = House {
         args: args.clone(),
@@ -404,7 +404,7 @@ impl Desk for House {
         let format = Format::of_name(&path);
         if file.is_none() && path.exists() {
             return Err(format!(
-                "{} is there already: /export and another name",
+                "{} already exists: /export and another name",
                 path.display()
             ));
         }

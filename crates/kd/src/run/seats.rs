@@ -37,7 +37,7 @@ pub(super) fn seat(
         ..wishes(&args.model, args.timeout)
     };
     seat_in(config, wishes, thread).map_err(|error| {
-        error.next("`kd ask --members …` with these names, or `kd init` to seat others")
+        error.next("`kd ask --members …` with these names, or `kd init` to set up others")
     })
 }
 
@@ -155,7 +155,7 @@ fn unknown(name: &str, known: &[&SeatName]) -> Error {
     Error::new(
         "unknown_member",
         Exit::Usage,
-        format!("nobody here is called {name}{near}"),
+        format!("no member is named {name}{near}"),
     )
     .next(format!("members are: {}, or all", names.join(", ")))
 }

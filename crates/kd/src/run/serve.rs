@@ -63,7 +63,7 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
         bound
             .serve(faces, house, starter, tokens, stop)
             .await
-            .map_err(|e| Error::new("io", Exit::Error, "the server broke").because(e))
+            .map_err(|e| Error::new("io", Exit::Error, "the server failed").because(e))
     });
     runtime.shutdown_timeout(FAREWELL);
     process::settle(CHILDREN);
@@ -88,7 +88,7 @@ fn tokens(args: &Serve, here: &Here) -> Result<(Tokens, Option<String>), Error> 
         return Ok((Tokens::parse(&token).map_err(|e| bad(TOKEN, e))?, None));
     }
     let token = generate()
-        .map_err(|e| Error::new("io", Exit::Error, "no random numbers can be had").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot get random numbers").because(e))?;
     let tokens = Tokens::parse(&token).map_err(|e| bad("token", e))?;
     Ok((tokens, Some(token)))
 }

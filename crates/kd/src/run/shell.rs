@@ -31,10 +31,7 @@ pub(super) fn man(args: &Man) -> Result<(), Error> {
         Error::new(
             "output",
             Exit::Error,
-            format!(
-                "the man pages could not be written to {}",
-                args.dir.display()
-            ),
+            format!("cannot write the man pages to {}", args.dir.display()),
         )
         .because(e)
     };

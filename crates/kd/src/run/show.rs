@@ -90,7 +90,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
             text,
             "{}",
             page.styles
-                .dim("no seats wrote to each other here (`kd think` lets them)")
+                .dim("no members wrote to each other here (they do in `kd think`)")
         );
     }
     out.write_all(text.as_bytes())?;
@@ -256,7 +256,7 @@ impl Page<'_> {
         }
         let failed = match message.status {
             Some(Status::Error) => Some("failed"),
-            Some(Status::Timeout) => Some("ran out of time"),
+            Some(Status::Timeout) => Some("timed out"),
             Some(Status::Interrupted) => Some("interrupted"),
             Some(Status::Complete) | None if message.is_cut() => Some(words::CUT),
             Some(Status::Complete) | None => None,

@@ -19,11 +19,11 @@ pub(super) fn check(config: &Config, quiet: bool, roster: &Roster) -> Result<(),
             Cost::Program => programs.push(member.name.as_str()),
             Cost::Unknown => {
                 let what = format!(
-                    "the price of {} is unknown, so the limit of money cannot be kept",
+                    "the price of {} is unknown, so a cost limit cannot be enforced",
                     member.name
                 );
                 return Err(Error::new("no_price", Exit::Usage, what).next(format!(
-                    "`kd prices` lists known prices; set `providers.{}.prices.<model>.input` and `.output`, or leave out `--max-usd` (`limits.usd`, `limits.usd_per_day`)",
+                    "`kd prices` lists known prices; set `providers.{}.prices.<model>.input` and `.output`, or omit `--max-usd` (`limits.usd`, `limits.usd_per_day`)",
                     member.backend
                 )));
             }

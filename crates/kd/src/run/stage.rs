@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Error text if a question is refused.
-pub(super) const UNASKED: &str = "the question could not be asked";
+pub(super) const UNASKED: &str = "cannot ask the question";
 /// Updates that may queue for a slow reader of our output before the bus drops some: more than any round has.
 const WAITING: usize = 1 << 16;
 /// How long dropped calls may take to close their connections and children when the user leaves immediately.
@@ -111,7 +111,7 @@ fn put_on(
         .worker_threads(super::WORKERS)
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "no thread could be started").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start a thread").because(e))?;
     let mut stage = Stage::new(face);
     let screen = repaint.then(Quiet::enter);
     let ended = runtime.block_on(conduct(open, refusal, &mut stage, screen));
@@ -271,7 +271,7 @@ async fn conduct(
     mut screen: Option<Quiet>,
 ) -> Result<(ThreadId, bool), Error> {
     let mut signals = Signals::listen(screen.is_some())
-        .map_err(|e| Error::new("io", Exit::Error, "signals cannot be heard").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
     let mut session = open()?;
     let id = session.thread().clone();
     let mut updates = take(session.subscribe());
@@ -308,7 +308,7 @@ async fn conduct(
                 }
                 Wish::Stop => {
                     stopped = true;
-                    stage.show(|face, _, io| face.notice("stopping; partial answers are kept (press Ctrl+C again to leave at once)", io));
+                    stage.show(|face, _, io| face.notice("stopping; partial answers are kept (press Ctrl+C again to quit at once)", io));
                     session.send(Op::Interrupt)?;
                 }
                 Wish::Resize => stage.fit(),

@@ -38,8 +38,9 @@ pub(super) fn run(args: Think, here: &Here) -> Result<Exit, Error> {
         all: seats::wishes(&args.model, args.timeout),
     };
     let seats = seat(&loaded.config, &wishes).map_err(|e| {
-        Error::from(e)
-            .next("`kd think --fast … --rigorous …` with these names, or `kd init` to seat others")
+        Error::from(e).next(
+            "`kd think --fast … --rigorous …` with these names, or `kd init` to set up others",
+        )
     })?;
     let mut question = question::read("think", &args.question, quiet)?;
     let masked = secrets::of(&loaded.config, args.privacy.allow_secrets);

@@ -38,7 +38,7 @@ pub(super) fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, Error>
         Exit::Error,
         "there is no current thread on this branch",
     )
-    .next("name one of `kd council list`, or open one with `kd ask \"…\"`"))
+    .next("name one of `kd council list`, or start one with `kd ask \"…\"`"))
 }
 
 /// Returns a line about forgotten messages. `None` if there are none.

@@ -98,7 +98,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     }
     if !args.yes {
         if !is_terminal() {
-            return Err(Error::usage("kd trust cannot ask here")
+            return Err(Error::usage("kd trust needs a terminal to ask")
                 .because("stdin or stderr is not a terminal")
                 .next("`kd trust --yes` allows what is listed above"));
         }
@@ -204,9 +204,9 @@ fn owner_lines(foreign: &Foreign, screen: Screen) -> Vec<String> {
     let follows = "\
         Once you accept this owner, its threads count as your conversations, its\n\
         texts reach members, and its settings count as those of any project. The\n\
-        owner can change all of that at any time. What needs consent is asked\n\
-        about as everywhere. Another owner, or a folder that others can write to,\n\
-        is not accepted with it.";
+        owner can change all of that at any time. kd still asks about settings that\n\
+        need consent. This does not accept another owner, or a folder that others\n\
+        can write to.";
     lines.extend(follows.lines().map(str::to_owned));
     lines.push(String::new());
     lines
@@ -251,7 +251,7 @@ fn program_files(programs: &Programs) -> Block {
     }
     let files = block.rows.len();
     if files == 0 {
-        let none = "no settings, hooks or plugins of theirs";
+        let none = "no settings, hooks or plugins";
         block.rows.push(Row::new("", none));
     }
     block.with_total(format!("{} of agent programs", count(files as u64, "file")))
@@ -405,7 +405,7 @@ fn going_on(project: &Project, thread: &GoesOn) -> Result<Option<Vec<SeatName>>,
         .map(SeatName::as_str)
         .collect();
     let names = foreign.join(", ");
-    let next = format!("`kd ask --thread {}` seats them", thread.id);
+    let next = format!("`kd ask --thread {}` uses them", thread.id);
     if stay.is_empty() {
         let what = "every member is held back".to_owned();
         if foreign.is_empty() {
@@ -413,12 +413,12 @@ fn going_on(project: &Project, thread: &GoesOn) -> Result<Option<Vec<SeatName>>,
             return Err(refusal(what, &names, project));
         }
         return Err(Error::new("held_back", Exit::HeldBack, what)
-            .because(format!("only the folder seats {names} in {}", thread.id))
+            .because(format!("only the folder adds {names} to {}", thread.id))
             .next(format!("{next}, `--members` others")));
     }
     if !foreign.is_empty() && thread.tells {
         notice_line(&format!(
-            "held back: {names}, seated in {} by the folder alone; {next}",
+            "held back: {names}, added to {} only by the folder; {next}",
             thread.id
         ));
     }
@@ -580,7 +580,7 @@ fn ask(
         Ok(()) => {
             notice_line("held back; not asked again until they change (`kd trust` allows them)")
         }
-        Err(error) => notice_line(&format!("held back; the answer cannot be kept: {error}")),
+        Err(error) => notice_line(&format!("held back; the answer cannot be saved: {error}")),
     }
     Ok(loaded.clone())
 }
@@ -681,7 +681,7 @@ fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
     words
         .map(|(_, word)| {
             let text =
-                format!("{word} is in this folder: a change of that file is not asked about");
+                format!("{word} is in this folder: kd does not ask again when that file changes");
             Row::new("            ", &text)
         })
         .chain(by_name)

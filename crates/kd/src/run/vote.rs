@@ -43,7 +43,7 @@ fn tally(args: &TallyArgs, here: &Here) -> Result<Exit, Error> {
         for (at, rule) in wanted.iter().enumerate() {
             rule.takes(case.rules.candidates.len()).map_err(|refused| {
                 Error::new("ballots", Exit::Error, refused.to_string())
-                    .next("kd vote rules tells how many candidates each rule takes")
+                    .next("kd vote rules shows how many candidates each rule takes")
             })?;
             let counted = kd_vote::tally(rule, &case.ballots, &case.rules);
             if args.json {
@@ -64,7 +64,7 @@ fn tally(args: &TallyArgs, here: &Here) -> Result<Exit, Error> {
     for (who, ballots) in strangers(&cases) {
         let _ = writeln!(
             io::stderr(),
-            "note: `{}` stands on {ballots} ballots but not for election",
+            "note: `{}` is on {ballots} ballots but is not a candidate",
             clean::line(&who)
         );
     }
@@ -85,7 +85,7 @@ fn show(out: &mut impl Write, case: &Case, rule: &Rule, tally: &Tally) -> io::Re
         standing.sort_by(|(a, x), (b, y)| y.cmp(x).then(a.cmp(b)));
         table(out, &standing, name)?;
         if let Some(exhausted) = round.exhausted.as_ref().filter(|e| !e.is_zero()) {
-            writeln!(out, "  {exhausted} count for nobody any more")?;
+            writeln!(out, "  {exhausted} are exhausted")?;
         }
         for note in &round.notes {
             writeln!(out, "  {}", clean::line(note))?;
@@ -226,7 +226,7 @@ fn check(args: &Check) -> Result<Exit, Error> {
     compared.retain(|rule, _| !unknown.contains_key(rule));
     if sets + rounds == 0 {
         let known = if unknown.is_empty() {
-            "it records neither `winners` nor `rounds`".to_owned()
+            "it has neither `winners` nor `rounds`".to_owned()
         } else {
             format!(
                 "no recorded rule is known: {}",
@@ -282,7 +282,7 @@ fn check(args: &Check) -> Result<Exit, Error> {
         for (rule, n) in &unknown {
             writeln!(
                 out,
-                "  {n:>6}  {} · not a rule of ours: not compared",
+                "  {n:>6}  {} · unknown rule: not compared",
                 clean::line(rule)
             )?;
         }
@@ -371,7 +371,7 @@ fn find(name: &str) -> Result<&'static Rule, Error> {
             .filter(|n| n.contains(&typed) || typed.contains(n) || head(n) == head(&typed))
             .collect();
         let next = if near.is_empty() {
-            "kd vote rules lists them with what they do".to_owned()
+            "kd vote rules describes them".to_owned()
         } else {
             format!("did you mean {}?", near.join(" or "))
         };

@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<Exit, Error> {
         Ended::Left => Ok(Exit::Interrupted),
         Ended::Late => Err(
             Error::new("timeout", Exit::Timeout, "the round is not over yet")
-                .next(format!("it goes on: kd council watch {id}")),
+                .next(format!("still running: kd council watch {id}")),
         ),
     }
 }
@@ -112,7 +112,7 @@ async fn conduct(
                 let again = follow.again()?;
                 notice(
                     stage,
-                    &format!("nobody is at work on it: {again} (Ctrl+C leaves)"),
+                    &format!("no process is working on it: {again} (Ctrl+C quits)"),
                 );
             }
         }

@@ -27,7 +27,7 @@ fn from_an_empty_folder_to_threads_that_can_be_found() {
     );
     assert_eq!(made.code, Some(0), "{}", made.err);
     let twice = forum(&home, &["agent", "new", "ada", "--prompt", "x"]);
-    assert!(twice.err.contains("is there already"), "{}", twice.err);
+    assert!(twice.err.contains("already exists"), "{}", twice.err);
     let listed = forum(&home, &["agents"]);
     assert!(listed.out.starts_with("ada"), "{}", listed.out);
     assert_eq!(listed.err, "");

@@ -159,7 +159,7 @@ impl Face for Deliberating {
             Event::OpRefused { why } => writeln!(io.err, "refused: {}", clean::line(why))?,
             Event::SaveFailed { why, .. } => writeln!(
                 io.err,
-                "warning: a message could not be kept: {}",
+                "warning: a message could not be saved: {}",
                 clean::line(why)
             )?,
             // Facts become progress lines; notices, also of cut answers, are told once.
@@ -198,7 +198,7 @@ impl Face for Deliberating {
     fn catch_up(&mut self, _view: &View, io: &mut Io<'_>) -> io::Result<()> {
         writeln!(
             io.err,
-            "warning: this program fell behind; `kd why` has the whole record"
+            "warning: output was too slow, so some events are missing; `kd why` has the whole record"
         )
     }
 

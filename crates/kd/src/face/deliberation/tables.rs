@@ -18,7 +18,7 @@ fn kind(plan: &Plan) -> String {
     match &plan.guess {
         Some(guess) if *guess != plan.answers => {
             format!(
-                "{} (perhaps {}: the answers tell)",
+                "{} (or {}, depending on the answers)",
                 plan.answers.words(),
                 guess.words()
             )
@@ -49,7 +49,7 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
             let price = match seat.price {
                 Some(p) if p.input == 0 && p.output == 0 => "free".to_owned(),
                 Some(p) => format!(
-                    "${:.2} / ${:.2} a million tokens",
+                    "${:.2} / ${:.2} per million tokens",
                     p.input as f64 / 1e6,
                     p.output as f64 / 1e6
                 ),
@@ -88,7 +88,7 @@ pub(crate) fn plan(plan: &Plan, styles: Styles) -> Vec<String> {
         ""
     };
     let mut line = format!(
-        "  cost: {} calls{pass} if nobody fails, about {} tokens",
+        "  cost: {} calls{pass} if no member fails, about {} tokens",
         cost.calls, cost.tokens
     );
     match cost.usd {

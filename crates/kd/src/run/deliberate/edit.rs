@@ -59,7 +59,7 @@ pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<P
         return Err(Error::new(
             "edit",
             Exit::Interrupted,
-            format!("{program} ended without a plan; nothing was asked"),
+            format!("{program} exited without a plan; nothing was asked"),
         ));
     }
     let text = std::fs::read_to_string(file.path()).map_err(failed)?;
@@ -67,7 +67,7 @@ pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<P
     let document = match parsed {
         Ok(document) => document,
         Err(why) => {
-            let what = "the plan is no JSON any more; nothing was asked";
+            let what = "the plan is not JSON any more; nothing was asked";
             return Err(kept(file, Error::usage(what).because(why)));
         }
     };
@@ -94,7 +94,7 @@ pub(super) fn plan(plan: &Plan, config: &Config, brief: &OwnedBrief) -> Result<P
 fn kept(file: tempfile::NamedTempFile, error: Error) -> Error {
     match file.keep() {
         Ok((_, path)) => error.next(format!(
-            "mend it and run it: kd deliberate --plan {}",
+            "fix it and run it: kd deliberate --plan {}",
             path.display()
         )),
         Err(_) => error,

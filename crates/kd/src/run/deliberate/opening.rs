@@ -66,7 +66,7 @@ pub(in crate::run) fn plan(
     let mut planned = planner::plan(config, &brief.brief())?;
     let mode = config.deliberation.meta.planning_mode;
     if planner::wants_model(mode, question) && config.deliberation.council.members.is_none() {
-        let notice = "rules planned this council: a seat plans in `kd deliberate` only";
+        let notice = "rules planned this council: members plan in `kd deliberate` only";
         planned.notices.push(notice.into());
     }
     Ok(planned)

@@ -29,9 +29,9 @@ pub(in crate::run) fn records(
         Error::new(
             "no_deliberation",
             Exit::Error,
-            format!("{} holds no deliberation", place.id),
+            format!("{} has no deliberation", place.id),
         )
-        .next("`kd deliberate \"…\"` begins one; `kd council list` has all threads")
+        .next("`kd deliberate \"…\"` starts one; `kd council list` has all threads")
     })?;
     deliberation::check(&records).map_err(|newer| kd_store::Error::Newer {
         path: open.path().to_path_buf(),
@@ -53,7 +53,7 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
         Error::new(
             "no_deliberation",
             Exit::Error,
-            "the record does not begin with its plan",
+            "the record does not start with its plan",
         )
     })?;
     let changed = deliberation::changed_messages(&records, &open.messages()?.messages);
@@ -99,7 +99,7 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
         if replayed.difference.is_none() && !replayed.finished {
             writeln!(
                 out,
-                "The record ends before the deliberation did: it was stopped, killed or cut off, or it goes on."
+                "The record is incomplete: the deliberation was stopped, killed or cut off, or is still running."
             )?;
         }
         for line in &changed {

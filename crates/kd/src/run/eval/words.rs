@@ -333,7 +333,7 @@ fn calibrated(c: &Calibration) -> String {
         .auroc
         .map_or(String::new(), |a| format!(" · AUROC {a:.3}"));
     format!(
-        "said {}, came {} · ECE {} · Brier {:.3}{auroc} · right among the surest 80 %: {}",
+        "stated {}, actual {} · ECE {} · Brier {:.3}{auroc} · right among the surest 80 %: {}",
         pct(c.said),
         pct(c.came),
         pct(c.ece),
@@ -358,11 +358,7 @@ fn debate(out: &mut impl Write, d: &Debate, styles: &Styles) -> io::Result<()> {
     )?;
     writeln!(out, "  wrong answers made right: {}", of(d.corrected))?;
     writeln!(out, "  right answers made wrong: {}", of(d.subverted))?;
-    writeln!(
-        out,
-        "  changes to what most others had said: {}",
-        of(d.conformed)
-    )?;
+    writeln!(out, "  changes to the majority answer: {}", of(d.conformed))?;
     writeln!(
         out,
         "  vote before {} · vote after {} · {} points",
@@ -448,7 +444,7 @@ pub(super) fn promises(
     )?;
     writeln!(
         out,
-        "\nCalibration error (ECE, points) of what is told of the other questions"
+        "\nCalibration error (ECE, points) on the other questions"
     )?;
     let mut rows = vec![row([
         "marks",

@@ -74,8 +74,10 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     let is_nothing = looked.iter().all(|one| one.found.is_empty());
     if !args.dry_run && !args.yes && !is_nothing {
         if !io::stdin().is_terminal() || args.json {
-            return Err(Error::usage("nothing was removed: no terminal to ask on")
-                .next("`--yes` removes what is listed, `--dry-run` only lists it"));
+            return Err(Error::usage(
+                "nothing was removed: there is no terminal to ask for confirmation",
+            )
+            .next("`--yes` removes what is listed, `--dry-run` only lists it"));
         }
         let count = words::count(looked.len() as u64, "thread");
         let question = match &looked[..] {

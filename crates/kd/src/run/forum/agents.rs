@@ -67,7 +67,7 @@ pub(super) fn load(
             many => format!("{} mistakes in personas", many.len()),
         };
         let error = Error::new("persona", Exit::Usage, what)
-            .next("mend the file; `kd forum agent new` writes a good one");
+            .next("fix the file; `kd forum agent new` writes a valid one");
         return Err(if wrong.len() > 1 {
             error.because(wrong.join("\n"))
         } else {
@@ -132,7 +132,7 @@ pub(super) fn list(args: &Agents, here: &Here) -> Result<(), Error> {
     if args.json {
         writeln!(out, "{}", serde_json::Value::from(rows))?;
     } else if personas.is_empty() {
-        writeln!(out, "nobody yet: kd forum agent new")?;
+        writeln!(out, "no agents yet: kd forum agent new")?;
     }
     Ok(())
 }
@@ -146,8 +146,8 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
     let name = SeatName::new(name).map_err(|e| Error::usage(e.to_string()))?;
     let file = folder.join(format!("{name}.yaml"));
     let taken = || {
-        Error::usage(format!("{} is there already", file.display()))
-            .next("take another name, or edit the file")
+        Error::usage(format!("{} already exists", file.display()))
+            .next("choose another name, or edit the file")
     };
     if file.symlink_metadata().is_ok() {
         return Err(taken());

@@ -171,7 +171,7 @@ fn chosen(
     if personas.is_empty() {
         return Err(
             Error::new("no_seat", Exit::NoSeat, "no agent takes part here")
-                .because(format!("personas are looked for in {}", folder.display()))
+                .because(format!("looked for personas in {}", folder.display()))
                 .next("kd forum agent new ada --backend local --prompt \"You love bees.\""),
         );
     }
@@ -330,8 +330,7 @@ fn server(args: &Running, site: &Site) -> Option<ToolServer> {
 
 /// The first Ctrl+C lets the current agent finish; the second stops it.
 fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
-    let failed =
-        |e: io::Error| Error::new("io", Exit::Error, "no thread could be started").because(e);
+    let failed = |e: io::Error| Error::new("io", Exit::Error, "cannot start a thread").because(e);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -440,7 +439,7 @@ impl From<RunError> for Error {
             }
             RunError::NotLeading => Error::new("forum", Exit::Error, error.to_string()),
             RunError::Runtime(why) => {
-                Error::new("io", Exit::Error, "no thread could be started").because(why)
+                Error::new("io", Exit::Error, "cannot start a thread").because(why)
             }
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn print(table: &Table, styles: Styles, out: &mut dyn Write) -> io::R
     let (cycles, agents) = (table.cycles, table.agents.len());
     let look = match table.look {
         Look::Once => "one look, at the end",
-        Look::Running => "may be looked at any time",
+        Look::Running => "valid at any number of looks",
     };
     writeln!(
         out,
@@ -51,10 +51,7 @@ pub(super) fn print(table: &Table, styles: Styles, out: &mut dyn Write) -> io::R
         count(agents as u64, "agent")
     )?;
     for (n, what) in [
-        (
-            table.foreseeable,
-            "could be foretold (--seed or old record)",
-        ),
+        (table.foreseeable, "predictable (--seed or old record)"),
         (table.void, "void: only the order counts"),
         (
             table.weighted,
@@ -257,7 +254,7 @@ fn print_audit(all: &Audited, out: &mut dyn Write) -> Result<(), Error> {
     let cycles = count(all.cycles as u64, "cycle");
     writeln!(out, "{cycles} checked{kinds}")?;
     let anchor = match all.anchor {
-        Some(Anchor::Found) => "the newest seal is the one noted outside of the database",
+        Some(Anchor::Found) => "the newest seal matches the one noted outside of the database",
         Some(Anchor::Differs) => "",
         Some(Anchor::None) | None => "no seal is noted on this machine to compare the record with",
     };

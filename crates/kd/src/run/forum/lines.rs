@@ -189,7 +189,7 @@ pub(super) fn now(site: &mut Site) -> Result<Vec<String>, ForumError> {
             }
             out.push(match cycle.foreseeable() {
                 Some(why) => {
-                    format!("  This cycle can be foretold ({why}); the log shows its order.")
+                    format!("  This cycle is predictable ({why}); the log shows its order.")
                 }
                 None => {
                     "  The order is secret until the cycle has ended; then the log shows it.".into()

@@ -84,14 +84,14 @@ impl Change {
         change.finish();
         if change.diff.files.is_empty() {
             let what = match &args.pr {
-                Some(path) => format!("{} holds no diff", path.display()),
+                Some(path) => format!("{} has no diff", path.display()),
                 None => format!(
                     "nothing differs between {} and {}",
                     change.base, change.head
                 ),
             };
             return Err(Error::new("no_change", Exit::Usage, what).next(
-                "commit or add what is to be reviewed (new files that git does not know are not seen), or name another change: kd help review",
+                "commit or add what is to be reviewed (untracked files are not included), or name another change: kd help review",
             ));
         }
         Ok(change)
@@ -239,7 +239,7 @@ impl Change {
         });
         if let Some(places) = named(places) {
             self.notices.push(format!(
-                "the change has escapes or characters that nobody can see, taken out here: {places}"
+                "removed escapes and invisible characters of the change: {places}"
             ));
         }
     }
@@ -361,7 +361,7 @@ impl Sides {
     fn of(args: &Review, git: &GitCommand) -> Result<Self, Error> {
         if let Some(range) = &args.range {
             let Some((from, to)) = range.split_once("..") else {
-                return Err(Error::usage(format!("`{range}` is no range of commits"))
+                return Err(Error::usage(format!("`{range}` is not a range of commits"))
                     .next("kd review FROM..TO, or `kd review --branch BASE`"));
             };
             let (three, to) = to.strip_prefix('.').map_or((false, to), |to| (true, to));
@@ -434,7 +434,7 @@ fn commit(git: &GitCommand, name: &str) -> Result<String, Error> {
     ];
     let found = git.read(&args).unwrap_or_default();
     match found.trim() {
-        "" => Err(Error::usage(format!("`{name}` is no commit here"))
+        "" => Err(Error::usage(format!("`{name}` is not a commit here"))
             .next("name a branch, a tag or a commit: `git log --oneline --all` lists them")),
         id => Ok(id.to_owned()),
     }
@@ -463,7 +463,7 @@ fn git_diff(git: &GitCommand, sides: &Sides, how: &[&str]) -> Result<String, Err
 
 fn parse(text: &str, named: &str) -> Result<Diff, Error> {
     diff::read(text).map_err(|e| {
-        Error::usage(format!("{named} is no diff that can be read"))
+        Error::usage(format!("{named} is not a readable diff"))
             .because(e)
             .next("make it with `git diff`, `git format-patch --stdout` or `diff -u`")
     })
@@ -550,7 +550,7 @@ fn unknown(git: &GitCommand) -> Result<Option<String>, Error> {
     };
     Ok((!shown.is_empty()).then(|| {
         format!(
-            "not reviewed, as git does not know them: {}{more}",
+            "not reviewed, because untracked: {}{more}",
             shown.join(", ")
         )
     }))

@@ -72,7 +72,7 @@ fn report(reviews: &Reviews, thread: Option<&str>) -> Result<Kept, Error> {
     let Some((_, value)) = found else {
         let what = match thread {
             Some(thread) => format!("there is no review `{}` here", clean::line(thread)),
-            None => "nothing was reviewed here yet".to_owned(),
+            None => "there are no reviews here yet".to_owned(),
         };
         return Err(Error::new("no_review", Exit::Error, what).next("kd review"));
     };
@@ -94,7 +94,7 @@ fn show(args: &Show, here: &Here) -> Result<Exit, Error> {
 fn read_report(file: &Path) -> Result<Kept, Error> {
     let named = clean::line(&file.display().to_string());
     let failed = |why: &dyn std::fmt::Display| {
-        Error::usage(format!("{named} is no report of a review"))
+        Error::usage(format!("{named} is not the report of a review"))
             .because(why)
             .next("kd review --format json -o FILE.json writes one")
     };
@@ -266,7 +266,7 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         change.notices.iter().for_each(|notice| notice_line(notice));
         if roster.members().len() == 1 {
             notice_line(
-                "one member reviews: nobody checks what it finds (kd review --members a,b,c)",
+                "only one member reviews: no other checks its findings (kd review --members a,b,c)",
             );
         }
         loaded.notices.iter().for_each(|notice| notice_line(notice));

@@ -176,7 +176,7 @@ impl Follow {
         let heard = stream.reader.read()?;
         if heard.restarted {
             stream.reading = fresh;
-            let why = Failure::new(FailureKind::Crashed, "a new attempt began");
+            let why = Failure::new(FailureKind::Crashed, "a new attempt started");
             pieces.push(Delta::Retrying {
                 attempt: 1,
                 after: Duration::ZERO,
