@@ -764,7 +764,7 @@ mod tests {
             (MotionKind::Close, None, Some("3"), "close thread 3"),
             (MotionKind::Reopen, None, Some("3"), "reopen thread 3"),
             (MotionKind::Ban, None, Some("eve"), "ban eve"),
-            (MotionKind::Unban, None, Some("eve"), "let eve back in"),
+            (MotionKind::Unban, None, Some("eve"), "unban eve"),
             (
                 MotionKind::Role,
                 Some("eve"),

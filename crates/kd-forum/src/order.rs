@@ -263,7 +263,7 @@ impl Entry {
             },
             Target::Status(name) => match Status::parse(&self.after) {
                 Some(Status::Banned) => format!("banned {name}"),
-                _ => format!("unban {name}"),
+                _ => format!("unbanned {name}"),
             },
             Target::Role(name) => format!("made {name} {} (was {})", self.after, self.before),
             Target::Votes(name) => match self.after.as_str() {

@@ -107,7 +107,7 @@ fn simple(word: &str) -> Option<(MotionKind, &'static str)> {
         kind @ MotionKind::Close => (kind, "Close thread"),
         kind @ MotionKind::Reopen => (kind, "Reopen thread"),
         kind @ MotionKind::Ban => (kind, "Ban"),
-        kind @ MotionKind::Unban => (kind, "Let back in"),
+        kind @ MotionKind::Unban => (kind, "Unban"),
         _ => return None,
     })
 }

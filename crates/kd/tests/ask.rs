@@ -612,7 +612,7 @@ fn what_cannot_work_is_told_before_anybody_is_asked() {
             "no member was asked",
         ),
         (vec!["ask", "-o", ".", "x"], 1, "it is a folder"),
-        (with(&["no.gguf", "x"]), 3, "no model"),
+        (with(&["no.gguf", "x"]), 3, "not a model"),
         (
             with(&["./no.gguf", "x"]),
             3,
@@ -636,7 +636,7 @@ fn what_cannot_work_is_told_before_anybody_is_asked() {
         (
             vec!["ask", "--max-tokens", "0", "y"],
             2,
-            "write a whole number from 1",
+            "write a whole number, 1 or more",
         ),
         (vec!["think", "-"], 2, "next: kd think \"Should"),
         (vec!["deliberate", "-"], 2, "next: kd deliberate \"Should"),

@@ -210,7 +210,7 @@ fn killed_while_they_speak_and_resumed_nothing_is_lost_and_nobody_is_asked_twice
     let home = home();
     plays(&home, "claude", &claude_hangs());
     let mut chat = Chat::open(&home, &["chat", "--plain"]);
-    chat.waits_for(&["kd: thread council-", "claude, codex, ann", "/help tells"]);
+    chat.waits_for(&["kd: thread council-", "claude, codex, ann", "/help lists"]);
     chat.types("Which?\r");
     chat.waits_for(&["codex: done", "ann: done", "claude | Half an answer."]);
     chat.types("And then?\r");
@@ -313,15 +313,11 @@ fn ctrl_c_stops_who_speaks_and_twice_leaves() {
     let home = home();
     plays(&home, "claude", &claude_hangs());
     let mut chat = Chat::open(&home, &["council", "chat", "--plain", "--new"]);
-    chat.waits_for(&["/help tells"]);
+    chat.waits_for(&["/help lists"]);
     chat.types("@claude why?\r");
     chat.waits_for(&["claude | Half an answer."]);
     chat.types("\x03");
-    chat.waits_for(&[
-        "once more leaves",
-        "claude ! stopped",
-        "kd: your turn (stopped)",
-    ]);
+    chat.waits_for(&["again quits", "claude ! stopped", "kd: your turn (stopped)"]);
     let stopped = thread(&home);
     assert_eq!(stopped[1].status, Some(Status::Interrupted));
     let kept = "Half an answer.\n\n*[Interrupted — response may be incomplete]*";
@@ -336,7 +332,7 @@ fn ctrl_c_stops_who_speaks_and_twice_leaves() {
     assert_eq!(thread(&home)[2].replaces(), Some(2));
     chat.forgets();
     chat.types("\x03");
-    chat.waits_for(&["once more leaves"]);
+    chat.waits_for(&["again quits"]);
     chat.types("\x03");
     chat.ends_with(130);
 }
@@ -346,7 +342,7 @@ fn quit_waits_and_a_second_one_does_not() {
     let home = home();
     plays(&home, "claude", &claude_hangs());
     let mut chat = Chat::open(&home, &["chat", "--plain"]);
-    chat.waits_for(&["/help tells"]);
+    chat.waits_for(&["/help lists"]);
     chat.types("@claude why?\r");
     chat.waits_for(&["claude | Half an answer."]);
     chat.types("And then?\r");
@@ -369,7 +365,7 @@ fn a_terminal_that_is_closed_leaves_the_thread_whole() {
     let home = home();
     plays(&home, "claude", &claude_hangs());
     let mut chat = Chat::open(&home, &["chat", "--plain"]);
-    chat.waits_for(&["/help tells"]);
+    chat.waits_for(&["/help lists"]);
     chat.types("@claude why?\r");
     chat.waits_for(&["claude | Half an answer."]);
     let pid = chat.child.process_id().expect("it runs").to_string();
@@ -409,7 +405,7 @@ fn a_pipe_is_a_conversation_and_ends_when_everything_is_answered() {
         "ann  ! passes: it has nothing to add",
         "bob  ! failed: no key",
         "did you mean @bob?",
-        "kd: /help takes nothing behind it",
+        "kd: /help takes no argument",
     ] {
         assert!(
             said.out.contains(line),
@@ -596,7 +592,7 @@ fn what_another_kd_does_in_the_thread_is_seen_and_its_members_are_not_asked_twic
         ("bob", json!({"runs": [[{"text": "Bob's answer."}]]})),
     ]);
     let mut chat = Chat::open(&home, &["chat", "--plain"]);
-    chat.waits_for(&["/help tells"]);
+    chat.waits_for(&["/help lists"]);
     chat.types("/auto 0\r");
     chat.waits_for(&["no turns follow the answers"]);
     let mut other = home

@@ -431,7 +431,7 @@ fn a_plan_is_shown_and_nothing_is_asked() {
         "rule majority",
         "Deep Reasoner",
         // Three opinions, reviews and votes, and the conclusion.
-        "cost: 10 calls if nobody fails",
+        "cost: 10 calls if no member fails",
         "free",
     ] {
         assert!(said.out.contains(part), "{part} in\n{}", said.out);
@@ -517,7 +517,7 @@ fn what_was_written_in_the_editor_is_kept_when_it_cannot_be_used() {
     let home = home(["yes", "yes", "yes"]);
     for (editor, why) in [
         ("sed -i s/skeptic/skeptik/", "skeptik"),
-        ("sed -i 1d", "no JSON any more"),
+        ("sed -i 1d", "not JSON any more"),
     ] {
         let mut command = home.kd(&["deliberate", "--edit", "--plan", "plan.json", QUESTION]);
         let output = command

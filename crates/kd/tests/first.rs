@@ -272,7 +272,7 @@ fn the_first_question_asks_who_answers_and_remembers() {
     let asked = first.wait_for(&["Enter picks 1, q quits.\n>"]);
     for line in [
         "Nothing is configured yet. Who should answer?",
-        "kept in",
+        "saved in",
         "~/.config/kd/config.json",
         "  1) claude, found here (uses your subscription)",
         "  2) the built-in demo model (98 MB, no account;",
@@ -306,7 +306,7 @@ fn whoever_leaves_the_first_question_changes_nothing() {
         (&[], "\x04"),
     ] {
         let mut terminal = Terminal::open(&home, args, &[("PATH", &path)]);
-        terminal.wait_for(&["q leaves.\n>"]);
+        terminal.wait_for(&["q quits.\n>"]);
         terminal.press(key);
         terminal.wait_for(&["nothing was changed"]);
         let after = terminal.master.get_termios().expect("modes");
@@ -320,7 +320,7 @@ fn whoever_leaves_the_first_question_changes_nothing() {
     std::fs::remove_dir_all(home.path().join(".config")).expect("removed");
     std::fs::write(home.path().join(".config"), "").expect("written");
     let mut terminal = Terminal::open(&home, &["ask", "Which?"], &[("PATH", &path)]);
-    terminal.wait_for(&["q leaves.\n>"]);
+    terminal.wait_for(&["q quits.\n>"]);
     terminal.press("1");
     let (code, shown) = terminal.end();
     assert_eq!(code, 1, "{shown}");
@@ -368,7 +368,7 @@ async fn an_ollama_that_is_found_takes_three_roles() {
     let (url, key) = (fake.url(), ("OPENAI_API_KEY", "sk-never-sent"));
     let env = [("OLLAMA_HOST", url.as_str()), key];
     let mut terminal = Terminal::open(&home, &["ask", "Which?"], &env);
-    let asked = terminal.wait_for(&["q leaves.\n>"]);
+    let asked = terminal.wait_for(&["q quits.\n>"]);
     for line in [
         "  1) qwen3:4b, an Ollama model found here, in three roles (free)",
         "  2) gpt-5-mini in three roles, with the key OPENAI_API_KEY (each answer costs",
@@ -417,7 +417,7 @@ fn the_demo_model_that_is_chosen_stays_a_demo() {
     let path = with_claude(&home, "Never asked.");
     let env = [("PATH", path.as_str()), ("KD_OFFLINE", "1")];
     let mut terminal = Terminal::open(&home, &["ask", "Which?"], &env);
-    terminal.wait_for(&["q leaves.\n>"]);
+    terminal.wait_for(&["q quits.\n>"]);
     terminal.press("2");
     let (code, shown) = terminal.end();
     // The model may not be downloaded here.

@@ -221,7 +221,7 @@ fn commands_of_the_user_mark_and_nonsense_is_refused() {
         (
             &["mark", "a", "right", "--by", "true"],
             2,
-            "takes the place",
+            "replaces the mark",
         ),
     ] {
         let said = home.run(line);

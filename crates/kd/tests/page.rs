@@ -251,7 +251,12 @@ fn what_the_page_may_not_do_is_refused_with_the_reason() {
             422,
             "zoe",
         ),
-        ("/page/threads/x/stop", json!({}), 409, "nobody is asked"),
+        (
+            "/page/threads/x/stop",
+            json!({}),
+            409,
+            "is not asking anyone",
+        ),
         ("/page/threads/x/stop", json!({"seat": "../x"}), 400, ""),
     ] {
         let (got, said) = served.post(path, &body);

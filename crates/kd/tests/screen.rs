@@ -358,7 +358,7 @@ fn escape_stops_who_speaks_and_a_failed_answer_can_be_asked_again() {
     chat.types("@claude why?\r");
     chat.waits_for(&["• and a▍"]);
     chat.types("\x1b");
-    chat.waits_for(&["(interrupted)", "partial answer kept", "F5 asks again"]);
+    chat.waits_for(&["(interrupted)", "partial answer saved", "F5 asks again"]);
     plays(&home, "claude", &claude("Claude's answer."));
     chat.types("\x1b[15~");
     chat.waits_until("the answer in its place", |shown| {

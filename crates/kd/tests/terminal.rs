@@ -270,7 +270,7 @@ fn a_deliberation_shows_its_plan_its_stages_and_what_came_of_it() {
     let mut screen = Screen::new(pty.master.as_ref(), 100, 60);
     let shown = screen.wait_for(&[
         "Plan · council · a choice of yes, no",
-        "calls if nobody fails",
+        "calls if no member fails",
         "opinions, blind",
         "review, anonymous",
         "conclusion",

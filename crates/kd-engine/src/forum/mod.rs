@@ -112,7 +112,7 @@ pub enum RunError {
     #[error("this process does not run the forum's cycles")]
     NotLeading,
     /// No thread could be started.
-    #[error("cannot start a thread: {0}")]
+    #[error("cannot start an OS thread: {0}")]
     Runtime(std::io::Error),
 }
 

@@ -284,7 +284,7 @@ mod tests {
         "tools": [{"name": "read"}], "tool_choice": {"type": "auto"}, "messages": [
             {"role": "user", "content": "one"},
             {"role": "assistant", "content": [
-                {"type": "thinking", "thinking": "ann is asked", "signature": ""},
+                {"type": "thinking", "thinking": "asking ann", "signature": ""},
                 {"type": "text", "text": "two"},
                 {"type": "tool_use", "id": "1", "name": "read", "input": {"a": 1}},
             ]},

@@ -152,7 +152,7 @@ fn the_record_keeps_what_is_hidden_and_who_did_it() {
             .collect();
         let told = told.join("\n");
         assert!(
-            told.contains("king hid post 2: it is poison") && told.contains("let eve back in"),
+            told.contains("king hid post 2: it is poison") && told.contains("unbanned eve"),
             "{told}"
         );
     });

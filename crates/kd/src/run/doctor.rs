@@ -38,7 +38,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
         .worker_threads(super::WORKERS)
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "cannot start a thread").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start an OS thread").because(e))?;
     let reports = runtime.block_on(async {
         let members = members(&config, args).await?;
         let calls = members.iter().map(|member| {

@@ -145,8 +145,7 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
         ("an Ollama that answers:", vec![ollama]),
         ("keys in the environment:", keys.collect()),
     ];
-    let mut lines =
-        vec!["found no program, service or key that can answer; nothing was written".to_owned()];
+    let mut lines = vec!["found nothing that can answer; nothing was written".to_owned()];
     for (title, rows) in parts {
         lines.extend([String::new(), title.to_owned()]);
         for (what, how) in rows {

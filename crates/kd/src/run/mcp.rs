@@ -73,7 +73,7 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "cannot start a thread").because(e))
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start an OS thread").because(e))
 }
 
 pub(super) fn signals() -> Result<Signals, Error> {

@@ -50,7 +50,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
         .worker_threads(super::WORKERS)
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "cannot start a thread").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start an OS thread").because(e))?;
     let secrets = secrets::of(&loaded.config, args.privacy.allow_secrets);
     let desk = House {
         args: args.clone(),

@@ -111,7 +111,7 @@ fn put_on(
         .worker_threads(super::WORKERS)
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "cannot start a thread").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start an OS thread").because(e))?;
     let mut stage = Stage::new(face);
     let screen = repaint.then(Quiet::enter);
     let ended = runtime.block_on(conduct(open, refusal, &mut stage, screen));

@@ -98,10 +98,7 @@ fn members_have_roles_and_a_banned_one_is_not_asked() {
     assert_ne!(alone.code, Some(0), "{}", alone.out);
     assert!(alone.err.contains("banned"), "{}", alone.err);
     done(&forum(&home, &["members", "eve"]), "Status: banned");
-    done(
-        &forum(&home, &["unban", "eve", "promised"]),
-        "let eve back in",
-    );
+    done(&forum(&home, &["unban", "eve", "promised"]), "unbanned eve");
     done(&forum(&home, &["run-once"]), "Starting run for agent: eve");
     // Roles.
     done(

@@ -330,7 +330,8 @@ fn server(args: &Running, site: &Site) -> Option<ToolServer> {
 
 /// The first Ctrl+C lets the current agent finish; the second stops it.
 fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
-    let failed = |e: io::Error| Error::new("io", Exit::Error, "cannot start a thread").because(e);
+    let failed =
+        |e: io::Error| Error::new("io", Exit::Error, "cannot start an OS thread").because(e);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -439,7 +440,7 @@ impl From<RunError> for Error {
             }
             RunError::NotLeading => Error::new("forum", Exit::Error, error.to_string()),
             RunError::Runtime(why) => {
-                Error::new("io", Exit::Error, "cannot start a thread").because(why)
+                Error::new("io", Exit::Error, "cannot start an OS thread").because(why)
             }
         }
     }

@@ -45,7 +45,7 @@ pub(super) fn run(args: &Tui, here: &Here) -> Result<(), Error> {
         zone: jiff::tz::TimeZone::system(),
     };
     let failed =
-        |e: std::io::Error| Error::new("io", Exit::Error, "cannot start a thread").because(e);
+        |e: std::io::Error| Error::new("io", Exit::Error, "cannot start an OS thread").because(e);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()

@@ -45,7 +45,7 @@ pub(super) fn run(args: &Bench, here: &Here) -> Result<(), Error> {
         .worker_threads(1)
         .enable_all()
         .build()
-        .map_err(|e| Error::new("io", Exit::Error, "cannot start a thread").because(e))?;
+        .map_err(|e| Error::new("io", Exit::Error, "cannot start an OS thread").because(e))?;
     // The first run loads the model and is not counted.
     runtime.block_on(measure(&backends, 1, 1))?;
     let alone = runtime.block_on(measure(&backends, 1, args.tokens))?;

@@ -239,7 +239,7 @@ impl Change {
         });
         if let Some(places) = named(places) {
             self.notices.push(format!(
-                "removed escapes and invisible characters of the change: {places}"
+                "removed escapes and invisible characters: {places}"
             ));
         }
     }
