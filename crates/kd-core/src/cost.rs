@@ -41,7 +41,7 @@ impl Cost {
 /// Returns the warning for a money limit with agent programs.
 pub fn program_warning(names: &[&str]) -> String {
     format!(
-        "the limit of money is not exact for agent programs ({}): one question to them may cost more than is left",
+        "the cost limit is not exact for agent programs ({}): one question may cost more than is left",
         names.join(", ")
     )
 }

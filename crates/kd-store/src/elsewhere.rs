@@ -25,7 +25,7 @@ impl fmt::Display for Elsewhere {
         match self {
             Elsewhere::TooWide(root) => write!(
                 f,
-                "no .kd is made in {}, where every project below would share it",
+                "kd creates no .kd in {}, because every project below would share it",
                 root.display()
             ),
             Elsewhere::Distrust(_, why) => write!(f, "{why}"),

@@ -32,7 +32,7 @@ pub(super) fn no_agent(path: KeyPath, name: &str, root: &Value) -> Option<Proble
         return Some(Problem::new(path, what));
     }
     let what = format!(
-        "names {}, but there is no such agent; define it under `agents`, or take one of {}",
+        "names {}, but there is no such agent; define it under `agents`, or use one of {}",
         shown(name),
         listed(undefined_seats(), agents)
     );

@@ -40,7 +40,7 @@ pub(crate) fn looks_secret(text: &str) -> bool {
 /// Formats a text for a message: quoted, shortened, and hidden if it may be a secret.
 pub(crate) fn shown(text: &str) -> String {
     if looks_secret(text) {
-        return "a text that is not shown here, since it may be a secret".into();
+        return "a text that may be a secret (not shown)".into();
     }
     let mut short: String = text.chars().take(40).collect();
     if short.len() < text.len() {

@@ -123,7 +123,7 @@ fn unmarked(here: &Here, id: Option<&str>) -> Result<(Mark, Report), Error> {
                 Exit::Error,
                 "the deliberation decided nothing, so there is nothing to mark",
             )
-            .next("`kd why` tells how it ended")
+            .next("`kd why` shows how it ended")
         })?;
     Ok((mark, report))
 }
