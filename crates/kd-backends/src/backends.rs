@@ -593,7 +593,7 @@ mod tests {
                 "no key for `openai`",
                 "export OPENAI_API_KEY=",
             ),
-            ("anthropic", None, "names no model", "agents.ada.model"),
+            ("anthropic", None, "has no model", "agents.ada.model"),
             ("opanai", None, "no backend", "openai"),
         ] {
             let failure = backends.missing(&member(backend, model)).expect(backend);
