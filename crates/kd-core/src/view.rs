@@ -347,7 +347,7 @@ impl View {
                 // Settings alone are reported before a thread is opened.
                 if !members.is_empty() {
                     let names = members.join(", ");
-                    let next = "`kd trust` allows a member, `kd chat ID` seats those of a thread";
+                    let next = "`kd trust` allows a member, `kd chat ID` uses those of a thread";
                     self.push(Content::Notice(format!("held back: {names}; {next}")));
                 }
             }

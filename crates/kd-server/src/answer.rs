@@ -90,7 +90,7 @@ impl Answer {
             {
                 None
             }
-            Event::TurnQueued { seat, .. } => Some(format!("{seat} is asked")),
+            Event::TurnQueued { seat, .. } => Some(format!("asking {seat}")),
             Event::PhaseBegan { seat, phase, .. } => {
                 let phase = match phase {
                     kd_core::event::DuetPhase::FirstLook => "looks first",

@@ -6,7 +6,7 @@ use crate::ids::SeatName;
 
 pub(super) const KIND: ProtocolKind = ProtocolKind {
     name: "broadcast",
-    doc: "everybody answers at once; later messages are followed by `council.auto_messages` turns in member order (unset: one each)",
+    doc: "every member answers at once; later messages are followed by `council.auto_messages` turns in member order (unset: one each)",
     at_once: true,
     new: |_seed| Box::new(Broadcast::default()),
 };

@@ -6,7 +6,7 @@ use crate::ids::SeatName;
 
 pub(super) const KIND: ProtocolKind = ProtocolKind {
     name: "manual",
-    doc: "only members that the king mentions answer, one by one; `@all` mentions everybody",
+    doc: "only members that you mention answer, one by one; `@all` mentions every member",
     at_once: false,
     new: |_seed| Box::new(Manual::default()),
 };

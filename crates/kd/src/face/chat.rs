@@ -271,7 +271,7 @@ impl ChatLines {
                 let answered = turns().filter(|turn| turn.state == State::Done).count();
                 let failed = turns().filter(|turn| turn.failure().is_some()).count();
                 let how = match outcome {
-                    Outcome::Complete if answered == 0 => "nobody was asked".to_owned(),
+                    Outcome::Complete if answered == 0 => "no member was asked".to_owned(),
                     Outcome::Complete => words::count(answered as u64, "answer"),
                     Outcome::Interrupted => "stopped".to_owned(),
                     Outcome::Partial | Outcome::Failed => format!(
@@ -328,7 +328,7 @@ impl ChatLines {
             } => {
                 let void = match written.is_empty() {
                     true => "",
-                    false => "; what it said so far is void",
+                    false => "; its answer so far is void",
                 };
                 written.clear();
                 let what = format!("attempt {attempt} failed: {}{void}", failure.message);
@@ -365,11 +365,7 @@ impl ChatLines {
             return self.body(name, rest, out);
         }
         if !written.is_empty() {
-            self.happened(
-                name,
-                "the answer was restated; this is the whole of it:",
-                out,
-            )?;
+            self.happened(name, "the answer was restated; the full text:", out)?;
         }
         self.body(name, &message.body, out)
     }

@@ -178,12 +178,7 @@ impl Plain {
         if let Some(rest) = text.strip_prefix(self.said(turn)) {
             return self.body(turn, view, rest, io);
         }
-        self.happened(
-            turn,
-            view,
-            "the answer was restated; this is the whole of it:",
-            io,
-        )?;
+        self.happened(turn, view, "the answer was restated; the full text:", io)?;
         self.body(turn, view, text, io)
     }
 
