@@ -200,9 +200,8 @@ proptest! {
         // Families are excluded: doubling a jury of two doubles its family, and families count members.
         let ballots: Vec<Ballot> = ballots.into_iter().map(|b| Ballot { family: None, ..b }).collect();
         let twice: Vec<Ballot> = ballots.iter().map(|b| b.clone().times(b.count * 2)).collect();
-        // Excluded: `bradley-terry` adds half a victory per pair, and `judge` takes a single judge, so both depend on
-        // the number of voters.
-        for rule in RULES.iter().filter(|r| !["bradley-terry", "judge"].contains(&r.name)) {
+        // Other rules depend on the number of voters: `bradley-terry` adds half a victory per pair.
+        for rule in RULES.iter().filter(|r| r.ignores_scale) {
             let (a, b) = (tally(rule, &ballots, &rules), tally(rule, &twice, &rules));
             prop_assert_eq!((a.winners, a.winner), (b.winners, b.winner), "{}", rule.name);
         }
@@ -220,7 +219,7 @@ proptest! {
         let forced = rules.runoff.until_two;
         let moved: Vec<Ballot> = ballots.iter().map(|b| renamed(b, &to)).collect();
         let named = Rules { excluded: rules.excluded.iter().map(|c| to[*c]).collect(), ..rules.clone() };
-        for rule in RULES.iter().filter(|r| !((lots || forced) && r.name == "irv") && r.keeps.contains(&Axiom::Anonymous)) {
+        for rule in RULES.iter().filter(|r| !((lots || forced) && r.draws_lots) && r.keeps.contains(&Axiom::Anonymous)) {
             let mut expected: Vec<usize> = tally(rule, &ballots, &rules).winners.iter().map(|c| to[*c]).collect();
             expected.sort_unstable();
             prop_assert_eq!(tally(rule, &moved, &named).winners, expected, "{}", rule.name);

@@ -38,14 +38,14 @@ use std::fmt;
 /// A rule: a pure function from votes to winners.
 pub type Method = fn(&Poll<'_>) -> Count;
 
-/// A voting rule.
+/// A voting rule. Everything that callers need to know about a rule is a field, so that none is treated by its name.
 #[derive(Clone, Copy)]
 pub struct Rule {
-    /// Its name here.
+    /// Its name.
     pub name: &'static str,
-    /// Other names: of files that record its results, and of the literature.
-    pub aliases: &'static [&'static str],
     /// Other names: in files with recorded results, and in the literature.
+    pub aliases: &'static [&'static str],
+    /// What it does, in one sentence.
     pub doc: &'static str,
     /// Who proposed it.
     pub source: &'static str,
@@ -53,12 +53,85 @@ pub struct Rule {
     pub misleads: &'static str,
     /// The kind of ballot it reads.
     pub reads: Reads,
+    /// What it reads of a ballot besides the mark and the weight.
+    pub details: &'static [Detail],
     /// Whether it always uses weights.
     pub weighted: bool,
+    /// How many voters it takes.
+    pub voters: Voters,
+    /// Maximum number of candidates, so that every count ends in seconds.
+    pub candidates_max: usize,
+    /// Whether the winner is certain once it leads by more votes than are outstanding (see [`is_certain`]).
+    pub certain_stop: bool,
+    /// Homogeneity: whether casting every ballot several times never changes the result.
+    pub ignores_scale: bool,
+    /// Whether it decides motions: what everybody wants passes, and what nobody wants is rejected.
+    pub decides_motions: bool,
+    /// Whether it can draw lots during the count, if [`Runoff::ties`] says so.
+    pub draws_lots: bool,
     /// The axioms it satisfies, whatever the ballots.
     pub keeps: &'static [Axiom],
     /// The counting function.
     pub method: Method,
+}
+
+/// How many voters a rule takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Voters {
+    /// Exactly one: more decide nothing.
+    One,
+    /// Any number.
+    All,
+}
+
+/// What a rule can read of a ballot besides its mark and weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// [`Ballot::confidence`].
+    Confidence,
+    /// [`Ballot::reliability`].
+    Reliability,
+    /// [`Ballot::predicted`].
+    Predictions,
+}
+
+impl Rule {
+    /// The usual values of a row; its method decides nothing.
+    pub const BASE: Rule = Rule {
+        name: "",
+        aliases: &[],
+        doc: "",
+        source: "",
+        misleads: "",
+        reads: Reads::Choice,
+        details: &[],
+        weighted: false,
+        voters: Voters::All,
+        candidates_max: limits::LINEAR,
+        certain_stop: false,
+        ignores_scale: true,
+        decides_motions: true,
+        draws_lots: false,
+        keeps: &[],
+        method: undecided,
+    };
+}
+
+fn undecided(_: &Poll<'_>) -> Count {
+    Count::default()
+}
+
+/// Returns whether the leader of a plurality count can no longer be reached by the outstanding votes.
+pub fn is_certain(votes: impl IntoIterator<Item = usize>, outstanding: usize) -> bool {
+    let (mut first, mut second) = (0, 0);
+    for n in votes {
+        if n > first {
+            (first, second) = (n, first);
+        } else {
+            second = second.max(n);
+        }
+    }
+    first - second > outstanding
 }
 
 /// A property that holds for every possible poll.
@@ -87,6 +160,11 @@ impl fmt::Debug for Rule {
 }
 
 /// Returns the rule with a name or alias; case, blanks and underscores do not matter.
+///
+/// ```
+/// assert_eq!(kd_vote::find("instant runoff").map(|rule| rule.name), Some("irv"));
+/// assert!(kd_vote::find("no such rule").is_none());
+/// ```
 pub fn find(name: &str) -> Option<&'static Rule> {
     let plain = |text: &str| text.to_lowercase().replace([' ', '_'], "-");
     let wanted = plain(name);
@@ -94,6 +172,14 @@ pub fn find(name: &str) -> Option<&'static Rule> {
         plain(rule.name) == wanted || rule.aliases.iter().any(|alias| plain(alias) == wanted)
     };
     RULES.iter().find(named)
+}
+
+/// Returns the usual rule for a kind of ballot: Borda for rankings, plurality for everything else.
+pub fn usual(reads: Reads) -> &'static Rule {
+    match reads {
+        Reads::Ranking | Reads::Paper => &methods::BORDA,
+        _ => &methods::PLURALITY,
+    }
 }
 
 /// Returns the set of winners by a rule, ascending; empty if nothing is decided. Cheaper than [`tally`]: it does not
@@ -116,6 +202,15 @@ fn quorate(poll: &Poll<'_>) -> bool {
 }
 
 /// Counts ballots by a rule, breaks ties, and classifies the result.
+///
+/// ```
+/// use kd_vote::{Ballot, Outcome, Rules, find, tally};
+///
+/// let ballots = [Ballot::choice(0).by("ada"), Ballot::choice(1).by("bob"), Ballot::choice(0).by("cyd")];
+/// let count = tally(find("plurality").expect("a rule"), &ballots, &Rules::of(["tea", "coffee"]));
+/// assert_eq!((count.winner, count.outcome), (Some(0), Outcome::Majority));
+/// assert_eq!(count.dissent[0].voter, "bob");
+/// ```
 pub fn tally(rule: &'static Rule, ballots: &[Ballot], rules: &Rules) -> Tally {
     let poll = Poll::read(ballots, rules, rule.reads, rule.weighted);
     let voters = poll.voters();

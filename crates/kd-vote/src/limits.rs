@@ -3,61 +3,16 @@
 
 use super::Rule;
 
-/// Maximum candidates of a rule that is not in [`LIMITS`]: rules that only add up ballots.
-const CANDIDATES_MAX: usize = 4096;
-
-/// Rules that take longer, by how their time grows with the number of candidates.
-const LIMITS: &[(usize, &[&str])] = &[
-    // Quadratic: all pairs, or a count for each eliminated candidate.
-    (
-        1024,
-        &[
-            "irv",
-            "baldwin",
-            "nanson",
-            "weak-nanson",
-            "condorcet",
-            "weak-condorcet",
-            "copeland",
-            "llull",
-            "minimax",
-            "minimax-margins",
-            "black",
-            "bucklin",
-        ],
-    ),
-    // Cubic: chains of victories, or duels or shares of last places recomputed for each eliminated candidate.
-    (
-        256,
-        &[
-            "coombs",
-            "schulze",
-            "schulze-margins",
-            "split-cycle",
-            "stable-voting",
-            "smith",
-            "schwartz",
-            "smith-irv",
-            "condorcet-irv",
-            "benham",
-            "raynaud",
-            "bradley-terry",
-            "kemeny",
-        ],
-    ),
-    // Cubic per eliminated candidate, or per victory locked in.
-    (128, &["tideman-alternative", "ranked-pairs-zt"]),
-    // All orders of ties.
-    (
-        64,
-        &[
-            "irv-parallel",
-            "ranked-pairs",
-            "ranked-pairs-margins",
-            "river",
-        ],
-    ),
-];
+/// Rules that only add up ballots.
+pub(crate) const LINEAR: usize = 4096;
+/// Quadratic rules: all pairs, or a count for each eliminated candidate.
+pub(crate) const QUADRATIC: usize = 1024;
+/// Cubic rules: chains of victories, or duels or shares of last places recomputed for each eliminated candidate.
+pub(crate) const CUBIC: usize = 256;
+/// Rules that are cubic per eliminated candidate, or per victory locked in.
+pub(crate) const QUARTIC: usize = 128;
+/// Rules that follow all orders of ties.
+pub(crate) const TIE_ORDERS: usize = 64;
 
 /// A poll has more candidates than its rule supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -72,15 +27,13 @@ pub struct TooLarge {
 }
 
 impl Rule {
-    /// Returns the maximum number of candidates.
-    pub fn candidates_max(&self) -> usize {
-        let limit = LIMITS.iter().find(|(_, names)| names.contains(&self.name));
-        limit.map_or(CANDIDATES_MAX, |(max, _)| *max)
-    }
-
-    /// Returns an error if a poll has more candidates than this rule supports.
+    /// Checks whether this rule supports a number of candidates.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`] if it is greater than [`Rule::candidates_max`].
     pub fn takes(&self, candidates: usize) -> Result<(), TooLarge> {
-        let max = self.candidates_max();
+        let max = self.candidates_max;
         match candidates <= max {
             true => Ok(()),
             false => Err(TooLarge {
@@ -94,21 +47,13 @@ impl Rule {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{Ballot, Mark, RULES, Rank, Rules, tally};
-
-    #[test]
-    fn the_table_names_rules() {
-        for name in LIMITS.iter().flat_map(|(_, names)| *names) {
-            assert!(RULES.iter().any(|rule| rule.name == *name), "{name}");
-        }
-    }
 
     /// Each ballot names half of the candidates, so its last place is shared by all others.
     #[test]
     fn coombs_counts_short_rankings_up_to_its_limit() {
         let rule = crate::find("coombs").expect("a rule");
-        let size = rule.candidates_max();
+        let size = rule.candidates_max;
         assert!(
             size <= 256,
             "shares of last places are counted for each round"
@@ -128,7 +73,7 @@ mod tests {
     #[test]
     fn every_rule_counts_up_to_its_limit_and_refuses_more() {
         for rule in RULES {
-            let max = rule.candidates_max();
+            let max = rule.candidates_max;
             assert_eq!(rule.takes(max), Ok(()));
             let told = rule.takes(max + 1).unwrap_err().to_string();
             assert!(

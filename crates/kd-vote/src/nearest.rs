@@ -1,6 +1,11 @@
 //! Suggestions for misspelled names.
 
 /// Returns the candidate closest to an unknown word, if it is close enough.
+///
+/// ```
+/// let names = kd_vote::RULES.iter().map(|rule| rule.name);
+/// assert_eq!(kd_vote::nearest("shulze", names).as_deref(), Some("schulze"));
+/// ```
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     if word.len() > 100 {
         return None;

@@ -235,8 +235,7 @@ impl Settings {
             Range::OneOf(words) if !words.contains(&text) => {
                 return must(format!("one of {}", words.join(", ")));
             }
-            // With the rule `judge` one judge decides; a forum votes together.
-            Range::Rule if kd_vote::find(text).is_none_or(|rule| rule.name == "judge") => {
+            Range::Rule if kd_vote::find(text).is_none_or(|rule| !rule.decides_motions) => {
                 return must("a voting rule (`kd vote rules` lists them)".into());
             }
             Range::Kinds => {

@@ -33,22 +33,19 @@ impl Source {
 /// Counts the votes on the board.
 pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
     let source = source_of(board, source);
-    let wanted = match source {
+    let named = kd_vote::find(&plan.voting.method);
+    let rule = match source {
         // An answer names one candidate: a rule for rankings or scores cannot use it.
-        Source::Answers => match kd_vote::find(&plan.voting.method) {
-            Some(rule) if matches!(rule.reads, Reads::Choice | Reads::Rounds) => rule.name,
-            _ => "plurality",
-        },
-        Source::Rankings => match kd_vote::find(&plan.voting.method) {
-            Some(rule) if matches!(rule.reads, Reads::Ranking | Reads::Paper) => rule.name,
-            _ => "borda",
-        },
-        Source::Ballots => plan.voting.method.as_str(),
+        Source::Answers => named.filter(|r| matches!(r.reads, Reads::Choice | Reads::Rounds)),
+        Source::Rankings => named.filter(|r| matches!(r.reads, Reads::Ranking | Reads::Paper)),
+        Source::Ballots => named,
     };
-    match kd_vote::find(wanted).or_else(|| kd_vote::find("plurality")) {
-        Some(rule) => count_cast(plan, board, source, rule, cast(plan, board, source, rule)),
-        None => empty(plan, board, source),
-    }
+    let usual = match source {
+        Source::Rankings => Reads::Ranking,
+        Source::Answers | Source::Ballots => Reads::Choice,
+    };
+    let rule = rule.unwrap_or_else(|| kd_vote::usual(usual));
+    count_cast(plan, board, source, rule, cast(plan, board, source, rule))
 }
 
 /// Returns the source that is counted if the requested one is empty.
@@ -379,29 +376,5 @@ fn first_of(mark: &Mark) -> Option<usize> {
         },
         Mark::Trail(rounds) => rounds.iter().rev().flatten().next().copied(),
         Mark::Unreadable(_) => None,
-    }
-}
-
-fn empty(plan: &Plan, board: &Board, source: Source) -> Counted {
-    Counted {
-        pass: board.pass,
-        depth: board.depth,
-        rule: plan.voting.method.clone(),
-        source: source.word().to_owned(),
-        candidates: Vec::new(),
-        scores: Vec::new(),
-        winners: Vec::new(),
-        winner: None,
-        form: kd_vote::Outcome::NoQuorum,
-        electorate: 0,
-        voters: 0,
-        backers: 0,
-        agreement: 0.0,
-        firsts: Vec::new(),
-        rounds: Vec::new(),
-        tie_path: Vec::new(),
-        abstained: Vec::new(),
-        notes: Vec::new(),
-        seed: plan.seed,
     }
 }

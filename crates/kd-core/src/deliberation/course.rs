@@ -270,7 +270,7 @@ impl Deliberation {
         let Some(Step::Ask(stage)) = frame.steps.get(frame.at) else {
             return;
         };
-        let plain = self.plan.voting.method == "plurality"
+        let plain = kd_vote::find(&self.plan.voting.method).is_some_and(|rule| rule.certain_stop)
             && self.plan.voting.threshold.is_none()
             && self.plan.seats.iter().all(|s| s.member.weight == 1.0);
         let firsts = stage.purpose == Purpose::Answer
@@ -291,13 +291,7 @@ impl Deliberation {
                 None => votes.push((key, 1)),
             }
         }
-        votes.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-        let lead = match votes.as_slice() {
-            [] => return,
-            [(_, only)] => *only,
-            [(_, first), (_, second), ..] => first - second,
-        };
-        if lead <= self.open.len() {
+        if !kd_vote::is_certain(votes.iter().map(|(_, n)| *n), self.open.len()) {
             return;
         }
         for (id, turn) in &mut self.open {

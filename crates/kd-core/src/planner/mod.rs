@@ -222,7 +222,8 @@ pub fn plan_with(
         .or(auto.as_ref().map(|a| a.rule))
         .unwrap_or(preset.voting);
     let method = kd_vote::find(method)
-        .map_or("plurality", |rule| rule.name)
+        .unwrap_or_else(|| kd_vote::usual(kd_vote::Reads::Choice))
+        .name
         .to_owned();
     let ceiling = settings.ceiling();
     let all_local = seats.iter().all(|s| s.member.backend == LOCAL);

@@ -26,15 +26,7 @@ fn decide(setting: &Setting<'_>) -> Vec<Decision> {
             if let Some(key) = q.answers[*m] {
                 counts[key] += 1;
             }
-            let (mut top, mut next) = (0, 0);
-            for n in &counts {
-                if *n > top {
-                    (top, next) = (*n, top);
-                } else {
-                    next = next.max(*n);
-                }
-            }
-            if top - next > members - asked.len() {
+            if kd_vote::is_certain(counts.iter().copied(), members - asked.len()) {
                 break;
             }
         }

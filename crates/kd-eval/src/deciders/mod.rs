@@ -154,11 +154,11 @@ impl Way {
             Way::Rule(r) if r.reads == kd_vote::Reads::Orders => {
                 Err("it needs verdicts in both orders")
             }
-            Way::Rule(r) if r.name == "surprising" => {
+            Way::Rule(r) if r.details.contains(&kd_vote::Detail::Predictions) => {
                 Err("it needs what members expect of each other")
             }
             Way::Rule(r)
-                if r.name == "confidence"
+                if r.details.contains(&kd_vote::Detail::Confidence)
                     && !replay
                         .questions
                         .iter()

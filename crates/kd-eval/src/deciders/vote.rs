@@ -4,7 +4,7 @@ use super::halves::HALVES;
 use super::{Decision, Setting};
 use crate::auto::Strength;
 use crate::weights::odds;
-use kd_vote::{Ballot, Mark, NANOS, Nano, Rule, Rules, nanos, winners};
+use kd_vote::{Ballot, Detail, Mark, NANOS, Nano, Rule, Rules, nanos, winners};
 
 /// Reliabilities measured on half a file are clamped to .001 and .999.
 const CLIP: Nano = NANOS / 1000;
@@ -20,7 +20,8 @@ pub(super) fn by_rule(rule: &'static Rule, setting: &Setting<'_>) -> Vec<Decisio
     let members = setting.replay.members.len();
     // Values that the rule does not read are not measured.
     let blank: Vec<Ballot> = (0..members).map(|_| Ballot::choice(0)).collect();
-    let knows = setting.replay.named && (rule.weighted || rule.name == "log-odds");
+    let knows =
+        setting.replay.named && (rule.weighted || rule.details.contains(&Detail::Reliability));
     let taught: Vec<Vec<Ballot>> = (0..HALVES)
         .map(|half| {
             if knows {

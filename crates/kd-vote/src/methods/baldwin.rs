@@ -1,5 +1,6 @@
 //! Baldwin: eliminates the candidate with the lowest Borda score, repeatedly.
 
+use crate::limits::QUADRATIC;
 use crate::poll::least_of;
 use crate::profile::Profile;
 use crate::{Axiom, Count, Poll, Reads, Rule};
@@ -19,6 +20,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Smith,
     ],
     method: count,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

@@ -1,5 +1,6 @@
 //! Black: Condorcet, else Borda.
 
+use crate::limits::QUADRATIC;
 use crate::profile::Profile;
 use crate::{Axiom, Count, Poll, Reads, Rule};
 
@@ -19,6 +20,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Reversal,
     ],
     method: count,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

@@ -1,5 +1,6 @@
 //! Bradley–Terry: the strengths that best explain the pairwise results.
 
+use crate::limits::CUBIC;
 use crate::profile::Profile;
 use crate::{Amount, Axiom, Count, NANOS, Nano, Poll, Reads, Rule, nanos};
 
@@ -13,6 +14,9 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous],
     method: count,
+    candidates_max: CUBIC,
+    ignores_scale: false,
+    ..Rule::BASE
 };
 
 /// Maximum iterations; it converges to within a millionth long before.

@@ -1,5 +1,6 @@
 //! Bucklin: lower ranks are added until a candidate has a majority.
 
+use crate::limits::QUADRATIC;
 use crate::profile::Profile;
 use crate::{Amount, Nano, Round};
 use crate::{Axiom, Count, Poll, Reads, Rule};
@@ -14,6 +15,8 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
     method: count,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

@@ -1,5 +1,6 @@
 //! Condorcet: the candidate that beats every other one in pairwise comparison.
 
+use crate::limits::QUADRATIC;
 use crate::profile::Profile;
 use crate::{Axiom, Count, Poll, Reads, Rule};
 
@@ -19,6 +20,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Monotone,
     ],
     method: strict,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 pub(super) const WEAK: Rule = Rule {
@@ -37,6 +40,8 @@ pub(super) const WEAK: Rule = Rule {
         Axiom::Reversal,
     ],
     method: weak,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 fn strict(poll: &Poll<'_>) -> Count {

@@ -1,5 +1,6 @@
 //! Condorcet, else instant-runoff.
 
+use crate::limits::CUBIC;
 use crate::poll::least_of;
 use crate::profile::Profile;
 use crate::{Axiom, Count, Poll, Reads, Rule};
@@ -14,6 +15,8 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
     method: count,
+    candidates_max: CUBIC,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

@@ -1,5 +1,6 @@
 //! Confidence vote: a vote counts in proportion to its voter's stated confidence.
 
+use crate::Detail;
 use crate::{Axiom, ConfidenceMap, Count, NANOS, Nano, Poll, Reads, Rule, Sees, nanos};
 
 pub(super) const RULE: Rule = Rule {
@@ -12,6 +13,8 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous],
     method: count,
+    details: &[Detail::Confidence],
+    ..Rule::BASE
 };
 
 /// The confidence of a voter that states none.

@@ -1,5 +1,6 @@
 //! Copeland and Llull: count pairwise victories.
 
+use crate::limits::QUADRATIC;
 use crate::profile::Profile;
 use crate::{Amount, Axiom, Count, Poll, Reads, Rule};
 
@@ -20,6 +21,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Reversal,
     ],
     method: copeland,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 pub(super) const LLULL: Rule = Rule {
@@ -37,6 +40,8 @@ pub(super) const LLULL: Rule = Rule {
         Axiom::Monotone,
     ],
     method: llull,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 fn copeland(poll: &Poll<'_>) -> Count {

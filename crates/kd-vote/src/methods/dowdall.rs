@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Monotone],
     method: count,
+    ..Rule::BASE
 };
 
 pub(super) const DOUBLES: Rule = Rule {
@@ -27,6 +28,7 @@ pub(super) const DOUBLES: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous],
     method: doubles,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

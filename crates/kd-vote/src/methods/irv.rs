@@ -5,6 +5,7 @@
 //! read again.
 
 use crate::ballot::Rank;
+use crate::limits::{QUADRATIC, TIE_ORDERS};
 use crate::poll::{best_of, least_of};
 use crate::profile::Profile;
 use crate::ties::by_lot;
@@ -30,6 +31,9 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority],
     method: count,
+    candidates_max: QUADRATIC,
+    draws_lots: true,
+    ..Rule::BASE
 };
 
 pub(super) const PARALLEL: Rule = Rule {
@@ -42,6 +46,8 @@ pub(super) const PARALLEL: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Clones],
     method: parallel,
+    candidates_max: TIE_ORDERS,
+    ..Rule::BASE
 };
 
 /// Maximum number of candidate sets explored; beyond it, all tied lowest are eliminated together, with a note.

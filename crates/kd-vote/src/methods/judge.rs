@@ -1,6 +1,7 @@
 //! Judge: one judge, asked in both orders of presentation.
 
 use super::verdicts;
+use crate::Voters;
 use crate::{Axiom, Count, Poll, Reads, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -13,6 +14,10 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous],
     method: count,
+    voters: Voters::One,
+    ignores_scale: false,
+    decides_motions: false,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

@@ -1,6 +1,7 @@
 //! Kemeny–Young: the ranking that disagrees least with the voters.
 
 use crate::Nano;
+use crate::limits::CUBIC;
 use crate::poll::best_of;
 use crate::profile::Profile;
 use crate::{Axiom, Count, Poll, Reads, Rule};
@@ -22,6 +23,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Reversal,
     ],
     method: count,
+    candidates_max: CUBIC,
+    ..Rule::BASE
 };
 
 /// All subsets are evaluated: more candidates would take too long.

@@ -1,5 +1,6 @@
 //! Log-odds vote: each vote counts the logarithm of the odds that its voter is right.
 
+use crate::Detail;
 use crate::{Axiom, Count, NANOS, Nano, Poll, Reads, Rule, Sees, nanos};
 use std::collections::BTreeMap;
 
@@ -13,6 +14,8 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous],
     method: count,
+    details: &[Detail::Reliability],
+    ..Rule::BASE
 };
 
 /// The reliability of an unknown voter: right more often than not.

@@ -14,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous],
     method: count,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

@@ -1,5 +1,6 @@
 //! Minimax: the smallest worst defeat.
 
+use crate::limits::QUADRATIC;
 use crate::poll::least_of;
 use crate::profile::{Profile, Strength};
 use crate::{Amount, Axiom, Count, Poll, Reads, Rule};
@@ -19,6 +20,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Monotone,
     ],
     method: winning_votes,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 pub(super) const MARGINS: Rule = Rule {
@@ -36,6 +39,8 @@ pub(super) const MARGINS: Rule = Rule {
         Axiom::Monotone,
     ],
     method: margins,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 fn winning_votes(poll: &Poll<'_>) -> Count {

@@ -52,6 +52,11 @@ use super::poll::{Poll, Sees, Vote};
 use super::profile::Profile;
 use super::tally::{Count, Round};
 
+/// The usual rule for choices.
+pub(crate) static PLURALITY: Rule = plurality::RULE;
+/// The usual rule for rankings.
+pub(crate) static BORDA: Rule = borda::RULE;
+
 /// All rules.
 pub const RULES: &[Rule] = &[
     plurality::RULE,

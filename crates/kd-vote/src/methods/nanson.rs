@@ -1,5 +1,6 @@
 //! Nanson: eliminates all candidates below (or not above) the average Borda score, repeatedly.
 
+use crate::limits::QUADRATIC;
 use crate::profile::Profile;
 use crate::{Amount, Axiom, Count, Poll, Reads, Rule};
 
@@ -19,6 +20,8 @@ pub(super) const STRICT: Rule = Rule {
         Axiom::Reversal,
     ],
     method: strict,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 pub(super) const WEAK: Rule = Rule {
@@ -31,6 +34,8 @@ pub(super) const WEAK: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
     method: weak,
+    candidates_max: QUADRATIC,
+    ..Rule::BASE
 };
 
 fn strict(poll: &Poll<'_>) -> Count {

@@ -13,6 +13,8 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Monotone],
     method: count,
+    certain_stop: true,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

@@ -1,6 +1,7 @@
 //! Ranked pairs: locks in victories, strongest first.
 
 use super::locking::{self, Above};
+use crate::limits::{QUARTIC, TIE_ORDERS};
 use crate::profile::{Profile, Strength};
 use crate::{Axiom, Count, Poll, Reads, Rule};
 
@@ -21,6 +22,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Reversal,
     ],
     method: winning_votes,
+    candidates_max: TIE_ORDERS,
+    ..Rule::BASE
 };
 
 pub(super) const MARGINS: Rule = Rule {
@@ -40,6 +43,8 @@ pub(super) const MARGINS: Rule = Rule {
         Axiom::Reversal,
     ],
     method: margins,
+    candidates_max: TIE_ORDERS,
+    ..Rule::BASE
 };
 
 pub(super) const FIRST_VOTER: Rule = Rule {
@@ -52,6 +57,8 @@ pub(super) const FIRST_VOTER: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Majority, Axiom::Condorcet, Axiom::Smith],
     method: first_voter,
+    candidates_max: QUARTIC,
+    ..Rule::BASE
 };
 
 fn winning_votes(poll: &Poll<'_>) -> Count {

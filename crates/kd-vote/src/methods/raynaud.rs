@@ -1,6 +1,7 @@
 //! Raynaud: eliminates the candidate with the greatest defeat, repeatedly.
 
 use crate::Amount;
+use crate::limits::CUBIC;
 use crate::poll::best_of;
 use crate::profile::Profile;
 use crate::profile::Strength;
@@ -16,6 +17,8 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority, Axiom::Condorcet],
     method: count,
+    candidates_max: CUBIC,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

@@ -1,6 +1,7 @@
 //! River: ranked pairs in which every candidate loses at most once.
 
 use super::locking::{self, Above};
+use crate::limits::TIE_ORDERS;
 use crate::profile::{Profile, Strength};
 use crate::{Axiom, Count, Poll, Reads, Rule};
 
@@ -19,6 +20,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Smith,
     ],
     method: count,
+    candidates_max: TIE_ORDERS,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

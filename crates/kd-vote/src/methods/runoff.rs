@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Majority],
     method: count,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

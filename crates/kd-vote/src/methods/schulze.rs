@@ -1,5 +1,6 @@
 //! Schulze: the strongest paths of victories.
 
+use crate::limits::CUBIC;
 use crate::profile::{Profile, Strength};
 use crate::{Axiom, Count, Poll, Reads, Rule};
 
@@ -20,6 +21,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Reversal,
     ],
     method: winning_votes,
+    candidates_max: CUBIC,
+    ..Rule::BASE
 };
 
 pub(super) const MARGINS: Rule = Rule {
@@ -39,6 +42,8 @@ pub(super) const MARGINS: Rule = Rule {
         Axiom::Reversal,
     ],
     method: margins,
+    candidates_max: CUBIC,
+    ..Rule::BASE
 };
 
 fn winning_votes(poll: &Poll<'_>) -> Count {

@@ -1,5 +1,6 @@
 //! Smith and Schwartz: the smallest sets that dominate the rest.
 
+use crate::limits::CUBIC;
 use crate::profile::Profile;
 use crate::{Axiom, Count, Poll, Reads, Rule};
 
@@ -19,6 +20,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Monotone,
     ],
     method: smith,
+    candidates_max: CUBIC,
+    ..Rule::BASE
 };
 
 pub(super) const SCHWARTZ: Rule = Rule {
@@ -36,6 +39,8 @@ pub(super) const SCHWARTZ: Rule = Rule {
         Axiom::Smith,
     ],
     method: schwartz,
+    candidates_max: CUBIC,
+    ..Rule::BASE
 };
 
 fn smith(poll: &Poll<'_>) -> Count {

@@ -1,5 +1,6 @@
 //! Smith, then instant-runoff.
 
+use crate::limits::CUBIC;
 use crate::poll::least_of;
 use crate::profile::Profile;
 use crate::{Axiom, Count, Poll, Reads, Rule};
@@ -19,6 +20,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Smith,
     ],
     method: count,
+    candidates_max: CUBIC,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

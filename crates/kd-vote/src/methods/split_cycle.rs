@@ -1,5 +1,6 @@
 //! Split cycle: a victory holds unless it is the weakest of a cycle.
 
+use crate::limits::CUBIC;
 use crate::profile::Profile;
 use crate::profile::Strength;
 use crate::{Axiom, Count, Poll, Reads, Rule};
@@ -21,6 +22,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Reversal,
     ],
     method: count,
+    candidates_max: CUBIC,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

@@ -1,5 +1,6 @@
 //! Stable voting: a candidate wins if it wins after removing the opponent that it beats by the most.
 
+use crate::limits::CUBIC;
 use crate::profile::Profile;
 use crate::profile::{Duels, Strength};
 use crate::{Axiom, Count, Poll, Reads, Rule};
@@ -20,6 +21,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Smith,
     ],
     method: count,
+    candidates_max: CUBIC,
+    ..Rule::BASE
 };
 
 /// All subsets may have to be evaluated: with more candidates the result is the split-cycle set.

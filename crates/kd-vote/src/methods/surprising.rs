@@ -1,5 +1,6 @@
 //! Surprisingly popular: the answer that exceeds its predicted share of votes wins.
 
+use crate::Detail;
 use crate::{Amount, Axiom, Count, NANOS, Poll, Reads, Rule, Sees};
 use std::cmp::Ordering;
 
@@ -13,6 +14,8 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous],
     method: count,
+    details: &[Detail::Predictions],
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

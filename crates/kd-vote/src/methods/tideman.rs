@@ -1,6 +1,7 @@
 //! Tideman's alternative: Smith and instant-runoff in alternation.
 
 use crate::Round;
+use crate::limits::QUARTIC;
 use crate::poll::least_of;
 use crate::profile::Profile;
 use crate::{Axiom, Count, Poll, Reads, Rule};
@@ -20,6 +21,8 @@ pub(super) const RULE: Rule = Rule {
         Axiom::Smith,
     ],
     method: count,
+    candidates_max: QUARTIC,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

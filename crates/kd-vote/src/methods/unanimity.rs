@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     weighted: false,
     keeps: &[Axiom::Anonymous, Axiom::Monotone],
     method: count,
+    ..Rule::BASE
 };
 
 fn count(poll: &Poll<'_>) -> Count {

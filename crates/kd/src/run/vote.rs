@@ -316,7 +316,7 @@ fn rules(args: &RulesArgs, here: &Here) -> Result<Exit, Error> {
                 json!({
                     "name": r.name, "aliases": r.aliases, "doc": r.doc, "source": r.source,
                     "misleads": r.misleads, "reads": r.reads.words(),
-                    "candidates_max": r.candidates_max(),
+                    "candidates_max": r.candidates_max,
                     "keeps": r.keeps.iter().map(|a| format!("{a:?}").to_lowercase()).collect::<Vec<_>>(),
                 })
             })
@@ -328,7 +328,7 @@ fn rules(args: &RulesArgs, here: &Here) -> Result<Exit, Error> {
             writeln!(out, "{}", styles.bold(rule.name))?;
             writeln!(out, "  {}", rule.doc)?;
             writeln!(out, "  reads: {}", rule.reads.words())?;
-            writeln!(out, "  candidates: up to {}", rule.candidates_max())?;
+            writeln!(out, "  candidates: up to {}", rule.candidates_max)?;
             writeln!(
                 out,
                 "  {}",

@@ -8,7 +8,7 @@ use crate::deliberation::board::{Board, Marked};
 use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use kd_reading::{Answer, Options, Step, Unread, Wanted};
-use kd_vote::{Reads, Rules};
+use kd_vote::{Detail, Reads, Rules};
 use serde_json::{Map, Value, json};
 
 /// The best score on a score ballot.
@@ -26,7 +26,8 @@ pub(in crate::deliberation) fn form(plan: &Plan) -> Reads {
 
 /// Returns whether the rule asks voters to predict the result.
 pub(in crate::deliberation) fn foretells(plan: &Plan) -> bool {
-    kd_vote::find(&plan.voting.method).is_some_and(|rule| rule.name == "surprising")
+    kd_vote::find(&plan.voting.method)
+        .is_some_and(|rule| rule.details.contains(&Detail::Predictions))
 }
 
 /// Returns the instruction, the field name and its schema.

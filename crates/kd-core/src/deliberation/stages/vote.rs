@@ -13,7 +13,7 @@ use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::roles::Duty;
 use kd_reading::Unread;
-use kd_vote::Reads;
+use kd_vote::{Reads, Voters};
 use serde_json::{Map, Value, json};
 
 pub(in crate::deliberation) static STAGE: Stage = Stage {
@@ -70,10 +70,11 @@ fn voters(plan: &Plan, at_the_table: &[usize]) -> Vec<usize> {
     at_the_table.iter().filter(votes).copied().collect()
 }
 
-/// Returns the judges: for the rule `judge` one, the arbiter or else the chair; for a jury, all voters.
+/// Returns the judges: for a rule of one voter one, the arbiter or else the chair; for a jury, all voters.
 fn judges(plan: &Plan, at_the_table: &[usize]) -> Vec<usize> {
-    match plan.voting.method.as_str() {
-        "judge" => {
+    let rule = kd_vote::find(&plan.voting.method);
+    match rule.map(|rule| rule.voters) {
+        Some(Voters::One) => {
             let arbiters = plan.with(Duty::Arbitrate);
             arbiters.into_iter().chain(plan.chair()).take(1).collect()
         }
