@@ -3,6 +3,8 @@
 //! Pure functions, one file per subject. Input: recorded answers, and which of them are right. Output: numbers with
 //! their uncertainty, and weights.
 
+#![warn(missing_docs)]
+
 pub mod auto;
 pub mod calibration;
 pub mod contribution;
@@ -16,3 +18,8 @@ pub mod reliability;
 pub mod replay;
 pub mod simulate;
 pub mod weights;
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

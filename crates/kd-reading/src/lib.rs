@@ -3,6 +3,8 @@
 //! embedded, repaired), labelled lines, then the clauses of the prose. Each mention of an option or a number gets a
 //! weight from its clause; the heaviest is the answer unless something contradicts it. An ambiguous reply is not read.
 
+#![warn(missing_docs)]
+
 mod against;
 mod alternatives;
 mod amount_words;
@@ -818,3 +820,8 @@ fn folded(name: &str) -> String {
         .collect::<String>()
         .to_lowercase()
 }
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,6 +7,8 @@
 //! A rule is a pure function of a [`Poll`]: the ballots that it can read. A ballot that does not fit is an abstention
 //! with a reason, never a vote.
 
+#![warn(missing_docs)]
+
 mod amount;
 mod ballot;
 mod check;
@@ -283,3 +285,8 @@ fn margin(count: &Count) -> Option<Amount> {
 
 #[cfg(test)]
 mod laws;
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
