@@ -4,7 +4,14 @@ use crate::sources::{Error, Sources};
 use std::path::Path;
 
 /// Crates that decide and compute only.
-pub const PURE: &[&str] = &["kd-core", "kd-forum", "kd-page", "kd-reading", "kd-vote"];
+pub const PURE: &[&str] = &[
+    "kd-core",
+    "kd-eval",
+    "kd-forum",
+    "kd-page",
+    "kd-reading",
+    "kd-vote",
+];
 
 /// Parts of the standard library that reach files, the network, processes, the environment, threads and clocks.
 const OUTSIDE: &[&[&str]] = &[
