@@ -13,6 +13,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     (
         "kd",
         &[
+            "kd-app",
             "kd-tui",
             "kd-server",
             "kd-engine",
@@ -23,8 +24,20 @@ pub const DOORS: &[(&str, &[&str])] = &[
             "kd-sql",
         ],
     ),
-    ("kd-tui", &["kd-engine", "kd-forum"]),
-    ("kd-server", &["kd-engine", "kd-page", "kd-forum"]),
+    // Front ends: everything with effects comes to them through kd-app.
+    ("kd-tui", &["kd-app", "kd-forum"]),
+    ("kd-server", &["kd-app", "kd-page", "kd-forum"]),
+    (
+        "kd-app",
+        &[
+            "kd-engine",
+            "kd-backends",
+            "kd-store",
+            "kd-sql",
+            "kd-page",
+            "kd-forum",
+        ],
+    ),
     (
         "kd-engine",
         &["kd-backends", "kd-store", "kd-forum", "kd-sql"],

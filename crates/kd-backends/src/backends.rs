@@ -38,6 +38,20 @@ pub struct Options {
     /// Finds a checkout's git data outside of it. Without it, agents in a sandbox cannot read that of linked worktrees
     /// and submodules.
     pub git_data: Option<GitData>,
+    /// Backends of the program that uses this crate, by name.
+    pub own: OwnBackends,
+    /// The folder in which agents work and from which relative paths of programs are read; else that of the process.
+    pub folder: Option<PathBuf>,
+}
+
+/// Backends of the program that uses this crate, by name. They hide configured ones of that name.
+#[derive(Clone, Default)]
+pub struct OwnBackends(pub BTreeMap<String, Arc<dyn Backend>>);
+
+impl std::fmt::Debug for OwnBackends {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 /// All backends of one process: clients, limits and models are created on first use, and shared.
@@ -54,10 +68,14 @@ pub struct Backends {
     engines: Arc<Engines>,
     /// Running scripts, by member and script.
     scripts: Mutex<BTreeMap<(String, String), Arc<dyn Backend>>>,
+    /// Those of the program that uses this crate.
+    own: OwnBackends,
     /// Idle agent programs.
     pool: Arc<Pool>,
     /// Where agents work; `None` is the current folder.
     folder: Option<PathBuf>,
+    /// Where relative paths of programs start; `None` is the current folder.
+    start: Option<PathBuf>,
     trusted: bool,
     /// Whether the system blocks read-only agents from other files.
     sandbox: bool,
@@ -89,7 +107,9 @@ impl Backends {
             engines: Arc::default(),
             scripts: Mutex::default(),
             pool: Arc::new(Pool::new(Duration::from_secs(config.council.warm_secs))),
-            folder: None,
+            folder: options.folder.clone(),
+            start: options.folder,
+            own: options.own,
             trusted: options.trusted,
             sandbox: config.council.sandbox,
             private: config.council.private,
@@ -125,6 +145,11 @@ impl Backends {
         if self.private {
             self.stays_here(member)?;
         }
+        if let Some(own) = self.own.0.get(&member.backend) {
+            let payer = payer(member, member.model.clone(), Billing::Unknown);
+            let paid = Paid::new(Arc::clone(own), &spending.paid_by(payer));
+            return Ok(timed(Arc::new(paid)));
+        }
         match TABLE.iter().find(|(name, _)| *name == member.backend) {
             Some((_, seat)) => seat(self, member, spending),
             None if self.is_agent(member) => agent_program(self, member, spending),
@@ -144,7 +169,9 @@ impl Backends {
     /// The prompts leave this machine, or might.
     pub fn stays_here(&self, member: &Member) -> Result<(), Failure> {
         let name = &member.name;
-        let why = if TABLE.iter().any(|(own, _)| *own == member.backend) {
+        let why = if self.own.0.contains_key(&member.backend) {
+            format!("nobody can tell where the backend of `{name}` sends what it reads")
+        } else if TABLE.iter().any(|(own, _)| *own == member.backend) {
             return Ok(());
         } else if CONFIGURED.contains(&member.backend.as_str()) {
             format!("kd does not know where the program of `{name}` sends what it reads")
@@ -268,7 +295,8 @@ impl Backends {
     /// Returns why a member cannot answer, as far as this shows without any call: no program, no key in the
     /// environment, no model. The built-in model, key files and key commands count as present.
     pub fn missing(&self, member: &Member) -> Option<Failure> {
-        if TABLE.iter().any(|(own, _)| *own == member.backend) {
+        let is_own = self.own.0.contains_key(&member.backend);
+        if is_own || TABLE.iter().any(|(own, _)| *own == member.backend) {
             return None;
         }
         if self.is_agent(member) {
@@ -302,6 +330,7 @@ impl Backends {
             sees: launch.env.clone(),
             state: launch.state.clone(),
             folder: self.folder.clone(),
+            start: self.start.clone(),
             trusted: self.trusted,
             agent: launch
                 .agent

@@ -28,7 +28,7 @@ mod status;
 mod testing;
 pub mod transport;
 
-pub use backends::{Backends, Options};
+pub use backends::{Backends, Options, OwnBackends};
 pub use env::Env;
 pub use spending::Spending;
 

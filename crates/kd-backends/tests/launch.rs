@@ -6,10 +6,10 @@
 use futures::StreamExt;
 use kd_backends::{Backends, Env, Options};
 use kd_core::config::{AgentConfig, Config};
-use kd_core::duet::seats::{DuetWishes, among, seat as duet};
+use kd_core::duet::seats::{DuetRequest, among, seat as duet};
 use kd_core::planner::{Brief, plan};
 use kd_core::request::Deadlines;
-use kd_core::seating::{Wishes, seat};
+use kd_core::seating::{SeatRequest, seat};
 use kd_core::{Member, Prompt, Request, Sampling};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -44,19 +44,19 @@ fn configured(folder: &Path, backend: &str) -> Config {
 
 /// Returns every kind of member that can be created from zoe alone.
 fn seats_of_zoe(config: &Config) -> Vec<Member> {
-    let wishes = Wishes {
+    let wishes = SeatRequest {
         members: vec!["zoe".into()],
-        ..Wishes::default()
+        ..SeatRequest::default()
     };
     let council = seat(config, &wishes).unwrap().roster;
     let mut seats = council.members().to_vec();
     seats.extend(council.chair().cloned());
     let zoe = Some("zoe".to_owned());
-    let thinking = DuetWishes {
+    let thinking = DuetRequest {
         fast: zoe.clone(),
         rigorous: zoe.clone(),
         arbiter: zoe,
-        ..DuetWishes::default()
+        ..DuetRequest::default()
     };
     for pair in [
         duet(config, &thinking).unwrap(),

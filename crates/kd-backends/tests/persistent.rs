@@ -9,7 +9,7 @@ use kd_backends::transport::process::{living, settle};
 use kd_backends::{Backend, Backends, Env, Options};
 use kd_core::config::{AgentConfig, Config};
 use kd_core::request::Deadlines;
-use kd_core::seating::{Wishes, seat};
+use kd_core::seating::{SeatRequest, seat};
 use kd_core::{Delta, Failure, FailureKind, Prompt, Request, Sampling, SeatName};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -49,7 +49,11 @@ impl Stage {
             ..agent
         };
         config.agents.insert("ada".into(), agent);
-        let member = seat(&config, &Wishes::default()).unwrap().roster.members()[0].clone();
+        let member = seat(&config, &SeatRequest::default())
+            .unwrap()
+            .roster
+            .members()[0]
+            .clone();
         let path = std::env::var("PATH").unwrap();
         let env = Env::of([("PATH", path.as_str()), ("HOME", "/nowhere")]);
         let backends = Backends::new(
@@ -570,7 +574,7 @@ async fn a_process_that_nobody_asks_is_stopped() {
             ..backed("claude_code")
         },
     );
-    let roster = seat(&config, &Wishes::default()).unwrap().roster;
+    let roster = seat(&config, &SeatRequest::default()).unwrap().roster;
     let env = Env::of([("PATH", std::env::var("PATH").unwrap())]);
     let backends = Backends::new(
         &config,

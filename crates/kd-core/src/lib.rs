@@ -12,6 +12,7 @@ pub mod council;
 pub mod deliberation;
 pub mod delivery;
 pub mod diff;
+pub mod display;
 mod draft;
 pub mod duet;
 pub mod event;

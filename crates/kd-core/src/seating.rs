@@ -14,7 +14,7 @@ pub const LOCAL: &str = "local";
 
 /// Options of this run that override the configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wishes {
+pub struct SeatRequest {
     /// Exactly these members, in this order; empty means as configured.
     pub members: Vec<String>,
     /// The model of every member.
@@ -78,7 +78,7 @@ fn nearest_text(nearest: &Option<String>) -> String {
 ///
 /// A name that is not an agent may be a known program (`claude`, `codex` …), a role (played by the built-in model), or
 /// a model (`gpt-5`, or one configured for an agent or provider), which selects its backend.
-pub fn seat(config: &Config, wishes: &Wishes) -> Result<Seated, SeatingError> {
+pub fn seat(config: &Config, wishes: &SeatRequest) -> Result<Seated, SeatingError> {
     let council = &config.council.members;
     let built_in = config.agents.is_empty()
         && (council.is_empty() || *council == BUILT_IN_COUNCIL)
@@ -130,7 +130,7 @@ pub fn choices(config: &Config) -> Vec<String> {
 
 pub(crate) fn member(
     config: &Config,
-    wishes: &Wishes,
+    wishes: &SeatRequest,
     name: &str,
     place: u64,
 ) -> Result<Member, SeatingError> {
@@ -183,7 +183,7 @@ pub(crate) fn member(
 
 fn from_agent(
     config: &Config,
-    wishes: &Wishes,
+    wishes: &SeatRequest,
     name: SeatName,
     agent: &AgentConfig,
     place: u64,
@@ -219,7 +219,13 @@ fn from_agent(
     }
 }
 
-fn from_role(config: &Config, wishes: &Wishes, name: SeatName, role: &Role, place: u64) -> Member {
+fn from_role(
+    config: &Config,
+    wishes: &SeatRequest,
+    name: SeatName,
+    role: &Role,
+    place: u64,
+) -> Member {
     let agent = AgentConfig {
         backend: LOCAL.to_owned(),
         role: Some(role.name.to_owned()),
@@ -232,7 +238,12 @@ fn from_role(config: &Config, wishes: &Wishes, name: SeatName, role: &Role, plac
 }
 
 /// Returns the built-in model as a member of this name, without a persona.
-pub(crate) fn built_in(config: &Config, wishes: &Wishes, name: SeatName, place: u64) -> Member {
+pub(crate) fn built_in(
+    config: &Config,
+    wishes: &SeatRequest,
+    name: SeatName,
+    place: u64,
+) -> Member {
     let agent = AgentConfig {
         backend: LOCAL.to_owned(),
         ..AgentConfig::default()
@@ -244,7 +255,7 @@ pub(crate) fn built_in(config: &Config, wishes: &Wishes, name: SeatName, place: 
 /// chair's persona, so that it does not conclude in the voice of a member.
 fn chair(
     config: &Config,
-    wishes: &Wishes,
+    wishes: &SeatRequest,
     members: &[Member],
 ) -> Result<Option<Member>, SeatingError> {
     let place = members.len() as u64;
@@ -314,16 +325,16 @@ mod tests {
 
     #[test]
     fn nothing_configured_seats_the_built_in_three_and_a_chair() {
-        let seated = seat(&Config::default(), &Wishes::default()).unwrap();
+        let seated = seat(&Config::default(), &SeatRequest::default()).unwrap();
         assert!(seated.built_in);
         assert_eq!(names(&seated), BUILT_IN_COUNCIL);
         assert!(seated.roster.members().iter().all(|m| m.backend == LOCAL));
         assert_eq!(seated.roster.chair().unwrap().name.as_str(), CHAIR);
         let mut chosen = Config::default();
         chosen.council.members = BUILT_IN_COUNCIL.map(str::to_owned).to_vec();
-        assert!(seat(&chosen, &Wishes::default()).unwrap().built_in);
+        assert!(seat(&chosen, &SeatRequest::default()).unwrap().built_in);
         chosen.council.members.pop();
-        assert!(!seat(&chosen, &Wishes::default()).unwrap().built_in);
+        assert!(!seat(&chosen, &SeatRequest::default()).unwrap().built_in);
     }
 
     #[test]
@@ -331,14 +342,14 @@ mod tests {
         let mut config = with_agents(&["a", "b", "c"]);
         config.council.members = vec!["b".into(), "a".into()];
         assert_eq!(
-            names(&seat(&config, &Wishes::default()).unwrap()),
+            names(&seat(&config, &SeatRequest::default()).unwrap()),
             ["b", "a"]
         );
-        let wishes = Wishes {
+        let wishes = SeatRequest {
             members: vec!["c".into(), "skeptic".into()],
             temperature: Some(0.1),
             seed: Some(7),
-            ..Wishes::default()
+            ..SeatRequest::default()
         };
         let seated = seat(&config, &wishes).unwrap();
         assert_eq!(names(&seated), ["c", "skeptic"]);
@@ -361,9 +372,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_told_with_the_nearest_and_all_choices() {
-        let wishes = Wishes {
+        let wishes = SeatRequest {
             members: vec!["claud".into()],
-            ..Wishes::default()
+            ..SeatRequest::default()
         };
         let error = seat(&with_agents(&["claude", "codex"]), &wishes).unwrap_err();
         let text = error.to_string();
@@ -373,9 +384,9 @@ mod tests {
 
     #[test]
     fn a_known_program_sits_without_configuration_and_may_write_only_when_asked_to() {
-        let wishes = Wishes {
+        let wishes = SeatRequest {
             members: vec!["claude".into(), "codex".into()],
-            ..Wishes::default()
+            ..SeatRequest::default()
         };
         let seated = seat(&Config::default(), &wishes).unwrap();
         let members = seated.roster.members();
@@ -386,13 +397,13 @@ mod tests {
         assert!(members.iter().all(|member| !member.writable));
         let mut config = with_agents(&["a", "b"]);
         config.agents.get_mut("a").unwrap().writable = Some(true);
-        let seated = seat(&config, &Wishes::default()).unwrap();
+        let seated = seat(&config, &SeatRequest::default()).unwrap();
         let writes: Vec<bool> = seated.roster.members().iter().map(|m| m.writable).collect();
         assert_eq!(writes, [true, false]);
         assert!(!seated.roster.chair().unwrap().writable);
-        let wishes = Wishes {
+        let wishes = SeatRequest {
             writable: Some(false),
-            ..Wishes::default()
+            ..SeatRequest::default()
         };
         let seated = seat(&config, &wishes).unwrap();
         assert!(seated.roster.members().iter().all(|m| !m.writable));
@@ -400,7 +411,7 @@ mod tests {
 
     #[test]
     fn a_member_called_chair_keeps_its_name() {
-        let seated = seat(&with_agents(&["chair", "x"]), &Wishes::default()).unwrap();
+        let seated = seat(&with_agents(&["chair", "x"]), &SeatRequest::default()).unwrap();
         assert_eq!(seated.roster.chair().unwrap().name.as_str(), "the-chair");
     }
 }

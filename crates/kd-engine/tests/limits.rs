@@ -13,7 +13,7 @@ use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::Seats;
 use kd_core::planner::{self, Brief};
 use kd_core::prompt::PromptRules;
-use kd_core::seating::{self, Wishes};
+use kd_core::seating::{self, SeatRequest};
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
 use kd_core::{Address, Duet, Event, Member, Op, OpenDuet, Roster, Usage, protocols};
@@ -226,7 +226,9 @@ fn open(
     let layout = Layout::find_or_create(folder.path(), &|_| None)
         .unwrap()
         .layout;
-    let roster = seating::seat(config, &Wishes::default()).unwrap().roster;
+    let roster = seating::seat(config, &SeatRequest::default())
+        .unwrap()
+        .roster;
     let members = roster.members().to_vec();
     let question = "Should we use tabs, yes or no?";
     let say = |body: &str| Op::Say {

@@ -4,9 +4,8 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use crate::answer::{Answer, Told};
-use crate::kingdom::Started;
+use kd_app::{Started, Update};
 use kd_core::{Event, Op};
-use kd_engine::Update;
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -26,9 +25,9 @@ pub(crate) struct Consultations {
 
 /// Sends ops to a running consultation.
 #[derive(Clone)]
-pub(crate) struct Wishes(UnboundedSender<Op>);
+pub(crate) struct OpSender(UnboundedSender<Op>);
 
-impl Wishes {
+impl OpSender {
     /// Sends an op to its session; false if it is over.
     pub(crate) fn send(&self, op: Op) -> bool {
         self.0.send(op).is_ok()
@@ -46,7 +45,7 @@ pub(crate) struct Running {
     pub(crate) told: UnboundedReceiver<Told>,
     ended: JoinHandle<Result<Answer, String>>,
     stop: CancellationToken,
-    wishes: Wishes,
+    wishes: OpSender,
     _left: DropGuard,
 }
 
@@ -57,7 +56,7 @@ impl Running {
     }
 
     /// Returns a sender of ops to it.
-    pub(crate) fn wishes(&self) -> Wishes {
+    pub(crate) fn wishes(&self) -> OpSender {
         self.wishes.clone()
     }
 
@@ -80,7 +79,7 @@ impl Consultations {
         Running {
             told,
             ended: self.tasks.spawn(run(started, tell, wished, stop.clone())),
-            wishes: Wishes(wish),
+            wishes: OpSender(wish),
             _left: stop.clone().drop_guard(),
             stop,
         }
@@ -105,6 +104,7 @@ async fn run(
         mut session,
         say,
         notices,
+        ..
     } = started;
     let mut updates = session.subscribe();
     if let Err(why) = session.send(say) {

@@ -3,7 +3,6 @@
 
 use crate::connections::{self, Limits, Mark};
 use crate::identity::Tokens;
-use crate::kingdom::Kingdom;
 use crate::mcp::Server;
 use crate::mcp::sessions::{SESSIONS_MAX, Sessions};
 use crate::models;
@@ -13,6 +12,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use kd_app::host::Host;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::future::Future;
 use std::net::SocketAddr;
@@ -87,7 +87,7 @@ impl Bound {
     pub async fn serve(
         self,
         faces: Faces,
-        kingdom: Arc<dyn Kingdom>,
+        host: Arc<dyn Host>,
         starter: Option<String>,
         tokens: Tokens,
         stop: impl Future<Output = ()> + Send + 'static,
@@ -111,16 +111,16 @@ impl Bound {
             sessions: sessions.clone(),
             page: faces.page,
         };
-        let server = Server::new(kingdom.clone(), starter);
+        let server = Server::new(host.clone(), starter);
         let councils = server.running.clone();
         let service =
             StreamableHttpService::new(move || Ok(server.for_session()), sessions, config);
         let mut router = axum::Router::new();
         if faces.models {
-            router = router.merge(models::router(kingdom.clone(), councils.clone()));
+            router = router.merge(models::router(host.clone(), councils.clone()));
         }
         if faces.page {
-            router = router.merge(page::router(kingdom, councils.clone()));
+            router = router.merge(page::router(host, councils.clone()));
         }
         if faces.mcp {
             router = router.nest_service(MCP, service);

@@ -267,6 +267,7 @@ fn everything(stage: &Stage) {
         local: Some(layout.local_config_file()),
         personas: Some(layout.forum_agents_folder()),
         trust: None,
+        home: None,
     };
     let key = "council.timeout".parse().unwrap();
     let layer = kd_core::config::Layer::Project;

@@ -11,9 +11,10 @@ use crate::editor::Editor;
 use crate::keys::{Code, Input, Key, Reply};
 use crate::log::Log;
 use crate::panels::{COLUMNS_MAX, Look};
-use crate::picker::{Picked, Picker, ThreadRow};
+use crate::picker::{Picked, Picker};
 use crate::text::style::Styles;
 use crate::theme::Theme;
+use kd_app::{ChatOpening, ThreadRow};
 use kd_core::mention::mentions;
 use kd_core::protocols;
 use kd_core::slash::{Fork, Way};
@@ -51,25 +52,6 @@ pub struct Settings {
     pub secrets: kd_core::secrets::Secrets,
 }
 
-/// A thread being opened: what can be shown at once.
-#[derive(Clone, Debug, Default)]
-pub struct Opening {
-    /// Its id.
-    pub id: String,
-    /// Its members, in order.
-    pub members: Vec<SeatName>,
-    /// Its newest messages.
-    pub tail: Vec<Message>,
-    /// Whether there are older ones.
-    pub has_older: bool,
-    /// The rule for who speaks next.
-    pub mode: Option<String>,
-    /// How many turns may follow the answers; `None` leaves it to the mode.
-    pub auto_messages: Option<u32>,
-    /// The unsent draft of the last visit.
-    pub draft: String,
-}
-
 /// Input to the screen.
 #[derive(Debug)]
 pub enum Msg {
@@ -84,7 +66,7 @@ pub enum Msg {
     /// The screen fell behind: the complete view.
     Lagged(Box<View>),
     /// A thread can be shown; its session follows.
-    Opened(Box<Opening>),
+    Opened(Box<ChatOpening>),
     /// The session accepts ops now. Carries messages written meanwhile.
     Ready(Vec<Message>),
     /// The thread cannot be used, and why.
@@ -369,7 +351,7 @@ impl App {
         self.dirty = true;
     }
 
-    fn open(&mut self, opening: Opening) {
+    fn open(&mut self, opening: ChatOpening) {
         self.log = Log::open(opening.tail, opening.has_older);
         self.log.view.members.clone_from(&opening.members);
         self.log.view.mode = opening.mode;

@@ -2,7 +2,7 @@
 //! panels and sends the user's requests back.
 //!
 //! ```text
-//! keys ─▶ keys.rs ─▶ app.rs (state) ─▶ effects ─▶ run.rs ─▶ engine, desk, clipboard
+//! keys ─▶ keys.rs ─▶ app.rs (state) ─▶ effects ─▶ run.rs ─▶ engine, host, clipboard
 //! records ──────────▶   │
 //!                       ▼
 //!                    draw.rs ─▶ cells ─▶ paint.rs ─▶ bytes ─▶ terminal.rs
@@ -11,7 +11,6 @@
 pub mod app;
 pub mod clipboard;
 pub mod complete;
-pub mod desk;
 pub mod draw;
 pub mod editor;
 pub mod forum;
@@ -27,6 +26,5 @@ mod terminal;
 pub mod text;
 pub mod theme;
 
-pub use app::{App, Opening, Settings};
-pub use desk::{Desk, Joining};
+pub use app::{App, Settings};
 pub use run::{Ended, Start, run};

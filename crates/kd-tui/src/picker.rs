@@ -1,22 +1,7 @@
 //! The thread picker: recent threads with search, and a new one. Takes keys; returns the choice.
 
 use crate::keys::{Code, Key};
-use kd_core::Timestamp;
-
-/// A thread that can be chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ThreadRow {
-    /// Its id.
-    pub id: String,
-    /// The time of its last message.
-    pub at: Option<Timestamp>,
-    /// The number of messages.
-    pub messages: usize,
-    /// Its members.
-    pub members: Vec<String>,
-    /// The user's first question.
-    pub question: String,
-}
+use kd_app::ThreadRow;
 
 /// The state of the picker.
 #[derive(Clone, Debug, Default)]

@@ -5,17 +5,16 @@
 
 use crate::app::{App, Effect, Msg, Screen};
 use crate::clipboard::{self, Copied};
-use crate::desk::Desk;
 use crate::draw::draw;
 use crate::keys::{Input, Reply};
 use crate::notify::{self, Notify};
 use crate::paint::Painter;
 use crate::terminal::Terminal;
+use kd_app::{ChatHost, Session, Subscription, Update};
 use kd_core::search_path;
 use kd_core::slash::Way;
 use kd_core::view::Content;
 use kd_core::{Aside, Op, Timestamp};
-use kd_engine::{Session, Subscription, Update};
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use std::io::{self, Write as _};
@@ -60,7 +59,7 @@ pub struct Ended {
 /// Shows the chat until the user leaves. Must be called inside a multi-threaded tokio runtime.
 pub async fn run(
     mut app: App,
-    desk: Arc<dyn Desk>,
+    host: Arc<dyn ChatHost>,
     start: Start,
     notify: Notify,
 ) -> io::Result<Ended> {
@@ -70,7 +69,7 @@ pub async fn run(
     app.update(Msg::Now(Timestamp::now()), &|_| Vec::new());
     let mut stage = Stage {
         app,
-        desk,
+        host,
         notify,
         terminal,
         painter: Painter::default(),
@@ -106,7 +105,7 @@ enum AppMessage {
 
 struct Stage {
     app: App,
-    desk: Arc<dyn Desk>,
+    host: Arc<dyn ChatHost>,
     notify: Notify,
     terminal: Terminal,
     painter: Painter,
@@ -250,7 +249,7 @@ impl Stage {
                 self.updates = Some(session.subscribe());
                 self.session = Some(*session);
                 let seen = self.newest();
-                let newer = self.desk.newer(&id, seen).unwrap_or_default();
+                let newer = self.host.newer(&id, seen).unwrap_or_default();
                 self.tell(Msg::Ready(newer))
             }
         };
@@ -297,8 +296,8 @@ impl Stage {
 
     /// Passes a message to the app. Returns false if the user leaves.
     fn tell(&mut self, msg: Msg) -> bool {
-        let desk = self.desk.clone();
-        let effects = self.app.update(msg, &|begun| desk.files(begun));
+        let host = self.host.clone();
+        let effects = self.app.update(msg, &|begun| host.files(begun));
         let mut go_on = true;
         for effect in effects {
             go_on &= self.carry_out(effect);
@@ -326,19 +325,19 @@ impl Stage {
             Effect::Open(id) => self.open(id.as_deref()),
             Effect::Fork(fork) => {
                 if let Some(id) = self.app.thread.clone() {
-                    self.ask(move |desk| match desk.fork(&id, fork) {
+                    self.ask(move |host| match host.fork(&id, fork) {
                         Ok(id) => Msg::Forked(id),
                         Err(why) => Msg::Told(why),
                     });
                 }
             }
-            Effect::ListThreads => self.ask(|desk| match desk.threads() {
+            Effect::ListThreads => self.ask(|host| match host.threads() {
                 Ok(rows) => Msg::Threads(rows),
                 Err(why) => Msg::Told(why),
             }),
             Effect::FetchOlder(before, most) => {
                 if let Some(id) = self.app.thread.clone() {
-                    self.ask(move |desk| match desk.older(&id, before, most) {
+                    self.ask(move |host| match host.older(&id, before, most) {
                         Ok((messages, more)) => Msg::Older(messages, more),
                         Err(why) => Msg::Told(why),
                     });
@@ -347,7 +346,7 @@ impl Stage {
             Effect::Copy(text, what) => self.copy(&text, &what),
             Effect::Export(file) => {
                 if let Some(id) = self.app.thread.clone() {
-                    self.ask(move |desk| match desk.export(&id, file.as_deref()) {
+                    self.ask(move |host| match host.export(&id, file.as_deref()) {
                         Ok(path) => Msg::Told(format!("the thread is in {path}")),
                         Err(why) => Msg::Told(why),
                     });
@@ -355,12 +354,12 @@ impl Stage {
             }
             Effect::Edit(text) => self.edit(&text),
             Effect::Remember(text) => {
-                let desk = self.desk.clone();
-                tokio::task::spawn_blocking(move || desk.remember(&text));
+                let host = self.host.clone();
+                tokio::task::spawn_blocking(move || host.remember(&text));
             }
             Effect::Notify(line) => {
-                let desk = &self.desk;
-                if let Some(bytes) = notify::bytes(self.notify, &line, &|n| desk.var(n)) {
+                let host = &self.host;
+                if let Some(bytes) = notify::bytes(self.notify, &line, &|n| host.var(n)) {
                     // If the terminal is gone, its input ends the loop.
                     let _ = self.terminal.write(bytes.as_bytes());
                 }
@@ -387,9 +386,9 @@ impl Stage {
     }
 
     /// Calls the host in the background, since it may take a while.
-    fn ask(&self, what: impl FnOnce(&dyn Desk) -> Msg + Send + 'static) {
-        let (desk, inbox) = (self.desk.clone(), self.inbox.clone());
-        tokio::task::spawn_blocking(move || inbox.send(AppMessage::Msg(what(desk.as_ref()))));
+    fn ask(&self, what: impl FnOnce(&dyn ChatHost) -> Msg + Send + 'static) {
+        let (host, inbox) = (self.host.clone(), self.inbox.clone());
+        tokio::task::spawn_blocking(move || inbox.send(AppMessage::Msg(what(host.as_ref()))));
     }
 
     fn aside(&self, way: Way, question: Option<String>) {
@@ -397,10 +396,10 @@ impl Stage {
             return;
         };
         let muted: Vec<_> = self.app.log.view.muted.iter().cloned().collect();
-        let (desk, inbox) = (self.desk.clone(), self.inbox.clone());
+        let (host, inbox) = (self.host.clone(), self.inbox.clone());
         // A model may have to be searched for.
         tokio::task::spawn_blocking(move || {
-            inbox.send(match desk.aside(&id, way, question, &muted) {
+            inbox.send(match host.aside(&id, way, question, &muted) {
                 Ok(aside) => AppMessage::Aside(id, Box::new(aside)),
                 Err(why) => AppMessage::Msg(Msg::Failed(why)),
             })
@@ -408,7 +407,7 @@ impl Stage {
     }
 
     fn open(&mut self, id: Option<&str>) {
-        let opening = match self.desk.open(id) {
+        let opening = match self.host.open(id) {
             Ok(opening) => opening,
             Err(why) => {
                 self.tell(Msg::Told(why));
@@ -423,7 +422,7 @@ impl Stage {
         let id = opening.id.clone();
         self.draft.clone_from(&opening.draft);
         self.tell(Msg::Opened(Box::new(opening)));
-        let (joining, inbox) = (self.desk.join(&id), self.inbox.clone());
+        let (joining, inbox) = (self.host.join(&id), self.inbox.clone());
         tokio::spawn(async move {
             // Sending fails only if we have left.
             let _ = inbox.send(match joining.await {
@@ -434,9 +433,9 @@ impl Stage {
     }
 
     fn copy(&mut self, text: &str, what: &str) {
-        let desk = self.desk.clone();
-        let env = |name: &str| desk.var(name);
-        let copied = copy(&self.terminal, text, &env, &|text| desk.spill(text));
+        let host = self.host.clone();
+        let env = |name: &str| host.var(name);
+        let copied = copy(&self.terminal, text, &env, &|text| host.spill(text));
         let told = copied.told(what);
         self.tell(match copied {
             // A path is shown in full.
@@ -446,9 +445,9 @@ impl Stage {
     }
 
     fn edit(&mut self, text: &str) {
-        let desk = self.desk.clone();
+        let host = self.host.clone();
         let mut edited = Err(String::new());
-        self.away(|| edited = edit(text, &|name| desk.var(name)));
+        self.away(|| edited = edit(text, &|name| host.var(name)));
         self.tell(match edited {
             Ok(text) => Msg::Edited(text),
             Err(why) => Msg::Told(why),
@@ -472,7 +471,7 @@ impl Stage {
         if text != self.draft
             && let Some(id) = &self.app.thread
         {
-            self.desk.keep_draft(id, text);
+            self.host.keep_draft(id, text);
             self.draft = text.to_owned();
         }
     }

@@ -1,6 +1,6 @@
 //! From text to terminal lines: sanitizing, widths, styles, Markdown. Pure functions of text and width.
 
-pub mod clean;
+pub use kd_core::display as clean;
 pub mod growing;
 pub mod highlight;
 pub mod markdown;

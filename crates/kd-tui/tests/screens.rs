@@ -1,6 +1,7 @@
 //! Every kind of panel and state on a `TestBackend`, at three sizes; keys and pastes through the decoder, the app and a
 //! vt100 terminal.
 
+use kd_app::{ChatOpening, ThreadRow};
 use kd_core::event::{Outcome, Purpose};
 use kd_core::message::{Address, Provenance};
 use kd_core::slash::Fork;
@@ -13,9 +14,8 @@ use kd_tui::app::{Effect, Msg};
 use kd_tui::draw::draw;
 use kd_tui::keys::Decoder;
 use kd_tui::paint::Painter;
-use kd_tui::picker::ThreadRow;
 use kd_tui::theme::{Choice, Depth, Ground, Theme};
-use kd_tui::{App, Opening, Settings};
+use kd_tui::{App, Settings};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::{Buffer, Cell};
 use ratatui_core::layout::Rect;
@@ -68,7 +68,7 @@ impl Play {
             secrets: kd_core::secrets::Secrets::default(),
         };
         let mut app = App::new(settings, at(100));
-        let opening = Opening {
+        let opening = ChatOpening {
             id: "council-a8b3".into(),
             members: ["claude", "codex", "cursor"].map(seat).to_vec(),
             has_older: tail.first().is_some_and(|m| m.seq > 1),

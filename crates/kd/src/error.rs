@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::render::wrap::wrap;
+use kd_app::UserError;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 
@@ -124,13 +125,43 @@ impl fmt::Display for Error {
     }
 }
 
-impl From<io::Error> for Error {
-    /// Converts an error of writing results; other I/O errors name their file themselves.
-    fn from(e: io::Error) -> Self {
-        if e.kind() == io::ErrorKind::BrokenPipe {
-            return Error::new(CLOSED_PIPE, Exit::Done, "output was closed");
+impl From<UserError> for Error {
+    fn from(error: UserError) -> Self {
+        Error {
+            kind: error.kind.word(),
+            what: error.what,
+            why: error.why,
+            next: error.next,
+            exit: error.kind.into(),
         }
-        Error::new("io", Exit::Error, "the output could not be written").because(e)
+    }
+}
+
+/// The errors of the layers below, worded by the library.
+macro_rules! from_below {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                UserError::from(error).into()
+            }
+        }
+    )*};
+}
+
+from_below!(
+    kd_store::Error,
+    kd_store::config::ConfigError,
+    kd_engine::Error,
+    kd_backends::delivery::FetchError,
+    kd_core::seating::SeatingError,
+    kd_core::planner::PlanError,
+    kd_sql::forum::ForumError,
+    kd_store::fork::ForkError
+);
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        UserError::from(error).into()
     }
 }
 

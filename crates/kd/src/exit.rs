@@ -1,5 +1,6 @@
 //! Exit codes of commands, for scripts. `kd help exit-codes` documents them; a test compares the two.
 
+use kd_app::ErrorKind;
 use kd_core::FailureKind;
 use kd_core::event::Outcome;
 use kd_core::view::{Turn, View};
@@ -78,6 +79,31 @@ pub(crate) enum Failures {
     Late,
     /// Nothing, or there were none.
     Other,
+}
+
+impl From<ErrorKind> for Exit {
+    fn from(kind: ErrorKind) -> Self {
+        use ErrorKind as Kind;
+        match kind {
+            Kind::Usage
+            | Kind::Config
+            | Kind::UnknownMember
+            | Kind::CannotSeat
+            | Kind::NoPrice
+            | Kind::Budget
+            | Kind::Plan
+            | Kind::Private
+            | Kind::ForumRefused
+            | Kind::OutOfRange
+            | Kind::NoMessages
+            | Kind::NotDeliberated
+            | Kind::NoStage => Exit::Usage,
+            Kind::NoSeat | Kind::NoModel | Kind::UnknownModel => Exit::NoSeat,
+            Kind::HeldBack => Exit::HeldBack,
+            Kind::ClosedPipe => Exit::Done,
+            _ => Exit::Error,
+        }
+    }
 }
 
 impl Failures {

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Must come first: this process may have been started to supervise an agent.
-    kd_backends::transport::keeper::enter();
+    kd_app::process::enter();
     match args::Cli::try_parse_from(arguments()) {
         Ok(cli) => run::main(cli).into(),
         Err(error) => refuse(&error),

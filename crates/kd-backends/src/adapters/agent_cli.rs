@@ -54,6 +54,8 @@ pub struct Choice {
     pub state: Vec<String>,
     /// The folder it works in; `None` is the current one.
     pub folder: Option<PathBuf>,
+    /// The folder from which a relative path of a program is read; `None` is the current one.
+    pub start: Option<PathBuf>,
     /// Whether the user trusts that folder, so that the program need not ask again.
     pub trusted: bool,
     /// The name under `agents`.
@@ -374,12 +376,7 @@ impl AgentCli {
         };
         let at = argv.first().and_then(|first| self.locate(first));
         // Programs are searched relative to where `kd` was started, wherever the agent works.
-        reach::name(
-            argv,
-            at.as_deref(),
-            &std::env::current_dir().ok()?,
-            &self.env,
-        )
+        reach::name(argv, at.as_deref(), &self.start()?, &self.env)
     }
 
     /// Returns what prevents it from writing in read-only turns.
@@ -636,8 +633,13 @@ impl AgentCli {
     /// started, wherever the agent works.
     fn locate(&self, name: &str) -> Option<PathBuf> {
         let folders = self.env.get("PATH").unwrap_or_default();
-        let here = std::env::current_dir().ok()?;
-        which::which_in(self.env.expand(name), Some(folders), here).ok()
+        which::which_in(self.env.expand(name), Some(folders), self.start()?).ok()
+    }
+
+    /// The folder from which a relative path of a program is read.
+    fn start(&self) -> Option<PathBuf> {
+        let start = self.choice.start.clone();
+        start.or_else(|| std::env::current_dir().ok())
     }
 }
 

@@ -5,7 +5,7 @@ use super::prompts::{FAST, RIGOROUS};
 use crate::config::Config;
 use crate::ids::SeatName;
 use crate::roster::{Member, Roster};
-use crate::seating::{self, LOCAL, SeatingError, Wishes};
+use crate::seating::{self, LOCAL, SeatRequest, SeatingError};
 
 /// The names used if one member has both parts.
 const FAST_SEAT: &str = "fast";
@@ -29,7 +29,7 @@ pub struct Seats {
 
 /// Options of this run that override the settings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct DuetWishes {
+pub struct DuetRequest {
     /// The fast member.
     pub fast: Option<String>,
     /// The rigorous member.
@@ -37,7 +37,7 @@ pub struct DuetWishes {
     /// The arbiter.
     pub arbiter: Option<String>,
     /// Model, temperature and other overrides; `members` is ignored.
-    pub all: Wishes,
+    pub all: SeatRequest,
 }
 
 impl Seats {
@@ -79,7 +79,7 @@ impl Seats {
 
 /// Chooses the members: as named by the user, otherwise `think.fast` and `think.rigorous`, otherwise the first two
 /// members of the council, otherwise the built-in model twice. One member with both parts gets the names of the parts.
-pub fn seat(config: &Config, wishes: &DuetWishes) -> Result<Seats, SeatingError> {
+pub fn seat(config: &Config, wishes: &DuetRequest) -> Result<Seats, SeatingError> {
     let council: Vec<&String> = if config.council.members.is_empty() {
         config.agents.keys().collect()
     } else {
@@ -117,7 +117,11 @@ pub fn seat(config: &Config, wishes: &DuetWishes) -> Result<Seats, SeatingError>
 ///
 /// # Errors
 /// If there are no members, or `think.arbiter` names an unknown one.
-pub fn among(config: &Config, wishes: &Wishes, members: &[&Member]) -> Result<Seats, SeatingError> {
+pub fn among(
+    config: &Config,
+    wishes: &SeatRequest,
+    members: &[&Member],
+) -> Result<Seats, SeatingError> {
     let think = &config.think;
     let named = |name: &Option<String>| {
         let name = name.as_deref()?;
@@ -134,9 +138,9 @@ pub fn among(config: &Config, wishes: &Wishes, members: &[&Member]) -> Result<Se
     let (Some(fast), Some(rigorous)) = (fast, rigorous) else {
         return seat(
             config,
-            &DuetWishes {
+            &DuetRequest {
                 all: wishes.clone(),
-                ..DuetWishes::default()
+                ..DuetRequest::default()
             },
         );
     };
@@ -171,7 +175,7 @@ fn as_arbiter(
 /// Returns a member for the first or second part; `shared` if it has both.
 fn one(
     config: &Config,
-    wishes: &DuetWishes,
+    wishes: &DuetRequest,
     name: Option<&String>,
     place: u64,
     shared: bool,
@@ -224,10 +228,10 @@ mod tests {
     }
 
     fn names(config: &Config, fast: Option<&str>, rigorous: Option<&str>) -> [String; 2] {
-        let wishes = DuetWishes {
+        let wishes = DuetRequest {
             fast: fast.map(str::to_owned),
             rigorous: rigorous.map(str::to_owned),
-            ..DuetWishes::default()
+            ..DuetRequest::default()
         };
         let seats = seat(config, &wishes).unwrap();
         assert_ne!(seats.fast.persona, seats.rigorous.persona);
@@ -253,17 +257,19 @@ mod tests {
         config.think.fast = Some("c".into());
         config.think.arbiter = Some("c".into());
         assert_eq!(names(&config, None, None), ["c", "a"]);
-        let seats = seat(&config, &DuetWishes::default()).unwrap();
+        let seats = seat(&config, &DuetRequest::default()).unwrap();
         assert_eq!(seats.arbiter.unwrap().name.as_str(), "arbiter");
     }
 
     #[test]
     fn in_a_conversation_those_sit_who_are_there() {
         let mut config = with(&["a", "b", "c"]);
-        let all = seating::seat(&config, &Wishes::default()).unwrap().roster;
+        let all = seating::seat(&config, &SeatRequest::default())
+            .unwrap()
+            .roster;
         let members: Vec<&Member> = all.members().iter().collect();
         let names = |config: &Config, members: &[&Member]| {
-            let seats = among(config, &Wishes::default(), members).unwrap();
+            let seats = among(config, &SeatRequest::default(), members).unwrap();
             [seats.fast.name.to_string(), seats.rigorous.name.to_string()]
         };
         assert_eq!(names(&config, &members), ["a", "b"]);
@@ -281,9 +287,9 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_told() {
-        let wishes = DuetWishes {
+        let wishes = DuetRequest {
             fast: Some("claud".into()),
-            ..DuetWishes::default()
+            ..DuetRequest::default()
         };
         let error = seat(&with(&["claude"]), &wishes).unwrap_err().to_string();
         assert!(error.contains("did you mean `claude`"), "{error}");

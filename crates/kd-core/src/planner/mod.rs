@@ -24,7 +24,7 @@ use crate::ids::SeatName;
 use crate::models;
 use crate::roles::{self, Duty};
 use crate::roster::Member;
-use crate::seating::{self, LOCAL, SeatingError, Wishes};
+use crate::seating::{self, LOCAL, SeatRequest, SeatingError};
 use kd_eval::auto::{Auto, Known, Strength, auto};
 use kd_eval::marks::{Mark, strengths};
 use kd_vote::NANOS;
@@ -762,7 +762,7 @@ fn seat(
 /// Returns the agent of a name as a member; the built-in model for `local`.
 fn base(config: &Config, brief: &Brief<'_>, name: &str, place: u64) -> Result<Member, PlanError> {
     let local = name == LOCAL && !config.agents.contains_key(LOCAL);
-    let wishes = Wishes {
+    let wishes = SeatRequest {
         members: vec![if local {
             "opinion-giver".to_owned()
         } else {
@@ -771,7 +771,7 @@ fn base(config: &Config, brief: &Brief<'_>, name: &str, place: u64) -> Result<Me
         model: brief.model.clone(),
         seed: brief.seeded.then(|| brief.seed.wrapping_add(place)),
         timeout: brief.timeout,
-        ..Wishes::default()
+        ..SeatRequest::default()
     };
     let mut alone = config.clone();
     alone.council.chair = None;

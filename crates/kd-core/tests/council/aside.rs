@@ -12,7 +12,7 @@ use kd_core::message::Draft;
 use kd_core::planner::{self, Brief};
 use kd_core::prompt::PromptRules;
 use kd_core::request::Request;
-use kd_core::seating::Wishes;
+use kd_core::seating::SeatRequest;
 use kd_core::{
     Address, Aside, Budget, Conversation, Delivery, Delta, Event, Failure, FailureKind, Op,
     OpenCouncil, OpenDuet, Roster, ThreadId, TurnId, protocols,
@@ -61,7 +61,7 @@ impl Room {
 
     fn think(&mut self, question: &str) {
         let members: Vec<_> = self.roster.members().iter().collect();
-        let seats = among(&Config::default(), &Wishes::default(), &members).unwrap();
+        let seats = among(&Config::default(), &SeatRequest::default(), &members).unwrap();
         let open = OpenDuet {
             thread: ThreadId("council-0001".into()),
             prompts: PromptRules::default(),

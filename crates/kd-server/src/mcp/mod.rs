@@ -12,7 +12,7 @@ mod tools;
 
 use crate::consult::Consultations;
 use crate::identity::{Caller, Identity};
-use crate::kingdom::Kingdom;
+use kd_app::host::Host;
 use kd_forum::account::Proof;
 use lines::{LINE_BYTES_MAX, Lines, TOO_LONG};
 use rmcp::model::{
@@ -35,7 +35,7 @@ const VISIT_INSTRUCTIONS: &str =
 /// The server of one connection.
 #[derive(Clone)]
 pub struct Server {
-    kingdom: Arc<dyn Kingdom>,
+    host: Arc<dyn Host>,
     /// The caller's name, if given when the server was started.
     starter: Option<String>,
     pub(crate) running: Consultations,
@@ -44,9 +44,9 @@ pub struct Server {
 
 impl Server {
     /// Creates a server for this host. `starter` is the caller's name, if known.
-    pub fn new(kingdom: Arc<dyn Kingdom>, starter: Option<String>) -> Self {
+    pub fn new(host: Arc<dyn Host>, starter: Option<String>) -> Self {
         Self {
-            kingdom,
+            host,
             starter,
             running: Consultations::default(),
             news: news::Subscription::default(),
@@ -76,7 +76,7 @@ impl Server {
 impl Server {
     /// Refuses resources to a visiting agent: unlike tool answers, they would be neither fenced nor counted.
     fn has_resources(&self) -> Result<(), ErrorData> {
-        if self.kingdom.is_visit() {
+        if self.host.is_visit() {
             let why = "a visit has tools and no resources";
             return Err(ErrorData::resource_not_found(why, None));
         }
@@ -133,7 +133,7 @@ impl ServerHandler for Server {
         let mut info = ServerConfig::new(capabilities);
         info.server_info =
             Implementation::new("kd", env!("CARGO_PKG_VERSION")).with_title("Kingdom");
-        let instructions = match self.kingdom.is_visit() {
+        let instructions = match self.host.is_visit() {
             true => VISIT_INSTRUCTIONS,
             false => INSTRUCTIONS,
         };
@@ -147,13 +147,13 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let known = self.caller(&context).is_some();
-        let mut all = tools::list(self.kingdom.as_ref(), known);
-        all.extend(tools::further(&self.kingdom).await?);
+        let mut all = tools::list(self.host.as_ref(), known);
+        all.extend(tools::further(&self.host).await?);
         Ok(ListToolsResult::with_all_items(all))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::list(self.kingdom.as_ref(), self.starter.is_some())
+        tools::list(self.host.as_ref(), self.starter.is_some())
             .into_iter()
             .find(|tool| tool.name == name)
     }
@@ -190,7 +190,7 @@ impl ServerHandler for Server {
         if self.has_resources().is_err() {
             return Ok(ListResourcesResult::with_all_items(Vec::new()));
         }
-        let mut listed = resources::list(&self.kingdom).await?;
+        let mut listed = resources::list(&self.host).await?;
         if self.caller(&context).is_some() {
             listed.resources.insert(0, news::row());
         }
@@ -204,7 +204,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let caller = self.reader_of_news(&request.uri, &context)?;
-        self.news.start(&self.kingdom, caller, context.peer).await
+        self.news.start(&self.host, caller, context.peer).await
     }
 
     #[allow(deprecated, reason = "current clients call this method")]
@@ -237,17 +237,17 @@ impl ServerHandler for Server {
         self.has_resources()?;
         if request.uri == news::NEWS {
             let caller = self.reader_of_news(&request.uri, &context)?;
-            return Ok(news::read(&self.kingdom, caller).await?.into());
+            return Ok(news::read(&self.host, caller).await?.into());
         }
-        Ok(resources::read(&self.kingdom, request.uri).await?.into())
+        Ok(resources::read(&self.host, request.uri).await?.into())
     }
 }
 
 /// Makes a host call off the event loop.
 async fn off<T: Send + 'static>(
-    kingdom: &Arc<dyn Kingdom>,
-    work: impl FnOnce(&dyn Kingdom) -> T + Send + 'static,
+    host: &Arc<dyn Host>,
+    work: impl FnOnce(&dyn Host) -> T + Send + 'static,
 ) -> Result<T, ErrorData> {
-    let done = crate::kingdom::off(kingdom, work).await;
+    let done = crate::blocking::off(host, work).await;
     done.map_err(|e| ErrorData::internal_error(e, None))
 }

@@ -2,7 +2,7 @@
 //! client of this server wrote, within a second when another process did.
 
 use super::off;
-use crate::kingdom::Kingdom;
+use kd_app::host::Host;
 use rmcp::model::{
     ReadResourceResult, Resource, ResourceContents, ResourceUpdatedNotificationParam,
 };
@@ -43,16 +43,16 @@ impl Subscription {
     /// Notifies the client of its news. A second call replaces the first.
     pub(super) async fn start(
         &self,
-        kingdom: &Arc<dyn Kingdom>,
+        host: &Arc<dyn Host>,
         caller: String,
         peer: Peer<RoleServer>,
     ) -> Result<(), ErrorData> {
         let mut written = self.written.subscribe();
-        let mut known = mark(kingdom, &caller).await?;
+        let mut known = mark(host, &caller).await?;
         let stop = CancellationToken::new();
         let guard = stop.clone().drop_guard();
         *self.lock() = Some(guard);
-        let kingdom = kingdom.clone();
+        let host = host.clone();
         tokio::spawn(async move {
             loop {
                 tokio::select! {
@@ -61,7 +61,7 @@ impl Subscription {
                     () = tokio::time::sleep(LOOK) => {}
                 }
                 // If the database is busy, try again later.
-                let Ok(now) = mark(&kingdom, &caller).await else {
+                let Ok(now) = mark(&host, &caller).await else {
                     continue;
                 };
                 if now == known {
@@ -99,11 +99,11 @@ pub(super) fn row() -> Resource {
 
 /// Returns the news, without marking anything as read.
 pub(super) async fn read(
-    kingdom: &Arc<dyn Kingdom>,
+    host: &Arc<dyn Host>,
     caller: String,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let news = off(kingdom, move |kingdom| {
-        kingdom.forum(
+    let news = off(host, move |host| {
+        host.forum(
             &caller,
             kd_forum::account::Proof::Nothing,
             "news",
@@ -119,8 +119,8 @@ pub(super) async fn read(
     Ok(ReadResourceResult::new(vec![text]))
 }
 
-async fn mark(kingdom: &Arc<dyn Kingdom>, caller: &str) -> Result<(i64, i64), ErrorData> {
+async fn mark(host: &Arc<dyn Host>, caller: &str) -> Result<(i64, i64), ErrorData> {
     let caller = caller.to_owned();
-    let mark = off(kingdom, move |kingdom| kingdom.forum_mark(&caller)).await?;
+    let mark = off(host, move |host| host.forum_mark(&caller)).await?;
     mark.map_err(|why| ErrorData::internal_error(why.0, None))
 }

@@ -1,7 +1,7 @@
 //! Threads as resources: `kd://thread/council-a8b3` is the whole conversation as Markdown.
 
 use super::off;
-use crate::kingdom::Kingdom;
+use kd_app::host::Host;
 use kd_core::Message;
 use kd_core::markdown::{embed, escape_line};
 use rmcp::ErrorData;
@@ -18,8 +18,8 @@ const MARKDOWN: &str = "text/markdown";
 const LISTED_MAX: usize = 500;
 
 /// Lists the newest threads.
-pub(super) async fn list(kingdom: &Arc<dyn Kingdom>) -> Result<ListResourcesResult, ErrorData> {
-    let threads = off(kingdom, |kingdom| kingdom.threads()).await?;
+pub(super) async fn list(host: &Arc<dyn Host>) -> Result<ListResourcesResult, ErrorData> {
+    let threads = off(host, |host| host.threads()).await?;
     let threads = threads.map_err(|e| ErrorData::internal_error(e.0, None))?;
     let listed = threads.into_iter().take(LISTED_MAX).map(|thread| {
         let mut resource = Resource::new(format!("{THREAD}{}", thread.id), thread.id);
@@ -41,7 +41,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
 
 /// Returns a thread.
 pub(super) async fn read(
-    kingdom: &Arc<dyn Kingdom>,
+    host: &Arc<dyn Host>,
     uri: String,
 ) -> Result<ReadResourceResult, ErrorData> {
     let unknown =
@@ -49,7 +49,7 @@ pub(super) async fn read(
     let Some(id) = uri.strip_prefix(THREAD).map(str::to_owned) else {
         return Err(unknown(&format!("there is no resource {uri}")));
     };
-    let messages = off(kingdom, move |kingdom| kingdom.read(&id)).await?;
+    let messages = off(host, move |host| host.read(&id)).await?;
     let messages = messages.map_err(|e| unknown(&e.0))?;
     let mut text = ResourceContents::text(markdown(&messages), uri);
     if let ResourceContents::TextResourceContents { mime_type, .. } = &mut text {

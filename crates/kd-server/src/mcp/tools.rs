@@ -4,7 +4,8 @@ use super::{Server, off};
 use crate::answer::Told;
 use crate::answer::{self, Answer};
 use crate::identity::Caller;
-use crate::kingdom::{Ask, Kingdom, Method, Started};
+use kd_app::Started;
+use kd_app::host::{Host, Method, Query};
 use kd_core::SeatName;
 use kd_core::names::{GUEST, READER};
 use kd_core::request::ToolSpec;
@@ -96,17 +97,17 @@ impl Row {
 }
 
 /// Returns the forum tools available here.
-fn forum_tools(kingdom: &dyn Kingdom) -> impl Iterator<Item = &'static ForumTool> {
-    let visit = kingdom.is_visit();
+fn forum_tools(host: &dyn Host) -> impl Iterator<Item = &'static ForumTool> {
+    let visit = host.is_visit();
     forum::TOOLS
         .iter()
         .filter(move |tool| visit || !tool.visit_only)
 }
 
 /// Lists all tools of this host. `known` says whether the caller's name is known, so that no tool asks for it.
-pub(super) fn list(kingdom: &dyn Kingdom, known: bool) -> Vec<Tool> {
-    let council = ROWS.iter().filter(|row| kingdom.has(row.method));
-    let forum = forum_tools(kingdom).map(|row| {
+pub(super) fn list(host: &dyn Host, known: bool) -> Vec<Tool> {
+    let council = ROWS.iter().filter(|row| host.has(row.method));
+    let forum = forum_tools(host).map(|row| {
         let mut tool = Tool::new(row.name, row.doc, object(row.schema(!known)));
         let hints = ToolAnnotations::new()
             .read_only(!row.acts)
@@ -118,11 +119,11 @@ pub(super) fn list(kingdom: &dyn Kingdom, known: bool) -> Vec<Tool> {
 }
 
 /// Lists the tools of additional servers for a visiting agent.
-pub(super) async fn further(kingdom: &Arc<dyn Kingdom>) -> Result<Vec<Tool>, ErrorData> {
-    if !kingdom.is_visit() {
+pub(super) async fn further(host: &Arc<dyn Host>) -> Result<Vec<Tool>, ErrorData> {
+    if !host.is_visit() {
         return Ok(Vec::new());
     }
-    let tools = off(kingdom, |kingdom| kingdom.further_tools()).await?;
+    let tools = off(host, |host| host.further_tools()).await?;
     let tool = |spec: ToolSpec| {
         let mut tool = Tool::new(spec.name, spec.doc, object(spec.schema));
         tool.annotations = Some(ToolAnnotations::new().open_world(true));
@@ -141,24 +142,24 @@ pub(super) async fn call(
 ) -> Result<CallToolResult, ErrorData> {
     if let Some(row) = ROWS
         .iter()
-        .find(|row| row.name == name && server.kingdom.has(row.method))
+        .find(|row| row.name == name && server.host.has(row.method))
     {
         return ask(server, row, arguments, context).await;
     }
-    if let Some(tool) = forum_tools(server.kingdom.as_ref()).find(|tool| tool.name == name) {
-        let answer = post(&server.kingdom, tool, caller, arguments).await;
+    if let Some(tool) = forum_tools(server.host.as_ref()).find(|tool| tool.name == name) {
+        let answer = post(&server.host, tool, caller, arguments).await;
         if tool.acts {
             server.news.wake();
         }
         return answer;
     }
-    if server.kingdom.has_further(name)
+    if server.host.has_further(name)
         && let Some(caller) = caller
     {
         let arguments = Value::Object(arguments);
-        return carry(&server.kingdom, name.to_owned(), caller, arguments).await;
+        return carry(&server.host, name.to_owned(), caller, arguments).await;
     }
-    let names: Vec<_> = list(server.kingdom.as_ref(), true)
+    let names: Vec<_> = list(server.host.as_ref(), true)
         .into_iter()
         .map(|t| t.name)
         .collect();
@@ -196,13 +197,13 @@ async fn ask(
         let most = row.members.1;
         return Ok(refused(&format!("`members` may hold at most {most} names")));
     }
-    let ask = Ask {
+    let ask = Query {
         method: row.method,
         question: given.question,
         members: given.members,
         thread: given.thread,
     };
-    match off(&server.kingdom, move |kingdom| kingdom.ask(&ask)).await? {
+    match off(&server.host, move |host| host.ask(&ask)).await? {
         Ok(started) => Ok(consult(server, started, context).await),
         Err(why) => Ok(refused(&why.0)),
     }
@@ -256,7 +257,7 @@ const FOR_GUESTS: &[&str] = &["create_thread", "reply_to_thread"];
 /// Runs a forum tool under the caller's name. A caller without one is a guest: the `author` argument names it, prefixed
 /// so that it cannot be mistaken for an agent or a user.
 async fn post(
-    kingdom: &Arc<dyn Kingdom>,
+    host: &Arc<dyn Host>,
     tool: &'static ForumTool,
     caller: Option<Caller>,
     mut arguments: JsonObject,
@@ -286,32 +287,26 @@ async fn post(
         }
         (None, None) => nobody(READER.to_owned()),
     };
-    carry(
-        kingdom,
-        tool.name.to_owned(),
-        author,
-        Value::Object(arguments),
-    )
-    .await
+    carry(host, tool.name.to_owned(), author, Value::Object(arguments)).await
 }
 
 /// Runs a call and fences its answer during a visit.
 async fn carry(
-    kingdom: &Arc<dyn Kingdom>,
+    host: &Arc<dyn Host>,
     tool: String,
     caller: Caller,
     arguments: Value,
 ) -> Result<CallToolResult, ErrorData> {
     let called = tool.clone();
-    let done = off(kingdom, move |kingdom| {
+    let done = off(host, move |host| {
         let Caller { name, proof } = caller;
-        kingdom.forum(&name, proof, &called, &arguments)
+        host.forum(&name, proof, &called, &arguments)
     });
     let answer = match done.await? {
         Ok(answer) => answer,
         Err(why) => failure(&why.0),
     };
-    Ok(match kingdom.shown(&tool, &answer) {
+    Ok(match host.shown(&tool, &answer) {
         Some(text) => fenced(answer, text),
         None => posted(answer),
     })

@@ -14,9 +14,9 @@ mod transcript;
 
 use crate::answer::Answer;
 use crate::answer::Told;
+use crate::blocking::off;
 use crate::consult::{Consultations, Running};
 use crate::identity::Identity;
-use crate::kingdom::{Kingdom, Method, off};
 use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{DefaultBodyLimit, Extension, Path, State};
@@ -26,6 +26,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router, body::Body};
 use fault::{Fault, Shape};
 use futures::stream::{self, StreamExt};
+use kd_app::host::{Host, Method};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -66,7 +67,7 @@ const MODELS: &[(&str, Method, &str)] = &[
 
 /// State shared by the handlers.
 struct Face {
-    kingdom: Arc<dyn Kingdom>,
+    host: Arc<dyn Host>,
     running: Consultations,
     talks: Talks,
     /// Number of answers so far.
@@ -82,9 +83,9 @@ pub(crate) fn turned_away(path: &str, status: StatusCode, why: &'static str) -> 
 }
 
 /// The routes.
-pub(crate) fn router(kingdom: Arc<dyn Kingdom>, running: Consultations) -> Router {
+pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
     let face = Arc::new(Face {
-        kingdom,
+        host,
         running,
         talks: Talks::default(),
         calls: AtomicU64::default(),
@@ -127,7 +128,7 @@ fn row(shape: Shape, &(name, _, what): &(&str, Method, &str)) -> Value {
 
 async fn models(State(face): State<Arc<Face>>, headers: HeaderMap) -> Json<Value> {
     let shape = shape(&headers);
-    let here = MODELS.iter().filter(|row| face.kingdom.has(row.1));
+    let here = MODELS.iter().filter(|row| face.host.has(row.1));
     let rows: Vec<Value> = here.map(|model| row(shape, model)).collect();
     Json(match shape {
         Shape::OpenAi => json!({"object": "list", "data": rows}),
@@ -149,7 +150,7 @@ async fn model(
     let Ok(Path(id)) = id else {
         return Fault::path().response(shape);
     };
-    let found = method(&id).filter(|(method, _)| face.kingdom.has(*method));
+    let found = method(&id).filter(|(method, _)| face.host.has(*method));
     let base = found.and_then(|(method, _)| MODELS.iter().find(|row| row.1 == method));
     match base {
         Some((_, method, what)) => Json(row(shape, &(id.as_str(), *method, *what))).into_response(),
@@ -255,18 +256,18 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
         streams,
         wire,
     } = request;
-    let named = method(&transcript.model).filter(|(method, _)| face.kingdom.has(*method));
+    let named = method(&transcript.model).filter(|(method, _)| face.host.has(*method));
     let Some((method, members)) = named else {
         return Err(Fault::model(&transcript.model, names()));
     };
     let asked = face.talks.ask(caller, &transcript, method, members)?;
     let ask = asked.ask.clone();
-    let started = off(&face.kingdom, move |kingdom| kingdom.ask(&ask)).await;
+    let started = off(&face.host, move |host| host.ask(&ask)).await;
     let mut started = started.map_err(Fault::broken)?;
     if started.is_err() && asked.can_begin_anew() {
         // The thread is gone or busy: the transcript contains everything needed.
         let ask = asked.anew.clone();
-        let again = off(&face.kingdom, move |kingdom| kingdom.ask(&ask)).await;
+        let again = off(&face.host, move |host| host.ask(&ask)).await;
         started = again.map_err(Fault::broken)?;
     }
     let started = started.map_err(|why| {

@@ -6,7 +6,7 @@
 use super::fault::{Fault, NAME_CHARS_MAX};
 use super::transcript::{Message, Role, Transcript};
 use crate::identity::Identity;
-use crate::kingdom::{Ask, Method};
+use kd_app::host::{Method, Query};
 use kd_core::clean::clean_line;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -28,9 +28,9 @@ pub(super) struct Talks(Mutex<VecDeque<(Print, String)>>);
 /// A question, ready to be asked.
 pub(super) struct Asked {
     /// In its thread, where that is known.
-    pub(super) ask: Ask,
+    pub(super) ask: Query,
     /// In a new thread.
-    pub(super) anew: Ask,
+    pub(super) anew: Query,
     /// Digest of the caller.
     from: Sha256,
     /// Digest of the conversation including the question.
@@ -58,7 +58,7 @@ impl Talks {
         members: Vec<String>,
     ) -> Result<Asked, Fault> {
         let (last, before) = transcript.messages.split_last().ok_or_else(Fault::path)?;
-        let anew = Ask {
+        let anew = Query {
             method,
             question: question(before, last),
             members,
@@ -87,7 +87,7 @@ impl Talks {
         add(&mut so_far, last.role.name(), &last.text);
         let ask = match thread {
             None => anew.clone(),
-            Some(thread) => Ask {
+            Some(thread) => Query {
                 // If the client refers to the answer by ID, all its messages are new.
                 question: match transcript.previous {
                     Some(_) => anew.question.clone(),

@@ -9,9 +9,10 @@
 //! | `{"ended": seat}` | its answer is in the thread, or will not come |
 //! | an empty line | keep-alive |
 
-use crate::kingdom::{Followed, Kingdom, Refusal, off};
+use crate::blocking::off;
 use axum::body::{Body, Bytes};
 use futures::stream;
+use kd_app::host::{Followed, Host, Refusal};
 use kd_core::Delta;
 use kd_core::clean::clean_line;
 use serde_json::{Map, Value, json};
@@ -36,19 +37,19 @@ const STATE_CHARS: usize = 80;
 ///
 /// # Errors
 /// If the thread does not exist or cannot be read.
-pub(super) async fn stream(kingdom: Arc<dyn Kingdom>, id: String) -> Result<Body, Refusal> {
+pub(super) async fn stream(host: Arc<dyn Host>, id: String) -> Result<Body, Refusal> {
     let (tell, told) = mpsc::channel(LINES);
     let named = id.clone();
-    let (first, watch) = off(&kingdom, move |kingdom| {
+    let (first, watch) = off(&host, move |host| {
         // Start watching first, so that changes during the read are reported afterwards.
-        let watch = kingdom.follow(&named, tell)?;
-        Ok((kingdom.page(&named)?, watch))
+        let watch = host.follow(&named, tell)?;
+        Ok((host.page(&named)?, watch))
     })
     .await
     .map_err(Refusal)??;
     let (lines, feed) = mpsc::channel(LINES);
     let mut work = Feed {
-        kingdom,
+        host,
         id,
         sent: BTreeMap::new(),
         lines,
@@ -67,7 +68,7 @@ pub(super) async fn stream(kingdom: Arc<dyn Kingdom>, id: String) -> Result<Body
 }
 
 struct Feed {
-    kingdom: Arc<dyn Kingdom>,
+    host: Arc<dyn Host>,
     id: String,
     /// The parts the reader has, with their hashes.
     sent: BTreeMap<String, u64>,
@@ -115,7 +116,7 @@ impl Feed {
     /// Reads the thread again and reports what changed. Ends the stream if the thread is gone.
     async fn read(&mut self) -> Option<()> {
         let id = self.id.clone();
-        let read = off(&self.kingdom, move |kingdom| kingdom.page(&id)).await;
+        let read = off(&self.host, move |host| host.page(&id)).await;
         let page = read.ok()?.ok()?;
         self.send(&page).await
     }

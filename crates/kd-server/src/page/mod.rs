@@ -3,14 +3,15 @@
 
 mod live;
 
-use crate::consult::{Consultations, Wishes};
-use crate::kingdom::{Ask, Kingdom, Method, Refusal, off};
+use crate::blocking::off;
+use crate::consult::{Consultations, OpSender};
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use kd_app::host::{Host, Method, Query, Refusal};
 use kd_core::{Op, SeatName};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -24,16 +25,16 @@ const QUESTION_BYTES_MAX: usize = 4 << 20;
 
 /// State shared by the handlers.
 struct Face {
-    kingdom: Arc<dyn Kingdom>,
+    host: Arc<dyn Host>,
     running: Consultations,
     /// The running consultation of each thread.
-    wishes: Mutex<BTreeMap<String, Wishes>>,
+    wishes: Mutex<BTreeMap<String, OpSender>>,
 }
 
 /// The routes, including the document's, which needs no token.
-pub(crate) fn router(kingdom: Arc<dyn Kingdom>, running: Consultations) -> Router {
+pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
     let face = Arc::new(Face {
-        kingdom,
+        host,
         running,
         wishes: Mutex::default(),
     });
@@ -75,9 +76,9 @@ fn refused(refusal: &Refusal) -> Response {
 }
 
 async fn threads(State(face): State<Arc<Face>>) -> Response {
-    match off(&face.kingdom, |kingdom| kingdom.threads()).await {
+    match off(&face.host, |host| host.threads()).await {
         Ok(Ok(threads)) => {
-            let listed = |thread: crate::Listed| json!({ "id": thread.id, "topic": thread.topic, "messages": thread.messages });
+            let listed = |thread: kd_app::host::Listed| json!({ "id": thread.id, "topic": thread.topic, "messages": thread.messages });
             let threads: Vec<Value> = threads.into_iter().map(listed).collect();
             Json(json!({ "threads": threads })).into_response()
         }
@@ -87,7 +88,7 @@ async fn threads(State(face): State<Arc<Face>>) -> Response {
 }
 
 async fn thread(State(face): State<Arc<Face>>, Path(id): Path<String>) -> Response {
-    match live::stream(face.kingdom.clone(), id).await {
+    match live::stream(face.host.clone(), id).await {
         Ok(body) => ([(header::CONTENT_TYPE, "application/x-ndjson")], body).into_response(),
         Err(refusal) => fault(StatusCode::NOT_FOUND, &refusal.0),
     }
@@ -134,13 +135,13 @@ async fn ask(
     if question.question.trim().is_empty() {
         return fault(StatusCode::BAD_REQUEST, "the question is empty");
     }
-    let ask = Ask {
+    let ask = Query {
         method: question.method.into(),
         question: question.question,
         members: question.members,
         thread: question.thread,
     };
-    let started = match off(&face.kingdom, move |kingdom| kingdom.ask(&ask)).await {
+    let started = match off(&face.host, move |host| host.ask(&ask)).await {
         Ok(Ok(started)) => started,
         Ok(Err(refusal)) => return refused(&refusal),
         Err(why) => return fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
@@ -161,7 +162,7 @@ async fn ask(
 }
 
 impl Face {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Wishes>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, OpSender>> {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

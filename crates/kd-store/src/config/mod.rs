@@ -17,7 +17,7 @@ pub use project::{Because, Consent, Project, ProjectText, WantedSetting};
 
 use crate::layout::Layout;
 use crate::trust::TrustStore;
-use crate::user_dirs::{UserDirs, home, process_env};
+use crate::user_dirs::{Env, UserDirs, home};
 use kd_core::config::{
     Config, EnvName, Key, KeyPath, Layer, Origin, Problem, Reader, check_links, check_shape,
     default_value, env_path, nested, parse_text,
@@ -42,14 +42,17 @@ pub struct ConfigPaths {
     pub personas: Option<PathBuf>,
     /// The user's decisions on projects; without them no project is allowed anything.
     pub trust: Option<TrustStore>,
+    /// The user's home folder, for paths that begin with `~/`.
+    pub home: Option<PathBuf>,
 }
 
 impl ConfigPaths {
     /// Returns the standard places: `kd/config.json` in the user's configuration folder (`$XDG_CONFIG_HOME` or
     /// `~/.config`), and the project's files.
-    pub fn usual(layout: Option<&Layout>) -> Self {
-        let dirs = UserDirs::from_env(&process_env);
+    pub fn usual(layout: Option<&Layout>, env: Env<'_>) -> Self {
+        let dirs = UserDirs::from_env(env);
         Self {
+            home: home(env),
             user: dirs.config().map(|folder| folder.join("config.json")),
             project: layout.map(Layout::config_file),
             local: layout.map(Layout::local_config_file),
@@ -442,14 +445,13 @@ fn key_files_inside(value: &Value, paths: &ConfigPaths) -> Vec<Problem> {
     let Some(root) = paths.repository().map(real) else {
         return Vec::new();
     };
-    let home = home(&process_env);
     let mut problems = Vec::new();
     let providers = value.get("providers").and_then(Value::as_object);
     for (name, provider) in providers.into_iter().flatten() {
         let Some(text) = provider.get("key_file").and_then(Value::as_str) else {
             continue;
         };
-        let file = match (text.strip_prefix("~/"), &home) {
+        let file = match (text.strip_prefix("~/"), &paths.home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => PathBuf::from(text),
         };

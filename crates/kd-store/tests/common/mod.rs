@@ -35,6 +35,7 @@ impl Project {
             local: Some(kd.join("config.local.json")),
             personas: Some(kd.join("forum/agents")),
             trust: Some(TrustStore::at(&dir.path().join("state"))),
+            home: None,
         };
         Self { dir, paths }
     }

@@ -2,10 +2,11 @@
 
 use super::pen::Pen;
 use crate::panels::{self, Look};
-use crate::picker::{Picker, ThreadRow};
+use crate::picker::Picker;
 use crate::text::clean;
 use crate::text::wrap::{Line, Span, clip_spans};
 use anstyle::Style;
+use kd_app::ThreadRow;
 
 /// Minimum width for rows to show the number of messages.
 const COUNTS_FROM: u16 = 60;

@@ -2,7 +2,7 @@
 
 use super::values;
 use clap::Args;
-use kd_core::config::{CouncilConfig, LimitsConfig};
+use kd_app::{Limits, SeatRequest, Terms, ThreadChoice};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -77,6 +77,43 @@ pub(crate) struct Ask {
     pub(crate) output: Output,
 }
 
+impl Ask {
+    /// The question's terms, for the library.
+    pub(crate) fn request(&self) -> kd_app::Ask {
+        kd_app::Ask {
+            seats: SeatRequest {
+                members: self.members.clone(),
+                // Without the flag, the configuration decides.
+                writable: self.writable.then_some(true),
+                ..self.model.request(self.timeout)
+            },
+            to: self.to.clone(),
+            address: self.address.clone(),
+            // The command that continues in the background names the thread, not the user.
+            thread: match (self.going.choice(), &self.address) {
+                (ThreadChoice::Named(id), Some(_)) => ThreadChoice::Given(id),
+                (choice, _) => choice,
+            },
+            no_conclusion: self.no_conclude,
+            terms: terms(&self.spending, self.privacy, self.model.offline),
+        }
+    }
+}
+
+/// Limits, privacy and downloads of a question.
+pub(crate) fn terms(spending: &Spending, privacy: Privacy, offline: bool) -> Terms {
+    Terms {
+        limits: Limits {
+            usd: spending.max_usd,
+            calls: spending.max_calls,
+            tokens: spending.max_total_tokens,
+        },
+        private: privacy.private,
+        allow_secrets: privacy.allow_secrets,
+        offline,
+    }
+}
+
 /// In which thread.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Going {
@@ -93,6 +130,15 @@ impl Going {
     /// The thread to go on in: its id, or nothing for the current one.
     pub(crate) fn wanted(&self) -> Option<&str> {
         self.thread.as_deref().or(self.resume.as_deref())
+    }
+
+    /// The same, for the library.
+    pub(crate) fn choice(&self) -> ThreadChoice {
+        match self.wanted() {
+            None => ThreadChoice::New,
+            Some("") => ThreadChoice::Current,
+            Some(id) => ThreadChoice::Named(id.to_owned()),
+        }
     }
 }
 
@@ -117,6 +163,20 @@ pub(crate) struct Model {
     pub(crate) offline: bool,
 }
 
+impl Model {
+    /// How every member is asked, with this time limit.
+    pub(crate) fn request(&self, timeout: Option<Duration>) -> SeatRequest {
+        SeatRequest {
+            model: self.model.clone(),
+            temperature: self.temperature,
+            max_tokens: self.max_tokens,
+            seed: self.seed,
+            timeout: timeout.map(|t| t.as_secs()),
+            ..SeatRequest::default()
+        }
+    }
+}
+
 /// What the run may spend, retries included.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Limits")]
@@ -132,15 +192,6 @@ pub(crate) struct Spending {
     pub(crate) max_total_tokens: Option<u64>,
 }
 
-impl Spending {
-    /// Lays the flags over the settings.
-    pub(crate) fn lay_over(&self, limits: &mut LimitsConfig) {
-        limits.usd = self.max_usd.or(limits.usd);
-        limits.calls = self.max_calls.or(limits.calls);
-        limits.tokens = self.max_total_tokens.or(limits.tokens);
-    }
-}
-
 /// What may be sent.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Privacy")]
@@ -151,13 +202,6 @@ pub(crate) struct Privacy {
     /// Ask only members that run on this machine, now and later in this thread; others are refused
     #[arg(long)]
     pub(crate) private: bool,
-}
-
-impl Privacy {
-    /// Lays the flags over the settings.
-    pub(crate) fn lay_over(self, council: &mut CouncilConfig) {
-        council.private |= self.private;
-    }
 }
 
 /// How the answers are shown.

@@ -56,3 +56,17 @@ pub(crate) struct Chat {
     #[arg(long, help_heading = "Output")]
     pub(crate) plain: bool,
 }
+
+impl Chat {
+    /// The request, for the library.
+    pub(crate) fn request(&self) -> kd_app::ChatRequest {
+        kd_app::ChatRequest {
+            seats: kd_app::SeatRequest {
+                members: self.members.clone(),
+                ..self.model.request(self.timeout)
+            },
+            id: self.id.clone(),
+            terms: super::ask::terms(&self.spending, self.privacy, self.model.offline),
+        }
+    }
+}

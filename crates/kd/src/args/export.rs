@@ -1,7 +1,7 @@
 //! `kd export`: export a thread as one document.
 
 use clap::{Args, ValueEnum};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Export a thread as one document
 #[derive(Debug, Args)]
@@ -41,19 +41,12 @@ pub(crate) enum Format {
     Json,
 }
 
-impl Format {
-    /// The format that the name of a file asks for.
-    pub(crate) fn of_name(path: &Path) -> Self {
-        match path.extension().and_then(|end| end.to_str()) {
-            Some(end) if end.eq_ignore_ascii_case("json") => Self::Json,
-            Some(end)
-                if ["html", "htm"]
-                    .iter()
-                    .any(|html| end.eq_ignore_ascii_case(html)) =>
-            {
-                Self::Html
-            }
-            _ => Self::Md,
+impl From<Format> for kd_app::export::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Md => Self::Md,
+            Format::Html => Self::Html,
+            Format::Json => Self::Json,
         }
     }
 }

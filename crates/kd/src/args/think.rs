@@ -1,6 +1,6 @@
 //! `kd think`: a fast and a rigorous member answer together.
 
-use super::ask::{Going, Model, Output, Privacy, Spending};
+use super::ask::{self, Going, Model, Output, Privacy, Spending};
 use super::values;
 use clap::Args;
 use std::time::Duration;
@@ -68,4 +68,22 @@ pub(crate) struct Think {
     pub(crate) council: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+impl Think {
+    /// The request, for the library.
+    pub(crate) fn request(&self) -> kd_app::Think {
+        kd_app::Think {
+            fast: self.fast.clone(),
+            rigorous: self.rigorous.clone(),
+            arbiter: self.arbiter.clone(),
+            all: self.model.request(self.timeout),
+            messages_max: self.max_messages,
+            messages_min: self.min_messages,
+            tokens_max: self.budget,
+            secs_max: self.within.map(|t| t.as_secs()),
+            thread: self.going.choice(),
+            terms: ask::terms(&self.spending, self.privacy, self.model.offline),
+        }
+    }
 }

@@ -272,11 +272,11 @@ impl ChatLines {
                 let failed = turns().filter(|turn| turn.failure().is_some()).count();
                 let how = match outcome {
                     Outcome::Complete if answered == 0 => "no member was asked".to_owned(),
-                    Outcome::Complete => words::count(answered as u64, "answer"),
+                    Outcome::Complete => kd_app::words::count(answered as u64, "answer"),
                     Outcome::Interrupted => "stopped".to_owned(),
                     Outcome::Partial | Outcome::Failed => format!(
                         "{}, {failed} failed",
-                        words::count(answered as u64, "answer")
+                        kd_app::words::count(answered as u64, "answer")
                     ),
                 };
                 self.kd(&format!("your turn ({how})"), out)?;
@@ -436,7 +436,7 @@ pub(crate) fn mode_line(mode: &str, auto_messages: Option<u32>) -> String {
         Some(0) => "no turns follow the answers".to_owned(),
         Some(n) => format!(
             "up to {} follow the answers",
-            words::count(u64::from(n), "turn")
+            kd_app::words::count(u64::from(n), "turn")
         ),
         None if mode == "broadcast" => {
             "from your second message on, one turn for each member follows the answers".to_owned()

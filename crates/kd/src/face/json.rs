@@ -1,6 +1,7 @@
 //! `--json`: one object when the round is over. The schema is `docs/schemas/ask.schema.json`.
 
 use super::{Face, Io};
+pub(crate) use kd_app::json::text;
 use kd_core::event::{DuetEnd, Outcome, Purpose};
 use kd_core::formats::ASK;
 use kd_core::view::{State, Turn, View};
@@ -178,34 +179,6 @@ fn answer(turn: &Turn) -> Answer<'_> {
         seconds: turn.took().map(|took| took.as_secs_f64()),
         message: turn.message.as_ref().map(|m| m.seq),
     }
-}
-
-/// Serializes JSON so that it is safe on a terminal: escapes control, bidi and invisible characters.
-pub(crate) fn text(value: &impl Serialize, pretty: bool) -> io::Result<String> {
-    let json = if pretty {
-        serde_json::to_string_pretty(value)
-    } else {
-        serde_json::to_string(value)
-    }
-    .map_err(io::Error::other)?;
-    let raw = |c: char| {
-        c != '\n' && (crate::render::clean::is_unsafe(c) || kd_core::clean::is_invisible(c))
-    };
-    if !json.contains(raw) {
-        return Ok(json);
-    }
-    let mut safe = String::with_capacity(json.len() + 16);
-    let mut units = [0; 2];
-    for c in json.chars() {
-        if raw(c) {
-            for unit in c.encode_utf16(&mut units) {
-                safe.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            safe.push(c);
-        }
-    }
-    Ok(safe)
 }
 
 impl Face for Json {

@@ -264,7 +264,7 @@ impl Face for Live {
             Event::CouncilSaid {
                 from, to, chars, ..
             } if self.region => {
-                let wrote = words::count(*chars, "char");
+                let wrote = kd_app::words::count(*chars, "char");
                 self.notice(&format!("{from} wrote {wrote} to {to}"), io)
             }
             Event::OpRefused { why } => self.notice(&format!("refused: {why}"), io),

@@ -244,7 +244,7 @@ impl Face for Plain {
                 writeln!(
                     io.err,
                     "{from}: wrote {} to {to}",
-                    words::count(*chars, "char")
+                    kd_app::words::count(*chars, "char")
                 )?;
             }
             Event::TurnDelta { turn, delta } => {

@@ -3,6 +3,7 @@
 use crate::render::clean;
 use crate::render::wrap::width;
 use jiff::Timestamp;
+use kd_app::words::{count, grouped};
 use kd_core::event::{DuetEnd, DuetPhase, Outcome, Purpose};
 use kd_core::spending::money;
 use kd_core::view::{Debate, State, Turn, View};
@@ -19,12 +20,6 @@ pub(crate) fn seconds(time: Duration) -> String {
     } else {
         format!("{} min {:02} s", time.as_secs() / 60, time.as_secs() % 60)
     }
-}
-
-/// `1,234 chars`.
-pub(crate) fn count(n: u64, noun: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(n))
 }
 
 /// Aligns rows into columns as wide as their widest cell; the first `left` columns are left-aligned, the others
@@ -48,19 +43,6 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]], left: usize) -> String
         let line = cells.collect::<Vec<_>>().join("  ");
         out += line.trim_end();
         out.push('\n');
-    }
-    out
-}
-
-/// `1,234`.
-pub(crate) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, d) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(d);
     }
     out
 }

@@ -1,28 +1,20 @@
 //! `kd chat` in plain lines, or on the screen: opens a thread, lets the user chat with the council, and says how to
 //! resume.
 
-use super::ask::{clock_seed, notice_line, told};
 use super::here::Here;
-use super::stage::{CHILDREN, FAREWELL, take};
-use super::{
-    aside, choice, export, first, fork, model, outfile, screen, seats, secrets, thread, trust,
-};
+use super::stage::take;
+use super::{choice, first, fork, screen};
 use crate::args::chat::Chat;
-use crate::args::export::Format;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::chat::{ChatLines, mode_line};
 use crate::render::clean;
-use kd_backends::transport::process;
-use kd_core::config::Config;
+use kd_app::export::{self, Format};
+use kd_app::{Runtime, Session, ThreadRow};
 use kd_core::protocols::PROTOCOLS;
-use kd_core::seating::Wishes;
-use kd_core::secrets::Secrets;
 use kd_core::slash::{self, Line, Slash, Way};
-use kd_core::{Address, Aside, Budget, Op, OpenCouncil, Roster, SeatName};
-use kd_engine::{Engine, Session};
-use kd_store::config::Project;
-use kd_store::{Layout, Place, Thread};
+use kd_core::{Address, Aside, Op, Roster, SeatName};
+use kd_store::{Place, Thread};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -35,11 +27,7 @@ const OFFERED: usize = 10;
 struct Room<'a> {
     args: &'a Chat,
     here: &'a Here,
-    layout: Layout,
-    config: Config,
-    project: Project,
-    engine: Engine,
-    secrets: Secrets,
+    chat: kd_app::Chat,
     keyboard: Keyboard,
     told: bool,
 }
@@ -62,39 +50,17 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
     if !args.plain && here.can_repaint() && io::stdin().is_terminal() {
         return screen::run(args, here);
     }
-    let opened = here.make_layout()?;
-    let layout = told(opened.layout, "the threads are", false);
-    let mut loaded = trust::settings(here, Some(&layout))?;
-    args.spending.lay_over(&mut loaded.config.limits);
-    args.privacy.lay_over(&mut loaded.config.council);
-    for notice in &loaded.notices {
-        notice_line(notice);
-    }
-    super::ask::sweep(&layout, false);
-    // Output may block on a slow reader; the council runs on a separate thread, so that it never waits for it.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(super::WORKERS)
-        .enable_all()
-        .build()
-        .map_err(|e| Error::new("io", Exit::Error, "cannot start an OS thread").because(e))?;
-    let backends = kd_backends::Backends::new(&loaded.config, super::here::agents());
-    let secrets = secrets::of(&loaded.config, args.privacy.allow_secrets);
+    let (chat, created) = screen::open(args, here)?;
+    // The face may block on a slow reader; the council runs on threads of its own, so that it never waits for us.
+    let runtime = Runtime::new()?;
     let mut room = Room {
         args,
         here,
-        layout,
-        config: loaded.config,
-        project: loaded.project,
-        engine: Engine::new(backends).masking(secrets.clone()),
-        secrets,
+        chat,
         keyboard: Keyboard::start(),
-        told: opened.created,
+        told: created,
     };
-    let ended = runtime.block_on(room.visit());
-    runtime.shutdown_timeout(FAREWELL);
-    // No agent program, and no tool of one, outlives the chat.
-    process::settle(CHILDREN);
-    ended
+    runtime.block_on(room.visit())
 }
 
 impl Room<'_> {
@@ -117,12 +83,12 @@ impl Room<'_> {
             return Ok(Next::New);
         }
         if let Some(id) = &self.args.id {
-            return Ok(Next::Thread(thread::resolve(&self.layout, Some(id))?));
+            return Ok(Next::Thread(self.chat.find(Some(id))?));
         }
-        if let Some(place) = self.layout.current_thread()? {
+        if let Some(place) = self.chat.current()? {
             return Ok(Next::Thread(place));
         }
-        let recent = self.recent()?;
+        let recent = self.chat.recent(OFFERED)?;
         if recent.is_empty() || !self.keyboard.is_terminal {
             return Ok(Next::New);
         }
@@ -135,93 +101,33 @@ impl Room<'_> {
             let Some(line) = self.keyboard.lines.recv().await else {
                 return Ok(Next::Out(Exit::Done));
             };
-            match pick(&self.layout, &recent, line.trim()) {
+            match pick(&self.chat, &recent, line.trim()) {
                 Ok(next) => return Ok(next),
                 Err(why) => say(&why),
             }
         }
     }
 
-    /// Lists threads with their topics, newest first.
-    fn recent(&self) -> Result<Vec<(Place, String)>, Error> {
-        let mut all = Vec::new();
-        for place in self.layout.threads()? {
-            let open = Thread::open(&place)?;
-            if open.meta().is_council() {
-                let newest = open.tail(1)?.messages.first().map(|m| m.at);
-                all.push((newest, place, open));
-            }
-        }
-        all.sort_by(|a, b| (b.0, &b.1.id).cmp(&(a.0, &a.1.id)));
-        all.truncate(OFFERED);
-        let mut recent = Vec::new();
-        for (_, place, open) in all {
-            let first = open.head(1)?.messages.first().map(|m| clean::line(&m.body));
-            recent.push((
-                place,
-                first.unwrap_or_else(|| "(no messages yet)".to_owned()),
-            ));
-        }
-        Ok(recent)
-    }
-
     /// Runs one thread from opening to end.
     async fn sit(&mut self, old: Option<Thread>) -> Result<Next, Error> {
-        let goes_on = |thread| trust::GoesOn::of(&self.layout, thread, self.args.id.as_deref());
-        let named = trust::Named {
-            thread: old.as_ref().map(goes_on),
-            ..trust::Named::only(&self.args.members)
-        };
-        let members = trust::check(&self.project, named)?;
-        let wishes = Wishes {
-            members: self.args.members.clone(),
-            ..seats::wishes(&self.args.model, self.args.timeout)
-        };
-        let seated = seats::seat_in(&self.config, wishes, members.as_deref())?;
-        // Both may wait for the network, each in its own runtime.
+        let seated = self.chat.seat(old.as_ref(), true)?;
+        // Both may wait for the network, each in a runtime of its own.
         tokio::task::block_in_place(|| {
-            // A thread can be read even if its members cannot answer.
-            let new = seated.roster.members().iter().filter(|_| old.is_none());
-            let offline = self.args.model.offline;
-            model::make_ready_for(&self.config, offline, false, &seated.roster, new)?;
+            self.chat.make_ready(&seated.roster, old.is_none())?;
             if seated.built_in {
-                first::notice(std::mem::take(&mut self.told));
+                first::notice(std::mem::take(&mut self.told), self.here);
             }
             Ok::<_, Error>(())
         })?;
         let thread = match old {
             Some(thread) => {
-                self.layout.set_current_thread(thread.id())?;
+                self.chat.make_current(&thread)?;
                 thread
             }
-            None => {
-                let names: Vec<_> = seated
-                    .roster
-                    .members()
-                    .iter()
-                    .map(|m| m.name.clone())
-                    .collect();
-                Thread::create(&self.layout, &names)?
-            }
+            None => self.chat.create(&seated.roster)?,
         };
         let (id, folder) = (thread.id().0.clone(), thread.path().to_path_buf());
-        let open = OpenCouncil {
-            thread: thread.id().clone(),
-            protocol: self.config.council.mode,
-            prompts: seats::prompts(&self.config, &seated.roster, &thread.meta().phase),
-            history: Vec::new(),
-            seed: self.args.model.seed.unwrap_or_else(clock_seed),
-            limits: Budget {
-                auto_messages: self.config.council.auto_messages,
-                ..Budget::default()
-            },
-            conclude: false,
-            roster: seated.roster.clone(),
-            queue: None,
-            last: None,
-        };
-        let queue = self.layout.queue_folder(thread.path());
-        let session = self.engine.join(thread, open, queue.as_deref())?;
+        let session = self.chat.enter(thread, seated.roster.clone())?;
         let next = self.talk(session, &seated.roster, &folder).await;
         let _ = writeln!(io::stderr(), "go on: kd chat {id}");
         next
@@ -319,16 +225,12 @@ impl Room<'_> {
         roster: &Roster,
         muted: &[SeatName],
     ) -> Result<Aside, Error> {
-        let desk = aside::Desk {
-            config: &self.config,
-            layout: &self.layout,
-            thread: &Thread::open_folder(folder)?,
-            roster,
-            muted,
-            wishes: seats::wishes(&self.args.model, self.args.timeout),
-            offline: self.args.model.offline,
+        let thread = Thread::open_folder(folder)?;
+        let planned = || {
+            let what = (way, question);
+            self.chat.aside_in(&thread, roster, what, muted, false)
         };
-        tokio::task::block_in_place(|| desk.aside(way, question, false))
+        Ok(tokio::task::block_in_place(planned)?)
     }
 
     /// Handles a line the user typed.
@@ -341,7 +243,7 @@ impl Room<'_> {
         face: &mut ChatLines,
         stay: &mut Stay,
     ) -> Result<(), Error> {
-        let (line, masked) = self.secrets.mask(line);
+        let (line, masked) = self.chat.secrets().mask(line);
         if let Some(text) = masked.line() {
             stay.show(|out| face.kd(&text, out));
         }
@@ -415,26 +317,26 @@ impl Room<'_> {
                 told.push("members are speaking: wait for them, or /stop first".to_owned());
             }
             Slash::Thread(None) => {
-                told.extend(offer(&self.recent()?));
+                told.extend(offer(&self.chat.recent(OFFERED)?));
                 told.push("/thread ID switches to it; /new starts another".to_owned());
             }
-            Slash::Thread(Some(id)) => match thread::resolve(&self.layout, Some(&id)) {
+            Slash::Thread(Some(id)) => match self.chat.find(Some(&id)) {
                 Ok(place) => stay.end(session, Next::Thread(place)),
                 Err(error) => told.push(error.as_line()),
             },
             Slash::New => stay.end(session, Next::New),
             Slash::Fork(wanted) => {
                 let thread = Thread::open_folder(folder)?;
-                match fork::of_chat(&self.layout, &thread, wanted) {
+                match self.chat.fork_of(&thread, wanted) {
                     Ok(forked) => {
                         told.extend(fork::told(&forked, &[]));
-                        let place = thread::resolve(&self.layout, Some(&forked.id().0))?;
+                        let place = self.chat.find(Some(&forked.id().0))?;
                         stay.end(session, Next::Thread(place));
                     }
                     Err(error) => told.push(error.as_line()),
                 }
             }
-            Slash::Export(file) => told.push(write_out(folder, file.as_deref(), stay)?),
+            Slash::Export(file) => told.push(write_out(&self.chat, folder, file.as_deref(), stay)?),
             Slash::Aside(..) if stay.ending => {
                 told.push("quitting after the running turns: /quit again quits at once".to_owned());
             }
@@ -513,49 +415,51 @@ fn is_aside(line: &str) -> bool {
 }
 
 /// Exports the thread to a file, or shows it.
-fn write_out(folder: &Path, file: Option<&str>, stay: &mut Stay) -> Result<String, Error> {
+fn write_out(
+    chat: &kd_app::Chat,
+    folder: &Path,
+    file: Option<&str>,
+    stay: &mut Stay,
+) -> Result<String, Error> {
     let open = Thread::open_folder(folder)?;
     let Some(path) = file.map(Path::new) else {
-        let text = export::text(&open, Format::Md)?;
+        let text = export::text(&open, Format::Md, chat.kingdom().env())?;
         stay.show(|out| out.write_all(text.as_bytes()).and_then(|()| out.flush()));
         return Ok(
             "that is the thread as Markdown; /export and a file's name writes it there".to_owned(),
         );
     };
-    let format = Format::of_name(path);
-    Ok(
-        match outfile::write_with(path, |out| export::write(&open, format, out)) {
-            Ok(()) => format!("written to {}", path.display()),
-            Err(error) => error.to_string(),
-        },
-    )
+    Ok(match chat.export_to(&open, path) {
+        Ok(()) => format!("written to {}", path.display()),
+        Err(error) => Error::from(error).to_string(),
+    })
 }
 
 /// Formats the offered threads, one per line.
-fn offer(recent: &[(Place, String)]) -> Vec<String> {
-    let line = |(i, (place, topic)): (usize, &(Place, String))| {
+fn offer(recent: &[ThreadRow]) -> Vec<String> {
+    let line = |(i, row): (usize, &ThreadRow)| {
+        let topic = match row.question.as_str() {
+            "" => "(no messages yet)".to_owned(),
+            question => clean::line(question),
+        };
         let topic: String = topic.chars().take(60).collect();
-        format!("{}  {}  {topic}", i + 1, place.id)
+        format!("{}  {}  {topic}", i + 1, row.id)
     };
     recent.iter().enumerate().map(line).collect()
 }
 
 /// Returns the thread the user chose from the list.
-fn pick(layout: &Layout, recent: &[(Place, String)], choice: &str) -> Result<Next, String> {
+fn pick(chat: &kd_app::Chat, recent: &[ThreadRow], choice: &str) -> Result<Next, String> {
     if choice.is_empty() || choice == "/new" {
         return Ok(Next::New);
     }
     if matches!(slash::read(choice), Line::Slash(Slash::Quit)) {
         return Ok(Next::Out(Exit::Done));
     }
-    if let Some((place, _)) = choice
-        .parse::<usize>()
-        .ok()
-        .and_then(|n| recent.get(n.checked_sub(1)?))
-    {
-        return Ok(Next::Thread(place.clone()));
-    }
-    thread::resolve(layout, Some(choice))
+    let row = choice.parse::<usize>().ok();
+    let row = row.and_then(|n| recent.get(n.checked_sub(1)?));
+    let id = row.map_or(choice, |row| &row.id);
+    chat.find(Some(id))
         .map(Next::Thread)
         .map_err(|error| error.what)
 }

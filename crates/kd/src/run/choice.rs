@@ -1,7 +1,7 @@
 //! The first-run prompt: which model answers. Input: what is on this machine, and one key. Output: the user's
 //! configuration. Asks nothing without a terminal, with an existing configuration, or without alternatives.
 
-use super::here::{Here, os_var};
+use super::here::Here;
 use super::init::{look_around, seats};
 use super::terminal::{self, Key, Keys};
 use crate::error::Error;
@@ -54,16 +54,16 @@ pub(super) fn ask(here: &Here) -> Result<(), Error> {
     };
     let nothing_yet = file.symlink_metadata().is_err()
         && here
-            .config(layout.as_ref())
+            .settings(layout.as_ref())
             .is_ok_and(|loaded| !loaded.project.holds_back() && is_bare(&loaded.config));
     if !nothing_yet {
         return Ok(());
     }
-    let offers = offers(&look_around()?, &super::here::env());
+    let offers = offers(&look_around(here)?, &here.of_backends(false));
     if offers.len() < 2 {
         return Ok(());
     }
-    let file = tilde(&file);
+    let file = tilde(&file, here);
     let Some(offer) = pick(&offers, &file)? else {
         return Err(Error::new(
             "interrupted",
@@ -98,7 +98,7 @@ fn offers(found: &[Discovered], env: &Env) -> Vec<Offer> {
     let mut offers = Vec::new();
     offers.extend(of_programs(found, env));
     offers.extend(found.iter().find_map(|found| of_ollama(found, env)));
-    offers.extend(found.iter().filter_map(of_key));
+    offers.extend(found.iter().filter_map(|found| of_key(found, env)));
     offers.push(built_in(env));
     offers
 }
@@ -108,7 +108,10 @@ fn of_programs(found: &[Discovered], env: &Env) -> Option<Offer> {
         .iter()
         .filter(|found| matches!(found.what, What::Program(_)))
         .collect();
-    let members: Vec<InitSeat> = programs.iter().flat_map(|found| seats(found)).collect();
+    let members: Vec<InitSeat> = programs
+        .iter()
+        .flat_map(|found| seats(found, env))
+        .collect();
     let names: Vec<&str> = members.iter().map(|seat| seat.name.as_str()).collect();
     let names = list(&names)?;
     let bills = programs
@@ -144,7 +147,7 @@ fn of_ollama(found: &Discovered, env: &Env) -> Option<Offer> {
         what: What::Ollama(vec![model.clone()]),
         ..found.clone()
     };
-    let seat = seats(&only).into_iter().next()?;
+    let seat = seats(&only, env).into_iter().next()?;
     let (shown, at) = (shown(model), ollama_at(env));
     let is_here = ["127.", "localhost:", "[::1]:"]
         .iter()
@@ -161,14 +164,14 @@ fn of_ollama(found: &Discovered, env: &Env) -> Option<Offer> {
     })
 }
 
-fn of_key(found: &Discovered) -> Option<Offer> {
+fn of_key(found: &Discovered, env: &Env) -> Option<Offer> {
     let What::Key(variable) = &found.what else {
         return None;
     };
     let model = providers::known(&found.backend)?.suggested?;
     let seat = InitSeat {
         model: Some(model.to_owned()),
-        ..seats(found).into_iter().next()?
+        ..seats(found, env).into_iter().next()?
     };
     Some(Offer {
         line: format!("{model} in three roles, with the key {variable} (each answer costs money)"),
@@ -182,7 +185,7 @@ fn built_in(env: &Env) -> Offer {
     let config = Config::default().local;
     let size = match delivery::locate(&config, env) {
         Ok(_) => "downloaded already".to_owned(),
-        Err(_) => super::model::megabytes(catalog::DEFAULT.bytes),
+        Err(_) => super::notices::megabytes(catalog::DEFAULT.bytes),
     };
     let members = serde_json::json!(BUILT_IN_COUNCIL);
     Offer {
@@ -286,8 +289,10 @@ fn shown(model: &str) -> String {
 }
 
 /// Abbreviates the user's home in a path as `~`.
-fn tilde(path: &Path) -> String {
-    let below = os_var("HOME").and_then(|home| path.strip_prefix(home).ok());
+fn tilde(path: &Path, here: &Here) -> String {
+    let below = here
+        .var_os("HOME")
+        .and_then(|home| path.strip_prefix(home).ok());
     match below {
         Some(rest) => format!("~/{}", rest.display()),
         None => path.display().to_string(),

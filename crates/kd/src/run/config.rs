@@ -27,7 +27,7 @@ pub(super) fn run(args: &Config, here: &Here) -> Result<Exit, Error> {
 
 fn show(args: &Show, here: &Here) -> Result<(), Error> {
     let layout = here.find_layout()?;
-    let loaded = here.config(layout.as_ref())?;
+    let loaded = here.settings(layout.as_ref())?;
     for notice in &loaded.notices {
         let _ = writeln!(io::stderr(), "{}", clean::line(notice));
     }
@@ -35,7 +35,7 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
         let _ = writeln!(
             io::stderr(),
             "{}",
-            clean::line(&trust::held_line(&loaded.project))
+            clean::line(&kd_app::trust::held_line(&loaded.project))
         );
     }
     let mut settings = loaded.settings();
@@ -159,14 +159,18 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
             };
             files::load(&alone, [], &[])?
         }
-        None => here.config(here.find_layout()?.as_ref())?,
+        None => here.settings(here.find_layout()?.as_ref())?,
     };
     let mut err = io::stderr().lock();
     for notice in &loaded.notices {
         writeln!(err, "{}", clean::line(notice))?;
     }
     if loaded.project.holds_back() {
-        writeln!(err, "{}", clean::line(&trust::held_line(&loaded.project)))?;
+        writeln!(
+            err,
+            "{}",
+            clean::line(&kd_app::trust::held_line(&loaded.project))
+        )?;
     }
     let read = match loaded.files.len() {
         0 => "no configuration file: the built-in settings apply".to_owned(),

@@ -1,6 +1,6 @@
 //! `kd cost`: shows the user's total spending, from the spending ledger.
 
-use super::here;
+use super::here::Here;
 use crate::args::cost::Cost as Args;
 use crate::error::Error;
 use crate::face::{json, words};
@@ -19,12 +19,12 @@ use std::io::{self, Write};
 /// Maximum columns of a name in the table.
 const NAME_COLUMNS_MAX: usize = 40;
 
-pub(super) fn run(args: &Args) -> Result<(), Error> {
+pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
     let zone = TimeZone::system();
     let today = Zoned::now().date();
     let month = today.first_of_month();
     let since = args.since.unwrap_or(month);
-    let ledger = here::ledger()?;
+    let ledger = here.ledger()?;
     let read = ledger.since(begin(since.min(month), &zone)?)?;
     let from = |date: Date| {
         let begin = begin(date, &zone);
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         writeln!(
             out,
             "no price is known for {}: `kd prices` lists prices, `providers.<name>.prices` sets them",
-            words::count(unpriced, "call")
+            kd_app::words::count(unpriced, "call")
         )?;
     }
     if rows.iter().any(|sum| sum.covered_usd > 0.0) {
@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args) -> Result<(), Error> {
         writeln!(
             out,
             "not counted: {} of {} that cannot be read",
-            words::count(read.unread, "line"),
+            kd_app::words::count(read.unread, "line"),
             ledger.folder().display()
         )?;
     }
@@ -129,8 +129,8 @@ fn cells(sum: &Sum) -> [String; 6] {
         clip(&clean::line(&sum.name), NAME_COLUMNS_MAX),
         paid,
         covered,
-        words::grouped(sum.calls),
-        words::grouped(sum.input),
-        words::grouped(sum.out),
+        kd_app::words::grouped(sum.calls),
+        kd_app::words::grouped(sum.input),
+        kd_app::words::grouped(sum.out),
     ]
 }

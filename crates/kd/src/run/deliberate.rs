@@ -1,16 +1,14 @@
 //! `kd deliberate`: plans, shows the plan, runs it, and shows the result.
 
 mod edit;
-pub(super) mod opening;
 pub(super) mod record;
 mod whatif;
 
-use super::ask::{new_layout, notice_line};
 use super::here::Here;
+use super::notices::notice_line;
 use super::stage::{self, Played};
-use super::{first, infile, model, outfile, page, question, secrets, terminal, trust};
+use super::{first, infile, question, terminal, trust};
 use crate::args::deliberate::Deliberate;
-use crate::args::export::Format as DocumentFormat;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::deliberation::export::{self, Form};
@@ -19,14 +17,16 @@ use crate::face::jsonl::JsonLines;
 use crate::face::{Face, Silent, json};
 use crate::render::clean;
 use crate::render::wrap::wrap;
-use kd_backends::Backends;
+use kd_app::deliberation::{PlannedIn, Planning};
+use kd_app::export::Format as DocumentFormat;
+use kd_app::{Opened, secrets};
+use kd_app::{outfile, page};
 use kd_core::config::{Config, KeyPath, keep_limits};
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{Plan, Seat, compared_by, forecast};
+use kd_core::deliberation::{Seat, compared_by, forecast};
 use kd_core::memory::Session as Remembered;
-use kd_core::planner::{self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
+use kd_core::planner::{self, Brief, Planned};
 use kd_core::seating::LOCAL;
-use kd_engine::{Engine, Opening, Session};
 use kd_eval::marks::{self as promises, Standing};
 use kd_store::config::Loaded;
 use kd_store::user_dirs::project_key;
@@ -38,50 +38,38 @@ use std::path::Path;
 
 pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
-    outfile::check(args.output.output.as_deref())?;
-    outfile::check(args.export.as_deref())?;
-    let found = here.find_layout()?;
-    let loaded = trust::settings(here, found.as_ref())?;
-    trust::check(&loaded.project, trust::Named::only(&args.members))?;
-    let config = settings(args, &loaded)?;
-    if let Some(layout) = &found {
-        super::ask::sweep(layout, quiet);
-    }
+    outfile::check(args.output.output.as_deref(), here)?;
+    outfile::check(args.export.as_deref(), here)?;
+    let kingdom = trust::open(here, quiet)?;
+    let members = kd_app::trust::Named::only(&args.members);
+    kd_app::trust::check(kingdom.project(), members, kingdom.env())?;
+    let config = settings(args, kingdom.loaded())?;
+    kingdom.sweep();
     let mut asked = question::read("deliberate", &args.question, quiet)?;
-    let masked = secrets::of(&config, args.privacy.allow_secrets);
-    secrets::mask(&masked, &mut asked, quiet);
-    if !quiet {
-        loaded.notices.iter().for_each(|n| notice_line(n));
+    let masked = secrets::of(&config, args.privacy.allow_secrets, here);
+    secrets::mask(&masked, &mut asked, kingdom.env());
+    for notice in &kingdom.loaded().notices {
+        kingdom.env().note(notice);
     }
-    let mut brief = opening::brief(
-        &config,
-        found.as_ref(),
-        asked.text.clone(),
-        asked.asked.clone(),
-        args.seed,
-    )?;
-    brief.members.clone_from(&args.members);
-    brief.rest.all_sit = !args.members.is_empty();
-    brief.rest.model.clone_from(&args.model);
-    brief.rest.timeout = args.timeout.map(|t| t.as_secs());
-    let mode = config.deliberation.meta.planning_mode;
-    let by_model =
-        planner::wants_model(mode, &asked.asked) && config.deliberation.council.members.is_none();
-    // One account for the planning and the deliberation.
-    let engine = Engine::new(Backends::new(&config, super::here::agents())).masking(masked);
-    let mut thread = None;
-    let mut planned = if by_model {
-        let (planned, made) = plan_by_model(args, &engine, &config, &brief, here)?;
-        thread = Some(made);
+    let mut planning = kingdom.planning(config, asked, args.seed, masked)?;
+    planning.brief.members.clone_from(&args.members);
+    planning.brief.rest.all_sit = !args.members.is_empty();
+    planning.brief.rest.model.clone_from(&args.model);
+    planning.brief.rest.timeout = args.timeout.map(|t| t.as_secs());
+    let mut planned_in = None;
+    let mut planned = if planning.wants_model() {
+        let (planned, thread) = plan_by_model(args, &planning, here)?;
+        planned_in = Some(thread);
         planned
     } else {
-        planner::plan(&config, &brief.brief())?
+        planning.by_rules()?
     };
-    planned
-        .notices
-        .extend(trust::texts_line(&loaded, found.as_ref()));
+    planned.notices.extend(kd_app::trust::texts_line(
+        kingdom.loaded(),
+        kingdom.layout(),
+    ));
     if args.edit {
-        planned = edit::plan(&planned.plan, &config, &brief)?;
+        planned = edit::plan(&planned.plan, planning.config(), &planning.brief)?;
     }
     let json = args.output.is_json();
     if args.dry_run {
@@ -90,28 +78,35 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     if !quiet && !json {
         show_plan(&planned, here)?;
     }
-    make_ready(args, &config, &planned.plan)?;
+    planning.make_ready(&planned.plan, args.offline)?;
     let built_in = |seat: &Seat| seat.member.backend == LOCAL;
-    if !quiet && config.agents.is_empty() && planned.plan.seats.iter().all(built_in) {
-        first::notice(found.is_none());
+    if !quiet && planning.config().agents.is_empty() && planned.plan.seats.iter().all(built_in) {
+        first::notice(kingdom.layout().is_none(), here);
     }
-    let thread = match thread {
-        Some(thread) => thread,
-        None => open_thread(here, &planned.plan, quiet)?,
-    };
-    let id = thread.id().clone();
-    let layout = here.layout()?;
     let (face, repaint) = face(args, here);
-    let folder = thread.path().to_owned();
-    let say = opening::say(&planned.plan);
+    let mut opened = None;
     let played = stage::play(face, repaint, stage::UNASKED, || {
-        let session = open(&engine, &config, thread, planned, here)?;
-        session.send(say)?;
-        Ok(session)
+        let started = planning.start(planned, planned_in)?;
+        opened = Some(started.opened);
+        started.session.send(started.say)?;
+        Ok(started.session)
     })?;
+    let Some(Opened {
+        layout, id, folder, ..
+    }) = opened
+    else {
+        return Ok(Exit::Error);
+    };
     let report = &played.view.report;
-    let standing = standing(args, &layout, report, &brief.rest);
-    finish(args, &config, &layout, &folder, report, standing.as_ref())?;
+    let standing = standing(args, &layout, report, &planning.brief.rest);
+    finish(
+        (args, here),
+        planning.config(),
+        &layout,
+        &folder,
+        report,
+        standing.as_ref(),
+    )?;
     if !json && let Some(standing) = standing.as_ref().filter(|_| !played.closed) {
         let words = standing.words();
         let room = match io::stderr().is_terminal() {
@@ -127,18 +122,6 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         (Exit::Done, Some(share)) if !keeps(standing.as_ref(), share) => Exit::NoPromise,
         (exit, _) => exit,
     })
-}
-
-fn open(
-    engine: &Engine,
-    config: &Config,
-    thread: Thread,
-    planned: Planned,
-    here: &Here,
-) -> Result<Session, Error> {
-    let opening = opening::opening(config, planned, &thread)?;
-    let engine = engine.clone().telling(here.held_event());
-    Ok(engine.run(thread, opening)?)
 }
 
 /// Returns the members named in a plan.
@@ -174,7 +157,7 @@ fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
         })?;
         let document: Value = serde_json::from_str(&text)
             .map_err(|e| Error::usage(format!("{} is not JSON", path.display())).because(e))?;
-        trust::check_named(&loaded.project, named_in(&document))?;
+        kd_app::trust::check_named(&loaded.project, named_in(&document))?;
         let own = value.clone();
         value["deliberation"] = document;
         for path in keep_limits(&mut value, &own, |path| binds(path, loaded)) {
@@ -247,7 +230,7 @@ fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
         error
     })?;
     checked.local.offline |= args.offline;
-    args.privacy.lay_over(&mut checked.council);
+    checked.council.private |= args.privacy.private;
     checked.surroundings_of(config);
     Ok(checked)
 }
@@ -255,23 +238,11 @@ fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
 /// Lets a member plan, in the thread where the deliberation will run.
 fn plan_by_model(
     args: &Deliberate,
-    engine: &Engine,
-    config: &Config,
-    brief: &OwnedBrief,
+    planning: &Planning<'_>,
     here: &Here,
-) -> Result<(Planned, Thread), Error> {
-    let (seat, agents) = planner::planner_seat(config, &brief.brief())?;
-    let draft = planner::plan(config, &brief.brief())?;
-    make_ready(args, config, &draft.plan)?;
-    model::stay_here(config, [&seat.member])?;
-    let thread = open_thread(here, &draft.plan, args.output.quiet)?;
-    let again = Thread::open_folder(thread.path())?;
-    let about = PlannerBrief {
-        config: config.clone(),
-        brief: brief.clone(),
-        seat: seat.clone(),
-        agents,
-    };
+) -> Result<(Planned, PlannedIn), Error> {
+    let by_model = planning.by_model(args.offline)?;
+    let seat = by_model.seat.clone();
     let manner = match args.output.quiet || args.output.is_json() {
         true => Manner::Quiet,
         false => Manner::Plain,
@@ -284,42 +255,24 @@ fn plan_by_model(
         };
         notice_line(&format!("{who} plans the council"));
     }
+    let mut planned_in = None;
     let played = stage::play(face, false, stage::UNASKED, || {
-        let (machine, opened) = Planner::open(about);
-        let opening = Opening {
-            id: thread.id().clone(),
-            machine: Box::new(machine),
-            opened,
-            seats: vec![seat.member.clone()],
-        };
-        Ok(engine.run(thread, opening)?)
+        let (session, thread) = by_model.start()?;
+        planned_in = Some(thread);
+        Ok(session)
     })?;
     let report = played.view.report;
-    match report.plan {
-        Some(plan) if !played.stopped => Ok((
+    match (report.plan, planned_in) {
+        (Some(plan), Some(planned_in)) if !played.stopped => Ok((
             Planned {
                 plan: *plan,
                 notices: report.notices,
             },
-            again,
+            planned_in,
         )),
         _ => Err(Error::new("plan", Exit::Interrupted, "there is no plan")
             .next("`--planning static` plans by rules")),
     }
-}
-
-fn make_ready(args: &Deliberate, config: &Config, plan: &Plan) -> Result<(), Error> {
-    model::make_ready(
-        config,
-        args.offline,
-        args.output.quiet,
-        &opening::roster(plan),
-    )
-}
-
-fn open_thread(here: &Here, plan: &Plan, quiet: bool) -> Result<Thread, Error> {
-    let names: Vec<_> = plan.seats.iter().map(|s| s.name().clone()).collect();
-    Ok(Thread::create(&new_layout(quiet, here)?, &names)?)
 }
 
 fn face(args: &Deliberate, here: &Here) -> (Box<dyn Face>, bool) {
@@ -374,7 +327,7 @@ fn show_plan(planned: &Planned, here: &Here) -> Result<(), Error> {
 
 /// Writes the results: the JSON object, documents, long-term memory.
 fn finish(
-    args: &Deliberate,
+    (args, here): (&Deliberate, &Here),
     config: &Config,
     layout: &Layout,
     folder: &Path,
@@ -396,20 +349,20 @@ fn finish(
     }
     let document = |path: &Path| {
         Ok::<_, Error>(match DocumentFormat::of_name(path) {
-            DocumentFormat::Html => kd_page::document(&[page::of(&thread, None)?]),
+            DocumentFormat::Html => kd_page::document(&[page::of(&thread, None, here)?]),
             DocumentFormat::Json => export::text(Form::Json, report, &messages)?,
             DocumentFormat::Md => export::text(Form::Markdown, report, &messages)?,
         })
     };
     if let Some(path) = &args.export {
-        outfile::write(path, document(path)?.as_bytes())?;
+        outfile::write(path, document(path)?.as_bytes(), here)?;
     }
     if let Some(path) = &args.output.output {
         let text = match args.output.json {
             true => export::text(Form::Json, report, &messages)?,
             false => document(path)?,
         };
-        outfile::write(path, text.as_bytes())?;
+        outfile::write(path, text.as_bytes(), here)?;
     }
     // What is remembered is shown to members asked later.
     if config.deliberation.memory.long_term
@@ -493,17 +446,5 @@ fn closing(id: &str, here: &Here) {
         format!("see it: kd council show {id}"),
     ] {
         let _ = writeln!(err, "{}", styles.dim(&line));
-    }
-}
-
-impl From<PlanError> for Error {
-    fn from(error: PlanError) -> Self {
-        let kind = match &error {
-            PlanError::Seating(_) => "unknown_member",
-            PlanError::NoSeat { .. } => "no_seat",
-            PlanError::TooLow { .. } => "budget",
-            PlanError::NoPrice { .. } => "no_price",
-        };
-        Error::new(kind, Exit::Usage, error.to_string()).next(error.hint())
     }
 }

@@ -1,7 +1,6 @@
 //! `kd doctor`: calls all members at once and shows the results as a table.
 
 use super::here::Here;
-use super::mcp::FAREWELL;
 use super::trust;
 use crate::args::doctor::Doctor;
 use crate::error::Error;
@@ -9,38 +8,34 @@ use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use futures::future::join_all;
+use kd_app::Runtime;
 use kd_backends::Backends;
 use kd_backends::adapters::agent_cli::HeldBy;
 use kd_backends::checkup::{Report, examine};
 use kd_backends::discovery::{What, discover};
 use kd_backends::remote::RemoteForum;
 use kd_backends::servers::{Grant, Servers};
-use kd_backends::transport::process;
 use kd_core::config::{Config, KNOWN_AGENTS};
 use kd_core::ledger::Billing;
-use kd_core::seating::{self, LOCAL, Wishes};
+use kd_core::seating::{self, LOCAL, SeatRequest};
 use kd_core::{Member, SeatName};
 use kd_forum::account::{Role, Standing};
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Duration;
-
-/// How long agent programs may take to end before exit.
-const CHILDREN: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     let found = here.find_layout()?;
     let loaded = trust::settings(here, found.as_ref())?;
-    trust::check(&loaded.project, trust::Named::only(&args.members))?;
+    kd_app::trust::check(
+        &loaded.project,
+        kd_app::trust::Named::only(&args.members),
+        here,
+    )?;
     let config = loaded.config;
-    let scratch = super::scratch::folder("kd-doctor-")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(super::WORKERS)
-        .enable_all()
-        .build()
-        .map_err(|e| Error::new("io", Exit::Error, "cannot start an OS thread").because(e))?;
+    let scratch = super::scratch::folder("kd-doctor-", here)?;
+    let runtime = Runtime::new()?;
     let reports = runtime.block_on(async {
-        let members = members(&config, args).await?;
+        let members = members(&config, args, here).await?;
         let calls = members.iter().map(|member| {
             let folder = scratch.path().join(member.name.as_str());
             let config = &config;
@@ -53,7 +48,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
                     );
                 }
                 // Like in the working folder: the scratch folder is ours and empty, but the folders above it are not.
-                let options = super::here::agents();
+                let options = here.backend_options();
                 let backends = Backends::new(config, options).in_folder(folder.clone());
                 Ok(examine(&backends, member, &folder, args.timeout).await)
             }
@@ -64,16 +59,15 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
             .collect::<Result<Vec<Report>, Error>>()
     });
     let remotes = match args.members.is_empty() {
-        true => runtime.block_on(remotes(&config)),
+        true => runtime.block_on(remotes(&config, here)),
         false => Vec::new(),
     };
     let servers = match args.members.is_empty() {
-        true => runtime.block_on(servers(&config, scratch.path())),
+        true => runtime.block_on(servers(&config, scratch.path(), here)),
         false => Vec::new(),
     };
     // A server that never ends its answer may keep a thread busy.
-    runtime.shutdown_timeout(FAREWELL);
-    process::settle(CHILDREN);
+    drop(runtime);
     let reports = reports?;
     let mut out = io::stdout().lock();
     if args.json {
@@ -141,8 +135,8 @@ impl Remote {
 }
 
 /// Asks each configured remote forum for the user's name and role.
-async fn remotes(config: &Config) -> Vec<Remote> {
-    let env = super::here::env();
+async fn remotes(config: &Config, here: &Here) -> Vec<Remote> {
+    let env = here.of_backends(false);
     let calls = config.forum.remotes.iter().map(|(name, config)| {
         let env = &env;
         async move {
@@ -193,8 +187,8 @@ impl FurtherServer {
 }
 
 /// Asks each configured additional server for its tools.
-async fn servers(config: &Config, scratch: &Path) -> Vec<FurtherServer> {
-    let env = super::here::env();
+async fn servers(config: &Config, scratch: &Path, here: &Here) -> Vec<FurtherServer> {
+    let env = here.of_backends(false);
     let calls = config.forum.servers.iter().map(|(name, config)| {
         let env = &env;
         async move {
@@ -225,11 +219,11 @@ fn is_well(report: &Report) -> bool {
 
 /// Returns the named members, or else the configured ones and the agent programs on this machine. The built-in model is
 /// called once, however many members use it.
-async fn members(config: &Config, args: &Doctor) -> Result<Vec<Member>, Error> {
+async fn members(config: &Config, args: &Doctor, here: &Here) -> Result<Vec<Member>, Error> {
     let mut names = args.members.clone();
     if names.is_empty() {
         names = config.agents.keys().cloned().collect();
-        for found in discover(&super::here::env()).await {
+        for found in discover(&here.of_backends(false)).await {
             let known = KNOWN_AGENTS
                 .iter()
                 .find(|(_, backend)| *backend == found.backend);
@@ -243,9 +237,9 @@ async fn members(config: &Config, args: &Doctor) -> Result<Vec<Member>, Error> {
         }
     }
     let seat = |members: Vec<String>| {
-        let wishes = Wishes {
+        let wishes = SeatRequest {
             members,
-            ..Wishes::default()
+            ..SeatRequest::default()
         };
         seating::seat(config, &wishes)
             .map_err(|e| Error::new("unknown_member", Exit::Usage, e.to_string()))
@@ -255,7 +249,7 @@ async fn members(config: &Config, args: &Doctor) -> Result<Vec<Member>, Error> {
         false => seat(names)?.roster.members().to_vec(),
     };
     if args.members.is_empty() && !members.iter().any(|member| member.backend == LOCAL) {
-        let built_in = seating::seat(&Config::default(), &Wishes::default());
+        let built_in = seating::seat(&Config::default(), &SeatRequest::default());
         members.extend(
             built_in
                 .iter()

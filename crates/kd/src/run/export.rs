@@ -1,24 +1,20 @@
 //! `kd export`: exports a thread as one document.
 
 use super::here::Here;
-use super::thread::LeftOut;
-use super::{outfile, page, secrets, thread};
-use crate::args::export::{Export, Format};
+use crate::args::export::Export;
 use crate::error::Error;
-use crate::exit::Exit;
-use crate::face::json;
-use crate::render::clean;
+use kd_app::export::{Format, write_redacted};
+use kd_app::threads::LeftOut;
+use kd_app::{outfile, page};
 use kd_core::redact::Redactor;
-use kd_store::{Layout, Problem, Thread, export, fork};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use kd_store::{Layout, Thread, fork};
 use std::io::{self, Write};
 
 pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
-    let (layout, place) = thread::find(here, args.id.as_deref())?;
+    let (layout, place) = kd_app::threads::find(here, args.id.as_deref())?;
     let open = Thread::open(&place)?;
     let forks = match args.tree {
-        true => forks(&layout, open)?,
+        true => forks(&layout, open, here)?,
         false => vec![open],
     };
     let mut redactor = match args.redact {
@@ -26,14 +22,20 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
         false => None,
     };
     let by_name = args.output.as_deref().map_or(Format::Md, Format::of_name);
-    let format = args.format.unwrap_or(by_name);
+    let format = args.format.map_or(by_name, Format::from);
     match &args.output {
-        Some(path) => outfile::write_with(path, |out| {
-            write_all(&forks, format, args.tree, redactor.as_mut(), out)
+        Some(path) => outfile::write_with(path, here, |out| {
+            write_all(&forks, format, args.tree, redactor.as_mut(), (here, out))
         })?,
         None => {
             let mut out = io::stdout().lock();
-            write_all(&forks, format, args.tree, redactor.as_mut(), &mut out)?;
+            write_all(
+                &forks,
+                format,
+                args.tree,
+                redactor.as_mut(),
+                (here, &mut out),
+            )?;
             out.flush()?;
         }
     }
@@ -50,13 +52,13 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
 /// Creates the redactor for these threads: known formats and the user's keys, home folder and name.
 fn redactor(threads: &[Thread], here: &Here) -> Result<Redactor, Error> {
     let layout = here.find_layout()?;
-    let config = here.config(layout.as_ref())?.config;
+    let config = here.settings(layout.as_ref())?.config;
     let members = threads
         .iter()
         .flat_map(|thread| thread.meta().members.clone());
     let members: Vec<String> = members.collect();
     let (home, user) = (here.var("HOME"), here.var("USER"));
-    let secrets = secrets::of(&config, false);
+    let secrets = kd_app::secrets::of(&config, false, here);
     Ok(Redactor::new(
         secrets,
         home.as_deref(),
@@ -65,24 +67,8 @@ fn redactor(threads: &[Thread], here: &Here) -> Result<Redactor, Error> {
     ))
 }
 
-/// Returns a message or record without private data.
-pub(super) fn redacted<T: Serialize + DeserializeOwned>(
-    message: T,
-    redactor: Option<&mut Redactor>,
-) -> Result<T, Error> {
-    let Some(redactor) = redactor else {
-        return Ok(message);
-    };
-    let fault = |e: serde_json::Error| {
-        Error::new("redact", Exit::Error, "a message could not be redacted").because(e.to_string())
-    };
-    let mut value = serde_json::to_value(&message).map_err(fault)?;
-    redactor.value(&mut value);
-    serde_json::from_value(value).map_err(fault)
-}
-
 /// Returns a thread and every fork of it, each below its source.
-fn forks(layout: &Layout, top: Thread) -> Result<Vec<Thread>, Error> {
+fn forks(layout: &Layout, top: Thread, here: &Here) -> Result<Vec<Thread>, Error> {
     let mut threads = Vec::new();
     let mut left_out = LeftOut::default();
     for place in layout.all_threads(true)? {
@@ -90,7 +76,7 @@ fn forks(layout: &Layout, top: Thread) -> Result<Vec<Thread>, Error> {
             threads.extend(left_out.open(&place)?);
         }
     }
-    left_out.tell();
+    left_out.tell(here);
     threads.retain(|thread| thread.meta().lineage().is_some());
     threads.sort_by(|a, b| {
         let key = |t: &Thread| (t.meta().created(), t.id().clone());
@@ -119,12 +105,12 @@ fn write_all(
     format: Format,
     tree: bool,
     mut redactor: Option<&mut Redactor>,
-    out: &mut dyn Write,
+    (here, out): (&Here, &mut dyn Write),
 ) -> Result<(), Error> {
     if format == Format::Html {
         let mut pages = Vec::new();
         for thread in threads {
-            pages.push(page::of(thread, redactor.as_deref_mut())?);
+            pages.push(page::of(thread, redactor.as_deref_mut(), here)?);
         }
         return Ok(out.write_all(kd_page::document(&pages).as_bytes())?);
     }
@@ -133,7 +119,7 @@ fn write_all(
             if at > 0 {
                 writeln!(out)?;
             }
-            write_redacted(thread, format, redactor.as_deref_mut(), out)?;
+            write_redacted(thread, format, redactor.as_deref_mut(), here, out)?;
         }
         return Ok(());
     }
@@ -146,123 +132,8 @@ fn write_all(
         if at > 0 {
             writeln!(out, ",")?;
         }
-        write_redacted(thread, format, redactor.as_deref_mut(), out)?;
+        write_redacted(thread, format, redactor.as_deref_mut(), here, out)?;
     }
     writeln!(out, "]\n}}")?;
     Ok(())
-}
-
-/// Writes a thread as one document, message by message.
-pub(super) fn write(open: &Thread, format: Format, out: &mut dyn Write) -> Result<(), Error> {
-    write_redacted(open, format, None, out)
-}
-
-fn write_redacted(
-    open: &Thread,
-    format: Format,
-    mut redactor: Option<&mut Redactor>,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
-    let problems = match format {
-        Format::Md => {
-            let head = export::head(
-                open.meta(),
-                open.count_readable()?,
-                open.head(1)?.messages.first(),
-            );
-            let head = match redactor.as_deref_mut() {
-                Some(redactor) => redactor.text(&head),
-                None => head,
-            };
-            out.write_all(head.as_bytes())?;
-            open.each(|message| -> Result<(), Error> {
-                let message = redacted(message, redactor.as_deref_mut())?;
-                Ok(out.write_all(export::section(&message).as_bytes())?)
-            })?
-        }
-        Format::Json => write_json(open, redactor, out)?,
-        Format::Html => {
-            let page = page::of(open, redactor)?;
-            out.write_all(kd_page::document(&[page]).as_bytes())?;
-            return Ok(());
-        }
-    };
-    for problem in &problems {
-        let _ = writeln!(
-            io::stderr(),
-            "warning: {}",
-            clean::line(&problem.to_string())
-        );
-    }
-    Ok(())
-}
-
-fn write_json(
-    open: &Thread,
-    mut redactor: Option<&mut Redactor>,
-    out: &mut dyn Write,
-) -> Result<Vec<Problem>, Error> {
-    const EMPTY: &str = "\"messages\": []";
-    let mut frame = export::json(open.meta(), &[]);
-    if let Some(redactor) = redactor.as_deref_mut() {
-        redactor.value(&mut frame);
-    }
-    let frame = json::text(&frame, true)?;
-    let (before, after) = frame.split_once(EMPTY).unwrap_or((&frame, ""));
-    write!(out, "{before}\"messages\": [")?;
-    let mut count = 0usize;
-    let problems = open.each(|message| -> Result<(), Error> {
-        let comma = if count > 0 { "," } else { "" };
-        count += 1;
-        let message = redacted(message, redactor.as_deref_mut())?;
-        // Line breaks occur only between values, never inside a string.
-        let text = json::text(&message, true)?.replace('\n', "\n    ");
-        Ok(write!(out, "{comma}\n    {text}")?)
-    })?;
-    let end = if count > 0 { "\n  ]" } else { "]" };
-    writeln!(out, "{end}{after}")?;
-    Ok(problems)
-}
-
-/// Returns a thread as one document.
-pub(super) fn text(open: &Thread, format: Format) -> Result<String, Error> {
-    let mut bytes = Vec::new();
-    write(open, format, &mut bytes)?;
-    Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use kd_core::Address;
-    use kd_core::message::{Draft, Provenance};
-    use std::collections::BTreeMap;
-
-    #[test]
-    fn message_by_message_the_document_is_the_same() {
-        let top = tempfile::tempdir().unwrap();
-        std::fs::create_dir(top.path().join(".kd")).unwrap();
-        let layout = Layout::find(top.path(), &|_| None).unwrap();
-        let thread = Thread::create(&layout, &[]).unwrap();
-        for number in 0..3 {
-            let read = thread.messages().unwrap().messages;
-            let json = json::text(&export::json(thread.meta(), &read), true).unwrap() + "\n";
-            assert_eq!(text(&thread, Format::Json).unwrap(), json);
-            let markdown = export::markdown(thread.meta(), &read);
-            assert_eq!(text(&thread, Format::Md).unwrap(), markdown);
-            let body = format!("line \"{number}\"\n\n[]\n");
-            let draft = Draft {
-                turn: None,
-                from: "king".into(),
-                to: Address::All,
-                at: jiff::Timestamp::UNIX_EPOCH,
-                status: None,
-                refs: Vec::new(),
-                provenance: Provenance::default(),
-                extra: BTreeMap::new(),
-                body,
-            };
-            thread.append(&draft).unwrap();
-        }
-    }
 }

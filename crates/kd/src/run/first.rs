@@ -1,12 +1,13 @@
 //! The first-run message.
 
+use super::here::Here;
 use super::init::look_around;
 use kd_backends::discovery::Discovered;
 use std::io::{self, Write};
 
 /// Says who answers and what else was found; on the first question in a folder, also how to get better answers.
-pub(super) fn notice(first: bool) {
-    let found = look_around().unwrap_or_default();
+pub(super) fn notice(first: bool, here: &Here) {
+    let found = look_around(here).unwrap_or_default();
     let _ = io::stderr()
         .lock()
         .write_all(text(first, &found).as_bytes());

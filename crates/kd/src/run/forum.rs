@@ -4,18 +4,16 @@ mod agents;
 mod company;
 mod cycles;
 mod fairness;
-pub(super) mod foreign;
 mod lines;
 mod motions;
 mod order;
-pub(super) mod servers;
 mod talk;
 mod token;
 mod tui;
 mod visit;
 
-use super::ask::notice_line;
-use super::here::{Here, user_dirs};
+use super::here::Here;
+use super::notices::notice_line;
 use super::trust;
 use crate::args::forum::{Agent, Forum, Where};
 use crate::error::Error;
@@ -24,8 +22,7 @@ use kd_core::config::Config;
 use kd_core::config::forum::Settings;
 use kd_forum::MAIN;
 use kd_forum::order::Order;
-use kd_sql::forum::{ForumError, ForumStore, Place};
-use kd_store::Layout;
+use kd_sql::forum::ForumStore;
 use kd_store::config::Project;
 use std::path::PathBuf;
 
@@ -106,15 +103,15 @@ impl Site {
         let layout = here.make_layout()?.layout;
         let loaded = trust::settings(here, Some(&layout))?;
         let config = loaded.config;
-        let at = self::place(place.store.as_deref(), &config, &layout, here)?;
+        let at = kd_app::forum::place(place.store.as_deref(), &config, &layout, here)?;
         let agents = match &place.agents_dir {
             Some(folder) => here.folder()?.join(folder),
             None => layout.forum_agents_folder(),
         };
-        let mut store = self::open(&at)?;
+        let mut store = kd_app::forum::open(&at, here)?;
         let forum = place.forum.clone().unwrap_or_else(|| MAIN.to_owned());
         let held = store.held_back(&forum, &config.forum.settings)?;
-        if let Some(line) = foreign::held_line(&held) {
+        if let Some(line) = kd_app::forum::foreign::held_line(&held) {
             notice_line(&line);
         }
         Ok(Self {
@@ -135,35 +132,5 @@ impl Site {
         Ok(self
             .store
             .settings(&self.forum, &self.config.forum.settings)?)
-    }
-}
-
-/// Opens a forum. It is the user's own if the user's `kd` created it or the user accepted it.
-pub(super) fn open(place: &Place) -> Result<ForumStore, ForumError> {
-    ForumStore::open(place, user_dirs().state().ok())
-}
-
-/// Returns the store's location: as given by the user, else as configured, else beside the threads.
-pub(super) fn place(
-    said: Option<&str>,
-    config: &Config,
-    layout: &Layout,
-    here: &Here,
-) -> Result<Place, Error> {
-    Ok(match (said, &config.forum.store) {
-        (Some(text), _) => Place::parse(text, &here.folder()?),
-        (None, Some(text)) => Place::parse(text, layout.root()),
-        (None, None) => Place::File(layout.forum_file()),
-    })
-}
-
-impl From<ForumError> for Error {
-    fn from(error: ForumError) -> Self {
-        let exit = if error.is_refusal() {
-            Exit::Usage
-        } else {
-            Exit::Error
-        };
-        Error::new("forum", exit, error.to_string()).next(error.hint())
     }
 }

@@ -1,11 +1,10 @@
 //! `kd fsck`: reports and repairs problems in thread folders.
 
 use super::here::Here;
-use super::thread;
 use crate::args::fsck::Fsck;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::{json, words};
+use crate::face::json;
 use crate::render::clean;
 use kd_store::fsck::{self, Finding, Report};
 use kd_store::stream::PATIENCE;
@@ -25,7 +24,7 @@ struct Looked {
 pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
     // Threads can be repaired even if the settings cannot be read.
-    let patience = here.config(Some(&layout)).map_or(PATIENCE, |loaded| {
+    let patience = here.settings(Some(&layout)).map_or(PATIENCE, |loaded| {
         Duration::from_secs(loaded.config.council.timeout)
     });
     let mut looked = Vec::new();
@@ -42,7 +41,7 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
         });
     }
     let places = match (&args.thread, args.all) {
-        (Some(id), _) => Ok(vec![thread::resolve(&layout, Some(id))?]),
+        (Some(id), _) => Ok(vec![kd_app::threads::resolve(&layout, Some(id))?]),
         (None, true) => layout.all_threads(true),
         (None, false) => layout.threads(),
     };
@@ -92,8 +91,8 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
         let threads = looked.len() - if args.thread.is_none() { 2 } else { 0 };
         let mut closing = format!(
             "{}, {}",
-            words::count(threads as u64, "thread"),
-            words::count(open as u64, "problem")
+            kd_app::words::count(threads as u64, "thread"),
+            kd_app::words::count(open as u64, "problem")
         );
         if mended > 0 {
             closing.push_str(&format!(", {mended} mended"));

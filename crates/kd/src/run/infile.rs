@@ -3,7 +3,7 @@
 //! Reads regular files. Pipes are read from stdin (`-`) and from kernel paths such as `/dev/fd/63` of `<(command)`.
 //! Refuses a pipe or device with a name in a folder: the folder may have been made by someone else.
 
-use super::outfile::is_of_kernel;
+use kd_app::outfile::is_of_kernel;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};

@@ -21,7 +21,10 @@ const OLLAMA_MAX: usize = 5;
 const ROOM_MIN: usize = 20;
 
 pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
-    let offers: Vec<InitSeat> = look_around()?.iter().flat_map(seats).collect();
+    let offers: Vec<InitSeat> = look_around(here)?
+        .iter()
+        .flat_map(|found| seats(found, &here.of_backends(false)))
+        .collect();
     let mut left_out: Vec<String> = Vec::new();
     let mut chosen = if !args.members.is_empty() {
         args.members
@@ -31,7 +34,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     } else if offers.is_empty() {
         let columns = super::terminal::size_of_stderr();
         let columns = columns.map_or(usize::MAX, |(columns, _)| columns.into());
-        for line in looked_for(&super::here::env(), columns) {
+        for line in looked_for(&here.of_backends(false), columns) {
             writeln!(io::stderr(), "{line}")?;
         }
         return Ok(Exit::NoSeat);
@@ -167,16 +170,16 @@ fn suggested(seat: &InitSeat) -> Option<String> {
 }
 
 /// Detects what is on this machine.
-pub(super) fn look_around() -> Result<Vec<Discovered>, Error> {
+pub(super) fn look_around(here: &Here) -> Result<Vec<Discovered>, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|e| Error::new("io", Exit::Error, "cannot start the runtime").because(e))?;
-    Ok(runtime.block_on(discover(&super::here::env())))
+    Ok(runtime.block_on(discover(&here.of_backends(false))))
 }
 
 /// Returns the members that a discovery can provide.
-pub(super) fn seats(found: &Discovered) -> Vec<InitSeat> {
+pub(super) fn seats(found: &Discovered, env: &Env) -> Vec<InitSeat> {
     let seat = |name: &str, model: Option<String>, comment: String| InitSeat {
         name: handle(name),
         backend: found.backend.clone(),
@@ -200,14 +203,11 @@ pub(super) fn seats(found: &Discovered) -> Vec<InitSeat> {
             .iter()
             .take(OLLAMA_MAX)
             .map(|m| InitSeat {
-                base_url: ollama_base_url(&super::here::env()),
+                base_url: ollama_base_url(env),
                 ..seat(
                     m,
                     Some(m.clone()),
-                    format!(
-                        "{m}, served by the Ollama at {}",
-                        ollama_at(&super::here::env())
-                    ),
+                    format!("{m}, served by the Ollama at {}", ollama_at(env)),
                 )
             })
             .collect(),

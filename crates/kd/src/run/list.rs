@@ -1,15 +1,14 @@
 //! `kd council list`: lists the threads of this branch. The JSON has the same keys as kingdom-cli's.
 
 use super::here::Here;
-use super::thread::LeftOut;
-use super::{show, thread};
 use crate::args::council::List;
 use crate::error::Error;
-use crate::face::{json, words};
+use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::{clip, wrap};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kd_app::threads::LeftOut;
 use kd_core::{SeatName, ThreadId};
 use kd_store::fork::{self, Lineage};
 use kd_store::seal::Origin;
@@ -41,7 +40,7 @@ struct Row {
     #[serde(skip)]
     depth: usize,
     #[serde(skip)]
-    states: Vec<(SeatName, thread::State)>,
+    states: Vec<(SeatName, kd_app::threads::State)>,
 }
 
 pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
@@ -68,7 +67,7 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
             }
         }
     }
-    left_out.tell();
+    left_out.tell(here);
     rows.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     let rows = as_tree(rows);
     let mut out = io::stdout().lock();
@@ -106,9 +105,9 @@ fn as_tree(rows: Vec<Row>) -> Vec<Row> {
 
 fn row(place: &Place, open: &Thread, current: bool, branch: bool) -> Result<Row, Error> {
     let first = open.head(1)?;
-    let newest = show::newest(open, 1)?;
-    let states = match thread::turns(&newest.messages).last() {
-        Some(turn) => thread::states_now(open, turn)?,
+    let newest = kd_app::threads::newest(open, 1)?;
+    let states = match kd_app::threads::turns(&newest.messages).last() {
+        Some(turn) => kd_app::threads::states_now(open, turn)?,
         None => Vec::new(),
     };
     let topic = first
@@ -159,7 +158,10 @@ fn page(rows: &[Row], here: &Here) -> String {
                     .to_string()
             })
             .unwrap_or_default();
-        let mut facts = vec![created, words::count(row.message_count as u64, "message")];
+        let mut facts = vec![
+            created,
+            kd_app::words::count(row.message_count as u64, "message"),
+        ];
         facts.extend(row.branch.clone());
         // Before the origin, which may be too long for the line.
         if row.current {

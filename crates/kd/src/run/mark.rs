@@ -1,12 +1,12 @@
 //! `kd mark` and `kd marks`: record which verdicts were right.
 
 use super::deliberate::record::records;
-use super::here::{self, Here};
-use super::{infile, thread};
+use super::here::Here;
+use super::infile;
 use crate::args::mark::{Mark as Args, Marks as MarksArgs, MarksCommand};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::{json, words};
+use crate::face::json;
 use crate::render::clean;
 use kd_core::Timestamp;
 use kd_core::deliberation::AnswerKind;
@@ -56,7 +56,7 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
         }
         (None, None) => {}
     }
-    let mut marks = Marks::open(&here::user_dirs())?;
+    let mut marks = Marks::open(&here.user_dirs())?;
     let old = marks.add(&mark)?;
     let count = marks.all()?.len() as u64;
     let mut out = io::stdout().lock();
@@ -74,7 +74,7 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
         out,
         "{of} is {}{was}; you have {}",
         credit(&mark),
-        words::count(count, "mark")
+        kd_app::words::count(count, "mark")
     )?;
     Ok(Exit::Done)
 }
@@ -209,13 +209,13 @@ pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
         None => list(args.json, here)?,
         Some(MarksCommand::Export) => {
             let mut out = io::stdout().lock();
-            for mark in marks::read(&here::user_dirs())? {
+            for mark in marks::read(&here.user_dirs())? {
                 writeln!(out, "{}", json::text(&mark, false)?)?;
             }
         }
-        Some(MarksCommand::Import { file }) => import(file)?,
+        Some(MarksCommand::Import { file }) => import(file, here)?,
         Some(MarksCommand::Forget { id, all }) => {
-            let dirs = here::user_dirs();
+            let dirs = here.user_dirs();
             let gone = match (id, marks::read(&dirs)?.is_empty()) {
                 (_, true) => 0,
                 (None, _) => {
@@ -226,7 +226,7 @@ pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
                     }
                 }
                 (Some(id), _) => {
-                    let (layout, place) = thread::find(here, Some(id))?;
+                    let (layout, place) = kd_app::threads::find(here, Some(id))?;
                     Marks::open(&dirs)?.forget(
                         &project_key(layout.root()),
                         &place.id.0,
@@ -238,7 +238,7 @@ pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
             writeln!(
                 io::stdout().lock(),
                 "forgot {}",
-                words::count(gone as u64, "mark")
+                kd_app::words::count(gone as u64, "mark")
             )?;
         }
     }
@@ -246,7 +246,7 @@ pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
 }
 
 fn list(as_json: bool, here: &Here) -> Result<(), Error> {
-    let dirs = here::user_dirs();
+    let dirs = here.user_dirs();
     let all = marks::read(&dirs)?;
     let mut out = io::stdout().lock();
     if as_json {
@@ -297,7 +297,7 @@ fn list(as_json: bool, here: &Here) -> Result<(), Error> {
 }
 
 /// Imports a marks file: all lines or, if one cannot be read, none.
-fn import(file: &Path) -> Result<(), Error> {
+fn import(file: &Path, here: &Here) -> Result<(), Error> {
     let named = clean::line(&file.display().to_string());
     let failed = |why: &dyn std::fmt::Display| {
         Error::usage(format!("{named} cannot be imported; nothing was changed")).because(why)
@@ -324,7 +324,7 @@ fn import(file: &Path) -> Result<(), Error> {
         mark.by = By::Import;
         found.push(mark);
     }
-    let dirs = here::user_dirs();
+    let dirs = here.user_dirs();
     let old = Marks::open(&dirs)?.add_all(&found)?;
     let replaced = old.iter().flatten().count();
     let mut out = io::stdout().lock();
@@ -335,7 +335,7 @@ fn import(file: &Path) -> Result<(), Error> {
     writeln!(
         out,
         "imported {}{and}",
-        words::count(found.len() as u64, "mark")
+        kd_app::words::count(found.len() as u64, "mark")
     )?;
     Ok(())
 }

@@ -1,23 +1,16 @@
 //! `kd mcp`: serves the protocol on stdin and stdout until stdin is closed.
 
-use super::forum::servers;
 use super::here::Here;
-use super::kingdom::{Elsewhere, House, Visit};
 use super::signals::{Signals, Wish};
+use super::trust;
 use crate::args::mcp::Mcp;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_backends::transport::process;
+use kd_app::forum::servers;
+use kd_app::{Elsewhere, FolderHost, Runtime, Visit};
 use kd_core::SeatName;
 use kd_server::mcp::{self, Server};
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::runtime::Runtime;
-
-/// How long dropped calls may take to close their connections after the caller disconnected.
-pub(super) const FAREWELL: Duration = Duration::from_millis(200);
-/// How long agent programs and their tools may take to end.
-pub(super) const CHILDREN: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
     if let Some(folder) = &args.folder {
@@ -26,7 +19,9 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
             Error::new("io", Exit::Error, format!("{named} cannot be entered")).because(e)
         })?;
     }
-    let house = House::open(here, args.offline)?.with_forum(
+    // The folder may be another one now.
+    let here = &Here::new(here.color());
+    let host = folder_host(here, args.offline)?.with_forum(
         args.forum.clone(),
         args.store.clone(),
         args.run.map(|run| Visit {
@@ -35,20 +30,20 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
             fence: args.fence.clone(),
         }),
     );
-    let house = match (&args.remote, &args.remote_url, &args.remote_token) {
-        (Some(name), Some(url), Some(token)) => house.with_remote(Elsewhere {
+    let host = match (&args.remote, &args.remote_url, &args.remote_token) {
+        (Some(name), Some(url), Some(token)) => host.with_remote(Elsewhere {
             name: name.clone(),
             url: url.clone(),
             token: token.clone(),
         }),
-        _ => house,
+        _ => host,
     };
-    let house = match &args.servers {
-        Some(file) => house.with_further(servers::read(file)?),
-        None => house,
+    let host = match &args.servers {
+        Some(file) => host.with_further(servers::read(file, here)?),
+        None => host,
     };
-    let server = Server::new(Arc::new(house), name(args.name.as_deref())?);
-    let runtime = runtime()?;
+    let server = Server::new(Arc::new(host), name(args.name.as_deref())?);
+    let runtime = Runtime::new()?;
     let served = runtime.block_on(async {
         let mut signals = signals()?;
         let stop = async move { while signals.next().await != Wish::Stop {} };
@@ -56,8 +51,7 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
             .await
             .map_err(|why| Error::new("mcp", Exit::Error, "the connection was lost").because(why))
     });
-    runtime.shutdown_timeout(FAREWELL);
-    process::settle(CHILDREN);
+    drop(runtime);
     served.map(|()| Exit::Done)
 }
 
@@ -68,12 +62,14 @@ pub(super) fn name(name: Option<&str>) -> Result<Option<String>, Error> {
     Ok(checked.map(String::from))
 }
 
-pub(super) fn runtime() -> Result<Runtime, Error> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|e| Error::new("io", Exit::Error, "cannot start an OS thread").because(e))
+/// Opens the folder for a server.
+pub(super) fn folder_host(here: &Here, offline: bool) -> Result<FolderHost, Error> {
+    // Nothing that the members do is told on stderr, except what the user should see.
+    let kingdom = trust::open(here, true)?;
+    if let Some(layout) = kingdom.layout() {
+        kd_app::process::sweep(here, layout);
+    }
+    Ok(FolderHost::new(kingdom, offline))
 }
 
 pub(super) fn signals() -> Result<Signals, Error> {

@@ -2,7 +2,6 @@
 //! Nothing is created before it is needed: only `ask` and `model` start a runtime.
 
 mod agreed;
-mod aside;
 mod ask;
 mod background;
 mod chat;
@@ -23,14 +22,12 @@ mod fsck;
 mod here;
 mod infile;
 mod init;
-mod kingdom;
 mod list;
 mod mark;
 mod mcp;
 mod memory;
 mod model;
-mod outfile;
-mod page;
+mod notices;
 mod prices;
 mod prose_review;
 mod question;
@@ -40,18 +37,14 @@ mod review;
 mod scratch;
 mod screen;
 mod seal;
-mod seats;
-mod secrets;
 mod serve;
 mod shell;
 mod show;
 mod signals;
-mod spending;
 mod stage;
 mod status;
 pub(crate) mod terminal;
 mod think;
-mod thread;
 mod trust;
 mod vote;
 mod watch;
@@ -62,16 +55,12 @@ use crate::error::Error;
 use crate::exit::Exit;
 use here::Here;
 
-/// Threads of a runtime that asks members: one for them, and one for the timers, so that a service that never stops
-/// sending cannot delay its own deadline.
-const WORKERS: usize = 2;
-
 /// Runs the command and returns its exit code.
 pub(crate) fn main(cli: Cli) -> Exit {
     let here = Here::new(cli.global.color);
-    kd_engine::agents::keep_record(here::user_dirs());
+    kd_app::process::keep_record(&here);
     let json = cli.command.wants_json();
-    let ready = descriptors::check().and_then(|()| not_too_deep(&cli.command));
+    let ready = descriptors::check().and_then(|()| not_too_deep(&cli.command, &here));
     match ready.and_then(|()| dispatch(cli, &here)) {
         Ok(exit) => exit,
         Err(error) => {
@@ -87,16 +76,11 @@ pub(crate) fn main(cli: Cli) -> Exit {
 }
 
 /// Refuses to ask members in a council nested too deeply inside others.
-fn not_too_deep(command: &Command) -> Result<(), Error> {
-    use kd_backends::depth;
-    if !command.asks() {
-        return Ok(());
+fn not_too_deep(command: &Command, here: &Here) -> Result<(), Error> {
+    if command.asks() {
+        kd_app::process::check_depth(here)?;
     }
-    depth::check(&here::env()).map_err(|failure| {
-        Error::new("too_deep", Exit::Error, "no member was asked")
-            .because(failure.message)
-            .next(failure.advice.unwrap_or_default())
-    })
+    Ok(())
 }
 
 fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
@@ -129,7 +113,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Mark(args) => return mark::mark(&args, here),
         Command::Marks(args) => return mark::marks(&args, here),
         Command::Memory(args) => return memory::run(&args.command, here),
-        Command::Cost(args) => cost::run(&args)?,
+        Command::Cost(args) => cost::run(&args, here)?,
         Command::Prices(args) => prices::run(&args, here)?,
         Command::Vote(args) => return vote::run(&args.command, here),
         Command::Mcp(args) => return mcp::run(&args, here),

@@ -1,6 +1,6 @@
 //! `kd prices`: shows the table in force, and replaces it with litellm's list.
 
-use super::here::{self, Here};
+use super::here::Here;
 use super::infile;
 use crate::args::prices::{Prices as Args, PricesCommand};
 use crate::error::Error;
@@ -22,9 +22,11 @@ const NEWEST: &str = "main";
 pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
     match &args.command {
         None => list(args, here),
-        Some(PricesCommand::Update { commit, from }) => update(commit.as_deref(), from.as_deref()),
+        Some(PricesCommand::Update { commit, from }) => {
+            update(commit.as_deref(), from.as_deref(), here)
+        }
         Some(PricesCommand::Reset) => {
-            let was = kd_store::prices::reset(&here::user_dirs())?;
+            let was = kd_store::prices::reset(&here.user_dirs())?;
             let table = kd_core::prices::Prices::default();
             let said = match was {
                 true => "your table was removed",
@@ -46,7 +48,7 @@ struct Row<'a> {
 }
 
 fn list(args: &Args, here: &Here) -> Result<(), Error> {
-    let config = here.config(here.find_layout()?.as_ref())?.config;
+    let config = here.settings(here.find_layout()?.as_ref())?.config;
     let table = config.prices.table();
     let all = rows(&config, table);
     let named = |row: &&Row<'_>| {
@@ -79,7 +81,7 @@ fn list(args: &Args, here: &Here) -> Result<(), Error> {
         let usd = |usd: Option<f64>| usd.map_or("-".to_owned(), |usd| usd.to_string());
         let model = match row.above {
             0 => clean::line(row.model),
-            above => format!("  prompts above {}", words::grouped(above)),
+            above => format!("  prompts above {}", kd_app::words::grouped(above)),
         };
         [
             model,
@@ -146,12 +148,12 @@ fn about(table: &Table) -> String {
     let source = source.split(", SHA-256").next().unwrap_or_default();
     format!(
         "{} of {date}, from {source}",
-        words::count(table.len() as u64, "price")
+        kd_app::words::count(table.len() as u64, "price")
     )
 }
 
-fn update(commit: Option<&str>, from: Option<&str>) -> Result<(), Error> {
-    let dirs = here::user_dirs();
+fn update(commit: Option<&str>, from: Option<&str>, here: &Here) -> Result<(), Error> {
+    let dirs = here.user_dirs();
     let failed = |from: &str, why: String| {
         Error::new(
             "no_prices",
@@ -180,7 +182,7 @@ fn update(commit: Option<&str>, from: Option<&str>) -> Result<(), Error> {
                 ));
             }
             let url = from.map_or_else(|| prices::address(commit), str::to_owned);
-            if super::here::env().on("KD_OFFLINE") {
+            if here.of_backends(false).on("KD_OFFLINE") {
                 return Err(failed(&url, "KD_OFFLINE is set".to_owned()));
             }
             let runtime = tokio::runtime::Builder::new_current_thread()

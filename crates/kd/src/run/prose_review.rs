@@ -2,11 +2,11 @@
 
 use super::ask::{self, Job};
 use super::here::Here;
-use super::question::Question;
 use crate::args::ask::Ask;
 use crate::args::council::Review;
 use crate::error::Error;
 use crate::exit::Exit;
+use kd_app::Question;
 use kd_core::clean::clean_text;
 use kd_store::git_command::{self, GitCommand};
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ const USUAL_BASES: [&str; 3] = ["main", "master", "trunk"];
 
 pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
     let folder = here.folder()?;
-    let change = Change::of(&folder, args.base.as_deref())?;
+    let change = Change::of(folder, args.base.as_deref())?;
     if change.diff.trim().is_empty() {
         return Err(Error::new("no_change", Exit::Usage, format!("nothing has changed since {}", change.base))
             .next("commit or add what is to be reviewed (untracked files are not included), or name another --base"));

@@ -1,6 +1,7 @@
 //! Reads the question from the command line and from piped input.
 
 use crate::error::Error;
+use kd_app::Question;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IsTerminal, Read, Write};
 
@@ -12,15 +13,6 @@ const SILENCE: Timespec = Timespec {
     tv_sec: 2,
     tv_nsec: 0,
 };
-
-/// The user's message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Question {
-    /// The complete text.
-    pub(super) text: String,
-    /// The question without its context: mentions count only here.
-    pub(super) asked: String,
-}
 
 /// Reads the question: the words; or stdin, for `-` or without words; or the words with stdin appended as context.
 pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Question, Error> {

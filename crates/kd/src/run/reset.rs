@@ -13,7 +13,7 @@ pub(super) fn run(args: &Reset, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
     let mut seats = session::kept(&layout.sessions_folder())?;
     if let Some(name) = &args.member {
-        let config = here.config(Some(&layout))?.config;
+        let config = here.settings(Some(&layout))?.config;
         let known = |seat: &&SeatName| seat.as_str() == name;
         let found = seats.iter().find(known).cloned();
         if found.is_none() && !config.agents.contains_key(name.as_str()) {

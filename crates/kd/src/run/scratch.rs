@@ -2,13 +2,12 @@
 
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::run::here::os_var;
-use kd_store::UserDirs;
+use kd_app::Env;
 use kd_store::user_dirs::make_private;
 
 /// Creates a folder, if possible in the user's state folder, where no one else can put files above it.
-pub(super) fn folder(prefix: &str) -> Result<tempfile::TempDir, Error> {
-    let own = UserDirs::from_env(&os_var).runtime().ok();
+pub(super) fn folder(prefix: &str, env: &Env) -> Result<tempfile::TempDir, Error> {
+    let own = env.user_dirs().runtime().ok();
     let own = own.filter(|at| make_private(at).is_ok());
     let mut name = tempfile::Builder::new();
     name.prefix(prefix);

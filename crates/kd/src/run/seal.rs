@@ -1,14 +1,15 @@
 //! `kd seal`, `kd verify` and `kd import`.
 
-use super::here::{Here, user_dirs};
-use super::{infile, outfile, thread};
+use super::here::Here;
+use super::infile;
 use crate::args::seal::{Import, Seal, SealCommand, Verify};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::{json, words};
+use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::clip;
 use jiff::Timestamp;
+use kd_app::outfile;
 use kd_core::formats::{self, Newer};
 use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, SecretKey};
 use kd_store::seal::Origin;
@@ -24,7 +25,7 @@ const CAUSE_COLUMNS_MAX: usize = 300;
 pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     if let Some(SealCommand::Key) = args.command {
-        writeln!(out, "{}", own_key()?.public())?;
+        writeln!(out, "{}", own_key(here)?.public())?;
         return Ok(());
     }
     let mut sealed = match &args.from {
@@ -35,7 +36,7 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         sealed.erase();
     }
     if args.sign {
-        sealed.sign(&own_key()?).map_err(unsealable)?;
+        sealed.sign(&own_key(here)?).map_err(unsealable)?;
     }
     let bytes = sealed.to_bytes().map_err(unsealable)?;
     if bytes.len() as u64 > BYTES_MAX {
@@ -50,7 +51,7 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         Some(path) => path.clone(),
         None => unused(&sealed.header.thread)?,
     };
-    outfile::write(&path, &bytes)?;
+    outfile::write(&path, &bytes, here)?;
     if args.json {
         let mut value = told(&sealed);
         value["file"] = path.display().to_string().into();
@@ -72,10 +73,10 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
 }
 
 /// Returns the user's key. Names a new one: nothing else tells the user to keep a copy.
-fn own_key() -> Result<SecretKey, Error> {
-    let (key, new) = seal::key_or_new(&user_dirs())?;
+fn own_key(here: &Here) -> Result<SecretKey, Error> {
+    let (key, new) = seal::key_or_new(&here.user_dirs())?;
     if new {
-        let path = seal::key_file(&user_dirs())?;
+        let path = seal::key_file(&here.user_dirs())?;
         let made = format!("note: created {}; keep a copy of it", path.display());
         let _ = writeln!(io::stderr(), "{}", clean::line(&made));
     }
@@ -83,9 +84,9 @@ fn own_key() -> Result<SecretKey, Error> {
 }
 
 fn of_thread(args: &Seal, here: &Here) -> Result<Sealed, Error> {
-    let (_, place) = thread::find(here, args.id.as_deref())?;
+    let (_, place) = kd_app::threads::find(here, args.id.as_deref())?;
     let open = Thread::open(&place)?;
-    let running = thread::running(&open)?;
+    let running = kd_app::threads::running(&open)?;
     if !running.is_empty() {
         let note = "note: members are still answering; the seal has only the saved messages";
         let _ = writeln!(io::stderr(), "{note}");
@@ -134,7 +135,7 @@ pub(super) fn verify(args: &Verify) -> Result<(), Error> {
 pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     let sealed = proved(&args.file, args.key.as_deref())?;
     // Created if missing, as for a question: the recipient of a file may never have asked here.
-    let layout = super::ask::new_layout(args.json, here)?;
+    let layout = kd_app::council::new_layout(&here.env(args.json))?;
     let made = seal::import(&layout, &sealed)?;
     let mut out = io::stdout().lock();
     if args.json {
@@ -150,7 +151,7 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
         "{}: imported from {}, with {}",
         made.id(),
         brief(&sealed.header.thread),
-        words::count(sealed.header.messages, "message")
+        kd_app::words::count(sealed.header.messages, "message")
     );
     writeln!(out, "{}", clean::line(&line))?;
     let next = format!("see it: kd show {}", made.id());
@@ -225,8 +226,8 @@ fn write_facts(sealed: &Sealed, out: &mut dyn Write) -> Result<(), Error> {
     let header = &sealed.header;
     let holds = format!(
         "{} and {}",
-        words::count(header.messages, "message"),
-        words::count(header.events, "event")
+        kd_app::words::count(header.messages, "message"),
+        kd_app::words::count(header.events, "event")
     );
     let contents = match sealed.contents() {
         (_, 0) => String::new(),

@@ -1,14 +1,13 @@
 //! `kd serve`: binds a local address, prints it and how to connect, and serves until stopped.
 
 use super::here::Here;
-use super::kingdom::House;
-use super::mcp::{CHILDREN, FAREWELL, name, runtime, signals};
+use super::mcp::{folder_host, name, signals};
 use super::signals::Wish;
 use crate::args::serve::Serve;
 use crate::error::Error;
 use crate::exit::Exit;
+use kd_app::Runtime;
 use kd_backends::secret_file::{self, Links};
-use kd_backends::transport::process;
 use kd_server::http::{self, Faces};
 use kd_server::{Tokens, generate};
 use std::io::{self, Write};
@@ -30,8 +29,8 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
     };
     let starter = name(args.name.as_deref())?;
     let (tokens, fresh) = tokens(args, here)?;
-    let house = Arc::new(House::open(here, args.offline)?.with_tokens(tokens.names()));
-    let runtime = runtime()?;
+    let host = Arc::new(folder_host(here, args.offline)?.with_tokens(tokens.names()));
+    let runtime = Runtime::new()?;
     let served = runtime.block_on(async {
         let bound = http::bind(args.listen).await.map_err(|e| {
             Error::new(
@@ -61,12 +60,11 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
         let mut signals = signals()?;
         let stop = async move { while signals.next().await != Wish::Stop {} };
         bound
-            .serve(faces, house, starter, tokens, stop)
+            .serve(faces, host, starter, tokens, stop)
             .await
             .map_err(|e| Error::new("io", Exit::Error, "the server failed").because(e))
     });
-    runtime.shutdown_timeout(FAREWELL);
-    process::settle(CHILDREN);
+    drop(runtime);
     served.map(|()| Exit::Done)
 }
 

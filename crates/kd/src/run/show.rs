@@ -1,7 +1,6 @@
 //! `kd council show`: shows the messages of a thread.
 
 use super::here::Here;
-use super::thread;
 use crate::args::council::Show;
 use crate::error::Error;
 use crate::face::{json, words};
@@ -15,12 +14,12 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
-    let (_, place) = thread::find(here, args.id.as_deref())?;
+    let (_, place) = kd_app::threads::find(here, args.id.as_deref())?;
     let thread = Thread::open(&place)?;
     let read = if args.all {
         thread.messages()?
     } else {
-        newest(&thread, args.last as usize)?
+        kd_app::threads::newest(&thread, args.last as usize)?
     };
     for problem in &read.problems {
         let _ = writeln!(
@@ -29,7 +28,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
             clean::line(&problem.to_string())
         );
     }
-    let all = thread::turns(&read.messages);
+    let all = kd_app::threads::turns(&read.messages);
     let keep = if args.all {
         all.len()
     } else {
@@ -134,20 +133,6 @@ fn whispers(thread: &Thread, turns: &[&[Message]]) -> Result<Vec<Whisper>, Error
     Ok(found)
 }
 
-/// Returns enough of the tail for the newest `turns` turns. Reads backwards in growing steps, so that a long thread
-/// costs no more than its end.
-pub(super) fn newest(thread: &Thread, turns: usize) -> Result<kd_store::Messages, Error> {
-    let mut n = 16_usize.max(turns.saturating_mul(4));
-    loop {
-        let read = thread.tail(n)?;
-        let kings = read.messages.iter().filter(|m| m.is_king()).count();
-        if kings >= turns.max(1) || read.messages.len() + read.problems.len() < n {
-            return Ok(read);
-        }
-        n = n.saturating_mul(4);
-    }
-}
-
 /// Formats messages for a page of some width.
 struct Page<'a> {
     members: &'a [SeatName],
@@ -163,10 +148,10 @@ impl Page<'_> {
             format!(
                 "{} of {} (--all for the whole thread)",
                 shown,
-                words::count(count as u64, "message")
+                kd_app::words::count(count as u64, "message")
             )
         } else {
-            words::count(count as u64, "message")
+            kd_app::words::count(count as u64, "message")
         };
         let dot = self.styles.glyph("·", "-");
         let id = clean::line(&thread.id().0);

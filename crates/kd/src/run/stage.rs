@@ -4,7 +4,6 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::here::Here;
-use super::outfile;
 use super::signals::{Signals, Wish, suspend};
 use super::terminal::{self, Quiet};
 use crate::args::ask::Output;
@@ -17,10 +16,10 @@ use crate::face::page::Page;
 use crate::face::plain::Plain;
 use crate::face::{Face, Io, document, json};
 use jiff::Timestamp;
-use kd_backends::transport::process;
+use kd_app::outfile;
+use kd_app::{Runtime, Session, Subscription, Update};
 use kd_core::view::View;
 use kd_core::{Event, Op, ThreadId};
-use kd_engine::{Session, Subscription, Update};
 use std::io;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -29,10 +28,6 @@ use tokio::sync::mpsc;
 pub(super) const UNASKED: &str = "cannot ask the question";
 /// Updates that may queue for a slow reader of our output before the bus drops some: more than any round has.
 const WAITING: usize = 1 << 16;
-/// How long dropped calls may take to close their connections and children when the user leaves immediately.
-pub(super) const FAREWELL: Duration = Duration::from_millis(200);
-/// How long agent programs and their tools may take to end before exit: longer than their grace period.
-pub(super) const CHILDREN: Duration = Duration::from_secs(3);
 
 /// How a round ended.
 pub(super) struct Ended {
@@ -66,7 +61,7 @@ pub(super) fn perform(
     let repaint = repaints(output, here);
     let face = face(output, council, here, repaint);
     let (stage, id, stopped) = put_on(face, repaint, refusal, open)?;
-    finish(output, council, stage, &id, stopped)
+    finish(output, council, stage, (&id, stopped), here)
 }
 
 /// How a round with a custom output ended.
@@ -107,17 +102,11 @@ fn put_on(
     open: impl FnOnce() -> Result<Session, Error>,
 ) -> Result<(Stage, ThreadId, bool), Error> {
     // Output may block on a slow reader; the council runs on a separate thread, so that it never waits for it.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(super::WORKERS)
-        .enable_all()
-        .build()
-        .map_err(|e| Error::new("io", Exit::Error, "cannot start an OS thread").because(e))?;
+    let runtime = Runtime::new()?;
     let mut stage = Stage::new(face);
     let screen = repaint.then(Quiet::enter);
     let ended = runtime.block_on(conduct(open, refusal, &mut stage, screen));
-    runtime.shutdown_timeout(FAREWELL);
-    // No agent program, and no tool of one, outlives the command.
-    process::settle(CHILDREN);
+    drop(runtime);
     let (id, stopped) = ended?;
     Ok((stage, id, stopped))
 }
@@ -132,8 +121,8 @@ pub(super) fn finish(
     output: &Output,
     council: bool,
     stage: Stage,
-    id: &ThreadId,
-    stopped: bool,
+    (id, stopped): (&ThreadId, bool),
+    here: &Here,
 ) -> Result<Ended, Error> {
     let view = stage.view;
     if let Some(path) = &output.output {
@@ -142,7 +131,7 @@ pub(super) fn finish(
         } else {
             document::markdown(&view)
         };
-        outfile::write(path, text.as_bytes())?;
+        outfile::write(path, text.as_bytes(), here)?;
     }
     if let Some(why) = stage.unwritten {
         return Err(

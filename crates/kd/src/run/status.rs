@@ -1,12 +1,11 @@
 //! `kd council status`: shows who has answered the newest question. The JSON has the same keys as kingdom-cli's.
 
 use super::here::Here;
-use super::show;
-use super::thread::{self, State};
 use crate::args::council::Status;
 use crate::error::Error;
 use crate::face::json;
 use crate::render::clean;
+use kd_app::threads::State;
 use kd_backends::transport::process;
 use kd_core::SeatName;
 use kd_core::last_round::RoundKind;
@@ -19,13 +18,13 @@ use std::time::Duration;
 const LEFT_OVER: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
-    let (layout, place) = thread::find(here, args.id.as_deref())?;
-    super::ask::sweep(&layout, false);
+    let (layout, place) = kd_app::threads::find(here, args.id.as_deref())?;
+    kd_app::process::sweep(here, &layout);
     let open = Thread::open(&place)?;
-    let newest = show::newest(&open, 1)?;
-    let turns = thread::turns(&newest.messages);
+    let newest = kd_app::threads::newest(&open, 1)?;
+    let turns = kd_app::threads::turns(&newest.messages);
     let turn = turns.last().copied().unwrap_or_default();
-    let standing = thread::standing(&open, turn)?;
+    let standing = kd_app::threads::standing(&open, turn)?;
     let states = &standing.states;
     // It is unknown whether this process asks it for the newest question or for another one.
     let asking = |seat: &SeatName| -> Option<u32> {

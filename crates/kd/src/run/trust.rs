@@ -5,48 +5,44 @@
 
 mod listing;
 
-use self::listing::{Block, Listing, Row, Screen, fit, shown_text};
+use self::listing::{Block, Listing, Row, Screen, fit};
 use super::agreed::agreed;
-use super::ask::notice_line;
-use super::forum::foreign::ForeignForum;
-use super::here::{self, Here};
-use super::{terminal, thread};
+use super::here::Here;
+use super::notices::notice_line;
+use super::terminal;
 use crate::args::trust::Trust;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::words::count;
+use kd_app::forum::foreign::ForeignForum;
+use kd_app::trust::{held_line, place, project_texts};
+use kd_app::words::{count, shown_text};
+use kd_app::{Env, Kingdom};
 use kd_backends::adapters::agent_cli::given_by_name;
-use kd_core::SeatName;
-use kd_core::config::{KeyPath, Layer, effect};
-use kd_core::persona::Persona;
+use kd_core::config::effect;
+use kd_store::Layout;
 use kd_store::config::{Because, Consent, Loaded, Project, WantedSetting};
 use kd_store::find::{Foreign, foreign_owners};
 use kd_store::git;
 use kd_store::owner::user_name;
 use kd_store::programs::Programs;
 use kd_store::trust::{Decision, TrustStore};
-use kd_store::{Layout, Thread};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Maximum settings named in a notice.
-const NAMED_MAX: usize = 3;
-
 pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     if args.list {
-        return list();
+        return list(here);
     }
     if let Some(path) = &args.revoke {
         return revoke(path.as_deref(), here);
     }
     let (layout, foreign) = with_owner(args, here)?;
-    let loaded = here.config(layout.as_ref())?;
-    let store = store()?;
+    let loaded = here.settings(layout.as_ref())?;
+    let store = store(here)?;
     let consent = loaded.project.consent.as_ref();
-    let programs = match Programs::look(&here.folder()?) {
+    let programs = match Programs::look(here.folder()?) {
         Ok(programs) => Some(programs),
         // Settings can be allowed all the same.
         Err(error) if consent.is_some() || foreign.is_some() => {
@@ -66,7 +62,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     };
     let mut listing = Listing::default();
     if let (None, Some(consent)) = (&foreign, consent) {
-        whose(consent)
+        whose(consent, here)
             .into_iter()
             .for_each(|block| listing.inform(block));
     }
@@ -86,7 +82,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         }
     }
     if let Some(consent) = consent {
-        listing.ask_about(settings_of(consent, true));
+        listing.ask_about(settings_of(consent, true, here));
     }
     print(&listing.lines(screen()))?;
     let consent = consent.filter(|consent| consent.decision != Decision::Allowed);
@@ -116,7 +112,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         }
     }
     if let Some(foreign) = &foreign {
-        accept(foreign)?;
+        accept(foreign, here)?;
     }
     if let Some(consent) = consent {
         consent.allow()?;
@@ -127,7 +123,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
         ));
     }
     if let Some(forum) = forum {
-        forum.accept()?;
+        forum.accept(here)?;
         notice_line("the forum's elections count");
     }
     if let Some(programs) = untrusted {
@@ -167,16 +163,16 @@ fn with_owner(args: &Trust, here: &Here) -> Result<(Option<Layout>, Option<Forei
         return Ok((layout, Some(foreign)));
     }
     if agreed("Accept this owner for this folder?")? {
-        accept(&foreign)?;
+        accept(&foreign, here)?;
     } else {
         notice_line("not accepted; the .kd stays unused");
     }
     Ok((here.find_layout()?, None))
 }
 
-fn accept(foreign: &Foreign) -> Result<(), Error> {
+fn accept(foreign: &Foreign, here: &Here) -> Result<(), Error> {
     let users = foreign.users();
-    store()?.accept_owners(&foreign.root, &users)?;
+    store(here)?.accept_owners(&foreign.root, &users)?;
     notice_line(&format!(
         "accepted for {}: {}",
         shown_text(&foreign.root.to_string_lossy()),
@@ -213,8 +209,8 @@ fn owner_lines(foreign: &Foreign, screen: Screen) -> Vec<String> {
 }
 
 /// Lists other users that own a folder in use: accepted, or named by `KD_BASE`.
-fn whose(consent: &Consent) -> Option<Block> {
-    let foreign = foreign_owners(&consent.root, &here::os_var);
+fn whose(consent: &Consent, here: &Here) -> Option<Block> {
+    let foreign = foreign_owners(&consent.root, &|name| here.var_os(name));
     let rows: Vec<Row> = foreign.iter().flat_map(owners).collect();
     let block = Block::new("not yours alone:");
     block.of_rows(rows)
@@ -268,10 +264,17 @@ fn screen() -> Screen {
     }
 }
 
+/// Opens the folder for a command that asks members; settings that need consent are asked about.
+pub(super) fn open(here: &Here, quiet: bool) -> Result<Kingdom, Error> {
+    let layout = here.find_layout()?;
+    let loaded = settings(here, layout.as_ref())?;
+    Ok(Kingdom::with(here.env(quiet), layout, loaded))
+}
+
 /// Returns the settings for a command that acts on them. On a terminal, asks once about settings that need consent;
 /// elsewhere prints one line about what is held back.
 pub(super) fn settings(here: &Here, layout: Option<&Layout>) -> Result<Loaded, Error> {
-    let loaded = here.config(layout)?;
+    let loaded = here.settings(layout)?;
     if let Some(fault) = &loaded.project.fault {
         notice_line(&format!("decisions about folders cannot be read: {fault}"));
     }
@@ -317,231 +320,6 @@ fn decided(loaded: Loaded, here: &Here, layout: Option<&Layout>) -> Result<Loade
     Ok(loaded)
 }
 
-/// The members that a command is about.
-#[derive(Default)]
-pub(super) struct Named<'a> {
-    /// The requested members; empty means as in the thread or settings.
-    pub(super) members: &'a [String],
-    /// The members to ask.
-    pub(super) asked: &'a [String],
-    /// The thread to continue.
-    pub(super) thread: Option<GoesOn>,
-    /// Whether a change is reviewed.
-    pub(super) reviews: bool,
-}
-
-impl<'a> Named<'a> {
-    /// Creates a value for requested members only.
-    pub(super) fn only(members: &'a [String]) -> Self {
-        Self {
-            members,
-            ..Self::default()
-        }
-    }
-}
-
-/// A continued thread: its members, and which of them the user chose.
-pub(super) struct GoesOn {
-    id: String,
-    members: Vec<SeatName>,
-    seated: BTreeSet<String>,
-    /// Whether to tell the user who is left out.
-    tells: bool,
-}
-
-impl GoesOn {
-    /// Describes a thread; `id` is what the user typed to name one. Naming a thread means choosing its members from now
-    /// on.
-    pub(super) fn of(layout: &Layout, thread: &Thread, id: Option<&str>) -> Self {
-        let members = thread.members();
-        let mut seated = layout.seated(thread.id());
-        let is_named = id.filter(|id| !id.is_empty()).is_some_and(|id| {
-            thread::resolve(layout, Some(id)).is_ok_and(|place| place.id == *thread.id())
-        });
-        if is_named && !members.iter().all(|name| seated.contains(name.as_str())) {
-            // Without the note, they take part this time.
-            let _ = layout.note_seated(thread.id(), &members);
-            seated.extend(members.iter().map(ToString::to_string));
-        }
-        Self {
-            id: thread.id().0.clone(),
-            members,
-            seated,
-            tells: true,
-        }
-    }
-
-    /// Suppresses notes, for a screen that shows the members.
-    pub(super) fn quietly(self) -> Self {
-        Self {
-            tells: false,
-            ..self
-        }
-    }
-
-    /// Returns the members that may not take part again.
-    pub(super) fn left_out(&self, project: &Project) -> Vec<SeatName> {
-        let is_out = |name: &&SeatName| {
-            project.agents.contains(name.as_str()) || self.is_foreign(name, project)
-        };
-        self.members.iter().filter(is_out).cloned().collect()
-    }
-
-    /// Returns whether a member takes part only because of the folder's settings.
-    fn is_foreign(&self, name: &SeatName, project: &Project) -> bool {
-        !self.seated.contains(name.as_str()) && !project.circle.may_sit(name.as_str())
-    }
-}
-
-/// Returns the members of a thread that may take part again.
-fn going_on(project: &Project, thread: &GoesOn) -> Result<Option<Vec<SeatName>>, Error> {
-    let is_held = |name: &SeatName| project.agents.contains(name.as_str());
-    let gone = thread.left_out(project);
-    let stays = |name: &&SeatName| !gone.contains(name);
-    let stay: Vec<SeatName> = thread.members.iter().filter(stays).cloned().collect();
-    let foreign: Vec<&str> = gone
-        .iter()
-        .filter(|name| !is_held(name))
-        .map(SeatName::as_str)
-        .collect();
-    let names = foreign.join(", ");
-    let next = format!("`kd ask --thread {}` uses them", thread.id);
-    if stay.is_empty() {
-        let what = "every member is held back".to_owned();
-        if foreign.is_empty() {
-            let names: Vec<&str> = project.agents.iter().map(String::as_str).collect();
-            return Err(refusal(what, &names, project));
-        }
-        return Err(Error::new("held_back", Exit::HeldBack, what)
-            .because(format!("only the folder adds {names} to {}", thread.id))
-            .next(format!("{next}, `--members` others")));
-    }
-    if !foreign.is_empty() && thread.tells {
-        notice_line(&format!(
-            "held back: {names}, added to {} only by the folder; {next}",
-            thread.id
-        ));
-    }
-    Ok(Some(stay))
-}
-
-/// Returns the members of the thread that can take part. Refuses a command if a member the user named, or every member,
-/// is held back.
-pub(super) fn check(project: &Project, named: Named<'_>) -> Result<Option<Vec<SeatName>>, Error> {
-    let held = |name: &&str| project.agents.contains(*name);
-    let all = named.members.iter().chain(named.asked);
-    let mut all = all.map(|name| name.trim().trim_start_matches('@'));
-    if let Some(name) = all.find(held) {
-        return Err(refusal(
-            format!("member {name} is held back"),
-            &[name],
-            project,
-        ));
-    }
-    if !named.members.is_empty() {
-        return Ok(named.thread.map(|thread| thread.members));
-    }
-    let everyone = || {
-        Err({
-            let names: Vec<&str> = project.agents.iter().map(String::as_str).collect();
-            refusal("every member is held back".to_owned(), &names, project)
-        })
-    };
-    match named.thread {
-        Some(thread) if !thread.members.is_empty() => going_on(project, &thread),
-        _ if project.everyone || (named.reviews && project.reviewers) => everyone(),
-        thread => Ok(thread.map(|thread| thread.members)),
-    }
-}
-
-/// Refuses members held back that the user named in the question or in a plan.
-pub(super) fn check_named<'n>(
-    project: &Project,
-    names: impl IntoIterator<Item = &'n str>,
-) -> Result<(), Error> {
-    let held = names
-        .into_iter()
-        .find(|name| project.agents.contains(*name));
-    held.map_or(Ok(()), |name| {
-        let what = format!("member {name} is held back");
-        Err(refusal(what, &[name], project))
-    })
-}
-
-/// Returns the personas that may run. Refuses if one that the user named, or every one, is held back.
-pub(super) fn check_personas(
-    project: &Project,
-    named: &[String],
-    personas: &mut Vec<Persona>,
-) -> Result<(), Error> {
-    let is_held = |name: &str| project.personas.contains(name);
-    if let Some(name) = named.iter().find(|name| is_held(name)) {
-        return Err(refusal(
-            format!("persona {name} is held back"),
-            &[name],
-            project,
-        ));
-    }
-    personas.retain(|persona| !is_held(persona.name.as_str()));
-    if personas.is_empty() {
-        return Err(refusal(
-            "every persona is held back".to_owned(),
-            &[],
-            project,
-        ));
-    }
-    Ok(())
-}
-
-/// Returns one line about texts of the project, for the record of a deliberation; `None` if there are none.
-pub(super) fn texts_line(loaded: &Loaded, layout: Option<&Layout>) -> Option<String> {
-    let all = project_texts(loaded, layout?);
-    (!all.is_empty()).then(|| format!("texts from this project: {}", all.join(", ")))
-}
-
-/// Returns one line about what is held back.
-pub(super) fn held_line(project: &Project) -> String {
-    let names: Vec<String> = project.held.iter().map(|s| s.path.to_string()).collect();
-    let more = names.len().saturating_sub(NAMED_MAX);
-    let mut named = names
-        .into_iter()
-        .take(NAMED_MAX)
-        .collect::<Vec<_>>()
-        .join(", ");
-    if more > 0 {
-        let _ = write!(named, " and {more} more");
-    }
-    let what = count(project.held.len() as u64, "project setting");
-    format!("held back: {what} ({named}); {}", next(project))
-}
-
-fn next(project: &Project) -> &'static str {
-    match &project.consent {
-        Some(_) => "`kd trust` shows and allows them",
-        None => "`git rm --cached .kd/config.local.json` stops tracking the file",
-    }
-}
-
-/// Returns the error of a command that cannot continue; `names` are the missing members or personas.
-fn refusal(what: String, names: &[&str], project: &Project) -> Error {
-    let is_theirs = |setting: &&WantedSetting| {
-        names.iter().any(|name| {
-            setting.path.is_within(&KeyPath::new(["agents", *name]))
-                || setting.value.get("name").and_then(Value::as_str) == Some(name)
-        })
-    };
-    let theirs = project.held.iter().find(is_theirs);
-    let cause = theirs
-        .or(project.held.first())
-        .map_or_else(String::new, |setting| {
-            let (path, why) = (&setting.path, setting.why.words());
-            format!("{path} ({}) {why}", place(setting))
-        });
-    Error::new("held_back", Exit::HeldBack, what)
-        .because(cause)
-        .next(next(project))
-}
-
 fn ask(
     loaded: &Loaded,
     consent: &Consent,
@@ -549,7 +327,7 @@ fn ask(
     layout: Option<&Layout>,
 ) -> Result<Loaded, Error> {
     let mut listing = Listing::default();
-    whose(consent)
+    whose(consent, here)
         .into_iter()
         .for_each(|block| listing.inform(block));
     let texts = layout.and_then(|layout| texts(loaded, layout));
@@ -557,7 +335,7 @@ fn ask(
     tracked(&loaded.project)
         .into_iter()
         .for_each(|block| listing.inform(block));
-    listing.ask_about(settings_of(consent, false));
+    listing.ask_about(settings_of(consent, false, here));
     let mut err = io::stderr().lock();
     for line in listing.lines(screen()) {
         writeln!(err, "{line}")?;
@@ -565,7 +343,7 @@ fn ask(
     drop(err);
     if agreed("Allow these settings in this folder?")? {
         consent.allow()?;
-        let now = here.config(layout)?;
+        let now = here.settings(layout)?;
         if now
             .project
             .consent
@@ -598,7 +376,7 @@ fn danger(setting: &WantedSetting) -> usize {
 }
 
 /// Lists what needs consent: all of it, or what is not yet allowed; most dangerous last.
-fn settings_of(consent: &Consent, all: bool) -> Block {
+fn settings_of(consent: &Consent, all: bool, env: &Env) -> Block {
     let root = shown_text(&consent.root.to_string_lossy());
     let known = consent.settings.iter().filter(|s| s.allowed).count();
     let mut block = Block::new(match known {
@@ -619,7 +397,7 @@ fn settings_of(consent: &Consent, all: bool) -> Block {
             (_, false) => "new  ",
         };
         block.rows.push(row(setting, mark));
-        block.rows.extend(own_programs(setting, &consent.root));
+        block.rows.extend(own_programs(setting, &consent.root, env));
     }
     if !all && known > 0 {
         let settings = count(known as u64, "setting");
@@ -653,7 +431,7 @@ fn by_effect(settings: &[&WantedSetting]) -> String {
 }
 
 /// Lists files of the folder itself that a command would run, one row each: consent covers only their names.
-fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
+fn own_programs(setting: &WantedSetting, root: &Path, env: &Env) -> Vec<Row> {
     let last = setting.path.segments().last().map(String::as_str);
     if !matches!(last, Some("command" | "key_command")) {
         return Vec::new();
@@ -663,7 +441,7 @@ fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
         Value::String(line) => line.split_whitespace().collect(),
         _ => Vec::new(),
     };
-    let here = std::env::current_dir().unwrap_or_else(|_| root.to_path_buf());
+    let here = env.folder().unwrap_or(root).to_path_buf();
     let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
     let is_own = |(at, word): &(usize, &str)| {
         let named = *at == 0 && word.contains('/') && Path::new(word).is_relative();
@@ -674,7 +452,7 @@ fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
             })
     };
     let by_name = match last {
-        Some("command") => by_name(&words, &here),
+        Some("command") => by_name(&words, &here, env),
         _ => Vec::new(),
     };
     let words = words.into_iter().enumerate().filter(is_own);
@@ -689,9 +467,9 @@ fn own_programs(setting: &WantedSetting, root: &Path) -> Vec<Row> {
 }
 
 /// Lists what the sandbox lets a command do because of its program's name.
-fn by_name(words: &[&str], folder: &Path) -> Vec<Row> {
+fn by_name(words: &[&str], folder: &Path, env: &Env) -> Vec<Row> {
     let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let (places, is_outside) = given_by_name(&argv, folder, &super::here::env());
+    let (places, is_outside) = given_by_name(&argv, folder, &env.of_backends(false));
     let writes = match places.is_empty() {
         true => None,
         false => Some(format!(
@@ -722,61 +500,12 @@ fn row(setting: &WantedSetting, mark: &str) -> Row {
     Row::new(head, &format!("{path} = {value}  ({})", place(setting)))
 }
 
-fn place(setting: &WantedSetting) -> String {
-    if let [forum, agents, file] = setting.path.segments()
-        && (forum, agents) == (&"forum".to_owned(), &"agents".to_owned())
-    {
-        return format!(".kd/forum/agents/{}", shown_text(file));
-    }
-    let file = match setting.origin.layer {
-        Layer::Local => ".kd/config.local.json",
-        _ => ".kd/config.json",
-    };
-    setting
-        .origin
-        .line
-        .map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"))
-}
-
 /// Lists the texts of the project that reach models.
 fn texts(loaded: &Loaded, layout: &Layout) -> Option<Block> {
     let all = project_texts(loaded, layout);
     let rows: Vec<Row> = all.iter().map(|text| Row::new("", text)).collect();
     let block = Block::new("texts from here that members read (not held back):");
     block.of_rows(rows)
-}
-
-/// Returns the texts of a project that reach models: settings with their path and length, then files.
-pub(super) fn project_texts(loaded: &Loaded, layout: &Layout) -> Vec<String> {
-    let mut all: Vec<String> = loaded
-        .project
-        .texts
-        .iter()
-        .map(|text| {
-            let file = match text.origin.layer {
-                Layer::Local => ".kd/config.local.json",
-                _ => ".kd/config.json",
-            };
-            let line = text
-                .origin
-                .line
-                .map_or_else(String::new, |line| format!(":{line}"));
-            let chars = text.value.as_str().map_or(0, |text| text.chars().count());
-            let length = if chars == 0 {
-                String::new()
-            } else {
-                format!(", {}", count(chars as u64, "character"))
-            };
-            format!("{} ({file}{line}{length})", text.path)
-        })
-        .collect();
-    let files = kd_store::memory::text_files(layout);
-    all.extend(
-        files
-            .into_iter()
-            .map(|(name, bytes)| format!("{} ({})", shown_text(&name), count(bytes, "byte"))),
-    );
-    all
 }
 
 /// Formats a value of a project for a terminal: JSON with all invisible characters escaped; a long one is cut in the
@@ -789,12 +518,12 @@ fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-fn store() -> Result<TrustStore, Error> {
-    Ok(TrustStore::new(&here::user_dirs())?)
+fn store(here: &Here) -> Result<TrustStore, Error> {
+    Ok(TrustStore::new(&here.user_dirs())?)
 }
 
-fn list() -> Result<Exit, Error> {
-    let all = store()?.list()?;
+fn list(here: &Here) -> Result<Exit, Error> {
+    let all = store(here)?.list()?;
     let mut out = io::stdout().lock();
     if all.is_empty() {
         writeln!(
@@ -833,11 +562,11 @@ fn list() -> Result<Exit, Error> {
 }
 
 fn revoke(path: Option<&Path>, here: &Here) -> Result<Exit, Error> {
-    let store = store()?;
+    let store = store(here)?;
     let folder = here.folder()?;
     let roots: Vec<PathBuf> = match path {
         Some(path) => vec![folder.join(path)],
-        None => decided_here(&folder, here)?,
+        None => decided_here(folder, here)?,
     };
     let mut gone = false;
     for root in &roots {
@@ -876,7 +605,7 @@ fn decided_here(folder: &Path, here: &Here) -> Result<Vec<PathBuf>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kd_core::config::KEYS;
+    use kd_core::config::{KEYS, KeyPath};
 
     #[test]
     fn every_effect_has_a_place_in_the_order_of_dangers() {

@@ -6,7 +6,6 @@ use super::here::Here;
 use super::signals::{Signals, Wish};
 use super::stage::{self, Stage};
 use super::terminal::Quiet;
-use super::thread;
 use crate::args::ask::Output;
 use crate::args::council::Watch as Args;
 use crate::error::Error;
@@ -39,11 +38,11 @@ enum Ended {
 }
 
 pub(super) fn run(args: &Args, here: &Here) -> Result<Exit, Error> {
-    let (layout, place) = thread::find(here, args.id.as_deref())?;
-    ask::sweep(&layout, args.output.quiet);
+    let (layout, place) = kd_app::threads::find(here, args.id.as_deref())?;
+    kd_app::process::sweep(&here.env(args.output.quiet), &layout);
     let open = Thread::open(&place)?;
     let id = open.id().clone();
-    let config = here.config(Some(&layout))?.config;
+    let config = here.settings(Some(&layout))?.config;
     let watch = Watch::new(open.path())?;
     let mut follow = Follow::new(open, config)?;
     let repaint = stage::repaints(&args.output, here);
@@ -60,7 +59,7 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<Exit, Error> {
     let ended = runtime.block_on(conduct(args, watch, &mut follow, &mut stage, screen))?;
     match ended {
         Ended::Over => {
-            let ended = stage::finish(&args.output, false, stage, &id, false)?;
+            let ended = stage::finish(&args.output, false, stage, (&id, false), here)?;
             if !args.output.quiet && !ended.closed {
                 ask::closing(&ended.view, &id.0, "kd ask --continue", here);
             }

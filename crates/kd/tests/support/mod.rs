@@ -74,6 +74,7 @@ impl Home {
             local: Some(kd.join("config.local.json")),
             personas: Some(kd.join("forum/agents")),
             trust: Some(TrustStore::at(&self.path().join(".local/state/kd"))),
+            home: None,
         };
         let loaded = kd_store::config::load(&paths, [], &[]).expect("settings");
         if let Some(consent) = loaded.project.consent {

@@ -2,7 +2,7 @@
 
 use super::kept::{Kept, Place};
 use super::markdown;
-use crate::face::words::count;
+use kd_app::words::count;
 use kd_core::review::{Finding, Reported};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! A stored report, with what its formats need beyond the members' text: commits, and the lines of the diff.
 
-use crate::face::words::count;
+use kd_app::words::count;
 use kd_core::review::{Report, Reported, Vote};
 use serde::{Deserialize, Serialize};
 

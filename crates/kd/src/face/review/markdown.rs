@@ -5,7 +5,7 @@
 
 use super::kept::Kept;
 use super::{chance, place, source, votes};
-use crate::face::words::count;
+use kd_app::words::count;
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::review::{Finding, Reported};
 use std::fmt::Write as _;

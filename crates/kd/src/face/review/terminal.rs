@@ -2,10 +2,10 @@
 
 use super::kept::Kept;
 use super::{chance, place, source, votes};
-use crate::face::words::count;
 use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, wrap};
+use kd_app::words::count;
 use kd_core::review::{Reported, Severity};
 
 /// Maximum code lines shown per finding.

@@ -1,8 +1,6 @@
 //! `kd replay` and `kd why`: inspect a deliberation's record in its thread.
 
 use super::super::here::Here;
-use super::super::page;
-use super::super::thread;
 use super::whatif;
 use crate::args::deliberate::{Format, Replay, Why};
 use crate::error::Error;
@@ -10,6 +8,7 @@ use crate::exit::Exit;
 use crate::face::deliberation::export::{self, Form};
 use crate::face::json;
 use crate::render::clean;
+use kd_app::page;
 use kd_core::Record;
 use kd_core::deliberation;
 use kd_core::deliberation::Reread;
@@ -23,7 +22,7 @@ pub(in crate::run) fn records(
     here: &Here,
     id: Option<&str>,
 ) -> Result<(Thread, Vec<Record>), Error> {
-    let (_, place) = thread::find(here, id)?;
+    let (_, place) = kd_app::threads::find(here, id)?;
     let open = Thread::open(&place)?;
     let records = deliberation::last(log::read(&open)?.records).ok_or_else(|| {
         Error::new(
@@ -44,7 +43,7 @@ pub(in crate::run) fn records(
 pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> {
     let (open, records) = records(here, args.id.as_deref())?;
     if args.is_what_if() {
-        if let Some(line) = thread::shortened(&open) {
+        if let Some(line) = kd_app::threads::shortened(&open) {
             let _ = writeln!(io::stderr(), "note: {line}");
         }
         return whatif::run(args, here, open.id(), &records);
@@ -106,7 +105,7 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
             writeln!(out, "{}", clean::line(line))?;
         }
         show_reread(&replayed.reread, &mut out)?;
-        if let Some(line) = thread::shortened(&open) {
+        if let Some(line) = kd_app::threads::shortened(&open) {
             writeln!(out, "{line}")?;
         }
     }
@@ -149,7 +148,7 @@ pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
         let text = match format {
             Format::Md => text(Form::Markdown)?,
             Format::Json => text(Form::Json)?,
-            Format::Html => kd_page::document(&[page::of(&open, None)?]),
+            Format::Html => kd_page::document(&[page::of(&open, None, here)?]),
         };
         out.write_all(text.as_bytes())?;
         return Ok(Exit::Done);
@@ -160,7 +159,7 @@ pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
     if let Some(line) = whatif::sentence(&records, &report) {
         writeln!(out, "{}.", clean::line(&line))?;
     }
-    if let Some(line) = thread::shortened(&open) {
+    if let Some(line) = kd_app::threads::shortened(&open) {
         writeln!(out, "{line}")?;
     }
     Ok(Exit::Done)

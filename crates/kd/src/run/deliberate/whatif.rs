@@ -4,7 +4,7 @@ use super::super::here::Here;
 use crate::args::deliberate::Replay;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::{json, words};
+use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::{clip, width};
 use kd_core::deliberation::report::Report;
@@ -96,7 +96,7 @@ fn change(args: &Replay) -> Result<Change, Error> {
 
 /// Describes the result in lines.
 fn told(change: &Change, then: &WhatIf, found: &WhatIf) -> Vec<String> {
-    let replies = words::count(found.replies as u64, "recorded reply");
+    let replies = kd_app::words::count(found.replies as u64, "recorded reply");
     let replies = replies.replace("replys", "replies");
     let mut lines = vec![format!(
         "what if: {}; from {replies}, no model asked",

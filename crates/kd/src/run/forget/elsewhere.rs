@@ -1,6 +1,6 @@
 //! Copies that `kd forget` does not remove because they are not `kd`'s: git history, sessions of agent programs.
 
-use crate::run::here::os_var;
+use crate::run::here::Here;
 use kd_store::git_command::GitCommand;
 use kd_store::{Layout, Place};
 use std::path::PathBuf;
@@ -43,14 +43,14 @@ const PROGRAMS: &[(&str, &str, &str, &str)] = &[
 const GIT_TIME: Duration = Duration::from_secs(10);
 
 /// Returns possible copies, limited to paths that exist.
-pub(super) fn found(layout: &Layout, places: &[&Place]) -> Vec<Elsewhere> {
+pub(super) fn found(layout: &Layout, places: &[&Place], here: &Here) -> Vec<Elsewhere> {
     let mut found: Vec<Elsewhere> = committed(layout, places).into_iter().collect();
     for (program, variable, folder, part) in PROGRAMS {
-        let moved = os_var(variable).filter(|_| !variable.is_empty());
+        let moved = here.var_os(variable).filter(|_| !variable.is_empty());
         let folder = match (moved, folder.is_empty()) {
             (Some(moved), _) => PathBuf::from(moved),
             (None, true) => layout.root().to_path_buf(),
-            (None, false) => match os_var("HOME") {
+            (None, false) => match here.var_os("HOME") {
                 Some(home) => PathBuf::from(home).join(folder),
                 None => continue,
             },

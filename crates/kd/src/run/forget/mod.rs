@@ -3,12 +3,12 @@
 mod elsewhere;
 
 use super::agreed::agreed;
-use super::here::{Here, user_dirs};
-use super::{review, thread};
+use super::here::Here;
+use super::review;
 use crate::args::forget::Forget;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::{json, words};
+use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::wrap;
 use elsewhere::Elsewhere;
@@ -36,10 +36,10 @@ struct Looked<'j> {
 pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
     let reviews = review::reviews(here).ok();
-    let marks = marks::path(&user_dirs()).ok().map(MarksFile::new);
+    let marks = marks::path(&here.user_dirs()).ok().map(MarksFile::new);
     let places = match (&args.id, args.older) {
         (_, Some(age)) => older(&layout, age)?,
-        (id, None) => vec![thread::resolve(&layout, id.as_deref())?],
+        (id, None) => vec![kd_app::threads::resolve(&layout, id.as_deref())?],
     };
     let (looked, busy) = look(args, &layout, reviews.as_ref(), marks.as_ref(), places)?;
     if let Some(error) = busy.first().filter(|_| args.older.is_none()) {
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
         .collect();
     let mut stays = match places.is_empty() {
         true => Vec::new(),
-        false => elsewhere::found(&layout, &places),
+        false => elsewhere::found(&layout, &places, here),
     };
     if let Some(path) = looked.iter().find_map(|one| one.job.forum()) {
         stays.push(Elsewhere {
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
             false => Box::new(io::stdout().lock()),
         };
         let columns = io::stdout().is_terminal().then(|| here.columns());
-        show(&layout, &looked, &stays, columns, &mut shown)?;
+        show((&layout, here), &looked, &stays, columns, &mut shown)?;
     }
     let is_nothing = looked.iter().all(|one| one.found.is_empty());
     if !args.dry_run && !args.yes && !is_nothing {
@@ -79,7 +79,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
             )
             .next("`--yes` removes what is listed, `--dry-run` only lists it"));
         }
-        let count = words::count(looked.len() as u64, "thread");
+        let count = kd_app::words::count(looked.len() as u64, "thread");
         let question = match &looked[..] {
             [one] => format!("Forget {}?", title(one)),
             _ => format!("Forget {count}?"),
@@ -199,7 +199,7 @@ fn title(one: &Looked<'_>) -> String {
 }
 
 fn show(
-    layout: &Layout,
+    (layout, here): (&Layout, &Here),
     looked: &[Looked<'_>],
     stays: &[Elsewhere],
     columns: Option<usize>,
@@ -215,7 +215,7 @@ fn show(
             writeln!(out, "  nothing is left of it")?;
         }
         for found in &one.found {
-            let at = short(layout, &found.path);
+            let at = short(layout, &found.path, here);
             writeln!(out, "  - {}: {at}", found.what)?;
         }
         for line in kept(one) {
@@ -225,7 +225,7 @@ fn show(
     if !stays.is_empty() {
         writeln!(out, "not removed:")?;
         for one in stays {
-            let at = short(layout, &one.path);
+            let at = short(layout, &one.path, here);
             write_wrapped(&format!("{at}: {}", clean::line(&one.why)), columns, out)?;
         }
     }
@@ -253,14 +253,14 @@ fn kept(one: &Looked<'_>) -> Vec<String> {
         lines.push(match &target.scope {
             Scope::Whole => format!("with {id}, which has only copies"),
             Scope::Messages(numbers) => {
-                let count = words::count(numbers.len() as u64, "message");
+                let count = kd_app::words::count(numbers.len() as u64, "message");
                 format!("with copies of {count} in {id}; its other messages stay")
             }
         });
     }
     for (place, count) in one.job.keeps() {
         let id = clean::line(&place.id.0);
-        let count = words::count(*count as u64, "message");
+        let count = kd_app::words::count(*count as u64, "message");
         lines.push(format!("{id} keeps copies of {count}: kd forget {id}"));
     }
     for (id, number) in &one.quotes {
@@ -273,8 +273,8 @@ fn kept(one: &Looked<'_>) -> Vec<String> {
 }
 
 /// Shortens a path: relative to the project, or to the home folder.
-fn short(layout: &Layout, path: &Path) -> String {
-    let home = super::here::os_var("HOME");
+fn short(layout: &Layout, path: &Path, here: &Here) -> String {
+    let home = here.var_os("HOME");
     let text = match (path.strip_prefix(layout.root()), home) {
         (Ok(below), _) => below.display().to_string(),
         (_, Some(home)) => match path.strip_prefix(&home) {

@@ -1,13 +1,13 @@
 //! Personas: loads them from their folder, lists and adds them.
 
-use super::super::ask::notice_line;
 use super::super::here::Here;
-use super::super::trust;
-use super::{Site, servers};
+use super::super::notices::notice_line;
+use super::Site;
 use crate::args::forum::{Agents, NewAgent, Where};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
+use kd_app::forum::servers;
 use kd_core::config::{BACKENDS, Config, KeyPath};
 use kd_core::ids::SeatName;
 use kd_core::persona::Persona;
@@ -153,7 +153,7 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
         return Err(taken());
     }
     let layout = here.find_layout()?;
-    let loaded = here.config(layout.as_ref())?;
+    let loaded = here.settings(layout.as_ref())?;
     let backend = match &args.backend {
         Some(backend) => backend.clone(),
         None => ask(
@@ -184,9 +184,9 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
         "agents".to_owned(),
         format!("{name}.yaml"),
     ]);
-    let after = here.config(layout.as_ref())?.project;
+    let after = here.settings(layout.as_ref())?.project;
     if !after.allow_change(&before, |at, _| at.is_within(&path))? {
-        writeln!(io::stderr(), "{}", trust::held_line(&after))?;
+        writeln!(io::stderr(), "{}", kd_app::trust::held_line(&after))?;
     }
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! Cycles: one, many, one agent, or a study on a virtual clock.
 
-use super::super::ask::notice_line;
-use super::super::here::{self, Here};
-use super::super::{model, trust};
+use super::super::here::Here;
+use super::super::notices::notice_line;
 use super::visit::Remote;
-use super::{Site, agents, fairness, servers};
+use super::{Site, agents, fairness};
 use crate::args::forum::{RunAgent, RunCycle, RunOnce, Running};
 use crate::error::Error;
 use crate::exit::Exit;
 use jiff::tz::TimeZone;
+use kd_app::forum::servers;
 use kd_backends::Backends;
 use kd_core::Member;
 use kd_core::config::forum::{PARAMETERS, Settings};
@@ -205,7 +205,7 @@ pub(super) fn with_plan(
     let mut settings = site.settings()?;
     settings.set_all(named).map_err(RunError::from)?;
     let (mut personas, residents) = chosen(args, &site, remote)?;
-    trust::check_personas(&site.project, &args.agents, &mut personas)?;
+    kd_app::trust::check_personas(&site.project, &args.agents, &mut personas)?;
     let is_named = |start: &str| wishes.iter().any(|(key, _)| key.starts_with(start));
     let waits = clock != Clock::Once || is_named("delay_secs_");
     let skips = clock != Clock::Once || is_named("skip_probability");
@@ -219,10 +219,10 @@ pub(super) fn with_plan(
     wishes.extend(zero.map(|(key, _)| ((*key).to_owned(), "0".to_owned())));
     let local = personas.iter().filter(|p| p.backend == LOCAL);
     let wanted = local.map(|p| p.model.as_deref());
-    model::fetch_missing(&site.config, false, args.jsonl, wanted)?;
+    kd_app::ready::fetch_missing(&site.config, false, &here.env(args.jsonl), wanted)?;
     // A visiting agent works in an empty folder: it needs no files.
-    let folder = servers::folder()?;
-    let backends = Backends::new(&site.config, here::agents()).in_folder(folder.clone());
+    let folder = servers::folder(here)?;
+    let backends = Backends::new(&site.config, here.backend_options()).in_folder(folder.clone());
     let (stopper, stop) = watch::channel(Stop::No);
     listen(stopper)?;
     let jsonl = args.jsonl;
@@ -259,9 +259,9 @@ pub(super) fn with_plan(
         backends.is_agent(&member) && !matches!(persona.tools.as_deref(), Some("json" | "native"))
     };
     let has_programs = personas.iter().any(calls_by_server);
-    let remote = remote.map(|name| Remote::find(name, &site, has_programs));
+    let remote = remote.map(|name| Remote::find(name, &site, has_programs, here));
     let remote = remote.transpose()?;
-    let server = server(args, &site);
+    let server = server(args, &site, here);
     let server = match &remote {
         Some(remote) => server.and_then(|server| remote.serve(server)),
         None => server,
@@ -274,7 +274,7 @@ pub(super) fn with_plan(
     // Strangers write in a remote forum, so data from the user's servers must not reach it.
     let (granted, _files) = match &remote {
         Some(_) => Default::default(),
-        None => servers::grant(&site.config, &personas)?,
+        None => servers::grant(&site.config, &personas, here)?,
     };
     let names: Vec<String> = personas.iter().map(|p| p.name.to_string()).collect();
     let plan = Plan {
@@ -308,7 +308,7 @@ pub(super) fn with_plan(
 }
 
 /// Returns how agent programs reach the forum: through this program's own server.
-fn server(args: &Running, site: &Site) -> Option<ToolServer> {
+fn server(args: &Running, site: &Site, here: &Here) -> Option<ToolServer> {
     let program = std::env::current_exe().ok()?;
     let mut words = vec!["mcp".to_owned(), "--forum".into(), site.forum.clone()];
     let store = match site.store.place() {
@@ -318,7 +318,7 @@ fn server(args: &Running, site: &Site) -> Option<ToolServer> {
     };
     words.extend(store.into_iter().flat_map(|s| ["--store".to_owned(), s]));
     // The agent works in an empty folder, and so does what it starts.
-    let folder = std::env::current_dir().ok()?.into_os_string();
+    let folder = here.folder().ok()?.as_os_str().to_owned();
     words.extend(["--folder".to_owned(), folder.into_string().ok()?]);
     Some(ToolServer {
         name: "kd".into(),
@@ -378,7 +378,7 @@ fn virtual_study(args: &RunCycle, own: &[(&str, &str)], here: &Here) -> Result<E
         return Err(Error::usage("a study needs 1 to 1000 agents").next("--agents 5"));
     }
     let configured = here
-        .config(here.find_layout()?.as_ref())?
+        .settings(here.find_layout()?.as_ref())?
         .config
         .forum
         .settings;

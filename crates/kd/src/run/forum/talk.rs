@@ -338,7 +338,7 @@ pub(super) fn export(args: &Export, here: &Here) -> Result<(), Error> {
     }
     let mut lines = Vec::new();
     let count = site.store.export(&mut lines)?;
-    super::super::outfile::write(&args.file, &lines)?;
+    kd_app::outfile::write(&args.file, &lines, here)?;
     writeln!(io::stderr(), "{count} lines in {}", args.file.display())?;
     Ok(())
 }

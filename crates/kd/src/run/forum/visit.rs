@@ -1,7 +1,7 @@
 //! `kd forum visit`: local agents visit a remote forum.
 
-use super::super::ask::notice_line;
-use super::super::here::{Here, user_dirs};
+use super::super::here::Here;
+use super::super::notices::notice_line;
 use super::Site;
 use super::cycles::{Clock, with_plan};
 use super::token::TokenSocket;
@@ -27,7 +27,12 @@ impl Remote {
     /// Finds a forum in the configuration, with its token.
     ///
     /// `has_programs` says whether an agent is a program, which calls tools through kd's server.
-    pub(super) fn find(name: &str, site: &Site, has_programs: bool) -> Result<Self, Error> {
+    pub(super) fn find(
+        name: &str,
+        site: &Site,
+        has_programs: bool,
+        here: &Here,
+    ) -> Result<Self, Error> {
         let Some(config) = site.config.forum.remotes.get(name) else {
             let known: Vec<&str> = site
                 .config
@@ -47,10 +52,10 @@ impl Remote {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let forum = runtime.block_on(RemoteForum::open(name, config, &crate::run::here::env()));
+        let forum = runtime.block_on(RemoteForum::open(name, config, &here.of_backends(false)));
         let forum = forum.map_err(refused)?;
         let listen = || {
-            let folder = user_dirs().runtime()?;
+            let folder = here.user_dirs().runtime()?;
             make_private(&folder)?;
             TokenSocket::listen(&folder, &forum)
         };

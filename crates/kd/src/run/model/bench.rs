@@ -31,13 +31,13 @@ impl Measured {
 
 pub(super) fn run(args: &Bench, here: &Here) -> Result<(), Error> {
     let layout = here.find_layout()?;
-    let mut config = here.config(layout.as_ref())?.config;
+    let mut config = here.settings(layout.as_ref())?.config;
     if args.model.is_some() {
         config.local.model.clone_from(&args.model);
     }
-    kd_backends::delivery::locate(&config.local, &crate::run::here::env())?;
+    kd_backends::delivery::locate(&config.local, &here.of_backends(false))?;
     let options = Options {
-        env: crate::run::here::env(),
+        env: here.of_backends(false),
         ..Options::default()
     };
     let backends = Backends::new(&config, options);

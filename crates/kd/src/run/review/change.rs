@@ -7,10 +7,11 @@ use crate::args::review::Review;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::review::kept::Place;
-use crate::face::words::count;
 use crate::run::infile;
 use crate::run::prose_review::{NO_GIT, failed, read, usual_base};
 use crate::run::scratch;
+use kd_app::Env;
+use kd_app::words::count;
 use kd_core::diff::{self, Diff, FileDiff, LineKind, shown_name};
 use kd_store::git_command::{self, GitCommand};
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,9 +77,10 @@ enum After {
 }
 
 impl Change {
-    pub(super) fn of(args: &Review, folder: &Path) -> Result<Self, Error> {
+    pub(super) fn of(args: &Review, env: &Env) -> Result<Self, Error> {
+        let folder = env.folder()?;
         let mut change = match &args.pr {
-            Some(path) => Self::of_file(path, folder)?,
+            Some(path) => Self::of_file(path, folder, env)?,
             None => Self::of_git(args, folder)?,
         };
         change.finish();
@@ -98,7 +100,7 @@ impl Change {
     }
 
     /// Parses a diff. If it applies to a commit that git has, the whole files are known.
-    fn of_file(path: &Path, folder: &Path) -> Result<Self, Error> {
+    fn of_file(path: &Path, folder: &Path, env: &Env) -> Result<Self, Error> {
         let named = path.display().to_string();
         let text = infile::read(path, FILE_BYTES_MAX)
             .map_err(|e| Error::usage(format!("the diff {named} cannot be read")).because(e))?;
@@ -107,7 +109,7 @@ impl Change {
         let top = git.as_ref().and_then(|git| git.top().ok());
         let git = git.zip(top.as_deref()).map(|(git, top)| git.at(top));
         if let Some(git) = &git
-            && let Some(change) = Self::applied(git, &diff, &text, &named, top.as_deref())?
+            && let Some(change) = Self::applied(git, &diff, &text, &named, top.as_deref(), env)?
         {
             return Ok(change);
         }
@@ -140,12 +142,13 @@ impl Change {
         text: &[u8],
         named: &str,
         top: Option<&Path>,
+        env: &Env,
     ) -> Result<Option<Self>, Error> {
         // Git would decompress these, whatever size they claim.
         if String::from_utf8_lossy(text).contains(BINARY) {
             return Ok(None);
         }
-        let scratch = scratch::folder("kd-review-")?;
+        let scratch = scratch::folder("kd-review-", env)?;
         let file = scratch.path().join("diff");
         std::fs::write(&file, text)
             .map_err(|e| Error::new("io", Exit::Error, "the diff cannot be copied").because(e))?;

@@ -11,11 +11,10 @@ use self::change::Change;
 use self::condition::Condition;
 use self::cost::Estimate;
 use self::watching::Watching;
-use super::ask::{clock_seed, new_layout, notice_line};
-use super::here::{self, Here};
-use super::seats::REVIEW;
-use super::{first, infile, model, outfile, seats, secrets, stage, trust};
-use crate::args::ask::Ask;
+use super::here::Here;
+use super::notices::notice_line;
+use super::{first, infile, stage};
+use crate::args::ask::terms;
 use crate::args::review::{
     Command, Format, Mark, Marks, MarksCommand, Review, Show, Shown, Verdict,
 };
@@ -24,9 +23,11 @@ use crate::exit::{Exit, Failures};
 use crate::face::json;
 use crate::face::review::kept::{self, Kept};
 use crate::face::review::{document, terminal};
-use crate::face::words::count;
 use crate::render::clean;
 use jiff::Timestamp;
+use kd_app::seating::REVIEW;
+use kd_app::words::count;
+use kd_app::{SeatRequest, outfile, secrets};
 use kd_backends::Backends;
 use kd_core::config::Config;
 use kd_core::formats::{self, Newer};
@@ -58,12 +59,12 @@ pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
 pub(super) fn reviews(here: &Here) -> Result<Reviews, Error> {
     let folder = here.folder()?;
     let shared =
-        GitCommand::new(&folder).and_then(|git| git.read(&["rev-parse", "--git-common-dir"]));
+        GitCommand::new(folder).and_then(|git| git.read(&["rev-parse", "--git-common-dir"]));
     let repository = match shared {
         Ok(shared) => folder.join(PathBuf::from(shared.trim_end_matches(['\n', '\r']))),
-        Err(_) => folder,
+        Err(_) => folder.to_path_buf(),
     };
-    Ok(Reviews::of(&here::user_dirs(), &repository)?)
+    Ok(Reviews::of(&here.user_dirs(), &repository)?)
 }
 
 /// Returns the report of a thread, or the newest one.
@@ -113,7 +114,7 @@ fn read_report(file: &Path) -> Result<Kept, Error> {
 fn give(kept: &Kept, shown: &Shown, here: &Here) -> Result<(), Error> {
     if let Some(path) = &shown.output {
         let text = document(kept, shown.format, shown.all)?;
-        return outfile::write(path, text.as_bytes());
+        return Ok(outfile::write(path, text.as_bytes(), here)?);
     }
     let mut out = io::stdout().lock();
     if shown.format != Format::Terminal {
@@ -223,40 +224,40 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     let conditions = args.fail_on.iter().map(|text| Condition::read(text));
     let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
     if !args.dry_run {
-        outfile::check(args.shown.output.as_deref())?;
+        outfile::check(args.shown.output.as_deref(), here)?;
     }
-    let change = Change::of(args, &here.folder()?)?;
+    let env = here.env(args.quiet);
+    let change = Change::of(args, here)?;
     let layout = here.find_layout()?;
     if let Some(layout) = &layout {
-        super::ask::sweep(layout, args.quiet);
+        kd_app::process::sweep(&env, layout);
     }
     let mut loaded = settings::load(here, layout.as_ref(), &change, args.quiet)?;
-    args.spending.lay_over(&mut loaded.config.limits);
-    args.privacy.lay_over(&mut loaded.config.council);
+    terms(&args.spending, args.privacy, args.offline).lay_over(&mut loaded.config);
     let members = match args.members.is_empty() {
         true => loaded.config.council.review_members.clone(),
         false => args.members.clone(),
     };
-    let named = trust::Named {
+    let named = kd_app::trust::Named {
         members: &args.members,
         reviews: true,
-        ..trust::Named::default()
+        ..kd_app::trust::Named::default()
     };
-    trust::check(&loaded.project, named)?;
-    let ask = Ask {
+    kd_app::trust::check(&loaded.project, named, &env)?;
+    let request = SeatRequest {
         members,
-        timeout: args.timeout,
-        ..Ask::default()
+        timeout: args.timeout.map(|t| t.as_secs()),
+        ..SeatRequest::default()
     };
-    let seated = seats::seat(&loaded.config, &ask, None)?;
+    let seated = kd_app::seating::seat(&loaded.config, request, None)?;
     let roster = seated.roster;
     let mut parts = change.parts();
-    let secrets = secrets::of(&loaded.config, args.privacy.allow_secrets);
+    let secrets = kd_app::secrets::of(&loaded.config, args.privacy.allow_secrets, here);
     let mut masked = Masked::default();
     for part in &mut parts {
         masked.add(secrets.mask_in_place(part));
     }
-    secrets::tell(&masked, args.quiet);
+    secrets::tell(&masked, &env);
     let estimate = Estimate::of(&loaded.config, roster.members(), &parts);
     if args.dry_run {
         return dry_run(args, &change, &parts, &roster, &estimate);
@@ -271,9 +272,9 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         }
         loaded.notices.iter().for_each(|notice| notice_line(notice));
     }
-    model::make_ready(&loaded.config, args.offline, args.quiet, &roster)?;
+    kd_app::ready::make_ready(&loaded.config, args.offline, &env, &roster)?;
     if seated.built_in && !args.quiet {
-        first::notice(layout.is_none());
+        first::notice(layout.is_none(), here);
     }
     let reviews = reviews(here)?;
     let (kept, end) = perform(
@@ -309,12 +310,12 @@ fn perform(
     reviews: &Reviews,
 ) -> Result<(Kept, Exit), Error> {
     let names: Vec<SeatName> = roster.members().iter().map(|m| m.name.clone()).collect();
-    let layout = new_layout(args.quiet, here)?;
+    let layout = kd_app::council::new_layout(&here.env(args.quiet))?;
     let thread = Thread::create_for(&layout, &names, REVIEW)?;
     let (id, folder) = (thread.id().clone(), thread.path().to_owned());
     let title = change.title();
     // Voters see this code, and quotes are looked up in it.
-    let secrets = secrets::of(config, args.privacy.allow_secrets);
+    let secrets = kd_app::secrets::of(config, args.privacy.allow_secrets, here);
     let mut files = change.files();
     for text in files.values_mut() {
         secrets.mask_keeping_lines(text);
@@ -334,7 +335,7 @@ fn perform(
         judge: names.first().cloned(),
         ceiling: config.limits.ceiling(),
         marks: marks_of(reviews)?,
-        seed: clock_seed(),
+        seed: kd_app::council::clock_seed(),
         messages: 0,
         notices: change.notices.clone(),
     });
@@ -348,7 +349,7 @@ fn perform(
     // In a tree under review, what agent programs run and obey is not trusted, even if the user trusted it before.
     let agents = kd_backends::Options {
         trusted: false,
-        ..here::agents()
+        ..here.backend_options()
     };
     let engine = Engine::new(Backends::new(config, agents))
         .telling(here.held_event())

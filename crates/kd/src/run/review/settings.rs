@@ -3,8 +3,8 @@
 
 use super::change::Change;
 use crate::error::Error;
-use crate::run::ask::notice_line;
-use crate::run::here::{Here, fill_in};
+use crate::run::here::Here;
+use crate::run::notices::notice_line;
 use crate::run::trust;
 use kd_store::Layout;
 use kd_store::config::{Loaded, ProjectFile, load_with};
@@ -30,8 +30,8 @@ pub(super) fn load(
         Base::Text(text) => ProjectFile::Text(text),
         Base::Missing => ProjectFile::Missing,
     };
-    let mut loaded = load_with(&paths, project, std::env::vars_os(), &[])?;
-    fill_in(&mut loaded.config);
+    let mut loaded = load_with(&paths, project, here.vars(), &[])?;
+    here.fill_in(&mut loaded.config);
     trust::hold(here, &loaded);
     if base.differs(paths.project.as_deref()) && !quiet {
         notice_line(&format!(

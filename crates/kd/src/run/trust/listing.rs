@@ -4,9 +4,9 @@
 //! every row is wrapped here, never by the terminal, and continuation lines are marked. What the answer allows comes
 //! last, the most dangerous rows next to the prompt, with a total.
 
-use crate::face::words::count;
 use crate::render::wrap::width;
-use std::fmt::Write as _;
+use kd_app::words::count;
+use kd_app::words::shown_text;
 
 /// Maximum rows shown on a screen of a purely informational block.
 const CONTEXT_ROWS_MAX: usize = 5;
@@ -239,23 +239,6 @@ fn char_columns_max(c: char) -> usize {
         ' '..='~' => 1,
         c => width(c.encode_utf8(&mut [0; 4])).max(2),
     }
-}
-
-/// Returns a text in which nothing can control the terminal or hide from the reader.
-pub(super) fn shown_text(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        let unseen = crate::render::clean::is_unsafe(c)
-            || matches!(c, '\u{ad}' | '\u{34f}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}' | '\u{180b}'..='\u{180f}'
-                | '\u{3164}' | '\u{ffa0}' | '\u{115f}' | '\u{1160}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
-            || (c.is_whitespace() && c != ' ');
-        if unseen {
-            let _ = write!(safe, "\\u{{{:x}}}", u32::from(c));
-        } else {
-            safe.push(c);
-        }
-    }
-    safe
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 //! its own rounds, so that every output can show them.
 
 use crate::error::Error;
-use crate::run::thread::State;
-use crate::run::{show, thread};
+use kd_app::threads::State;
 use kd_backends::adapters::agent_cli;
 use kd_backends::dialects::{Reading, named};
 use kd_core::config::Config;
@@ -44,8 +43,10 @@ impl Follow {
     /// Opens the newest round; the first look reports all of it.
     pub(super) fn new(thread: Thread, config: Config) -> Result<Self, Error> {
         let members = thread.members();
-        let newest = show::newest(&thread, 1)?.messages;
-        let last = thread::turns(&newest).last().map(|turn| turn[0].seq);
+        let newest = kd_app::threads::newest(&thread, 1)?.messages;
+        let last = kd_app::threads::turns(&newest)
+            .last()
+            .map(|turn| turn[0].seq);
         let mut follow = Self {
             before: last.map_or(0, |seq| seq.saturating_sub(1)),
             members,
@@ -84,8 +85,8 @@ impl Follow {
         // A called member without output is waiting. A debate or a deliberation asks the members it needs.
         let king = self.turn.first();
         let council = king.is_none_or(|king| RoundKind::of(king) == RoundKind::Council);
-        let running = thread::running(&self.thread)?;
-        let states = thread::states(&self.turn, &self.members, &running);
+        let running = kd_app::threads::running(&self.thread)?;
+        let states = kd_app::threads::states(&self.turn, &self.members, &running);
         for (seat, state) in states.into_iter().filter(|_| council) {
             let spoke = self.turn.iter().any(|m| m.from == seat.as_str());
             if matches!(state, State::Running | State::Pending) && !spoke {
@@ -98,8 +99,8 @@ impl Follow {
     /// Returns whether every member asked has ended, and no other is running.
     pub(super) fn is_over(&self) -> Result<bool, Error> {
         Ok(!self.turn.is_empty()
-            && thread::running(&self.thread)?.is_empty()
-            && thread::standing(&self.thread, &self.turn)?.is_over())
+            && kd_app::threads::running(&self.thread)?.is_empty()
+            && kd_app::threads::standing(&self.thread, &self.turn)?.is_over())
     }
 
     /// Returns whether an answer is awaited but no process is working on it.
@@ -107,12 +108,12 @@ impl Follow {
         // There is a short delay between the question and the first output of a member.
         let asked = self.turn.last().map(|m| m.at).unwrap_or_default();
         let since = Timestamp::now().duration_since(asked);
-        Ok(since.as_secs() >= 5 && thread::running(&self.thread)?.is_empty())
+        Ok(since.as_secs() >= 5 && kd_app::threads::running(&self.thread)?.is_empty())
     }
 
     /// Returns the command that repeats the question, once no process is working on it.
     pub(super) fn again(&self) -> Result<&'static str, Error> {
-        let standing = thread::standing(&self.thread, &self.turn)?;
+        let standing = kd_app::threads::standing(&self.thread, &self.turn)?;
         Ok(match standing.kind {
             RoundKind::Council => "`kd council retry` asks again",
             RoundKind::Debate => "`kd think --continue` asks again",
@@ -123,7 +124,7 @@ impl Follow {
 
     /// Returns the end of the round.
     pub(super) fn yielded(&mut self) -> Result<Record, Error> {
-        let standing = thread::standing(&self.thread, &self.turn)?;
+        let standing = kd_app::threads::standing(&self.thread, &self.turn)?;
         let states = standing.states;
         let well = states
             .iter()
@@ -146,7 +147,7 @@ impl Follow {
     }
 
     fn hear_streams(&mut self) -> Result<(), Error> {
-        for seat in thread::running(&self.thread)? {
+        for seat in kd_app::threads::running(&self.thread)? {
             if !self.streams.contains_key(&seat) {
                 let stream = Stream {
                     reader: StreamReader::new(&self.thread, seat.as_str()),

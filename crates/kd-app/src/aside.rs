@@ -1,41 +1,46 @@
 //! `/think` and `/deliberate` in a chat: prepares an aside for the conversation, from a question or the user's last
 //! one.
 
-use super::ask::clock_seed;
-use super::deliberate::opening;
-use super::{model, seats};
-use crate::error::Error;
+use crate::council::clock_seed;
+use crate::deliberation;
+use crate::env::Env;
+use crate::error::UserError;
+use crate::{ready, seating};
 use kd_core::config::Config;
 use kd_core::conversation::How;
 use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::among;
 use kd_core::planner::{self, Brief};
 use kd_core::prompt::PREAMBLE;
-use kd_core::seating::{LOCAL, Wishes};
+use kd_core::seating::{LOCAL, SeatRequest};
 use kd_core::slash::Way;
 use kd_core::{Aside, Member, OpenDuet, Roster, SeatName};
 use kd_store::{Layout, Thread, memory};
 
 /// What an aside is built from.
-pub(super) struct Desk<'a> {
-    pub(super) config: &'a Config,
-    pub(super) layout: &'a Layout,
-    pub(super) thread: &'a Thread,
+pub struct AsidePlanner<'a> {
+    /// The settings.
+    pub config: &'a Config,
+    /// Where the thread is kept.
+    pub layout: &'a Layout,
+    /// The thread.
+    pub thread: &'a Thread,
     /// The members of the conversation.
-    pub(super) roster: &'a Roster,
-    pub(super) muted: &'a [SeatName],
-    pub(super) wishes: Wishes,
-    pub(super) offline: bool,
+    pub roster: &'a Roster,
+    /// Members that are not asked.
+    pub muted: &'a [SeatName],
+    /// How members are asked.
+    pub request: SeatRequest,
+    /// Download nothing.
+    pub offline: bool,
 }
 
-impl Desk<'_> {
+impl AsidePlanner<'_> {
     /// Builds an aside that answers this question, or the user's last one.
-    pub(super) fn aside(
-        &self,
-        way: Way,
-        question: Option<String>,
-        quiet: bool,
-    ) -> Result<Aside, Error> {
+    ///
+    /// # Errors
+    /// If there is no question, or a member cannot answer.
+    pub fn aside(&self, way: Way, question: Option<String>, env: &Env) -> Result<Aside, UserError> {
         let question = match question {
             Some(question) => question,
             None => self.last_question()?,
@@ -47,30 +52,31 @@ impl Desk<'_> {
             .filter(|m| !self.muted.contains(&m.name))
             .collect();
         if free.is_empty() {
-            return Err(Error::usage("every member is muted: unmute one first"));
+            return Err(UserError::usage("every member is muted: unmute one first"));
         }
         let aside = match way {
             Way::Think => self.think(question, &free)?,
-            Way::Deliberate => self.deliberate(question, &free)?,
+            Way::Deliberate => self.deliberate(question, &free, env)?,
         };
         let roster = Roster::new(aside.seats(), None);
-        model::make_ready(self.config, self.offline, quiet, &roster)?;
+        ready::make_ready(self.config, self.offline, env, &roster)?;
         Ok(aside)
     }
 
-    fn last_question(&self) -> Result<String, Error> {
+    fn last_question(&self) -> Result<String, UserError> {
         let messages = self.thread.messages()?.messages;
         let last = messages.iter().rev().find(|m| m.is_king());
-        last.map(|m| m.body.to_string())
-            .ok_or_else(|| Error::usage("there is no question yet: write one after the command"))
+        last.map(|m| m.body.to_string()).ok_or_else(|| {
+            UserError::usage("there is no question yet: write one after the command")
+        })
     }
 
-    fn think(&self, question: String, free: &[&Member]) -> Result<Aside, Error> {
-        let seats = among(self.config, &self.wishes, free)?;
+    fn think(&self, question: String, free: &[&Member]) -> Result<Aside, UserError> {
+        let seats = among(self.config, &self.request, free)?;
         let roster = seats.roster();
         let open = OpenDuet {
             thread: self.thread.id().clone(),
-            prompts: seats::prompts(self.config, &roster, &self.thread.meta().phase),
+            prompts: seating::prompts(self.config, &roster, &self.thread.meta().phase),
             history: Vec::new(),
             limits: DuetLimits::of(&self.config.think, &seats),
             seats,
@@ -82,7 +88,12 @@ impl Desk<'_> {
         })
     }
 
-    fn deliberate(&self, question: String, free: &[&Member]) -> Result<Aside, Error> {
+    fn deliberate(
+        &self,
+        question: String,
+        free: &[&Member],
+        env: &Env,
+    ) -> Result<Aside, UserError> {
         // A role of the built-in model is not an agent to which a planner could give a role.
         let known =
             |m: &&&Member| m.backend != LOCAL || self.config.agents.contains_key(m.name.as_str());
@@ -103,20 +114,20 @@ impl Desk<'_> {
             true => memory::read(self.layout)?.background(),
             false => String::new(),
         };
-        let (marks, marks_fault) = opening::marks();
+        let (marks, marks_fault) = deliberation::marks(env);
         let brief = Brief {
             question: &question,
             asked: &question,
             members: &names,
             all_sit: false,
             // Integers that every JSON parser represents exactly.
-            seed: self.wishes.seed.unwrap_or_else(clock_seed) & ((1 << 53) - 1),
-            seeded: self.wishes.seed.is_some(),
+            seed: self.request.seed.unwrap_or_else(clock_seed) & ((1 << 53) - 1),
+            seeded: self.request.seed.is_some(),
             personas: memory::roles(self.layout)?,
             background: remembered,
-            model: self.wishes.model.clone(),
-            temperature: self.wishes.temperature,
-            timeout: self.wishes.timeout,
+            model: self.request.model.clone(),
+            temperature: self.request.temperature,
+            timeout: self.request.timeout,
             marks,
             marks_fault,
         };

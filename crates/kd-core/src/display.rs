@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// Removes everything that could control the terminal. Tabs become four spaces.
 pub fn text(foreign: &str) -> Cow<'_, str> {
-    let clean = kd_core::clean::clean_text(foreign);
+    let clean = crate::clean::clean_text(foreign);
     if clean.chars().all(|c| c == '\n' || !is_unsafe(c)) {
         return clean;
     }

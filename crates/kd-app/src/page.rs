@@ -1,13 +1,13 @@
 //! A thread as a web page: collects what `kd_page` renders, and follows it for readers.
 
-use super::export::redacted;
-use crate::error::Error;
-use crate::render::clean;
+use crate::env::Env;
+use crate::error::{ErrorKind, UserError};
+use crate::host::{Followed, Following};
 use kd_core::redact::Redactor;
 use kd_core::{Event, Input, Member, Record, SeatName};
-use kd_server::{Followed, Following};
 use kd_store::{Thread, fork, log};
-use std::io::{self, Write};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -17,20 +17,49 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Maximum pieces queued.
 const PIECES: usize = 64;
 
-/// Returns a thread for rendering. Reports unreadable parts on stderr.
-pub(super) fn of(open: &Thread, redactor: Option<&mut Redactor>) -> Result<kd_page::Thread, Error> {
+/// Returns a message or record without private data.
+///
+/// # Errors
+/// If it cannot be written as JSON.
+pub(crate) fn redacted<T: Serialize + DeserializeOwned>(
+    message: T,
+    redactor: Option<&mut Redactor>,
+) -> Result<T, UserError> {
+    let Some(redactor) = redactor else {
+        return Ok(message);
+    };
+    let fault = |e: serde_json::Error| {
+        UserError::new(ErrorKind::Redact, "a message could not be redacted").because(e.to_string())
+    };
+    let mut value = serde_json::to_value(&message).map_err(fault)?;
+    redactor.value(&mut value);
+    serde_json::from_value(value).map_err(fault)
+}
+
+/// Returns a thread for rendering. Reports unreadable parts.
+///
+/// # Errors
+/// If the thread cannot be read.
+pub fn of(
+    open: &Thread,
+    redactor: Option<&mut Redactor>,
+    env: &Env,
+) -> Result<kd_page::Thread, UserError> {
     let (page, faults) = read(open, redactor)?;
     for fault in faults {
-        let _ = writeln!(io::stderr(), "warning: {}", clean::line(&fault));
+        env.warn(format!("warning: {fault}"));
     }
     Ok(page)
 }
 
 /// Returns a thread for rendering, and its unreadable parts.
-pub(super) fn read(
+///
+/// # Errors
+/// If the thread cannot be read.
+pub fn read(
     open: &Thread,
     mut redactor: Option<&mut Redactor>,
-) -> Result<(kd_page::Thread, Vec<String>), Error> {
+) -> Result<(kd_page::Thread, Vec<String>), UserError> {
     let read = open.messages()?;
     let mut faults: Vec<String> = read.problems.iter().map(ToString::to_string).collect();
     let mut messages = Vec::with_capacity(read.messages.len());
@@ -77,11 +106,14 @@ impl Following for Watched {}
 
 /// Reports what happens in a thread from now on. `members` determine the dialect in which other programs stream. Must
 /// be called inside a tokio runtime.
-pub(super) fn follow(
+///
+/// # Errors
+/// If its folder cannot be watched.
+pub fn follow(
     open: Thread,
     members: &[Member],
     tell: mpsc::Sender<Followed>,
-) -> Result<Box<dyn Following>, Error> {
+) -> Result<Box<dyn Following>, UserError> {
     let seen = open
         .tail(1)?
         .messages

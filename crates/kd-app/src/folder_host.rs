@@ -1,29 +1,25 @@
 //! The host of servers: opens sessions and reads threads for them, with one shared engine.
 
-use super::ask::new_thread;
-use super::deliberate::opening;
-use super::here::Here;
-use super::{ask, forum, model, page, seats, think, thread, trust};
-use crate::args::Color;
-use crate::error::Error;
-use crate::render::clean;
+use crate::council::Started;
+use crate::deliberation::Deliberate;
+use crate::error::UserError;
+use crate::host::{Followed, Following, Host, Listed, Method, Query, Refusal};
+use crate::kingdom::Kingdom;
+use crate::request::{Ask, Question, Terms, ThreadChoice};
+use crate::think::Think;
+use crate::{forum, page, seating, secrets, threads, trust};
 use kd_backends::remote::RemoteForum;
 use kd_backends::servers::Servers;
-use kd_core::config::Config;
-use kd_core::duet::DuetLimits;
-use kd_core::duet::seats::{DuetWishes, seat};
+use kd_core::clean::clean_line;
 use kd_core::request::ServerAnswer;
 use kd_core::request::ToolSpec;
-use kd_core::seating::Wishes;
-use kd_core::{Address, Failure, Message, Op, Timestamp};
-use kd_engine::{Engine, Session};
+use kd_core::seating::SeatRequest;
+use kd_core::{Failure, Message, Timestamp};
 use kd_forum::account::Proof;
 use kd_forum::bounds::Budget;
 use kd_forum::words::MAIN;
-use kd_server::{Ask, Followed, Following, Kingdom, Listed, Method, Refusal, Started};
 use kd_sql::forum::{Caller, ForumError, ForumStore};
 use kd_store::Thread;
-use kd_store::config::Project;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,22 +31,24 @@ const TOPIC_CHARS: usize = 80;
 
 /// An agent's visit served by this process.
 #[derive(Clone, Debug)]
-pub(super) struct Visit {
+pub struct Visit {
     /// Its number.
-    pub(super) run: i64,
+    pub run: i64,
     /// Its call limit, if different from the forum's settings.
-    pub(super) calls: Option<u32>,
+    pub calls: Option<u32>,
     /// The word in the delimiter lines around each answer.
-    pub(super) fence: Option<String>,
+    pub fence: Option<String>,
 }
 
 /// The remote forum in which a visit acts.
 #[derive(Clone, Debug)]
-pub(super) struct Elsewhere {
-    pub(super) name: String,
-    pub(super) url: String,
+pub struct Elsewhere {
+    /// The name in the settings.
+    pub name: String,
+    /// Its address.
+    pub url: String,
     /// The socket that passes the token.
-    pub(super) token: PathBuf,
+    pub token: PathBuf,
 }
 
 /// Additional servers of a visit.
@@ -68,15 +66,9 @@ impl Further {
     }
 }
 
-/// This folder, its settings, and an engine.
-pub(super) struct House {
-    here: Here,
-    config: Config,
-    /// The settings the project asks for, and which are held back.
-    project: Project,
-    /// The notice about texts of the project.
-    texts: Option<String>,
-    engine: Engine,
+/// A folder, for servers.
+pub struct FolderHost {
+    kingdom: Kingdom,
     offline: bool,
     /// The name of the forum.
     forum_name: String,
@@ -98,24 +90,12 @@ pub(super) struct House {
     further: Option<Further>,
 }
 
-impl House {
-    /// Creates the host for the working folder. Fails if settings cannot be read.
-    pub(super) fn open(here: &Here, offline: bool) -> Result<Self, Error> {
-        let found = here.find_layout()?;
-        let loaded = trust::settings(here, found.as_ref())?;
-        let texts = trust::texts_line(&loaded, found.as_ref());
-        if let Some(layout) = &found {
-            super::ask::sweep(layout, false);
-        }
-        let backends = kd_backends::Backends::new(&loaded.config, super::here::agents());
-        let masked = super::secrets::of(&loaded.config, false);
-        Ok(Self {
-            // Output of servers has no colors.
-            here: Here::new(Color::Never),
-            config: loaded.config,
-            project: loaded.project,
-            texts,
-            engine: Engine::new(backends).masking(masked),
+impl FolderHost {
+    /// Creates the host of a folder. With `offline` nothing is downloaded.
+    pub fn new(kingdom: Kingdom, offline: bool) -> Self {
+        Self {
+            // Clients are told by the notices of an answer.
+            kingdom: kingdom.not_announcing_what_is_held_back(),
             offline,
             forum_name: MAIN.to_owned(),
             store: None,
@@ -126,11 +106,11 @@ impl House {
             elsewhere: None,
             remote: Mutex::default(),
             further: None,
-        })
+        }
     }
 
     /// Sets the forum, its store and the visit.
-    pub(super) fn with_forum(
+    pub fn with_forum(
         self,
         name: Option<String>,
         store: Option<String>,
@@ -145,7 +125,7 @@ impl House {
     }
 
     /// Makes the visit act in a remote forum.
-    pub(super) fn with_remote(self, elsewhere: Elsewhere) -> Self {
+    pub fn with_remote(self, elsewhere: Elsewhere) -> Self {
         Self {
             elsewhere: Some(elsewhere),
             ..self
@@ -153,7 +133,7 @@ impl House {
     }
 
     /// Lets the visit call these additional servers.
-    pub(super) fn with_further(self, servers: Servers) -> Self {
+    pub fn with_further(self, servers: Servers) -> Self {
         let further = Further {
             starts: servers.starts(),
             servers: Mutex::new(servers),
@@ -192,21 +172,16 @@ impl House {
     }
 
     /// Sets the names of the callers' tokens.
-    pub(super) fn with_tokens(self, tokens: Vec<String>) -> Self {
+    pub fn with_tokens(self, tokens: Vec<String>) -> Self {
         Self { tokens, ..self }
     }
 
-    fn old(&self, id: Option<&str>) -> Result<Option<Thread>, Error> {
-        let Some(id) = id else { return Ok(None) };
-        let place = thread::resolve(&self.here.layout()?, Some(id))?;
-        Ok(Some(Thread::open(&place)?))
-    }
-
     /// Opens the forum of this folder; creates it if missing.
-    fn open_forum(&self) -> Result<ForumStore, Error> {
-        let layout = self.here.make_layout()?.layout;
-        let place = forum::place(self.store.as_deref(), &self.config, &layout, &self.here)?;
-        let mut store = forum::open(&place)?;
+    fn open_forum(&self) -> Result<ForumStore, UserError> {
+        let env = self.kingdom.env();
+        let layout = env.make_layout()?.layout;
+        let place = forum::place(self.store.as_deref(), self.kingdom.config(), &layout, env)?;
+        let mut store = forum::open(&place, env)?;
         // A server with one token for all says nothing about named ones.
         if !self.tokens.is_empty() {
             let names: Vec<&str> = self.tokens.iter().map(String::as_str).collect();
@@ -249,68 +224,52 @@ impl House {
         Ok(caller)
     }
 
-    fn council(&self, ask: &Ask) -> Result<Session, Error> {
-        let old = self.old(ask.thread.as_deref())?;
-        let layout = self.here.find_layout()?;
-        let thread = old.as_ref().zip(layout.as_ref());
-        let named = trust::Named {
-            // A client that names a thread is not the user.
-            thread: thread.map(|(thread, layout)| trust::GoesOn::of(layout, thread, None)),
-            ..trust::Named::only(&ask.members)
+    /// Opens a session for a query, whose secrets are masked.
+    fn start(&self, query: &Query) -> Result<Started, UserError> {
+        let terms = Terms {
+            offline: self.offline,
+            ..Terms::default()
         };
-        let members = trust::check(&self.project, named)?;
-        let wishes = Wishes {
-            members: ask.members.clone(),
-            ..Wishes::default()
+        // A client of the server that names a thread is not the user.
+        let thread = match query.thread.clone() {
+            Some(id) => ThreadChoice::Given(id),
+            None => ThreadChoice::New,
         };
-        let seated = seats::seat_in(&self.config, wishes, members.as_deref())?;
-        model::make_ready(&self.config, self.offline, true, &seated.roster)?;
-        let thread = match old {
-            Some(thread) => thread,
-            None => new_thread(&seated.roster, true, &self.here)?,
-        };
-        let conclude = self.config.council.conclude;
-        let open = ask::opening(&self.config, seated.roster, &thread, conclude, None)?;
-        Ok(self.engine.open(thread, open)?)
-    }
-
-    fn duet(&self, ask: &Ask) -> Result<Session, Error> {
-        let old = self.old(ask.thread.as_deref())?;
-        trust::check(&self.project, trust::Named::only(&ask.members))?;
-        let wishes = DuetWishes {
-            fast: ask.members.first().cloned(),
-            rigorous: ask.members.get(1).cloned(),
-            ..DuetWishes::default()
-        };
-        let seats = seat(&self.config, &wishes)?;
-        let roster = seats.roster();
-        model::make_ready(&self.config, self.offline, true, &roster)?;
-        let thread = match old {
-            Some(thread) => thread,
-            None => new_thread(&roster, true, &self.here)?,
-        };
-        let limits = DuetLimits::of(&self.config.think, &seats);
-        let opening = think::opening(&self.config, seats, &thread, limits)?;
-        Ok(self.engine.run(thread, opening)?)
-    }
-
-    /// Starts a deliberation. It begins with its own question, so the thread must be new or idle.
-    fn deliberation(&self, ask: &Ask) -> Result<(Session, Op), Error> {
-        let old = self.old(ask.thread.as_deref())?;
-        let layout = self.here.find_layout()?;
-        trust::check(&self.project, trust::Named::only(&ask.members))?;
-        let mut planned =
-            opening::plan(&self.config, layout.as_ref(), &ask.question, &ask.members)?;
-        planned.notices.extend(self.texts.clone());
-        let roster = opening::roster(&planned.plan);
-        model::make_ready(&self.config, self.offline, true, &roster)?;
-        let thread = match old {
-            Some(thread) => thread,
-            None => new_thread(&roster, true, &self.here)?,
-        };
-        let say = opening::say(&planned.plan);
-        let opening = opening::opening(&self.config, planned, &thread)?;
-        Ok((self.engine.run(thread, opening)?, say))
+        let (members, question) = (query.members.clone(), Question::new(&query.question));
+        match query.method {
+            Method::Ask => {
+                let ask = Ask {
+                    seats: SeatRequest {
+                        members,
+                        ..SeatRequest::default()
+                    },
+                    // Mentions mean nothing here.
+                    address: Some(kd_core::names::ALL.to_owned()),
+                    thread,
+                    terms,
+                    ..Ask::default()
+                };
+                self.kingdom.ask(ask, question)
+            }
+            Method::Think => {
+                let think = Think {
+                    fast: members.first().cloned(),
+                    rigorous: members.get(1).cloned(),
+                    thread,
+                    terms,
+                    ..Think::default()
+                };
+                self.kingdom.think(think, question)
+            }
+            Method::Deliberate => {
+                let deliberate = Deliberate {
+                    members,
+                    thread,
+                    offline: self.offline,
+                };
+                self.kingdom.deliberate(deliberate, question)
+            }
+        }
     }
 
     /// Opens a thread for reading.
@@ -318,20 +277,20 @@ impl House {
         if self.visit.is_some() {
             return Err(Refusal("a visit has no threads of the council".into()));
         }
-        let open = || -> Result<Thread, Error> {
-            let place = thread::resolve(&self.here.layout()?, Some(id))?;
+        let open = || -> Result<Thread, UserError> {
+            let place = threads::resolve(&self.kingdom.env().layout()?, Some(id))?;
             Ok(Thread::open(&place)?)
         };
         open().map_err(refusal)
     }
 
-    fn listed(&self) -> Result<Vec<Listed>, Error> {
-        let Some(layout) = self.here.find_layout()? else {
+    fn listed(&self) -> Result<Vec<Listed>, UserError> {
+        let Some(layout) = self.kingdom.env().find_layout()? else {
             return Ok(Vec::new());
         };
         let mut found = Vec::new();
         // A client has no use for the note.
-        let mut left_out = thread::LeftOut::default();
+        let mut left_out = threads::LeftOut::default();
         for place in layout.threads()? {
             let Some(thread) = left_out.open(&place)? else {
                 continue;
@@ -343,7 +302,7 @@ impl House {
                 .unwrap_or_default();
             let listed = Listed {
                 id: place.id.0.clone(),
-                topic: clean::line(topic).chars().take(TOPIC_CHARS).collect(),
+                topic: clean_line(topic, TOPIC_CHARS),
                 messages: thread.count()?,
             };
             found.push((thread.meta().created().or(first.map(|m| m.at)), listed));
@@ -353,7 +312,7 @@ impl House {
     }
 }
 
-impl Kingdom for House {
+impl Host for FolderHost {
     fn has(&self, method: Method) -> bool {
         let all = [Method::Ask, Method::Think, Method::Deliberate];
         self.visit.is_none() && all.contains(&method)
@@ -363,31 +322,18 @@ impl Kingdom for House {
         self.visit.is_some()
     }
 
-    fn ask(&self, ask: &Ask) -> Result<Started, Refusal> {
-        let secrets = super::secrets::of(&self.config, false);
-        let (question, masked) = secrets.mask(&ask.question);
-        let ask = &Ask {
+    fn ask(&self, query: &Query) -> Result<Started, Refusal> {
+        let secrets = secrets::of(self.kingdom.config(), false, self.kingdom.env());
+        let (question, masked) = secrets.mask(&query.question);
+        let query = &Query {
             question: question.into_owned(),
-            ..ask.clone()
+            ..query.clone()
         };
-        let say = || Op::Say {
-            body: ask.question.clone(),
-            to: Address::All,
-        };
-        let started = match ask.method {
-            Method::Think => self.duet(ask).map(|session| (session, say())),
-            Method::Ask => self.council(ask).map(|session| (session, say())),
-            Method::Deliberate => self.deliberation(ask),
-        };
-        let (session, say) = started.map_err(refusal)?;
-        let held = self
-            .project
-            .holds_back()
-            .then(|| trust::held_line(&self.project));
+        let project = self.kingdom.project();
+        let held = project.holds_back().then(|| trust::held_line(project));
         Ok(Started {
-            session,
-            say,
             notices: held.into_iter().chain(masked.line()).collect(),
+            ..self.start(query).map_err(refusal)?
         })
     }
 
@@ -414,7 +360,7 @@ impl Kingdom for House {
     fn follow(&self, id: &str, tell: Sender<Followed>) -> Result<Box<dyn Following>, Refusal> {
         let thread = self.open_thread(id)?;
         // A thread can be read even if its members are no longer available.
-        let seated = seats::seat_in(&self.config, Wishes::default(), None);
+        let seated = seating::seat(self.kingdom.config(), SeatRequest::default(), None);
         let members = seated.map(|seated| seated.roster.members().to_vec());
         page::follow(thread, &members.unwrap_or_default(), tell).map_err(refusal)
     }
@@ -464,7 +410,8 @@ impl Kingdom for House {
     ) -> Result<Value, Refusal> {
         let call = |store: &mut ForumStore| {
             let caller = self.caller(author, proof, store)?;
-            let mut settings = store.settings(&self.forum_name, &self.config.forum.settings)?;
+            let mut settings =
+                store.settings(&self.forum_name, &self.kingdom.config().forum.settings)?;
             if let Some(calls) = self.visit.as_ref().and_then(|visit| visit.calls) {
                 settings.max_tool_calls = calls;
             }
@@ -495,6 +442,6 @@ impl Kingdom for House {
 }
 
 /// Converts an error to one line, with what to do next.
-fn refusal(error: Error) -> Refusal {
+fn refusal(error: UserError) -> Refusal {
     Refusal(error.as_line())
 }

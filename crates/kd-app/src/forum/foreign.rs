@@ -1,7 +1,7 @@
 //! A forum file not created by the user's `kd`: what its elections changed, and whether the user accepts it.
 
-use super::super::here::{Here, user_dirs};
-use crate::error::Error;
+use crate::env::Env;
+use crate::error::UserError;
 use kd_core::clean::clean_line;
 use kd_core::config::Config;
 use kd_forum::MAIN;
@@ -12,7 +12,7 @@ use kd_store::Layout;
 const FORUM_CHARS_MAX: usize = 40;
 
 /// A foreign forum whose elected settings are held back.
-pub(in crate::run) struct ForeignForum {
+pub struct ForeignForum {
     store: ForumStore,
     held: Vec<Elected>,
 }
@@ -25,17 +25,16 @@ struct Elected {
 
 impl ForeignForum {
     /// Finds a project's forum, if it is foreign; creates nothing.
-    pub(in crate::run) fn find(
-        layout: &Layout,
-        config: &Config,
-        here: &Here,
-    ) -> Result<Option<Self>, Error> {
-        let place = super::place(None, config, layout, here)?;
+    ///
+    /// # Errors
+    /// If the forum cannot be opened.
+    pub fn find(layout: &Layout, config: &Config, env: &Env) -> Result<Option<Self>, UserError> {
+        let place = super::place(None, config, layout, env)?;
         match &place {
             Place::File(path) if path.symlink_metadata().is_ok() => {}
             _ => return Ok(None),
         }
-        let mut store = super::open(&place)?;
+        let mut store = super::open(&place, env)?;
         let mut held = Vec::new();
         for forum in store.elected_forums()? {
             let settings = store.held_back(&forum, &config.forum.settings)?;
@@ -47,7 +46,7 @@ impl ForeignForum {
     }
 
     /// Returns a heading and its elected settings, one string each.
-    pub(in crate::run) fn listed(&self) -> (String, Vec<String>) {
+    pub fn listed(&self) -> (String, Vec<String>) {
         let place = self.store.place().shown();
         let heading = format!("a forum that your kd did not make has elected ({place}):");
         let mut settings = Vec::new();
@@ -67,13 +66,16 @@ impl ForeignForum {
     }
 
     /// Accepts its elections.
-    pub(in crate::run) fn accept(mut self) -> Result<(), Error> {
-        Ok(self.store.accept(user_dirs().state().ok())?)
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn accept(mut self, env: &Env) -> Result<(), UserError> {
+        Ok(self.store.accept(env.user_dirs().state().ok())?)
     }
 }
 
 /// Returns one line that lists elected settings held back; `None` if there are none.
-pub(super) fn held_line(held: &[(&'static str, String)]) -> Option<String> {
+pub fn held_line(held: &[(&'static str, String)]) -> Option<String> {
     let named: Vec<String> = held.iter().map(|(k, v)| format!("{k} = {v}")).collect();
     (!named.is_empty()).then(|| {
         format!(

@@ -1,9 +1,8 @@
 //! Additional servers of the forum's agents: which agent may call which, and the file that tells the tool server of an
 //! agent program about them.
 
-use super::super::here::user_dirs;
-use crate::error::Error;
-use crate::exit::Exit;
+use crate::env::Env;
+use crate::error::{ErrorKind, UserError};
 use kd_backends::servers::{Grant, Servers};
 use kd_core::config::Config;
 use kd_core::persona::Persona;
@@ -25,19 +24,23 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Returns the servers of these agents, and their files, which exist as long as these values. Agent programs never
 /// learn the files' content.
-pub(super) fn grant(
+///
+/// # Errors
+/// If the files cannot be written.
+pub fn grant(
     config: &Config,
     personas: &[Persona],
-) -> Result<(BTreeMap<String, Granted>, Vec<NamedTempFile>), Error> {
-    let env = crate::run::here::env();
+    env: &Env,
+) -> Result<(BTreeMap<String, Granted>, Vec<NamedTempFile>), UserError> {
+    let vars = env.of_backends(false);
     let (mut all, mut files) = (BTreeMap::new(), Vec::new());
     for persona in personas {
         let name = persona.name.as_str();
-        let servers = Grant::all(&config.forum.servers, name, &env);
+        let servers = Grant::all(&config.forum.servers, name, &vars);
         if servers.is_empty() {
             continue;
         }
-        let file = save(&servers)?;
+        let file = save(&servers, env)?;
         let granted = Granted {
             servers,
             file: Some(file.path().to_owned()),
@@ -49,8 +52,8 @@ pub(super) fn grant(
 }
 
 /// Writes servers to a file that only the user can read, and removes those left by killed runs.
-fn save(servers: &[Grant]) -> Result<NamedTempFile, Error> {
-    let folder = user_dirs().runtime()?;
+fn save(servers: &[Grant], env: &Env) -> Result<NamedTempFile, UserError> {
+    let folder = env.user_dirs().runtime()?;
     make_private(&folder)?;
     sweep(&folder);
     let mut file = tempfile::Builder::new()
@@ -86,10 +89,13 @@ fn sweep(folder: &Path) {
 }
 
 /// Reads the servers from such a file, without connecting.
-pub(in super::super) fn read(file: &Path) -> Result<Servers, Error> {
+///
+/// # Errors
+/// If the file holds no servers.
+pub fn read(file: &Path, env: &Env) -> Result<Servers, UserError> {
     let fault = |why: String| {
         let what = format!("{} holds no servers", file.display());
-        Error::new("mcp", Exit::Error, what).because(why)
+        UserError::new(ErrorKind::Mcp, what).because(why)
     };
     let length = std::fs::metadata(file)
         .map_err(|e| fault(e.to_string()))?
@@ -99,18 +105,21 @@ pub(in super::super) fn read(file: &Path) -> Result<Servers, Error> {
     }
     let text = std::fs::read(file).map_err(|e| fault(e.to_string()))?;
     let grants: Vec<Grant> = serde_json::from_slice(&text).map_err(|e| fault(e.to_string()))?;
-    Ok(Servers::new(grants, &folder()?))
+    Ok(Servers::new(grants, &folder(env)?))
 }
 
 /// Returns the empty working folder of those servers' programs, the same as for visiting agents.
-pub(in super::super) fn folder() -> Result<PathBuf, Error> {
-    let folder = user_dirs().state()?.join("visits");
+///
+/// # Errors
+/// If it cannot be created.
+pub fn folder(env: &Env) -> Result<PathBuf, UserError> {
+    let folder = env.user_dirs().state()?.join("visits");
     make_private(&folder)?;
     Ok(folder)
 }
 
 /// Returns the servers an agent may call, for lists.
-pub(super) fn names(config: &Config, agent: &str) -> Vec<String> {
+pub fn names(config: &Config, agent: &str) -> Vec<String> {
     let may = config.forum.servers.iter().filter(|(_, server)| {
         server.agents.iter().any(|name| name == agent) && !server.tools.is_empty()
     });

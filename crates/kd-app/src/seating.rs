@@ -1,92 +1,57 @@
 //! Selects the members and the recipients of the question, from configuration, flags and mentions.
 
-use super::question::Question;
-use crate::args::ask::{Ask, Model};
-use crate::error::Error;
-use crate::exit::Exit;
+use crate::error::{ErrorKind, UserError};
+use crate::request::Question;
 use kd_backends::adapters::programs::is_agent;
 use kd_core::config::{Config, PhasePrompts};
 use kd_core::mention::{mentions, nearest};
 use kd_core::prompt::PromptRules;
-use kd_core::seating::{self, Seated, SeatingError, Wishes};
+use kd_core::seating::{self, SeatRequest, Seated, SeatingError};
 use kd_core::{Address, Member, Roster, SeatName};
-use std::time::Duration;
 
 /// The phase of a thread that reviews a change.
-pub(super) const REVIEW: &str = "review";
+pub const REVIEW: &str = "review";
 /// Returns whether a member can use tools on files.
-pub(super) fn has_hands(member: &Member) -> bool {
+pub fn has_hands(member: &Member) -> bool {
     is_agent(&member.backend)
 }
 
-/// Seats the council requested on the command line.
-pub(super) fn seat(
-    config: &Config,
-    args: &Ask,
-    thread: Option<&[SeatName]>,
-) -> Result<Seated, Error> {
-    if args.members.iter().any(|name| name.trim().is_empty()) {
-        return Err(Error::usage("--members has an empty name").next(
-            "kd ask --members claude,codex \"…\"; `kd doctor` lists the members found here",
-        ));
-    }
-    let wishes = Wishes {
-        members: args.members.clone(),
-        // Without the flag, the configuration decides.
-        writable: args.writable.then_some(true),
-        ..wishes(&args.model, args.timeout)
-    };
-    seat_in(config, wishes, thread).map_err(|error| {
-        error.next("`kd ask --members …` with these names, or `kd init` to set up others")
-    })
-}
-
 /// Seats a council. A continued thread keeps its members, unless others are requested or some are gone.
-pub(super) fn seat_in(
+///
+/// # Errors
+/// If a name means nobody.
+pub fn seat(
     config: &Config,
-    mut wishes: Wishes,
+    mut request: SeatRequest,
     thread: Option<&[SeatName]>,
-) -> Result<Seated, Error> {
-    if let Some(thread) = thread.filter(|members| wishes.members.is_empty() && !members.is_empty())
+) -> Result<Seated, UserError> {
+    if let Some(thread) = thread.filter(|members| request.members.is_empty() && !members.is_empty())
     {
-        wishes.members = thread.iter().map(ToString::to_string).collect();
-        match seating::seat(config, &wishes) {
+        request.members = thread.iter().map(ToString::to_string).collect();
+        match seating::seat(config, &request) {
             Ok(seated) => {
                 // They are the default, not the user's choice.
-                let built_in = seating::seat(config, &Wishes::default()).is_ok_and(|s| s.built_in);
+                let built_in =
+                    seating::seat(config, &SeatRequest::default()).is_ok_and(|s| s.built_in);
                 return Ok(Seated { built_in, ..seated });
             }
-            Err(_) => wishes.members.clear(),
+            Err(_) => request.members.clear(),
         }
     }
-    Ok(seating::seat(config, &wishes)?)
+    Ok(seating::seat(config, &request)?)
 }
 
-/// Returns the options that apply to every member.
-pub(super) fn wishes(model: &Model, timeout: Option<Duration>) -> Wishes {
-    Wishes {
-        members: Vec::new(),
-        model: model.model.clone(),
-        temperature: model.temperature,
-        max_tokens: model.max_tokens,
-        seed: model.seed,
-        timeout: timeout.map(|t| t.as_secs()),
-        writable: None,
-    }
-}
-
-impl From<SeatingError> for Error {
+impl From<SeatingError> for UserError {
     fn from(error: SeatingError) -> Self {
-        Error::new("unknown_member", Exit::Usage, error.to_string())
+        UserError::new(ErrorKind::UnknownMember, error.to_string())
     }
 }
 
 /// Returns whom the question addresses: `--to` and mentioned members, else everyone.
-pub(super) fn address(
-    question: &Question,
-    to: &[String],
-    roster: &Roster,
-) -> Result<Address, Error> {
+///
+/// # Errors
+/// If a name of `to` is not a member's.
+pub fn address(question: &Question, to: &[String], roster: &Roster) -> Result<Address, UserError> {
     let known: Vec<&SeatName> = roster.members().iter().map(|m| &m.name).collect();
     let mut seats: Vec<SeatName> = Vec::new();
     for name in to {
@@ -117,13 +82,13 @@ pub(super) fn address(
 }
 
 /// Returns a notice if the question begins with a misspelled member name.
-pub(super) fn near_miss(question: &Question, roster: &Roster) -> Option<String> {
+pub fn near_miss(question: &Question, roster: &Roster) -> Option<String> {
     let known: Vec<&SeatName> = roster.members().iter().map(|m| &m.name).collect();
     mentions(&question.asked, &known).near_miss(&known)
 }
 
 /// Returns the configured prompt of every member.
-pub(super) fn prompts(config: &Config, roster: &Roster, phase: &str) -> PromptRules {
+pub fn prompts(config: &Config, roster: &Roster, phase: &str) -> PromptRules {
     let words = |prompts: &PhasePrompts| match phase {
         REVIEW => prompts.review.clone(),
         _ => prompts.council.clone(),
@@ -147,14 +112,13 @@ pub(super) fn prompts(config: &Config, roster: &Roster, phase: &str) -> PromptRu
     rules
 }
 
-fn unknown(name: &str, known: &[&SeatName]) -> Error {
+fn unknown(name: &str, known: &[&SeatName]) -> UserError {
     let names: Vec<&str> = known.iter().map(|s| s.as_str()).collect();
     let near = nearest(name, known)
         .map(|n| format!("; did you mean {n}?"))
         .unwrap_or_default();
-    Error::new(
-        "unknown_member",
-        Exit::Usage,
+    UserError::new(
+        ErrorKind::UnknownMember,
         format!("no member is named {name}{near}"),
     )
     .next(format!("members are: {}, or all", names.join(", ")))
@@ -165,11 +129,11 @@ mod tests {
     use super::*;
 
     fn roster() -> Roster {
-        let wishes = Wishes {
+        let request = SeatRequest {
             members: ["pragmatist", "skeptic"].map(str::to_owned).to_vec(),
-            ..Wishes::default()
+            ..SeatRequest::default()
         };
-        seating::seat(&Config::default(), &wishes)
+        seating::seat(&Config::default(), &request)
             .expect("roles")
             .roster
     }
@@ -186,7 +150,7 @@ mod tests {
         agent.prompts.review = "look hard".into();
         config.agents.insert("skeptic".into(), agent);
         let skeptic = SeatName::new("skeptic").unwrap();
-        let roster = seating::seat(&config, &Wishes::default())
+        let roster = seating::seat(&config, &SeatRequest::default())
             .expect("seats")
             .roster;
         let rules = prompts(&config, &roster, REVIEW);
@@ -198,7 +162,7 @@ mod tests {
         assert_eq!((rules.phase.as_str(), rules.phase_of.len()), ("talk", 0));
     }
 
-    fn ask(text: &str, asked: &str, to: &[&str]) -> Result<String, Error> {
+    fn ask(text: &str, asked: &str, to: &[&str]) -> Result<String, UserError> {
         let question = Question {
             text: text.into(),
             asked: asked.into(),
@@ -229,7 +193,7 @@ mod tests {
     #[test]
     fn an_unknown_name_of_the_flag_is_told_with_the_choices() {
         let error = ask("hi", "hi", &["sceptic"]).unwrap_err();
-        assert_eq!(error.exit, Exit::Usage);
+        assert_eq!(error.kind, ErrorKind::UnknownMember);
         assert!(error.what.contains("did you mean skeptic"), "{error}");
         assert!(error.next.unwrap().contains("pragmatist"));
     }

@@ -1,7 +1,7 @@
 //! Writes a result to a file: completely, or not at all.
 
-use crate::error::Error;
-use crate::exit::Exit;
+use crate::env::Env;
+use crate::error::{ErrorKind, UserError};
 use kd_store::beneath;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -9,36 +9,42 @@ use std::path::{Component, Path, PathBuf};
 
 /// Writes a file atomically: readers see the old or the new one. Devices such as `/dev/stdout` are written to. A link
 /// is replaced instead of followed, as it may have come with the folder. So may a folder on the path: see [`place`].
-pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    write_with(path, |out| Ok(out.write_all(bytes)?))
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write(path: &Path, bytes: &[u8], env: &Env) -> Result<(), UserError> {
+    write_with(path, env, |out| Ok(out.write_all(bytes)?))
 }
 
 /// Like [`write()`], for output written in pieces.
-pub(super) fn write_with(
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_with<E: From<UserError> + From<std::io::Error>>(
     path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> Result<(), Error>,
-) -> Result<(), Error> {
+    env: &Env,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
     let failed = |e: std::io::Error| {
-        Error::new(
-            "output",
-            Exit::Error,
+        UserError::new(
+            ErrorKind::Output,
             format!("{} could not be written", path.display()),
         )
         .because(e)
         .next("give -o a name in a folder that exists and can be written")
     };
     // Below `.kd` no link is allowed at all.
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let here = env.folder().ok();
+    let whole = here.map_or_else(|| path.to_path_buf(), |here| here.join(path));
     if beneath::is_below_kd(&whole) {
         let mut bytes = Vec::new();
         write(&mut bytes)?;
-        return Ok(beneath::replace(&whole, &bytes)?);
+        return Ok(beneath::replace(&whole, &bytes).map_err(UserError::from)?);
     }
-    let (folder, name) = place(&whole).map_err(|fault| match fault {
+    let (folder, name) = place(&whole, here).map_err(|fault| match fault {
         Fault::Io(e) => failed(e),
-        Fault::Link(link, to) => Error::new(
-            "output",
-            Exit::Error,
+        Fault::Link(link, to) => UserError::new(
+            ErrorKind::Output,
             format!("{} is a link of this folder", link.display()),
         )
         .because(format!(
@@ -56,7 +62,9 @@ pub(super) fn write_with(
     let old = target.symlink_metadata().map(|meta| meta.file_type());
     if old.is_ok_and(|kind| !kind.is_file() && !kind.is_symlink()) {
         let cause = std::io::Error::other("it exists and is not a regular file");
-        return Err(failed(cause).next("remove it, or give -o another name"));
+        return Err(failed(cause)
+            .next("remove it, or give -o another name")
+            .into());
     }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".kd-");
@@ -76,16 +84,19 @@ pub(super) fn write_with(
 }
 
 /// Fails if a file could not be written there: checked before any member is asked.
-pub(super) fn check(path: Option<&Path>) -> Result<(), Error> {
+///
+/// # Errors
+/// If it could not.
+pub fn check(path: Option<&Path>, env: &Env) -> Result<(), UserError> {
     let Some(path) = path else {
         return Ok(());
     };
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let here = env.folder().ok();
+    let whole = here.map_or_else(|| path.to_path_buf(), |here| here.join(path));
     let folder = whole.parent().unwrap_or(&whole);
     let failed = |cause: std::io::Error| {
-        Error::new(
-            "output",
-            Exit::Error,
+        UserError::new(
+            ErrorKind::Output,
             format!("{} could not be written", path.display()),
         )
         .because(cause)
@@ -115,10 +126,10 @@ enum Fault {
 /// Returns the real folder of an absolute path, and the name in it. Follows a link in the path if it is part of the
 /// system or of the user's own tree. A link below the working folder, or in a checkout or project, may have come from
 /// elsewhere, and is a fault.
-fn place(path: &Path) -> Result<(PathBuf, &OsStr), Fault> {
+fn place<'p>(path: &'p Path, here: Option<&Path>) -> Result<(PathBuf, &'p OsStr), Fault> {
     let is_no_name = || Fault::Io(std::io::Error::other("it names a folder"));
     let name = path.file_name().ok_or_else(is_no_name)?;
-    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    let here = here.and_then(|here| here.canonicalize().ok());
     let mut folder = PathBuf::new();
     for part in path.parent().ok_or_else(is_no_name)?.components() {
         match part {
@@ -128,7 +139,7 @@ fn place(path: &Path) -> Result<(PathBuf, &OsStr), Fault> {
                 let next = folder.join(part);
                 let meta = next.symlink_metadata().map_err(Fault::Io)?;
                 let is_link = meta.file_type().is_symlink();
-                if is_link && may_be_foreign(&folder, here.as_deref().ok()) {
+                if is_link && may_be_foreign(&folder, here.as_deref()) {
                     let to = next.canonicalize().or_else(|_| next.read_link());
                     return Err(Fault::Link(next, to.unwrap_or_default()));
                 }
@@ -155,7 +166,7 @@ fn may_be_foreign(folder: &Path, here: Option<&Path>) -> bool {
 }
 
 /// Returns whether a folder contains the kernel's paths of devices and open files.
-pub(super) fn is_of_kernel(folder: &Path) -> bool {
+pub fn is_of_kernel(folder: &Path) -> bool {
     let parts: Vec<&OsStr> = folder.iter().skip(1).collect();
     let parts: Option<Vec<&str>> = parts.into_iter().map(OsStr::to_str).collect();
     matches!(
@@ -165,7 +176,7 @@ pub(super) fn is_of_kernel(folder: &Path) -> bool {
 }
 
 /// Returns whether a file name asks for JSON.
-pub(super) fn is_json(path: &Path) -> bool {
+pub fn is_json(path: &Path) -> bool {
     path.extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("json"))
 }
@@ -173,6 +184,10 @@ pub(super) fn is_json(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn write(path: &Path, bytes: &[u8]) -> Result<(), UserError> {
+        super::write(path, bytes, &Env::process())
+    }
 
     #[test]
     fn no_link_that_a_folder_may_bring_is_written_through() {
@@ -282,6 +297,6 @@ mod tests {
         assert!(error.what.contains("is a link"), "{}", error.what);
         std::fs::remove_dir_all(&kd).expect("removed");
         let error = write(&dir.path().join("no/such/folder.md"), b"x").expect_err("no folder");
-        assert_eq!(error.exit, Exit::Error);
+        assert_eq!(error.kind, ErrorKind::Output);
     }
 }

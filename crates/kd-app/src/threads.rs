@@ -1,26 +1,29 @@
 //! Thread data for show, list, status and export: finding the thread, its turns, and who has answered. Pure except for
 //! [`find`], [`resolve`], [`running`], [`last_round`] and [`standing`].
 
-use super::here::Here;
-use crate::error::Error;
-use crate::exit::Exit;
-use crate::render::clean;
+use crate::env::Env;
+use crate::error::{ErrorKind, UserError};
 use kd_core::event::Outcome;
 use kd_core::formats::Newer;
 use kd_core::last_round::{RoundKind, TurnSeen};
 use kd_core::{Address, FailureKind, LastRound, Message, SeatName, Status};
 use kd_store::{Layout, Place, Thread};
-use std::io::{self, Write};
 
 /// Returns the thread a command refers to: the named one, else the current one, else the newest.
-pub(super) fn find(here: &Here, id: Option<&str>) -> Result<(Layout, Place), Error> {
-    let layout = here.layout()?;
+///
+/// # Errors
+/// If there is no project or no such thread.
+pub fn find(env: &Env, id: Option<&str>) -> Result<(Layout, Place), UserError> {
+    let layout = env.layout()?;
     let place = resolve(&layout, id)?;
     Ok((layout, place))
 }
 
 /// Resolves an ID or its prefix; without one, returns the current thread, else the newest.
-pub(super) fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, Error> {
+///
+/// # Errors
+/// If there is no such thread.
+pub fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, UserError> {
     if let Some(id) = id.filter(|id| !id.is_empty()) {
         // Every ID begins with `council-`; the rest is enough.
         return match layout.resolve(id) {
@@ -33,16 +36,32 @@ pub(super) fn resolve(layout: &Layout, id: Option<&str>) -> Result<Place, Error>
     if let Some(place) = layout.current_thread()? {
         return Ok(place);
     }
-    Err(Error::new(
-        "no_thread",
-        Exit::Error,
+    Err(UserError::new(
+        ErrorKind::NoThread,
         "there is no current thread on this branch",
     )
     .next("name one of `kd council list`, or start one with `kd ask \"…\"`"))
 }
 
+/// Returns enough of the tail for the newest `turns` turns. Reads backwards in growing steps, so that a long thread
+/// costs no more than its end.
+///
+/// # Errors
+/// If the thread cannot be read.
+pub fn newest(thread: &Thread, turns: usize) -> Result<kd_store::Messages, UserError> {
+    let mut n = 16_usize.max(turns.saturating_mul(4));
+    loop {
+        let read = thread.tail(n)?;
+        let kings = read.messages.iter().filter(|m| m.is_king()).count();
+        if kings >= turns.max(1) || read.messages.len() + read.problems.len() < n {
+            return Ok(read);
+        }
+        n = n.saturating_mul(4);
+    }
+}
+
 /// Returns a line about forgotten messages. `None` if there are none.
-pub(super) fn shortened(thread: &Thread) -> Option<String> {
+pub fn shortened(thread: &Thread) -> Option<String> {
     let forgotten = thread.meta().forgotten();
     let last = forgotten.last()?;
     let numbers: Vec<String> = forgotten
@@ -63,7 +82,10 @@ pub(super) fn shortened(thread: &Thread) -> Option<String> {
 /// Returns who is writing to a thread right now.
 ///
 /// kd's own writers hold a lock; other programs do not, and count while their stream grows.
-pub(super) fn running(thread: &Thread) -> Result<Vec<SeatName>, Error> {
+///
+/// # Errors
+/// If the streams cannot be read.
+pub fn running(thread: &Thread) -> Result<Vec<SeatName>, UserError> {
     let signs: Vec<kd_store::stream::StreamSign> = kd_store::stream::streams(thread)?;
     Ok(signs
         .into_iter()
@@ -74,7 +96,7 @@ pub(super) fn running(thread: &Thread) -> Result<Vec<SeatName>, Error> {
 
 /// Splits messages into turns: a message of the user and everything up to the next one. Messages before the first are a
 /// turn too.
-pub(super) fn turns(messages: &[Message]) -> Vec<&[Message]> {
+pub fn turns(messages: &[Message]) -> Vec<&[Message]> {
     let mut starts: Vec<usize> = messages
         .iter()
         .enumerate()
@@ -94,19 +116,24 @@ pub(super) fn turns(messages: &[Message]) -> Vec<&[Message]> {
 
 /// The state of a member for the newest question, in kingdom-cli's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub enum State {
+    /// Answered.
     Responded,
+    /// Failed.
     Errored,
     /// The user stopped it, or its output was closed; kingdom-cli reports this as an error.
     Interrupted,
+    /// Took too long.
     TimedOut,
+    /// Is writing.
     Running,
+    /// Has not answered yet.
     Pending,
 }
 
 impl State {
     /// Returns the word for JSON.
-    pub(super) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             State::Responded => "responded",
             State::Errored | State::Interrupted => "errored",
@@ -117,7 +144,7 @@ impl State {
     }
 
     /// Returns the word for users.
-    pub(super) fn told(self) -> &'static str {
+    pub fn told(self) -> &'static str {
         match self {
             State::Interrupted => "interrupted",
             State::TimedOut => "timed out",
@@ -126,7 +153,7 @@ impl State {
     }
 
     /// Returns the glyph shown before the word.
-    pub(super) fn mark(self, unicode: bool) -> &'static str {
+    pub fn mark(self, unicode: bool) -> &'static str {
         match (self, unicode) {
             (State::Responded, true) => "✓",
             (State::Errored | State::Interrupted, true) => "✗",
@@ -145,24 +172,28 @@ impl State {
 
 /// The newest turn of a thread: who was asked, and each member's state.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub struct Standing {
     /// How the question is answered.
-    pub(super) kind: RoundKind,
+    pub kind: RoundKind,
     /// How the round ended, if the log says so and no member is writing.
-    pub(super) outcome: Option<Outcome>,
-    pub(super) states: Vec<(SeatName, State)>,
+    pub outcome: Option<Outcome>,
+    /// The members that were asked, each with its state.
+    pub states: Vec<(SeatName, State)>,
 }
 
 /// Threads written by a newer kd, which a list leaves out.
 #[derive(Default)]
-pub(super) struct LeftOut {
+pub struct LeftOut {
     count: u64,
     first: String,
 }
 
 impl LeftOut {
     /// Opens a thread; `None` if it is left out.
-    pub(super) fn open(&mut self, place: &Place) -> Result<Option<Thread>, Error> {
+    ///
+    /// # Errors
+    /// If the thread cannot be read for another reason.
+    pub fn open(&mut self, place: &Place) -> Result<Option<Thread>, UserError> {
         match Thread::open(place) {
             Err(error @ kd_store::Error::Newer { .. }) => {
                 if self.count == 0 {
@@ -176,21 +207,20 @@ impl LeftOut {
     }
 
     /// Reports them in one line.
-    pub(super) fn tell(&self) {
+    pub fn tell(&self, env: &Env) {
         let which = match self.count {
             0 => return,
             1 => format!("1 thread: {}", self.first),
             n => format!("{n} threads, such as: {}", self.first),
         };
-        let line = clean::line(&format!("note: left out {which}; {}", Newer::HINT));
-        let _ = writeln!(io::stderr(), "{line}");
+        env.warn(format!("note: left out {which}; {}", Newer::HINT));
     }
 }
 
 impl Standing {
     /// Returns whether every member asked is done. For a debate or deliberation, only the log tells that, not the
     /// messages.
-    pub(super) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         let busy = |state: &State| matches!(state, State::Running | State::Pending);
         let answered = self.kind == RoundKind::Council && !self.states.iter().any(|s| busy(&s.1));
         self.outcome.is_some() || answered
@@ -201,7 +231,10 @@ impl Standing {
 const ROUND_BYTES: u64 = 4 << 20;
 
 /// Returns the round of a turn from the thread's log, if logged.
-pub(super) fn last_round(thread: &Thread, turn: &[Message]) -> Result<Option<LastRound>, Error> {
+///
+/// # Errors
+/// If the log cannot be read.
+pub fn last_round(thread: &Thread, turn: &[Message]) -> Result<Option<LastRound>, UserError> {
     let Some(king) = turn.first().filter(|m| m.is_king()) else {
         return Ok(None);
     };
@@ -210,17 +243,20 @@ pub(super) fn last_round(thread: &Thread, turn: &[Message]) -> Result<Option<Las
 }
 
 /// Returns the state of a thread's newest turn, from its messages, streams and log.
-pub(super) fn standing(thread: &Thread, turn: &[Message]) -> Result<Standing, Error> {
+///
+/// # Errors
+/// If the thread cannot be read.
+pub fn standing(thread: &Thread, turn: &[Message]) -> Result<Standing, UserError> {
     let running = running(thread)?;
     let states = states(turn, &thread.members(), &running);
     Ok(with_log(states, last_round(thread, turn)?, &running))
 }
 
 /// Returns each member's state; reads the log only if a member seems to be missing.
-pub(super) fn states_now(
-    thread: &Thread,
-    turn: &[Message],
-) -> Result<Vec<(SeatName, State)>, Error> {
+///
+/// # Errors
+/// If the thread cannot be read.
+pub fn states_now(thread: &Thread, turn: &[Message]) -> Result<Vec<(SeatName, State)>, UserError> {
     let running = running(thread)?;
     let states = states(turn, &thread.members(), &running);
     if states.iter().all(|(_, state)| *state != State::Pending) {
@@ -274,7 +310,7 @@ fn with_log(
 }
 
 /// Returns who was asked in a turn, and each member's state. `running` lists who is writing right now.
-pub(super) fn states(
+pub fn states(
     turn: &[Message],
     members: &[SeatName],
     running: &[SeatName],

@@ -1,11 +1,10 @@
 //! What a server needs from its host. The program that starts a server implements it.
 
+use crate::council::Started;
 use kd_core::request::ToolSpec;
-use kd_core::{Delta, Message, Op, SeatName};
-use kd_engine::Session;
+use kd_core::{Delta, Message, SeatName};
 use kd_forum::account::Proof;
 use serde_json::Value;
-use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
 
 /// How a question is to be answered.
@@ -21,7 +20,7 @@ pub enum Method {
 
 /// A question to the council.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ask {
+pub struct Query {
     /// How to answer it.
     pub method: Method,
     /// The question.
@@ -30,16 +29,6 @@ pub struct Ask {
     pub members: Vec<String>,
     /// The thread to continue; `None` opens a new one.
     pub thread: Option<String>,
-}
-
-/// An open session and the op that asks the question.
-pub struct Started {
-    /// The session.
-    pub session: Session,
-    /// The op to send to it.
-    pub say: Op,
-    /// What the caller should know before the answer, such as settings held back.
-    pub notices: Vec<String>,
 }
 
 /// A thread in a listing.
@@ -73,12 +62,12 @@ pub trait Following: Send {}
 pub struct Refusal(pub String);
 
 /// The host of a server. Its calls may block; servers make them off their event loop, inside a tokio runtime.
-pub trait Kingdom: Send + Sync + 'static {
+pub trait Host: Send + Sync + 'static {
     /// Returns whether this method is available.
     fn has(&self, method: Method) -> bool;
 
     /// Opens a session for a question.
-    fn ask(&self, ask: &Ask) -> Result<Started, Refusal>;
+    fn ask(&self, query: &Query) -> Result<Started, Refusal>;
 
     /// Returns the threads of the current branch, newest first.
     fn threads(&self) -> Result<Vec<Listed>, Refusal>;
@@ -112,7 +101,7 @@ pub trait Kingdom: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns whether a name is that of a tool of such a server, allowed or not: [`Kingdom::forum`] runs or refuses
+    /// Returns whether a name is that of a tool of such a server, allowed or not: [`Host::forum`] runs or refuses
     /// it.
     fn has_further(&self, _tool: &str) -> bool {
         false
@@ -126,17 +115,4 @@ pub trait Kingdom: Send + Sync + 'static {
 
     /// Returns a value that changes when the forum has news for an author.
     fn forum_mark(&self, author: &str) -> Result<(i64, i64), Refusal>;
-}
-
-/// Makes a host call off the event loop.
-///
-/// # Errors
-/// If the call panicked.
-pub(crate) async fn off<T: Send + 'static>(
-    kingdom: &Arc<dyn Kingdom>,
-    work: impl FnOnce(&dyn Kingdom) -> T + Send + 'static,
-) -> Result<T, String> {
-    let kingdom = kingdom.clone();
-    let done = tokio::task::spawn_blocking(move || work(kingdom.as_ref())).await;
-    done.map_err(|e| e.to_string())
 }

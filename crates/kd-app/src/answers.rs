@@ -1,0 +1,103 @@
+//! Waits for the end of a round.
+
+use crate::council::Started;
+use crate::error::{ErrorKind, UserError};
+use kd_core::event::Outcome;
+use kd_core::view::{Content, View};
+use kd_core::{Event, Failure, Message, SeatName, ThreadId, Usage};
+use kd_engine::Update;
+
+/// How a round ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Answers {
+    /// The thread.
+    pub thread: ThreadId,
+    /// How the round ended.
+    pub outcome: Outcome,
+    /// The messages of the members, in the order in which they were written; the chair's conclusion is the last.
+    pub messages: Vec<Message>,
+    /// The members that failed.
+    pub failures: Vec<(SeatName, Failure)>,
+    /// The tokens that were used.
+    pub usage: Usage,
+}
+
+impl Started {
+    /// Asks the question, and waits until everyone has answered or failed. Everything is on disk then. Dropping the future
+    /// cancels the round.
+    ///
+    /// # Errors
+    /// If the question cannot be asked or written.
+    pub async fn answers(mut self) -> Result<Answers, UserError> {
+        let (mut view, mut updates) = self.session.follow();
+        self.session.send(self.say.clone())?;
+        let mut ended = None;
+        while let Some(update) = updates.next().await {
+            match update {
+                Update::Record(record) => {
+                    view.fold_record(&record);
+                    match &record.event {
+                        Event::OpRefused { why } | Event::SaveFailed { turn: None, why } => {
+                            self.opened.discard_unsaid();
+                            return Err(refused(why));
+                        }
+                        Event::FloorYielded { outcome, usage } => {
+                            ended = Some((*outcome, *usage));
+                            break;
+                        }
+                        _ => {}
+                    }
+                }
+                Update::Lagged(now) => {
+                    view = *now;
+                    if let Some(outcome) = view.outcome.filter(|_| !view.is_busy()) {
+                        ended = Some((outcome, view.usage));
+                        break;
+                    }
+                }
+            }
+        }
+        let thread = self.session.thread().clone();
+        self.session.close().await;
+        let Some((outcome, usage)) = ended else {
+            return Err(UserError::new(
+                ErrorKind::Engine,
+                "the round ended too early",
+            ));
+        };
+        let (messages, failures) = collected(view);
+        Ok(Answers {
+            thread,
+            outcome,
+            messages,
+            failures,
+            usage,
+        })
+    }
+}
+
+fn refused(why: &str) -> UserError {
+    UserError::new(ErrorKind::Refused, "cannot ask the question").because(why)
+}
+
+/// The answers and failures since the newest message of the user.
+fn collected(view: View) -> (Vec<Message>, Vec<(SeatName, Failure)>) {
+    let (mut messages, mut failures) = (Vec::new(), Vec::new());
+    for panel in view.round() {
+        match &panel.content {
+            Content::Message {
+                message, failure, ..
+            } if !message.is_king() => {
+                let seat = SeatName::sender(&message.from).ok();
+                match (failure, seat) {
+                    (Some(failure), Some(seat)) => failures.push((seat, failure.clone())),
+                    _ => messages.push(Message::clone(message)),
+                }
+            }
+            Content::Lost { seat, failure, .. } => failures.push((seat.clone(), failure.clone())),
+            _ => {}
+        }
+    }
+    (messages, failures)
+}

@@ -1,0 +1,524 @@
+//! A chat: threads to choose from, sessions that are joined, asides, drafts and files, for a screen or a plain terminal.
+
+use crate::aside::AsidePlanner;
+use crate::council::{conversation, names};
+use crate::error::UserError;
+use crate::export::{self, Format};
+use crate::kingdom::Kingdom;
+use crate::request::Terms;
+use crate::{forks, outfile, ready, seating, secrets, threads, trust};
+use kd_core::message::{Message, settled};
+use kd_core::protocols::ProtocolKind;
+use kd_core::seating::{SeatRequest, Seated};
+use kd_core::secrets::Secrets;
+use kd_core::slash::{Fork, Way};
+use kd_core::{Aside, Event, Roster, SeatName, ThreadId, Timestamp};
+use kd_engine::{Engine, Session};
+use kd_store::{Layout, Place, Thread, typed};
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+/// Messages that are read before the first frame: more than any screen shows.
+const TAIL: usize = 100;
+/// Threads to choose from.
+const THREADS_MAX: usize = 500;
+/// Files that are offered.
+const FILES_MAX: usize = 50;
+
+/// How a chat seats its members.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChatRequest {
+    /// The members and how they are asked.
+    pub seats: SeatRequest,
+    /// The thread that the user named, if any.
+    pub id: Option<String>,
+    /// Limits, privacy, downloads.
+    pub terms: Terms,
+}
+
+/// A thread that can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadRow {
+    /// Its id.
+    pub id: String,
+    /// The time of its last message.
+    pub at: Option<Timestamp>,
+    /// The number of messages.
+    pub messages: usize,
+    /// Its members.
+    pub members: Vec<String>,
+    /// The user's first question.
+    pub question: String,
+}
+
+/// A thread being opened: what can be shown at once.
+#[derive(Clone, Debug, Default)]
+pub struct ChatOpening {
+    /// Its id.
+    pub id: String,
+    /// Its members, in order.
+    pub members: Vec<SeatName>,
+    /// Its newest messages.
+    pub tail: Vec<Message>,
+    /// Whether there are older ones.
+    pub has_older: bool,
+    /// The rule for who speaks next.
+    pub mode: Option<String>,
+    /// How many turns may follow the answers; `None` leaves it to the mode.
+    pub auto_messages: Option<u32>,
+    /// The unsent draft of the last visit.
+    pub draft: String,
+}
+
+/// A session being opened.
+pub type Joining = Pin<Box<dyn Future<Output = Result<Session, String>> + Send>>;
+
+/// Threads, drafts and files, for the screen. Calls may block on the disk; every error is one line that says what to
+/// do.
+pub trait ChatHost: Send + Sync + 'static {
+    /// Returns what can be shown at once of a thread (by ID or unique prefix) or of a new one.
+    fn open(&self, id: Option<&str>) -> Result<ChatOpening, String>;
+
+    /// Opens the session of a thread.
+    fn join(&self, id: &str) -> Joining;
+
+    /// Prepares an aside that answers a question, or the user's last one, in another way; `muted` members are not
+    /// asked.
+    fn aside(
+        &self,
+        id: &str,
+        way: Way,
+        question: Option<String>,
+        muted: &[SeatName],
+    ) -> Result<Aside, String>;
+
+    /// Returns up to `most` messages of a thread before a number, in order, and whether there are more.
+    fn older(&self, id: &str, before: u32, most: usize) -> Result<(Vec<Message>, bool), String>;
+
+    /// Returns the messages of a thread after a number.
+    fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String>;
+
+    /// Forks a thread, makes the fork the current one and returns its ID.
+    fn fork(&self, id: &str, fork: Fork) -> Result<String, String>;
+
+    /// Returns the threads to choose from, newest first.
+    fn threads(&self) -> Result<Vec<ThreadRow>, String>;
+
+    /// Returns paths of files with this prefix; folders end in a slash.
+    fn files(&self, begun: &str) -> Vec<String>;
+
+    /// Saves a thread's draft so that it survives a crash; an empty text removes it.
+    fn keep_draft(&self, id: &str, text: &str);
+
+    /// Saves a sent message for the history of other sessions.
+    fn remember(&self, text: &str);
+
+    /// Exports a thread to this file, or to a default one. Returns the path.
+    fn export(&self, id: &str, file: Option<&str>) -> Result<String, String>;
+
+    /// Saves a text that no clipboard accepted. Returns the path.
+    fn spill(&self, text: &str) -> Result<String, String>;
+
+    /// Returns an environment variable.
+    fn var(&self, name: &str) -> Option<String>;
+}
+
+/// The threads of a folder, in which a user chats.
+pub struct Chat {
+    kingdom: Kingdom,
+    layout: Layout,
+    request: ChatRequest,
+    secrets: Secrets,
+    engine: Engine,
+}
+
+impl Kingdom {
+    /// Opens the threads of the folder for a chat.
+    ///
+    /// # Errors
+    /// If there is no project and none can be created.
+    pub fn chat(mut self, request: ChatRequest) -> Result<Chat, UserError> {
+        let layout = match self.layout() {
+            Some(layout) => layout.clone(),
+            None => self.env().make_layout()?.layout,
+        };
+        self.configure(|config| request.terms.lay_over(config));
+        let secrets = secrets::of(self.config(), request.terms.allow_secrets, self.env());
+        Ok(Chat {
+            engine: self.engine(self.config(), secrets.clone()),
+            kingdom: self,
+            layout,
+            request,
+            secrets,
+        })
+    }
+}
+
+impl Chat {
+    /// The folder.
+    pub fn kingdom(&self) -> &Kingdom {
+        &self.kingdom
+    }
+
+    /// Where the threads are kept.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// What is masked in the words of the user and the members.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// The rule for who speaks next.
+    pub fn protocol(&self) -> ProtocolKind {
+        self.kingdom.config().council.mode
+    }
+
+    /// Messages that were sent in other sessions, oldest first.
+    pub fn sent(&self) -> Vec<String> {
+        typed::sent(&self.layout)
+    }
+
+    /// Finds a thread by its ID or the beginning of one; the current one without.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn find(&self, id: Option<&str>) -> Result<Place, UserError> {
+        threads::resolve(&self.layout, id)
+    }
+
+    /// The current thread of the branch, if there is one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn current(&self) -> Result<Option<Place>, UserError> {
+        Ok(self.layout.current_thread()?)
+    }
+
+    fn goes_on(&self, thread: &Thread) -> trust::GoesOn {
+        trust::GoesOn::of(&self.layout, thread, self.request.id.as_deref())
+    }
+
+    /// Seats the council of a thread, or of a new one. `tells` names the members that a thread is without.
+    ///
+    /// # Errors
+    /// If a member does not exist or is held back.
+    pub fn seat(&self, thread: Option<&Thread>, tells: bool) -> Result<Seated, UserError> {
+        let thread = thread.map(|thread| match tells {
+            true => self.goes_on(thread),
+            false => self.goes_on(thread).quietly(),
+        });
+        let named = trust::Named {
+            thread,
+            ..trust::Named::only(&self.request.seats.members)
+        };
+        let env = self.kingdom.env();
+        let members = trust::check(self.kingdom.project(), named, env)?;
+        let seats = self.request.seats.clone();
+        seating::seat(self.kingdom.config(), seats, members.as_deref())
+    }
+
+    /// Checks that members can answer, and downloads what built-in ones lack. The thread of a council that cannot answer can
+    /// be read, unless it is new.
+    ///
+    /// # Errors
+    /// If nobody can answer in a new thread, or a download fails.
+    pub fn make_ready(&self, roster: &Roster, is_new: bool) -> Result<(), UserError> {
+        let offline = self.request.terms.offline;
+        let asked = roster.members().iter().filter(|_| is_new);
+        let env = self.kingdom.env();
+        ready::make_ready_for(self.kingdom.config(), offline, env, roster, asked)
+    }
+
+    /// Creates a thread for these members.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create(&self, roster: &Roster) -> Result<Thread, UserError> {
+        Ok(Thread::create(&self.layout, &names(roster))?)
+    }
+
+    /// Makes a thread the current one.
+    ///
+    /// # Errors
+    /// If that cannot be written.
+    pub fn make_current(&self, thread: &Thread) -> Result<(), UserError> {
+        Ok(self.layout.set_current_thread(thread.id())?)
+    }
+
+    /// Opens the session of a thread; its view holds the thread as it was found. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If the thread cannot be read.
+    pub fn enter(&self, thread: Thread, roster: Roster) -> Result<Session, UserError> {
+        let queue = self.layout.queue_folder(thread.path());
+        let seed = self.request.seats.seed;
+        let open = conversation(self.kingdom.config(), roster, &thread, seed);
+        Ok(self.engine.join(thread, open, queue.as_deref())?)
+    }
+
+    /// Prepares what answers a question, or the user's last one, in a way of its own.
+    ///
+    /// # Errors
+    /// If there is no question, or nobody can answer it.
+    pub fn aside_in(
+        &self,
+        thread: &Thread,
+        roster: &Roster,
+        (way, question): (Way, Option<String>),
+        muted: &[SeatName],
+        quiet: bool,
+    ) -> Result<Aside, UserError> {
+        let planner = AsidePlanner {
+            config: self.kingdom.config(),
+            layout: &self.layout,
+            thread,
+            roster,
+            muted,
+            request: self.request.seats.clone(),
+            offline: self.request.terms.offline,
+        };
+        planner.aside(way, question, &self.kingdom.env().quiet(quiet))
+    }
+
+    /// Forks a thread and makes the fork the current one.
+    ///
+    /// # Errors
+    /// If it cannot be forked there.
+    pub fn fork_of(&self, thread: &Thread, fork: Fork) -> Result<Thread, UserError> {
+        forks::of_chat(&self.layout, thread, fork)
+    }
+
+    /// The newest threads first, up to a number of them.
+    ///
+    /// # Errors
+    /// If a thread cannot be read.
+    pub fn recent(&self, max: usize) -> Result<Vec<ThreadRow>, UserError> {
+        let mut all = Vec::new();
+        for place in self.layout.threads()? {
+            let thread = Thread::open(&place)?;
+            if thread.meta().is_council() {
+                let at = thread.tail(1)?.messages.first().map(|m| m.at);
+                all.push((at, place.id, thread));
+            }
+        }
+        all.sort_by(|a, b| (b.0, &b.1).cmp(&(a.0, &a.1)));
+        all.truncate(max);
+        let row = |(at, id, thread): (_, ThreadId, Thread)| {
+            let first = thread.head(1)?.messages;
+            let first = first.first();
+            Ok(ThreadRow {
+                id: id.0,
+                at,
+                messages: thread.count()?,
+                members: thread.members().iter().map(ToString::to_string).collect(),
+                question: first.map(|m| m.body.to_string()).unwrap_or_default(),
+            })
+        };
+        all.into_iter().map(row).collect()
+    }
+
+    /// Whether the branch has threads.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn has_threads(&self) -> Result<bool, UserError> {
+        Ok(!self.layout.threads()?.is_empty())
+    }
+
+    /// Opens a thread by its ID or the beginning of one.
+    ///
+    /// # Errors
+    /// If there is none, or it cannot be read.
+    pub fn thread(&self, id: &str) -> Result<Thread, UserError> {
+        Ok(Thread::open(&self.find(Some(id))?)?)
+    }
+
+    fn opening(&self, id: Option<&str>) -> Result<ChatOpening, UserError> {
+        let thread = match id {
+            Some(id) => {
+                let thread = self.thread(id)?;
+                self.make_current(&thread)?;
+                thread
+            }
+            None => self.create(&self.seat(None, false)?.roster)?,
+        };
+        let tail = thread.tail(TAIL)?.messages;
+        let seated = self.seat(Some(&thread), false)?;
+        Ok(ChatOpening {
+            id: thread.id().0.clone(),
+            members: names(&seated.roster),
+            mode: Some(self.protocol().name.to_owned()),
+            auto_messages: self.kingdom.config().council.auto_messages,
+            has_older: tail.first().is_some_and(|m| m.seq > 1),
+            draft: typed::draft(&self.layout, thread.id()),
+            tail,
+        })
+    }
+
+    /// The members that a thread is without, as an event for the screen that shows it.
+    fn held_event(&self, left_out: &[SeatName]) -> Option<Event> {
+        let members: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+        let settings = Vec::new();
+        (!members.is_empty() && self.request.seats.members.is_empty())
+            .then_some(Event::HeldBack { settings, members })
+    }
+
+    fn written(&self, id: &str, file: Option<&str>) -> Result<String, UserError> {
+        let thread = self.thread(id)?;
+        let path = file.map_or_else(|| PathBuf::from(format!("{id}.md")), PathBuf::from);
+        let env = self.kingdom.env();
+        if file.is_none() && env.folder()?.join(&path).exists() {
+            let what = format!("{} already exists", path.display());
+            return Err(UserError::usage(what).next("/export and another name"));
+        }
+        self.export_to(&thread, &path)?;
+        Ok(path.display().to_string())
+    }
+
+    /// Writes a thread to a file, in the form that its name asks for.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn export_to(&self, thread: &Thread, path: &std::path::Path) -> Result<(), UserError> {
+        let (env, format) = (self.kingdom.env(), Format::of_name(path));
+        outfile::write_with(path, env, |out| export::write(thread, format, env, out))
+    }
+}
+
+/// Formats an error as one line that says what to do.
+fn line(error: impl Into<UserError>) -> String {
+    error.into().as_line()
+}
+
+impl ChatHost for Chat {
+    fn open(&self, id: Option<&str>) -> Result<ChatOpening, String> {
+        self.opening(id).map_err(line)
+    }
+
+    fn join(&self, id: &str) -> Joining {
+        let mut left_out = Vec::new();
+        let opened = self.thread(id).and_then(|thread| {
+            left_out = self.goes_on(&thread).left_out(self.kingdom.project());
+            let seated = self.seat(Some(&thread), false)?;
+            Ok((thread, seated.roster))
+        });
+        let engine = self.engine.clone().telling(self.held_event(&left_out));
+        let (config, seats) = (self.kingdom.config().clone(), &self.request.seats);
+        let (offline, seed) = (self.request.terms.offline, seats.seed);
+        let env = self.kingdom.env().quiet(true);
+        let layout = self.layout.clone();
+        Box::pin(async move {
+            let (thread, roster) = opened.map_err(line)?;
+            // Reads the whole thread while the screen is shown.
+            let joining = tokio::task::spawn_blocking(move || {
+                ready::make_ready_for(&config, offline, &env, &roster, [])?;
+                let queue = layout.queue_folder(thread.path());
+                let open = conversation(&config, roster, &thread, seed);
+                Ok(engine.join_from_now(thread, open, queue.as_deref())?)
+            });
+            joining
+                .await
+                .map_err(|e| format!("the thread could not be opened: {e}"))?
+                .map_err(|e: UserError| match (&e.kind, &e.next) {
+                    (crate::ErrorKind::Engine, Some(next)) => format!("{}: {next}", e.what),
+                    _ => line(e),
+                })
+        })
+    }
+
+    fn aside(
+        &self,
+        id: &str,
+        way: Way,
+        question: Option<String>,
+        muted: &[SeatName],
+    ) -> Result<Aside, String> {
+        let planned = || {
+            let thread = self.thread(id)?;
+            let seated = self.seat(Some(&thread), false)?;
+            self.aside_in(&thread, &seated.roster, (way, question), muted, true)
+        };
+        planned().map_err(line)
+    }
+
+    fn older(&self, id: &str, before: u32, most: usize) -> Result<(Vec<Message>, bool), String> {
+        let thread = self.thread(id).map_err(line)?;
+        let (read, more) = thread.before(before, most).map_err(line)?;
+        let messages = settled(&read.messages).into_iter().cloned().collect();
+        Ok((messages, more))
+    }
+
+    fn newer(&self, id: &str, after: u32) -> Result<Vec<Message>, String> {
+        let thread = self.thread(id).map_err(line)?;
+        Ok(thread.since(after).map_err(line)?.messages)
+    }
+
+    fn threads(&self) -> Result<Vec<ThreadRow>, String> {
+        self.recent(THREADS_MAX).map_err(line)
+    }
+
+    fn files(&self, begun: &str) -> Vec<String> {
+        let (folder, start) = begun.rsplit_once('/').unwrap_or(("", begun));
+        let below = match folder {
+            "" if begun.starts_with('/') => "/",
+            folder => folder,
+        };
+        let Ok(here) = self.kingdom.env().folder() else {
+            return Vec::new();
+        };
+        let at = here.join(below);
+        let Ok(entries) = std::fs::read_dir(at) else {
+            return Vec::new();
+        };
+        let mut found: Vec<String> = entries
+            .flatten()
+            .filter_map(|e| {
+                let name = e.file_name().into_string().ok()?;
+                let hidden = name.starts_with('.') && !start.starts_with('.');
+                if hidden || !name.starts_with(start) || name.contains(char::is_whitespace) {
+                    return None;
+                }
+                let slash = if e.path().is_dir() { "/" } else { "" };
+                let lead = &begun[..begun.len() - start.len()];
+                Some(format!("{lead}{name}{slash}"))
+            })
+            .collect();
+        found.sort();
+        found.truncate(FILES_MAX);
+        found
+    }
+
+    fn keep_draft(&self, id: &str, text: &str) {
+        // A draft that cannot be saved does not stop the user from typing.
+        let _ = typed::keep_draft(&self.layout, &ThreadId(id.to_owned()), text);
+    }
+
+    fn remember(&self, text: &str) {
+        // The same applies to a sent message: it is in the thread.
+        let _ = typed::remember(&self.layout, text);
+    }
+
+    fn fork(&self, id: &str, fork: Fork) -> Result<String, String> {
+        let forked = self
+            .thread(id)
+            .and_then(|thread| self.fork_of(&thread, fork));
+        Ok(forked.map_err(line)?.id().0.clone())
+    }
+
+    fn export(&self, id: &str, file: Option<&str>) -> Result<String, String> {
+        self.written(id, file).map_err(line)
+    }
+
+    fn spill(&self, text: &str) -> Result<String, String> {
+        let path = typed::keep_copied(&self.layout, text)
+            .map_err(|e| format!("nothing could be copied: {e}"))?;
+        Ok(path.display().to_string())
+    }
+
+    fn var(&self, name: &str) -> Option<String> {
+        self.kingdom.env().var(name)
+    }
+}

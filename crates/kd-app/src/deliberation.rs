@@ -1,0 +1,340 @@
+//! A deliberation: plans, and runs the plan. A [`Report`](kd_core::deliberation::report::Report) folds what happens then.
+
+use crate::council::{Opened, Started, clock_seed, continued, held_event, new_thread};
+use crate::env::Env;
+use crate::error::{ErrorKind, UserError};
+use crate::kingdom::Kingdom;
+use crate::request::{Question, ThreadChoice};
+use crate::{ready, trust};
+use kd_core::config::Config;
+use kd_core::deliberation::{Deliberation, Plan, Seat};
+use kd_core::planner::{self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
+use kd_core::prompt::PREAMBLE;
+use kd_core::secrets::Secrets;
+use kd_core::{Op, Roster};
+use kd_engine::{Engine, Opening, Session};
+use kd_eval::marks::Mark;
+use kd_store::{Layout, Thread, memory};
+use std::sync::Arc;
+
+/// A question for a deliberation planned by rules.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Deliberate {
+    /// The agents to choose members from; empty means as configured.
+    pub members: Vec<String>,
+    /// The thread.
+    pub thread: ThreadChoice,
+    /// Download nothing.
+    pub offline: bool,
+}
+
+impl Kingdom {
+    /// Plans a council by rules and lets it deliberate. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If there is no plan within the limits, a member cannot answer, or the thread cannot be opened.
+    pub fn deliberate(
+        &self,
+        deliberate: Deliberate,
+        question: impl Into<Question>,
+    ) -> Result<Started, UserError> {
+        let Question { mut text, .. } = question.into();
+        let env = self.env();
+        let secrets = crate::secrets::of(self.config(), false, env);
+        crate::secrets::tell(&secrets.mask_in_place(&mut text), env);
+        let old = continued(&deliberate.thread, self)?;
+        let members = &deliberate.members;
+        trust::check(self.project(), trust::Named::only(members), env)?;
+        let layout = self.layout();
+        let mut planned = plan(self.config(), layout, &text, members, env)?;
+        planned
+            .notices
+            .extend(trust::texts_line(self.loaded(), layout));
+        let roster = roster(&planned.plan);
+        ready::make_ready(self.config(), deliberate.offline, env, &roster)?;
+        let engine = self.engine(self.config(), secrets);
+        let old = match old {
+            Some(thread) => Some((env.layout()?, thread)),
+            None => None,
+        };
+        start(self, self.config(), &engine, planned, old)
+    }
+
+    /// Begins to plan a deliberation of a question, with these settings and secrets.
+    ///
+    /// # Errors
+    /// If the memory of the project cannot be read.
+    pub fn planning(
+        &self,
+        config: Config,
+        question: Question,
+        seed: Option<u64>,
+        masked: Secrets,
+    ) -> Result<Planning<'_>, UserError> {
+        let Question { text, asked } = question;
+        let brief = brief(&config, self.layout(), text, asked, seed, self.env())?;
+        // One account for the planning and the deliberation.
+        let engine = self.engine(&config, masked);
+        Ok(Planning {
+            kingdom: self,
+            config,
+            engine,
+            brief,
+        })
+    }
+}
+
+/// A deliberation that is being planned.
+pub struct Planning<'k> {
+    kingdom: &'k Kingdom,
+    config: Config,
+    engine: Engine,
+    /// The planner's input: a host may restrict it.
+    pub brief: OwnedBrief,
+}
+
+/// A model that plans, in the thread in which the deliberation will run.
+pub struct ModelPlanning {
+    /// The member that plans.
+    pub seat: Seat,
+    about: PlannerBrief,
+    engine: Engine,
+    thread: Thread,
+    again: Thread,
+    layout: Layout,
+}
+
+/// A thread in which a model has planned.
+pub struct PlannedIn {
+    layout: Layout,
+    thread: Thread,
+}
+
+impl Planning<'_> {
+    /// The settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Whether a model should plan this question.
+    pub fn wants_model(&self) -> bool {
+        let mode = self.config.deliberation.meta.planning_mode;
+        planner::wants_model(mode, &self.brief.asked)
+            && self.config.deliberation.council.members.is_none()
+    }
+
+    /// Plans by rules.
+    ///
+    /// # Errors
+    /// If there is no plan within the limits.
+    pub fn by_rules(&self) -> Result<Planned, UserError> {
+        Ok(planner::plan(&self.config, &self.brief.brief())?)
+    }
+
+    /// Prepares a model to plan. With `offline` nothing is downloaded.
+    ///
+    /// # Errors
+    /// If the model or a member cannot answer.
+    pub fn by_model(&self, offline: bool) -> Result<ModelPlanning, UserError> {
+        let (seat, agents) = planner::planner_seat(&self.config, &self.brief.brief())?;
+        let draft = self.by_rules()?;
+        self.make_ready(&draft.plan, offline)?;
+        ready::stay_here(&self.config, self.kingdom.env(), [&seat.member])?;
+        let (layout, thread) = new_thread(&roster(&draft.plan), self.kingdom.env())?;
+        Ok(ModelPlanning {
+            about: PlannerBrief {
+                config: self.config.clone(),
+                brief: self.brief.clone(),
+                seat: seat.clone(),
+                agents,
+            },
+            again: Thread::open_folder(thread.path())?,
+            engine: self.engine.clone(),
+            seat,
+            thread,
+            layout,
+        })
+    }
+
+    /// Checks that the members of a plan can answer, and downloads the models of built-in ones.
+    ///
+    /// # Errors
+    /// If they cannot.
+    pub fn make_ready(&self, plan: &Plan, offline: bool) -> Result<(), UserError> {
+        ready::make_ready(&self.config, offline, self.kingdom.env(), &roster(plan))
+    }
+
+    /// Opens the session of a plan; in a new thread unless a model has planned in one. Must be called inside a tokio
+    /// runtime.
+    ///
+    /// # Errors
+    /// If the thread cannot be created or opened.
+    pub fn start(
+        &self,
+        planned: Planned,
+        planned_in: Option<PlannedIn>,
+    ) -> Result<Started, UserError> {
+        let old = planned_in.map(|planned_in| (planned_in.layout, planned_in.thread));
+        start(self.kingdom, &self.config, &self.engine, planned, old)
+    }
+}
+
+impl ModelPlanning {
+    /// Lets the model plan. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If the session cannot be opened.
+    pub fn start(self) -> Result<(Session, PlannedIn), UserError> {
+        let (machine, opened) = Planner::open(self.about);
+        let opening = Opening {
+            id: self.thread.id().clone(),
+            machine: Box::new(machine),
+            opened,
+            seats: vec![self.seat.member],
+        };
+        let session = self.engine.run(self.thread, opening)?;
+        let planned_in = PlannedIn {
+            layout: self.layout,
+            thread: self.again,
+        };
+        Ok((session, planned_in))
+    }
+}
+
+fn start(
+    kingdom: &Kingdom,
+    config: &Config,
+    engine: &Engine,
+    planned: Planned,
+    old: Option<(Layout, Thread)>,
+) -> Result<Started, UserError> {
+    let is_new = old.is_none();
+    let (layout, thread) = match old {
+        Some(old) => old,
+        None => new_thread(&roster(&planned.plan), kingdom.env())?,
+    };
+    let say = say(&planned.plan);
+    let opened = Opened::of(layout, &thread, is_new);
+    let opening = opening(config, planned, &thread)?;
+    let engine = engine.clone().telling(held_event(kingdom, &[]));
+    Ok(Started {
+        session: engine.run(thread, opening)?,
+        say,
+        notices: Vec::new(),
+        opened,
+    })
+}
+
+/// Returns the planner's input, including this folder's data: the user's roles and, if enabled, long-term memory.
+/// `layout` is `None` if there is no project yet.
+pub(crate) fn brief(
+    config: &Config,
+    layout: Option<&Layout>,
+    question: String,
+    asked: String,
+    seed: Option<u64>,
+    env: &Env,
+) -> Result<OwnedBrief, UserError> {
+    let remembered = match (layout, config.deliberation.memory.long_term) {
+        (Some(layout), true) => memory::read(layout)?,
+        _ => Default::default(),
+    };
+    let (marks, marks_fault) = marks(env);
+    Ok(OwnedBrief {
+        question,
+        asked,
+        members: Vec::new(),
+        rest: Brief {
+            seed: seed.unwrap_or_else(clock_seed),
+            seeded: seed.is_some(),
+            personas: layout.map(memory::roles).transpose()?.unwrap_or_default(),
+            background: remembered.background(),
+            marks,
+            marks_fault,
+            ..Brief::default()
+        },
+    })
+}
+
+/// Returns the user's marks, or why they are not used: an unreadable file must not prevent asking.
+#[cfg(feature = "forum")]
+pub(crate) fn marks(env: &Env) -> (Arc<[Mark]>, Option<String>) {
+    match kd_sql::marks::read(&env.user_dirs()) {
+        Ok(marks) => (marks.into(), None),
+        Err(error) => (Arc::default(), Some(error.to_string())),
+    }
+}
+
+/// Without databases there are no marks.
+#[cfg(not(feature = "forum"))]
+pub(crate) fn marks(_env: &Env) -> (Arc<[Mark]>, Option<String>) {
+    Default::default()
+}
+
+/// Plans by rules, where a planner's work could not be shown. `members` are the candidates; empty means as configured.
+pub(crate) fn plan(
+    config: &Config,
+    layout: Option<&Layout>,
+    question: &str,
+    members: &[String],
+    env: &Env,
+) -> Result<Planned, UserError> {
+    let mut brief = brief(config, layout, question.into(), question.into(), None, env)?;
+    brief.members = members.to_vec();
+    brief.rest.all_sit = !members.is_empty();
+    let mut planned = planner::plan(config, &brief.brief())?;
+    let mode = config.deliberation.meta.planning_mode;
+    if planner::wants_model(mode, question) && config.deliberation.council.members.is_none() {
+        let notice = "rules planned this council: members plan in `kd deliberate` only";
+        planned.notices.push(notice.into());
+    }
+    Ok(planned)
+}
+
+/// Returns the machine that carries out a plan in a thread, with its members. It begins with [`say`].
+pub(crate) fn opening(
+    config: &Config,
+    planned: Planned,
+    thread: &Thread,
+) -> Result<Opening, UserError> {
+    let messages = u32::try_from(thread.messages()?.messages.len()).unwrap_or(u32::MAX);
+    let Planned { plan, notices } = planned;
+    let seats = plan.seats.iter().map(|s| s.member.clone()).collect();
+    let preamble = config
+        .council
+        .preamble
+        .clone()
+        .unwrap_or_else(|| PREAMBLE.trim().to_owned());
+    let (machine, opened) = Deliberation::open(plan, notices, preamble, messages);
+    Ok(Opening {
+        id: thread.id().clone(),
+        machine: Box::new(machine),
+        opened,
+        seats,
+    })
+}
+
+/// Returns the op that starts it: the plan's question.
+pub(crate) fn say(plan: &Plan) -> Op {
+    Op::Say {
+        body: plan.question.clone(),
+        to: kd_core::Address::All,
+    }
+}
+
+/// Returns all members of a plan, for preparing their models.
+pub(crate) fn roster(plan: &Plan) -> Roster {
+    Roster::new(plan.seats.iter().map(|s| s.member.clone()).collect(), None)
+}
+
+impl From<PlanError> for UserError {
+    fn from(error: PlanError) -> Self {
+        let kind = match &error {
+            PlanError::Seating(_) => ErrorKind::UnknownMember,
+            PlanError::NoSeat { .. } => ErrorKind::CannotSeat,
+            PlanError::TooLow { .. } => ErrorKind::Budget,
+            PlanError::NoPrice { .. } => ErrorKind::NoPrice,
+        };
+        UserError::new(kind, error.to_string()).next(error.hint())
+    }
+}

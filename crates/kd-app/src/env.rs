@@ -1,0 +1,354 @@
+//! The outside as this library sees it: environment variables, the working folder, and a place for notices.
+
+use crate::error::{ErrorKind, UserError};
+use crate::notice::Notice;
+use kd_backends::{Backend, OwnBackends, discovery};
+use kd_core::config::Config;
+use kd_core::ledger::Ledger;
+use kd_core::prices::Prices;
+use kd_store::config::{ConfigPaths, Loaded};
+use kd_store::find::{Foreign, Reason, foreign_owners};
+use kd_store::ledger::LedgerFile;
+use kd_store::owner::Distrust;
+use kd_store::programs::Programs;
+use kd_store::trust::TrustStore;
+use kd_store::{Layout, Opened, PassedOver, UserDirs};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+type Notify = dyn Fn(&Notice) + Send + Sync;
+
+/// Environment variables, a working folder and a receiver of notices. Nothing else of the process is read.
+///
+/// Clones share what was told already, so that a notice about the folder is given once.
+#[derive(Clone)]
+pub struct Env {
+    vars: Arc<BTreeMap<OsString, OsString>>,
+    folder: Option<PathBuf>,
+    notify: Option<Arc<Notify>>,
+    quiet: bool,
+    backends: OwnBackends,
+    told: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Variables hold keys.
+        f.debug_struct("Env")
+            .field("folder", &self.folder)
+            .field("quiet", &self.quiet)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Env {
+    /// The variables and the working folder of this process, as they are now. `HOME` is the home folder of the password
+    /// file where it is unset, empty or relative.
+    pub fn process() -> Self {
+        let mut vars: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+        match kd_store::user_dirs::process_env("HOME") {
+            Some(home) => drop(vars.insert("HOME".into(), home)),
+            None => drop(vars.remove(OsStr::new("HOME"))),
+        }
+        Self {
+            folder: std::env::current_dir().ok(),
+            ..Self::of(vars)
+        }
+    }
+
+    /// Exactly these variables, without a working folder: see [`Env::in_folder`].
+    pub fn of<K: Into<OsString>, V: Into<OsString>>(
+        vars: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        let vars = vars.into_iter().map(|(k, v)| (k.into(), v.into()));
+        Self {
+            vars: Arc::new(vars.collect()),
+            folder: None,
+            notify: None,
+            quiet: false,
+            backends: OwnBackends::default(),
+            told: Arc::default(),
+        }
+    }
+
+    /// The same with this working folder. The process does not change its own.
+    #[must_use]
+    pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: Some(folder.into()),
+            ..self
+        }
+    }
+
+    /// The same with a receiver of notices. Without one they are dropped.
+    #[must_use]
+    pub fn telling(self, notify: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        Self {
+            notify: Some(Arc::new(notify)),
+            ..self
+        }
+    }
+
+    /// The same with a backend of the host. Members whose `backend` has this name are answered by it.
+    #[must_use]
+    pub fn with_backend(mut self, name: impl Into<String>, backend: Arc<dyn Backend>) -> Self {
+        self.backends.0.insert(name.into(), backend);
+        self
+    }
+
+    /// The same, which keeps remarks ([`Notice::Note`]) and downloads to itself if `quiet`.
+    #[must_use]
+    pub fn quiet(&self, quiet: bool) -> Self {
+        Self {
+            quiet,
+            ..self.clone()
+        }
+    }
+
+    /// Tells the host something.
+    pub fn tell(&self, notice: &Notice) {
+        let is_dropped = self.quiet && !matches!(notice, Notice::Warning(_));
+        if let Some(notify) = self.notify.as_ref().filter(|_| !is_dropped) {
+            notify(notice);
+        }
+    }
+
+    /// Tells the host a remark that a quiet program leaves out.
+    pub fn note(&self, text: impl Into<String>) {
+        self.tell(&Notice::Note(text.into()));
+    }
+
+    /// Tells the host a remark that the user should see in any case.
+    pub fn warn(&self, text: impl Into<String>) {
+        self.tell(&Notice::Warning(text.into()));
+    }
+
+    /// The same, the first time that this text is told.
+    fn warn_once(&self, text: String) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.insert(text.clone()) {
+            drop(told);
+            self.warn(text);
+        }
+    }
+
+    /// The value of a variable.
+    pub fn var_os(&self, name: &str) -> Option<OsString> {
+        self.vars.get(OsStr::new(name)).cloned()
+    }
+
+    /// The value of a variable, if it is text.
+    pub fn var(&self, name: &str) -> Option<String> {
+        self.var_os(name)?.into_string().ok()
+    }
+
+    /// Whether a variable is set to something that means yes.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.var(name)
+            .is_some_and(|v| !matches!(v.as_str(), "" | "0" | "false" | "no" | "off"))
+    }
+
+    /// The working folder.
+    ///
+    /// # Errors
+    /// If there is none: for example if it was removed.
+    pub fn folder(&self) -> Result<&Path, UserError> {
+        self.folder.as_deref().ok_or_else(|| {
+            UserError::new(ErrorKind::Io, "the working folder cannot be found")
+                .next("go to a folder that exists")
+        })
+    }
+
+    /// The variables, for backends. With `offline` nothing is downloaded.
+    pub fn of_backends(&self, offline: bool) -> kd_backends::Env {
+        let vars = Arc::clone(&self.vars);
+        kd_backends::Env::looking_up(move |name| match name {
+            "KD_OFFLINE" if offline => Some("1".into()),
+            name => vars.get(OsStr::new(name)).cloned(),
+        })
+    }
+
+    /// How agents are started: the variables, and whether the user trusts what agent programs run and obey in the working
+    /// folder. They are not trusted where that cannot be determined.
+    pub fn backend_options(&self) -> kd_backends::Options {
+        let trusts = || {
+            let store = TrustStore::new(&self.user_dirs()).ok()?;
+            store
+                .trusts(&Programs::look(self.folder.as_deref()?).ok()?)
+                .ok()
+        };
+        kd_backends::Options {
+            trusted: trusts().unwrap_or(false),
+            git_data: Some(kd_store::git::data_outside),
+            ledger: self
+                .ledger()
+                .ok()
+                .map(|ledger| Arc::new(ledger) as Arc<dyn Ledger>),
+            env: self.of_backends(false),
+            folder: self.folder.clone(),
+            own: self.backends.clone(),
+            ..kd_backends::Options::default()
+        }
+    }
+
+    /// The user's own folders.
+    pub fn user_dirs(&self) -> UserDirs {
+        UserDirs::from_env(&|name| self.var_os(name))
+    }
+
+    /// The record of what all runs of the user have spent.
+    ///
+    /// # Errors
+    /// If the user's folders are unknown.
+    pub fn ledger(&self) -> Result<LedgerFile, UserError> {
+        let folder = self.folder.clone().unwrap_or_default();
+        let found = Layout::search(&folder, &|name| self.var_os(name))
+            .ok()
+            .and_then(|found| found.layout);
+        let project = found.map_or(folder, |layout| layout.root().to_path_buf());
+        let zone = jiff::tz::TimeZone::system();
+        Ok(LedgerFile::new(
+            &self.user_dirs(),
+            project.display().to_string(),
+            zone,
+        )?)
+    }
+
+    /// The project of the working folder, if there is one.
+    ///
+    /// # Errors
+    /// If folders cannot be read.
+    pub fn find_layout(&self) -> Result<Option<Layout>, UserError> {
+        let found = Layout::search(self.folder()?, &|name| self.var_os(name))?;
+        self.tell_passed_over(&found.passed_over);
+        Ok(found.layout)
+    }
+
+    /// The project of the working folder, as if the user had accepted these owners.
+    ///
+    /// # Errors
+    /// If folders cannot be read.
+    pub fn find_layout_accepting(&self, owners: &[Foreign]) -> Result<Option<Layout>, UserError> {
+        let lookup = |name: &str| self.var_os(name);
+        Ok(Layout::search_accepting(self.folder()?, &lookup, owners)?.layout)
+    }
+
+    /// The owner of the nearest `.kd`, if it is not used for that alone; an error in its place where accepting the owner
+    /// would not help.
+    ///
+    /// # Errors
+    /// If folders cannot be read.
+    pub fn passed_over_for_its_owner(
+        &self,
+    ) -> Result<Option<Result<Foreign, Distrust>>, UserError> {
+        let lookup = |name: &str| self.var_os(name);
+        let found = Layout::search(self.folder()?, &lookup)?;
+        let nearest = found.passed_over.first();
+        Ok(nearest.and_then(|over| match over.why {
+            Reason::Distrust(Distrust::Owner(_)) => Some(foreign_owners(&over.root, &lookup)),
+            _ => None,
+        }))
+    }
+
+    /// The project of the working folder.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn layout(&self) -> Result<Layout, UserError> {
+        let found = self.find_layout()?;
+        let start = self.folder()?.to_path_buf();
+        Ok(found.ok_or(kd_store::Error::NoBase { start })?)
+    }
+
+    /// The project of the working folder; it is created if there is none.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn make_layout(&self) -> Result<Opened, UserError> {
+        let opened = Layout::find_or_create(self.folder()?, &|name| self.var_os(name))?;
+        self.tell_passed_over(&opened.passed_over);
+        Ok(opened)
+    }
+
+    /// Where configuration files may be.
+    pub fn config_paths(&self, layout: Option<&Layout>) -> ConfigPaths {
+        ConfigPaths::usual(layout, &|name| self.var_os(name))
+    }
+
+    /// The settings in force. What needs consent and has none is held back.
+    ///
+    /// # Errors
+    /// If the files cannot be read or have mistakes.
+    pub fn settings(&self, layout: Option<&Layout>) -> Result<Loaded, UserError> {
+        let vars = self.vars.iter().map(|(k, v)| (k.clone(), v.clone()));
+        let mut loaded = kd_store::config::load(&self.config_paths(layout), vars, &[])?;
+        self.fill_in(&mut loaded.config);
+        Ok(loaded)
+    }
+
+    /// Adds to settings what no file of settings says: installed programs, and prices.
+    pub fn fill_in(&self, config: &mut Config) {
+        config.programs_for_models =
+            discovery::programs_for_models(&self.of_backends(false), config);
+        config.prices = self.prices();
+    }
+
+    /// All variables.
+    pub fn vars(&self) -> impl Iterator<Item = (OsString, OsString)> + '_ {
+        self.vars.iter().map(|(k, v)| (k.clone(), v.clone()))
+    }
+
+    /// The prices in force; those of the program, with a warning, where the user's own cannot be used.
+    fn prices(&self) -> Prices {
+        kd_store::prices::load(&self.user_dirs()).unwrap_or_else(|error| {
+            self.warn_once(format!(
+                "{error}; the prices in the program are used: {}",
+                error.hint()
+            ));
+            Prices::default()
+        })
+    }
+
+    /// Names the `.kd` folders that are not used.
+    fn tell_passed_over(&self, passed_over: &[PassedOver]) {
+        for line in passed_over.iter().map(ToString::to_string) {
+            self.warn_once(line);
+        }
+    }
+}
+
+impl From<kd_store::Error> for UserError {
+    fn from(error: kd_store::Error) -> Self {
+        let kind = match &error {
+            kd_store::Error::NoBase { .. } | kd_store::Error::NoThread { .. } => {
+                ErrorKind::NoThread
+            }
+            kd_store::Error::AmbiguousThread { .. } => ErrorKind::AmbiguousThread,
+            kd_store::Error::Newer { .. } => ErrorKind::TooNew,
+            _ => ErrorKind::Store,
+        };
+        let why = std::error::Error::source(&error).map(ToString::to_string);
+        let mut out = UserError::new(kind, error.to_string()).next(error.hint());
+        // Some errors say their cause already.
+        out.why = why.filter(|why| !out.what.contains(why));
+        out
+    }
+}
+
+impl From<kd_store::config::ConfigError> for UserError {
+    fn from(error: kd_store::config::ConfigError) -> Self {
+        let count = error.problems.len();
+        let what = match count {
+            1 => error.problems[0].to_string(),
+            _ => format!("the configuration has {count} mistakes"),
+        };
+        let mut out = UserError::new(ErrorKind::Config, what).next(error.hint());
+        if count > 1 {
+            out.why = Some(error.to_string());
+        }
+        out
+    }
+}

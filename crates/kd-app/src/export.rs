@@ -1,0 +1,167 @@
+//! A thread as one document: Markdown, a web page, or JSON.
+
+use crate::env::Env;
+use crate::error::UserError;
+use crate::json;
+use crate::page::{self, redacted};
+use kd_core::redact::Redactor;
+use kd_store::{Problem, Thread, export};
+use std::io::Write;
+use std::path::Path;
+
+/// The forms of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Markdown.
+    Md,
+    /// One web page with everything inside.
+    Html,
+    /// One JSON object.
+    Json,
+}
+
+impl Format {
+    /// The format that the name of a file asks for.
+    pub fn of_name(path: &Path) -> Self {
+        match path.extension().and_then(|end| end.to_str()) {
+            Some(end) if end.eq_ignore_ascii_case("json") => Self::Json,
+            Some(end)
+                if ["html", "htm"]
+                    .iter()
+                    .any(|html| end.eq_ignore_ascii_case(html)) =>
+            {
+                Self::Html
+            }
+            _ => Self::Md,
+        }
+    }
+}
+
+/// Writes a thread as one document, message by message.
+///
+/// # Errors
+/// If the thread cannot be read, or `out` written.
+pub fn write(
+    open: &Thread,
+    format: Format,
+    env: &Env,
+    out: &mut dyn Write,
+) -> Result<(), UserError> {
+    write_redacted(open, format, None, env, out)
+}
+
+/// Like [`write()`], without private data if there is a redactor.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_redacted(
+    open: &Thread,
+    format: Format,
+    mut redactor: Option<&mut Redactor>,
+    env: &Env,
+    out: &mut dyn Write,
+) -> Result<(), UserError> {
+    let problems = match format {
+        Format::Md => {
+            let head = export::head(
+                open.meta(),
+                open.count_readable()?,
+                open.head(1)?.messages.first(),
+            );
+            let head = match redactor.as_deref_mut() {
+                Some(redactor) => redactor.text(&head),
+                None => head,
+            };
+            out.write_all(head.as_bytes())?;
+            open.each(|message| -> Result<(), UserError> {
+                let message = redacted(message, redactor.as_deref_mut())?;
+                Ok(out.write_all(export::section(&message).as_bytes())?)
+            })?
+        }
+        Format::Json => write_json(open, redactor, out)?,
+        Format::Html => {
+            let page = page::of(open, redactor, env)?;
+            out.write_all(kd_page::document(&[page]).as_bytes())?;
+            return Ok(());
+        }
+    };
+    for problem in &problems {
+        env.warn(format!("warning: {problem}"));
+    }
+    Ok(())
+}
+
+fn write_json(
+    open: &Thread,
+    mut redactor: Option<&mut Redactor>,
+    out: &mut dyn Write,
+) -> Result<Vec<Problem>, UserError> {
+    const EMPTY: &str = "\"messages\": []";
+    let mut frame = export::json(open.meta(), &[]);
+    if let Some(redactor) = redactor.as_deref_mut() {
+        redactor.value(&mut frame);
+    }
+    let frame = json::text(&frame, true)?;
+    let (before, after) = frame.split_once(EMPTY).unwrap_or((&frame, ""));
+    write!(out, "{before}\"messages\": [")?;
+    let mut count = 0usize;
+    let problems = open.each(|message| -> Result<(), UserError> {
+        let comma = if count > 0 { "," } else { "" };
+        count += 1;
+        let message = redacted(message, redactor.as_deref_mut())?;
+        // Line breaks occur only between values, never inside a string.
+        let text = json::text(&message, true)?.replace('\n', "\n    ");
+        Ok(write!(out, "{comma}\n    {text}")?)
+    })?;
+    let end = if count > 0 { "\n  ]" } else { "]" };
+    writeln!(out, "{end}{after}")?;
+    Ok(problems)
+}
+
+/// Returns a thread as one document.
+///
+/// # Errors
+/// As [`write()`].
+pub fn text(open: &Thread, format: Format, env: &Env) -> Result<String, UserError> {
+    let mut bytes = Vec::new();
+    write(open, format, env, &mut bytes)?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::Address;
+    use kd_core::message::{Draft, Provenance};
+    use kd_store::Layout;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn message_by_message_the_document_is_the_same() {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::create_dir(top.path().join(".kd")).unwrap();
+        let layout = Layout::find(top.path(), &|_| None).unwrap();
+        let thread = Thread::create(&layout, &[]).unwrap();
+        let env = Env::of::<&str, &str>([]);
+        for number in 0..3 {
+            let read = thread.messages().unwrap().messages;
+            let json = json::text(&export::json(thread.meta(), &read), true).unwrap() + "\n";
+            assert_eq!(text(&thread, Format::Json, &env).unwrap(), json);
+            let markdown = export::markdown(thread.meta(), &read);
+            assert_eq!(text(&thread, Format::Md, &env).unwrap(), markdown);
+            let body = format!("line \"{number}\"\n\n[]\n");
+            let draft = Draft {
+                turn: None,
+                from: "king".into(),
+                to: Address::All,
+                at: jiff::Timestamp::UNIX_EPOCH,
+                status: None,
+                refs: Vec::new(),
+                provenance: Provenance::default(),
+                extra: BTreeMap::new(),
+                body,
+            };
+            thread.append(&draft).unwrap();
+        }
+    }
+}

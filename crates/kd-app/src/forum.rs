@@ -1,0 +1,45 @@
+//! The forum of a folder: where it is, and opening it.
+
+pub mod foreign;
+pub mod servers;
+
+use crate::env::Env;
+use crate::error::{ErrorKind, UserError};
+use kd_core::config::Config;
+use kd_sql::forum::{ForumError, ForumStore, Place};
+use kd_store::Layout;
+
+/// Opens a forum. It is the user's own if the user's `kd` created it or the user accepted it.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn open(place: &Place, env: &Env) -> Result<ForumStore, ForumError> {
+    ForumStore::open(place, env.user_dirs().state().ok())
+}
+
+/// Returns the store's location: as given by the user, else as configured, else beside the threads.
+///
+/// # Errors
+/// If the working folder is unknown.
+pub fn place(
+    said: Option<&str>,
+    config: &Config,
+    layout: &Layout,
+    env: &Env,
+) -> Result<Place, UserError> {
+    Ok(match (said, &config.forum.store) {
+        (Some(text), _) => Place::parse(text, env.folder()?),
+        (None, Some(text)) => Place::parse(text, layout.root()),
+        (None, None) => Place::File(layout.forum_file()),
+    })
+}
+
+impl From<ForumError> for UserError {
+    fn from(error: ForumError) -> Self {
+        let kind = match error.is_refusal() {
+            true => ErrorKind::ForumRefused,
+            false => ErrorKind::Forum,
+        };
+        UserError::new(kind, error.to_string()).next(error.hint())
+    }
+}

@@ -1,0 +1,125 @@
+//! A folder in which councils are asked.
+
+use crate::env::Env;
+use crate::error::UserError;
+use crate::process::sweep;
+use crate::trust;
+use kd_backends::Backends;
+use kd_core::config::Config;
+use kd_core::secrets::Secrets;
+use kd_engine::Engine;
+use kd_store::Layout;
+use kd_store::config::{Loaded, Project};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// A folder with its settings, in which councils are asked.
+pub struct Kingdom {
+    env: Env,
+    layout: Option<Layout>,
+    loaded: Loaded,
+    /// The backends for these settings; opened when first needed, so that questions share connections and models.
+    engine: OnceLock<Engine>,
+    /// Whether sessions begin with an event that tells what is held back.
+    announces: bool,
+}
+
+impl Kingdom {
+    /// Opens a folder with the environment of this process. What a project may not decide without the user's consent is
+    /// held back.
+    ///
+    /// # Errors
+    /// If the settings cannot be read or have mistakes.
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Self, UserError> {
+        Self::open_with(Env::process().in_folder(folder))
+    }
+
+    /// Opens the working folder of an environment.
+    ///
+    /// # Errors
+    /// As [`Kingdom::open`].
+    pub fn open_with(env: Env) -> Result<Self, UserError> {
+        let layout = env.find_layout()?;
+        let loaded = env.settings(layout.as_ref())?;
+        if let Some(fault) = &loaded.project.fault {
+            env.warn(format!("decisions about folders cannot be read: {fault}"));
+        }
+        if loaded.project.holds_back() {
+            env.warn(trust::held_line(&loaded.project));
+        }
+        Ok(Self::with(env, layout, loaded))
+    }
+
+    /// Opens a folder whose settings were read, for a host that asks the user about them first.
+    pub fn with(env: Env, layout: Option<Layout>, loaded: Loaded) -> Self {
+        Self {
+            env,
+            layout,
+            loaded,
+            engine: OnceLock::new(),
+            announces: true,
+        }
+    }
+
+    /// The same, whose sessions do not tell what is held back.
+    #[cfg(feature = "forum")]
+    pub(crate) fn not_announcing_what_is_held_back(self) -> Self {
+        Self {
+            announces: false,
+            ..self
+        }
+    }
+
+    /// Whether sessions tell what is held back.
+    pub(crate) fn announces(&self) -> bool {
+        self.announces
+    }
+
+    /// Changes the settings for all later questions.
+    pub fn configure(&mut self, change: impl FnOnce(&mut Config)) {
+        change(&mut self.loaded.config);
+        self.engine = OnceLock::new();
+    }
+
+    /// The environment.
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The project; `None` where there is none yet.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.layout.as_ref()
+    }
+
+    /// The settings in force.
+    pub fn config(&self) -> &Config {
+        &self.loaded.config
+    }
+
+    /// The settings as they were loaded, with their origins.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// What the project wants, and what of it is held back.
+    pub fn project(&self) -> &Project {
+        &self.loaded.project
+    }
+
+    /// Stops agents left by runs that were killed, in any project of the user, and brings the members' states up to date.
+    pub fn sweep(&self) {
+        if let Some(layout) = &self.layout {
+            sweep(&self.env, layout);
+        }
+    }
+
+    /// The engine for these settings: shared by all questions whose terms change nothing in them.
+    pub(crate) fn engine(&self, config: &Config, secrets: Secrets) -> Engine {
+        let new = || Engine::new(Backends::new(config, self.env.backend_options()));
+        let engine = match *config == self.loaded.config {
+            true => self.engine.get_or_init(new).clone(),
+            false => new(),
+        };
+        engine.masking(secrets)
+    }
+}

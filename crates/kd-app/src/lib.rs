@@ -1,0 +1,80 @@
+//! Asks a council of AI agents from a program.
+//!
+//! [`Kingdom::open`] reads the settings of a folder. A question opens a thread in it: plain files below `.kd`. What happens
+//! in a round arrives as events ([`Update`]), and [`Started::answers`] waits for all of them.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), kd_app::UserError> {
+//! use kd_app::{Ask, Kingdom};
+//!
+//! let kingdom = Kingdom::open(".")?;
+//! let question = "Should a small team start with SQLite or PostgreSQL?";
+//! let answers = kingdom.ask(Ask::default(), question)?.answers().await?;
+//! for answer in &answers.messages {
+//!     println!("{}: {}", answer.from, answer.body);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The library works inside any program: it installs no signal handlers, changes neither the working folder nor the
+//! environment of the process, reads them only in [`Env::process`], prints nothing ([`Notice`] tells what happens), and
+//! several councils can be asked at once. Opening a session starts tasks: call such functions inside a tokio runtime, for
+//! example in [`Runtime::block_on`]. They may block while files are read and models are downloaded.
+
+mod answers;
+pub mod aside;
+mod chat;
+pub mod council;
+pub mod deliberation;
+mod env;
+mod error;
+pub mod export;
+#[cfg(feature = "forum")]
+mod folder_host;
+pub mod forks;
+#[cfg(feature = "forum")]
+pub mod forum;
+pub mod host;
+pub mod json;
+mod kingdom;
+mod notice;
+pub mod outfile;
+pub mod page;
+pub mod process;
+pub mod ready;
+mod request;
+mod runtime;
+pub mod seating;
+pub mod secrets;
+pub mod spending;
+pub mod think;
+pub mod threads;
+pub mod trust;
+pub mod words;
+
+pub use answers::Answers;
+pub use chat::{Chat, ChatHost, ChatOpening, ChatRequest, Joining, ThreadRow};
+pub use council::{Council, Opened, Prepared, Started};
+pub use deliberation::Deliberate;
+pub use env::Env;
+pub use error::{ErrorKind, UserError};
+#[cfg(feature = "forum")]
+pub use folder_host::{Elsewhere, FolderHost, Visit};
+pub use kingdom::Kingdom;
+pub use notice::{Download, Notice};
+pub use request::{Ask, Limits, Question, Terms, ThreadChoice};
+pub use runtime::Runtime;
+pub use think::Think;
+
+// What a front end needs of the layers below: sessions and their events.
+pub use kd_backends::delivery::Progress;
+
+/// What a backend of the host implements, and what it is asked and answers.
+pub mod backend {
+    pub use kd_backends::Backend;
+    pub use kd_core::{Delta, Failure, FailureKind, Finish, Request};
+}
+
+pub use kd_core::seating::SeatRequest;
+pub use kd_engine::{Session, Subscription, Update};

@@ -1,0 +1,53 @@
+//! What concerns a whole process, for programs that are nothing but a front end. A library inside another program calls
+//! none of it.
+
+use crate::env::Env;
+use crate::error::{ErrorKind, UserError};
+use crate::words;
+use kd_backends::depth;
+use kd_backends::transport::keeper;
+use kd_engine::agents;
+use kd_store::Layout;
+
+/// Carries out the work of a keeper, if this process was started as one: agent programs are children of such a process,
+/// which ends them when the program that started it ends in any way. Call it first in `main`. Without this call agents are
+/// ended only if the program ends in order.
+pub fn enter() {
+    keeper::enter();
+}
+
+/// Keeps a record of the agents of this process in the user's runtime folder, so that a later run can stop them if this one
+/// is killed. Call it once, before members are asked.
+pub fn keep_record(env: &Env) {
+    agents::keep_record(env.user_dirs());
+}
+
+/// Stops agents left by runs that were killed, in any project of the user, and brings the members' states of this one up to
+/// date.
+pub fn sweep(env: &Env, layout: &Layout) {
+    match agents::end_left_over(&env.user_dirs()) {
+        Ok(0) => {}
+        Ok(count) => env.note(format!(
+            "stopped {} left by a killed run",
+            words::count(count as u64, "agent")
+        )),
+        // The next run tries again; nothing depends on it.
+        Err(error) => env.warn(format!(
+            "cannot look for agents left by killed runs: {error}"
+        )),
+    }
+    // States are only for display: one that cannot be written is no reason to stop.
+    let _ = agents::tidy(layout);
+}
+
+/// Refuses to ask members in a council that is too deep inside other councils.
+///
+/// # Errors
+/// If this process was started by an agent that was itself started by an agent.
+pub fn check_depth(env: &Env) -> Result<(), UserError> {
+    depth::check(&env.of_backends(false)).map_err(|failure| {
+        UserError::new(ErrorKind::TooDeep, "no member was asked")
+            .because(failure.message)
+            .next(failure.advice.unwrap_or_default())
+    })
+}

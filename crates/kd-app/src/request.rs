@@ -1,0 +1,123 @@
+//! What a host asks for: the question, the members, the thread, the limits.
+
+use kd_core::config::{Config, LimitsConfig};
+use kd_core::seating::SeatRequest;
+
+/// A question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Question {
+    /// The question with its context.
+    pub text: String,
+    /// The part without context: only here a mention addresses a member.
+    pub asked: String,
+}
+
+impl Question {
+    /// A question without context.
+    pub fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            asked: text.clone(),
+            text,
+        }
+    }
+}
+
+impl From<&str> for Question {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+/// The thread for a question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ThreadChoice {
+    /// A new one.
+    #[default]
+    New,
+    /// The current one of the branch.
+    Current,
+    /// The one with this ID, or with this beginning of an ID, because the user named it: that seats its members.
+    Named(String),
+    /// The same, because a program named it. Members whom only the folder seats stay out.
+    Given(String),
+}
+
+impl ThreadChoice {
+    /// The ID; empty for the current thread, `None` for a new one.
+    pub(crate) fn wanted(&self) -> Option<&str> {
+        match self {
+            ThreadChoice::New => None,
+            ThreadChoice::Current => Some(""),
+            ThreadChoice::Named(id) | ThreadChoice::Given(id) => Some(id),
+        }
+    }
+}
+
+impl ThreadChoice {
+    /// What the user typed to name the thread.
+    pub(crate) fn by_user(&self) -> Option<&str> {
+        match self {
+            ThreadChoice::Given(_) => None,
+            choice => choice.wanted(),
+        }
+    }
+}
+
+/// What one question may spend, retries included. `None` leaves it to the settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// US dollars; the prices of all members must be known.
+    pub usd: Option<f64>,
+    /// Requests to models.
+    pub calls: Option<u64>,
+    /// Tokens of all prompts and answers.
+    pub tokens: Option<u64>,
+}
+
+impl Limits {
+    /// Lays the limits over those of the settings.
+    pub fn lay_over(&self, limits: &mut LimitsConfig) {
+        limits.usd = self.usd.or(limits.usd);
+        limits.calls = self.calls.or(limits.calls);
+        limits.tokens = self.tokens.or(limits.tokens);
+    }
+}
+
+/// What holds for every kind of question.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Terms {
+    /// What may be spent.
+    pub limits: Limits,
+    /// Ask only members that answer on this machine.
+    pub private: bool,
+    /// Send secrets as they are; otherwise they are masked.
+    pub allow_secrets: bool,
+    /// Download nothing.
+    pub offline: bool,
+}
+
+impl Terms {
+    /// Lays the terms over the settings.
+    pub fn lay_over(&self, config: &mut Config) {
+        self.limits.lay_over(&mut config.limits);
+        config.council.private |= self.private;
+    }
+}
+
+/// A question to the council.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ask {
+    /// The members and how they are asked.
+    pub seats: SeatRequest,
+    /// Names of the members to ask; empty means everyone, or those that the question mentions.
+    pub to: Vec<String>,
+    /// The address, whatever the question mentions.
+    pub address: Option<String>,
+    /// The thread.
+    pub thread: ThreadChoice,
+    /// Leave out the chair's conclusion.
+    pub no_conclusion: bool,
+    /// Limits, privacy, downloads.
+    pub terms: Terms,
+}
