@@ -16,7 +16,6 @@ const LEFT: &[&str] = &[
     "crates/kd-core/src/eval",
     "crates/kd-eval/src",
     "crates/kd-reading/src",
-    "crates/kd-sql/src/forum",
 ];
 
 /// Files of one crate that need each other, with what each takes from which: (from, to) → names.

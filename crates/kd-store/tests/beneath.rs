@@ -457,7 +457,7 @@ const MAY: &[(&str, &str)] = &[
     ("kd/src/run/config.rs", "a file that the user named"),
     ("kd/src/run/infile.rs", "files that the user named"),
     (
-        "kd-sql/src/forum/shape.rs",
+        "kd-sql/src/forum/journal.rs",
         "the end of a journal, before SQLite opens it by its path",
     ),
     ("kd/src/run/debug.rs", "a file that the user named"),

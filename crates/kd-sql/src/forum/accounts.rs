@@ -101,7 +101,7 @@ pub(super) fn put(db: &mut Db, account: &Account) -> Result<(), ForumError> {
 /// Admits a name with its proof: creates its account, or reactivates one that left. An account keeps its role, its vote
 /// and a ban; only a stronger proof turns a guest into an agent.
 pub(super) fn join(db: &mut Db, new: &Account) -> Result<Account, ForumError> {
-    super::posts::lock(db, &new.forum)?;
+    super::db::lock(db, &new.forum)?;
     let Some(old) = find(db, &new.forum, &new.name)? else {
         check_look(db, &new.forum, &new.name)?;
         put(db, new)?;

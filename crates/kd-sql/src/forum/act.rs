@@ -6,8 +6,8 @@ use super::company::Texts;
 use super::db::Db;
 use super::error::ForumError;
 use super::motions::{self, Proposal};
-use super::order::Sight;
 use super::posts::NewPost;
+use super::sight::Sight;
 use super::{ForumStore, accounts, pace, runs};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -213,7 +213,7 @@ impl ForumStore {
                 Ok((deed(call, Some(thread.id), Some(post.id), None), answer))
             }),
             Call::ReplyToThread { thread_id, body, quote_post_id } => self.db_deed(caller, settings, call, now, |store| {
-                let into = super::threads::find(&mut store.db, *thread_id)?;
+                let into = super::rows::threads::find(&mut store.db, *thread_id)?;
                 in_forum(&into, forum)?;
                 if into.hidden_at.is_some() && sight == Sight::Public {
                     return Err(ForumError::Missing { what: "thread", id: *thread_id });
@@ -290,7 +290,7 @@ impl ForumStore {
             }
             Call::Propose { kind, key: parameter, value, title, reason } => self.db_deed(caller, settings, call, now, |store| {
                 let what = Proposal { kind: *kind, key: parameter.as_deref(), value: value.as_deref(), title, reason };
-                super::posts::lock(&mut store.db, forum)?;
+                super::db::lock(&mut store.db, forum)?;
                 let new = NewPost { author: me, call: key, ..NewPost::default() };
                 let motion = motions::propose(&mut store.db, forum, settings, what, &new, now)?;
                 let answer = json!({"success": true, "motion_id": motion.id, "thread_id": motion.thread_id, "closes_after_cycle": motion.closes_after});
@@ -566,7 +566,7 @@ fn in_forum(thread: &Thread, forum: &str) -> Result<(), ForumError> {
 
 fn post_in_forum(store: &mut ForumStore, id: i64, forum: &str) -> Result<(), ForumError> {
     let thread = store.post(id)?.thread_id;
-    let thread = super::threads::find(&mut store.db, thread)?;
+    let thread = super::rows::threads::find(&mut store.db, thread)?;
     in_forum(&thread, forum).map_err(|_| ForumError::Missing { what: "post", id })
 }
 

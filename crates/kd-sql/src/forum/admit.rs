@@ -3,7 +3,7 @@
 //! Input: a record of a file. Output: the record to add, or nothing, which is counted. Someone else may have written
 //! the file: it may add posts and history under marked names, and nothing with effects here.
 
-use super::export::{Governance, Record};
+use super::record::{Governance, Record};
 use kd_core::clean::clean_line;
 use kd_forum::governance::{Motion, MotionState};
 use kd_forum::order::Target;

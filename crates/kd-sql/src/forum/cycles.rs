@@ -1,9 +1,9 @@
 //! Cycles: drawn and recorded before any agent runs, ended with what they did to each agent.
 
-use super::db::{Db, Row, args, first_int, new_id};
+use super::db::{self, Db, Row, args, first_int, new_id};
 use super::error::ForumError;
 use super::secrets::Secrets;
-use super::{ForumStore, Place, links, runs, schema, seen};
+use super::{ForumStore, Place, rows, runs, seen};
 use jiff::{SignedDuration, Timestamp};
 use kd_forum::cards::{Candidate, Cards, Seed};
 use kd_forum::chain::{Link, Origin};
@@ -87,7 +87,7 @@ fn cycle(row: &Row) -> Result<CycleRecord, ForumError> {
         started_at: row.time(5)?,
         ended_at: row.maybe_time(6)?,
         interval_ms: row.maybe_int(7)?.map(|ms| ms.max(0) as u64),
-        link: links::link(row, 8)?,
+        link: rows::links::link(row, 8)?,
     })
 }
 
@@ -108,10 +108,8 @@ impl ForumStore {
         let file = match &self.place {
             Place::File(path) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                let lock = path.with_file_name(format!(
-                    ".{name}-{:x}.lock",
-                    schema::lock_number(forum, true)
-                ));
+                let lock =
+                    path.with_file_name(format!(".{name}-{:x}.lock", db::lock_number(forum, true)));
                 let held = kd_store::lock::Lock::try_take(&lock).map_err(|e| ForumError::File {
                     path: lock.clone(),
                     why: e.to_string(),
@@ -119,7 +117,7 @@ impl ForumStore {
                 Some(held.ok_or_else(led)?)
             }
             Place::Server(_) => {
-                let number = schema::lock_number(forum, true);
+                let number = db::lock_number(forum, true);
                 let tried = self
                     .db
                     .row("SELECT pg_try_advisory_lock($1)", args![number])?;

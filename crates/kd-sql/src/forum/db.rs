@@ -296,7 +296,7 @@ impl Db {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_NOFOLLOW, links == Links::Refused);
-        super::shape::check_journal(path)?;
+        super::journal::check_journal(path)?;
         let connection = rusqlite::Connection::open_with_flags(path, flags)?;
         for (what, on) in CONFIG {
             connection.set_db_config(what, on)?;
@@ -456,6 +456,30 @@ impl Db {
             }
         }
     }
+}
+
+/// Base of our PostgreSQL advisory locks, chosen to avoid collisions with other programs.
+pub(super) const LOCK: i64 = 0x6b64_666f_7275_6d00;
+
+/// Makes numbers visible in their order, so that a reader's mark cannot skip a late one. SQLite has only one writer; on
+/// a server, the writers of one forum take turns.
+pub(super) fn lock(db: &mut Db, forum: &str) -> Result<(), ForumError> {
+    if !db.is_sqlite() {
+        db.rows(
+            "SELECT CAST(pg_advisory_xact_lock($1) AS TEXT)",
+            args![lock_number(forum, false)],
+        )?;
+    }
+    Ok(())
+}
+
+/// Returns the number of a lock shared by processes on a server: that of a forum's writers, or of its leader.
+pub(super) fn lock_number(forum: &str, leader: bool) -> i64 {
+    let hash = forum.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // The last bit separates a forum's two locks, and the hash separates them from the migration's.
+    LOCK ^ ((hash >> 8) as i64 & !1) ^ i64::from(leader)
 }
 
 /// Converts `$1` to SQLite's numbered parameters. None of our SQL contains a `$` for anything else.

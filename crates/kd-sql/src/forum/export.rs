@@ -5,19 +5,19 @@ use super::admit::{LeftOut, admit};
 use super::company::Texts;
 use super::db::{Db, args, first_int, new_id};
 use super::error::ForumError;
-use super::{CycleRecord, ForumStore, search};
+use super::record::{Governance, Record};
+use super::rows;
+use super::{ForumStore, search};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
 use kd_core::formats::{FORUM_EXPORT, Newer};
-use kd_forum::account::Account;
 use kd_forum::cards::hex;
 use kd_forum::chain::{Fields, Link};
 use kd_forum::company::{CHARTER_MAX, NOTES_MAX, PROFILE_MAX};
-use kd_forum::governance::{CastVote, Change, Motion};
-use kd_forum::logline::LogLine;
-use kd_forum::order::{Entry, Target};
-use kd_forum::words::{Post, Run, Thread};
-use serde::{Deserialize, Serialize};
+use kd_forum::governance::{Change, Motion};
+use kd_forum::order::Target;
+use kd_forum::words::{Post, Thread};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read, Write};
 
@@ -26,89 +26,6 @@ const PAGE: i64 = 2_000;
 
 /// Maximum bytes of a line of an import. Posts are far shorter.
 const LINE_BYTES_MAX: u64 = 16 << 20;
-
-/// A line of an export.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "record", rename_all = "snake_case")]
-#[allow(missing_docs, reason = "kd_forum defines the names")]
-pub enum Record {
-    /// The first line.
-    Forum {
-        version: u32,
-    },
-    Thread(Thread),
-    Post(Post),
-    Agent {
-        name: String,
-        energy: f64,
-        tokens: i64,
-        turns: i64,
-        skipped: i64,
-        last_run_at: Option<Timestamp>,
-    },
-    Seen {
-        agent: String,
-        thread_id: i64,
-        post_id: i64,
-    },
-    Mark {
-        agent: String,
-        forum: String,
-        post_id: i64,
-    },
-    /// The digest of a post before it was edited.
-    FirstWords {
-        post_id: i64,
-        digest: String,
-    },
-    Cycle(Box<CycleRecord>),
-    Run(Run),
-    Motion(Motion),
-    Vote(CastVote),
-    /// An account.
-    Member(Account),
-    /// A name that may vote on a motion.
-    Elector {
-        motion_id: i64,
-        name: String,
-    },
-    Setting {
-        forum: String,
-        key: String,
-        value: String,
-        motion_id: i64,
-    },
-    Log(LogLine),
-    Note {
-        forum: String,
-        name: String,
-        body: String,
-        updated_at: Timestamp,
-    },
-    Profile {
-        forum: String,
-        name: String,
-        body: String,
-        updated_at: Timestamp,
-    },
-    Mention {
-        forum: String,
-        name: String,
-        post_id: i64,
-        seen_at: Option<Timestamp>,
-    },
-    Charter {
-        forum: String,
-        body: String,
-        updated_at: Timestamp,
-    },
-    Order(Entry),
-    Rule {
-        forum: String,
-        key: String,
-        value: String,
-    },
-}
 
 /// The version of this format.
 const VERSION: u32 = FORUM_EXPORT.version;
@@ -137,17 +54,6 @@ pub enum Repeat {
     Allowed,
 }
 
-/// Whether the governance of the file takes effect: its author may have invented motions and votes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Governance {
-    /// Nothing of the file has effects: threads and posts under marked names, closed motions, and cycles that do not
-    /// count.
-    Closed,
-    /// All of it, as the user's own file: its settings are in force, its open motions continue, its entries can be
-    /// undone.
-    InForce,
-}
-
 impl ForumStore {
     /// Writes everything, in an order that can be imported.
     pub fn export(&mut self, out: &mut dyn Write) -> Result<usize, ForumError> {
@@ -167,13 +73,13 @@ impl ForumStore {
         loop {
             let sql = format!(
                 "SELECT {} FROM threads t WHERE t.id > $1 ORDER BY t.id LIMIT $2",
-                super::threads::COLUMNS
+                rows::threads::COLUMNS
             );
             let rows = db.rows(&sql, args![after, PAGE])?;
             let Some(last) = rows.last() else { break };
             after = last.int(0)?;
             for row in &rows {
-                put(&Record::Thread(super::threads::thread(row)?))?;
+                put(&Record::Thread(rows::threads::thread(row)?))?;
             }
         }
         after = 0;
@@ -181,14 +87,14 @@ impl ForumStore {
             let rows = db.rows(
                 &format!(
                     "{} WHERE p.id > $1 ORDER BY p.id LIMIT $2",
-                    super::posts::SELECT
+                    rows::posts::SELECT
                 ),
                 args![after, PAGE],
             )?;
             let Some(last) = rows.last() else { break };
             after = last.int(0)?;
             for row in &rows {
-                let post = super::posts::post(row)?;
+                let post = rows::posts::post(row)?;
                 put(&Record::Post(Post {
                     quoted_post_body: None,
                     quoted_author: None,
@@ -453,10 +359,10 @@ fn thread_key(t: &Thread) -> ThreadKey {
 
 /// Returns the threads in the store before an import, with their numbers.
 fn known_threads(db: &mut Db) -> Result<BTreeMap<ThreadKey, i64>, ForumError> {
-    let sql = format!("SELECT {} FROM threads t", super::threads::COLUMNS);
+    let sql = format!("SELECT {} FROM threads t", rows::threads::COLUMNS);
     db.rows(&sql, &[])?
         .iter()
-        .map(|row| super::threads::thread(row).map(|t| (thread_key(&t), t.id)))
+        .map(|row| rows::threads::thread(row).map(|t| (thread_key(&t), t.id)))
         .collect()
 }
 
@@ -509,7 +415,7 @@ impl Numbers {
         match record {
             Record::Forum { .. } => {}
             Record::Thread(t) => {
-                super::posts::lock(db, &t.forum)?;
+                super::db::lock(db, &t.forum)?;
                 let new = new_id(db.row(
                     "INSERT INTO threads (forum, title, author, created_at, updated_at, post_count, last_author, last_post_id, deleted_at, hidden_at, closed_at) \
                      VALUES ($1, $2, $3, $4, $5, 0, $6, 0, $7, $8, $9) RETURNING id",

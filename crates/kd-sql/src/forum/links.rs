@@ -3,10 +3,10 @@
 //! Input: the leader, who holds the secrets, and the candidates of a cycle. Output: the cycle as drawn and recorded.
 
 use super::cycles::{self, CycleRecord, Leader};
-use super::db::{Db, Row, args, first_int, first_text};
+use super::db::{self, Db, Row, args, first_int, first_text};
 use super::error::ForumError;
 use super::secrets::{self, Head, Mark};
-use super::{ForumStore, posts, runs};
+use super::{ForumStore, runs};
 use jiff::Timestamp;
 use kd_core::config::forum::Settings;
 use kd_forum::cards::{Candidate, Cards, Seed, hex, unhex};
@@ -40,28 +40,6 @@ pub(super) struct End {
     pub(super) previous: String,
     pub(super) after_post: i64,
     last: Option<CycleRecord>,
-}
-
-/// Reads a link from the columns of [`cycles`] starting at `at`.
-pub(super) fn link(row: &Row, at: usize) -> Result<Option<Link>, ForumError> {
-    let Some(chain) = row.maybe_line(at)? else {
-        return Ok(None);
-    };
-    Ok(Some(Link {
-        chain,
-        number: row.int(at + 1)?,
-        origin: Origin::parse(&row.text(at + 2)?).unwrap_or(Origin::Lost),
-        commitment: row.maybe_text(at + 3)?,
-        after_post: row.int(at + 4)?,
-        through_post: row.int(at + 5)?,
-        posts: row.text(at + 6)?,
-        previous: row.text(at + 7)?,
-        next: row.text(at + 8)?,
-        secret: row.maybe_text(at + 9)?,
-        void: row.maybe_text(at + 10)?,
-        renewed: row.maybe_text(at + 11)?,
-        seal: row.maybe_text(at + 12)?,
-    }))
 }
 
 impl ForumStore {
@@ -118,7 +96,7 @@ impl ForumStore {
         let (forum, noted) = (leader.forum.as_str(), &mut leader.secrets);
         self.db.whole(|db| {
             // No post with an earlier number may appear between the digest and the draw.
-            posts::lock(db, forum)?;
+            db::lock(db, forum)?;
             let through_post = last_post(db, forum)?.max(end.after_post);
             let posts = posts_digest(db, forum, end.after_post, through_post)?;
             let index = cycles::last_number(db, forum)?.max(0) as u64;

@@ -1,48 +1,22 @@
 //! Motions: proposed, voted on, decided at the end of voting, confirmed or rejected by a person, in force until undone.
 //! Every step is announced in the motion's own thread.
 
-use super::db::{Db, Row, args, first_int, new_id};
+use super::db::{self, Db, args, first_int, new_id};
 use super::error::ForumError;
-use super::order::{self, Behind, Sight};
+use super::order::{self, Behind};
 use super::posts::{self, NewPost};
-use super::{ForumStore, accounts, cycles, threads};
+use super::rows::{self, motions::SELECT};
+use super::sight::Sight;
+use super::{ForumStore, accounts, cycles};
 use jiff::Timestamp;
 use kd_core::config::forum::{self, Settings};
 use kd_forum::CLERK;
 use kd_forum::account::Right;
 use kd_forum::account::{Kind, Status};
 use kd_forum::governance::{self, CastVote, Change, Electorate, Motion, MotionState};
-use kd_forum::order::{Entry, Order, Target};
+use kd_forum::order::{Entry, Order};
 use kd_forum::words::Choice;
 use kd_forum::words::MotionKind;
-
-const SELECT: &str = "SELECT id, forum, kind, key, value, before, title, reason, proposer, created_at, closes_after, state, outcome, thread_id FROM motions";
-
-fn motion(row: &Row) -> Result<Motion, ForumError> {
-    Ok(Motion {
-        id: row.int(0)?,
-        forum: row.line(1)?,
-        kind: MotionKind::parse(&row.text(2)?).unwrap_or(MotionKind::Text),
-        key: row.maybe_line(3)?,
-        value: row.maybe_text(4)?,
-        before: row.maybe_text(5)?,
-        title: row.line(6)?,
-        reason: row.text(7)?,
-        proposer: row.line(8)?,
-        created_at: row.time(9)?,
-        closes_after: row.int(10)?,
-        state: MotionState::parse(&row.text(11)?).unwrap_or(MotionState::Rejected),
-        outcome: row.line(12)?,
-        thread_id: row.maybe_int(13)?,
-    })
-}
-
-fn find(db: &mut Db, id: i64) -> Result<Motion, ForumError> {
-    let row = db.row(&format!("{SELECT} WHERE id = $1"), args![id])?;
-    row.map(|row| motion(&row))
-        .transpose()?
-        .ok_or(ForumError::Missing { what: "motion", id })
-}
 
 fn votes(db: &mut Db, id: i64) -> Result<Vec<CastVote>, ForumError> {
     let rows = db.rows("SELECT motion_id, agent, choice, reason, at FROM votes WHERE motion_id = $1 ORDER BY agent", args![id])?;
@@ -62,18 +36,12 @@ fn votes(db: &mut Db, id: i64) -> Result<Vec<CastVote>, ForumError> {
     Ok(votes)
 }
 
-/// Returns the motion that a thread belongs to.
-pub(super) fn of_thread(db: &mut Db, thread: i64) -> Result<Option<i64>, ForumError> {
-    let row = db.row("SELECT id FROM motions WHERE thread_id = $1", args![thread])?;
-    first_int(row)
-}
-
 /// Returns whether the thread of a motion is hidden, and the motion with it.
 fn is_hidden(db: &mut Db, motion: &Motion) -> Result<bool, ForumError> {
     let Some(thread) = motion.thread_id else {
         return Ok(false);
     };
-    Ok(threads::find(db, thread)?.hidden_at.is_some())
+    Ok(rows::threads::find(db, thread)?.hidden_at.is_some())
 }
 
 /// Returns every motion with its votes.
@@ -81,7 +49,7 @@ pub(super) fn all(db: &mut Db) -> Result<Vec<(Motion, Vec<CastVote>)>, ForumErro
     let motions: Vec<Motion> = db
         .rows(&format!("{SELECT} ORDER BY id"), &[])?
         .iter()
-        .map(motion)
+        .map(rows::motions::motion)
         .collect::<Result<_, _>>()?;
     motions
         .into_iter()
@@ -145,7 +113,10 @@ fn check_pace(
          ORDER BY id"
     );
     let recent = db.rows(&sql, args![forum, since])?;
-    let recent: Vec<Motion> = recent.iter().map(motion).collect::<Result<_, _>>()?;
+    let recent: Vec<Motion> = recent
+        .iter()
+        .map(rows::motions::motion)
+        .collect::<Result<_, _>>()?;
     let (key, value) = (fields.key.as_deref(), fields.value.as_deref());
     let wanted = (what.kind, key, value, what.title);
     let like = |m: &&Motion| {
@@ -233,7 +204,7 @@ fn wants(
             (None, words) => Ok(words),
         },
         Change::Undo(id) => {
-            let target = find(db, *id)?;
+            let target = rows::motions::find(db, *id)?;
             if target.forum != forum {
                 return Err(ForumError::Missing {
                     what: "motion",
@@ -319,12 +290,12 @@ pub(super) fn propose(
         "UPDATE motions SET thread_id = $1 WHERE id = $2",
         args![thread, id],
     )?;
-    find(db, id)
+    rows::motions::find(db, id)
 }
 
 /// Rejects a motion that is not visible.
 pub(super) fn check_shown(db: &mut Db, sight: Sight, id: i64) -> Result<(), ForumError> {
-    let motion = find(db, id)?;
+    let motion = rows::motions::find(db, id)?;
     match sight == Sight::Public && is_hidden(db, &motion)? {
         true => Err(ForumError::Missing { what: "motion", id }),
         false => Ok(()),
@@ -340,7 +311,7 @@ pub(super) fn vote(
     reason: &str,
     now: Timestamp,
 ) -> Result<Motion, ForumError> {
-    let motion = find(db, id)?;
+    let motion = rows::motions::find(db, id)?;
     if motion.forum != forum {
         return Err(ForumError::Missing { what: "motion", id });
     }
@@ -367,7 +338,7 @@ pub(super) fn vote(
 /// Posts a message in the motion's thread, in the forum's name.
 fn tell(db: &mut Db, motion: &Motion, text: &str, now: Timestamp) -> Result<(), ForumError> {
     if let Some(thread) = motion.thread_id {
-        posts::lock(db, &motion.forum)?;
+        db::lock(db, &motion.forum)?;
         posts::add(
             db,
             thread,
@@ -396,14 +367,6 @@ fn verdict(state: MotionState, outcome: &str) -> String {
     }
 }
 
-fn set_state(db: &mut Db, id: i64, state: MotionState, outcome: &str) -> Result<(), ForumError> {
-    db.run(
-        "UPDATE motions SET state = $1, outcome = $2 WHERE id = $3",
-        args![state.word(), outcome, id],
-    )?;
-    Ok(())
-}
-
 /// Returns why a motion needs a person although its kind does not.
 fn why_person(
     db: &mut Db,
@@ -420,7 +383,7 @@ fn why_person(
         Change::Set(key, value) => set(&key, &value),
         Change::Order(order) => order::why_person(db, forum, &order),
         Change::Undo(id) => {
-            let target = find(db, id)?;
+            let target = rows::motions::find(db, id)?;
             match (undoing(db, &target)?, target.key.zip(target.before)) {
                 (Some((_, back)), _) => order::why_person(db, forum, &back),
                 (None, Some((key, before))) => set(&key, &before),
@@ -449,17 +412,17 @@ fn enforce(
     let told = match put_in_force(db, own, by, motion, settings, now) {
         Err(error) if error.is_refusal() => {
             let why = error.to_string();
-            set_state(db, motion.id, MotionState::Rejected, &why)?;
+            rows::motions::set_state(db, motion.id, MotionState::Rejected, &why)?;
             let told = format!("The motion changes nothing: {why}.");
             return tell(db, motion, &told, now);
         }
         told => told?,
     };
     if let Change::Undo(id) = motion.change() {
-        let outcome = find(db, id)?.outcome;
-        set_state(db, id, MotionState::Undone, &outcome)?;
+        let outcome = rows::motions::find(db, id)?.outcome;
+        rows::motions::set_state(db, id, MotionState::Undone, &outcome)?;
     }
-    set_state(db, motion.id, MotionState::InForce, outcome)?;
+    rows::motions::set_state(db, motion.id, MotionState::InForce, outcome)?;
     tell(db, motion, &format!("In force: {outcome}.{told}"), now)
 }
 
@@ -483,7 +446,7 @@ fn put_in_force(
         Change::Set(key, value) => return set(db, own, motion, settings, &key, &value),
         Change::Order(order) => order::carry_out(db, &motion.forum, by, &order, behind, now)?,
         Change::Undo(id) => {
-            let target = find(db, id)?;
+            let target = rows::motions::find(db, id)?;
             if target.state != MotionState::InForce {
                 return Err(ForumError::Invalid(format!(
                     "motion {id} is no longer in force"
@@ -545,28 +508,6 @@ fn set(
         " `{key}` was `{before}` and is `{value}`. Reason: {}",
         motion.reason
     ))
-}
-
-/// Updates motions after an order: earlier ones that changed the same target are no longer in force, except one whose
-/// order is restored.
-pub(super) fn follow(
-    db: &mut Db,
-    target: &Target,
-    entry: &Entry,
-    given_back: Option<i64>,
-) -> Result<(), ForumError> {
-    for id in order::motions_about(db, &entry.forum, target)? {
-        let motion = find(db, id)?;
-        let state = match given_back == Some(id) {
-            true => MotionState::InForce,
-            false => MotionState::Undone,
-        };
-        let had = matches!(motion.state, MotionState::InForce | MotionState::Undone);
-        if had && entry.motion_id != Some(id) && matches!(motion.change(), Change::Order(_)) {
-            set_state(db, id, state, &motion.outcome)?;
-        }
-    }
-    Ok(())
 }
 
 /// Returns why a motion for this value would change nothing; `None` if it would change something. Elected values count
@@ -713,20 +654,23 @@ impl ForumStore {
         self.db
             .rows(&sql, args![forum, limit])?
             .iter()
-            .map(motion)
+            .map(rows::motions::motion)
             .collect()
     }
 
     /// Returns the names that may vote on a motion.
     pub fn electorate(&mut self, id: i64) -> Result<Vec<String>, ForumError> {
-        let motion = find(&mut self.db, id)?;
+        let motion = rows::motions::find(&mut self.db, id)?;
         let electorate = electorate(&mut self.db, &motion)?;
         Ok(electorate.into_keys().collect())
     }
 
     /// Returns a motion and its votes.
     pub fn motion(&mut self, id: i64) -> Result<(Motion, Vec<CastVote>), ForumError> {
-        Ok((find(&mut self.db, id)?, votes(&mut self.db, id)?))
+        Ok((
+            rows::motions::find(&mut self.db, id)?,
+            votes(&mut self.db, id)?,
+        ))
     }
 
     /// Decides the motions whose voting ended with a cycle, each by its own electorate.
@@ -754,7 +698,7 @@ impl ForumStore {
             let due: Vec<Motion> = db
                 .rows(&sql, args![forum, cycle])?
                 .iter()
-                .map(motion)
+                .map(rows::motions::motion)
                 .collect::<Result<_, _>>()?;
             let mut decided = Vec::new();
             for motion in due {
@@ -770,11 +714,11 @@ impl ForumStore {
                         enforce(db, own, CLERK, &motion, settings, &decision.outcome, now)?
                     }
                     state => {
-                        set_state(db, motion.id, state, &decision.outcome)?;
+                        rows::motions::set_state(db, motion.id, state, &decision.outcome)?;
                         tell(db, &motion, &verdict(state, &decision.outcome), now)?;
                     }
                 }
-                decided.push(find(db, motion.id)?);
+                decided.push(rows::motions::find(db, motion.id)?);
             }
             Ok(decided)
         })
@@ -793,7 +737,7 @@ impl ForumStore {
     ) -> Result<Motion, ForumError> {
         let own = self.own;
         self.db.whole(|db| {
-            let motion = find(db, id)?;
+            let motion = rows::motions::find(db, id)?;
             check_decider(db, &motion, by)?;
             if motion.state != MotionState::Passed {
                 return Err(ForumError::Invalid(format!(
@@ -810,7 +754,7 @@ impl ForumStore {
                 &format!("{}; confirmed by {by}", motion.outcome),
                 now,
             )?;
-            find(db, id)
+            rows::motions::find(db, id)
         })
     }
 
@@ -826,7 +770,7 @@ impl ForumStore {
         now: Timestamp,
     ) -> Result<Motion, ForumError> {
         self.db.whole(|db| {
-            let motion = find(db, id)?;
+            let motion = rows::motions::find(db, id)?;
             check_decider(db, &motion, by)?;
             if !matches!(motion.state, MotionState::Open | MotionState::Passed) {
                 return Err(ForumError::Invalid(format!(
@@ -834,7 +778,7 @@ impl ForumStore {
                     motion.state.word()
                 )));
             }
-            set_state(
+            rows::motions::set_state(
                 db,
                 id,
                 MotionState::Vetoed,
@@ -846,7 +790,7 @@ impl ForumStore {
                 &format!("Refused by {by}. Reason: {reason}"),
                 now,
             )?;
-            find(db, id)
+            rows::motions::find(db, id)
         })
     }
 }

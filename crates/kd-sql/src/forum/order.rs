@@ -1,41 +1,22 @@
 //! Moderation: executes the orders that [`kd_forum::order`] allows, and stores each as an entry with who, when
 //! and why, which can be undone.
 
-use super::db::{Db, Row, args, first_int, new_id};
+use super::db::{self, Db, Row, args, first_int, new_id};
 use super::error::ForumError;
-use super::{ForumStore, accounts, company, log, motions, posts, threads};
+use super::{ForumStore, accounts, company, log, rows};
 use jiff::Timestamp;
 use kd_core::names::KING;
 use kd_core::names::{GUEST, READER};
 use kd_forum::CLERK;
 use kd_forum::account::Right;
 use kd_forum::account::{Account, Kind, Proof, Role, Status};
+use kd_forum::governance::{Change, MotionState};
 use kd_forum::logline::{LogEvent, LogLine};
 use kd_forum::order::{self, Entry, Order, Subject, Target};
 use kd_forum::rules;
 use std::collections::BTreeSet;
 
 const SELECT: &str = "SELECT id, forum, at, actor, what, target, before, after, reason, motion_id, undoes FROM orders";
-
-/// What a viewer sees.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sight {
-    /// People see hidden posts, marked as such.
-    #[default]
-    All,
-    /// Agents do not see them.
-    Public,
-}
-
-impl Sight {
-    /// Returns the SQL condition for a table of threads or posts.
-    pub(super) fn of(self, table: &str) -> String {
-        match self {
-            Self::All => String::new(),
-            Self::Public => format!(" AND {table}.hidden_at IS NULL"),
-        }
-    }
-}
 
 /// Reads an entry; `None` for one about a thing that `kd` does not know.
 fn entry(row: &Row) -> Result<Option<Entry>, ForumError> {
@@ -157,8 +138,8 @@ fn state(
     let word = |yes: bool, words: (&str, &str)| if yes { words.0 } else { words.1 }.to_owned();
     Ok(match target {
         Target::Post(id) => {
-            let post = posts::find(db, *id)?;
-            let thread = threads::find(db, post.thread_id)?;
+            let post = rows::posts::find(db, *id)?;
+            let thread = rows::threads::find(db, post.thread_id)?;
             in_forum(&thread.forum, forum, "post", *id)?;
             if post.deleted_at.is_some() {
                 return Err(ForumError::Missing {
@@ -172,7 +153,7 @@ fn state(
             )
         }
         Target::Thread(id) => {
-            let thread = threads::find(db, *id)?;
+            let thread = rows::threads::find(db, *id)?;
             in_forum(&thread.forum, forum, "thread", *id)?;
             (
                 word(thread.closed_at.is_some(), (order::CLOSED, order::OPEN)),
@@ -237,6 +218,28 @@ pub(super) fn motions_about(
     rows.iter().map(|row| row.int(0)).collect()
 }
 
+/// Updates motions after an order: earlier ones that changed the same target are no longer in force, except one whose
+/// order is restored.
+fn follow(
+    db: &mut Db,
+    target: &Target,
+    entry: &Entry,
+    given_back: Option<i64>,
+) -> Result<(), ForumError> {
+    for id in motions_about(db, &entry.forum, target)? {
+        let motion = rows::motions::find(db, id)?;
+        let state = match given_back == Some(id) {
+            true => MotionState::InForce,
+            false => MotionState::Undone,
+        };
+        let had = matches!(motion.state, MotionState::InForce | MotionState::Undone);
+        if had && entry.motion_id != Some(id) && matches!(motion.change(), Change::Order(_)) {
+            rows::motions::set_state(db, id, state, &motion.outcome)?;
+        }
+    }
+    Ok(())
+}
+
 /// Returns the members whose current status or role was set by a motion.
 fn lowered_by_motions(db: &mut Db, forum: &str) -> Result<BTreeSet<String>, ForumError> {
     let rows = db.rows(
@@ -252,7 +255,7 @@ fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumErro
     let mut of = Subject::default();
     let motion = match &order.target {
         Target::Post(id) => {
-            of.name = posts::find(db, *id)?.author;
+            of.name = rows::posts::find(db, *id)?.author;
             db.row(
                 "SELECT m.id FROM motions m JOIN posts p ON p.thread_id = m.thread_id WHERE p.id = $1 \
                  AND p.id = (SELECT MIN(o.id) FROM posts o WHERE o.thread_id = p.thread_id)",
@@ -260,7 +263,7 @@ fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumErro
             )?
         }
         Target::Thread(id) => {
-            of.name = threads::find(db, *id)?.author;
+            of.name = rows::threads::find(db, *id)?.author;
             db.row("SELECT id FROM motions WHERE thread_id = $1", args![*id])?
         }
         Target::Status(name) | Target::Role(name) | Target::Votes(name) => {
@@ -316,7 +319,7 @@ pub(super) fn wants(db: &mut Db, forum: &str, order: &Order) -> Result<String, F
     let words = order.words();
     Ok(match &order.target {
         Target::Post(id) => {
-            let thread = posts::find(db, *id)?.thread_id;
+            let thread = rows::posts::find(db, *id)?.thread_id;
             format!("{words} by {} in thread {thread}, now {before}", of.name)
         }
         Target::Thread(_) => format!("{words} by {}, now {before}", of.name),
@@ -446,7 +449,7 @@ pub(super) fn carry_out(
     behind: Behind<'_>,
     now: Timestamp,
 ) -> Result<Entry, ForumError> {
-    posts::lock(db, forum)?;
+    db::lock(db, forum)?;
     let reason = order::reason(behind.reason).map_err(ForumError::Invalid)?;
     let (before, of) = state(db, forum, &order.target, now)?;
     match behind.motion {
@@ -474,7 +477,7 @@ pub(super) fn carry_out(
         Some(id) => find(db, id)?.motion_id,
         None => None,
     };
-    motions::follow(db, &order.target, &entry, given_back)?;
+    follow(db, &order.target, &entry, given_back)?;
     log::add(
         db,
         &LogLine {

@@ -1,9 +1,10 @@
 //! Posts: written, quoted, edited only by their author, deleted without a gap in the numbers.
 
 use super::ForumStore;
-use super::db::{Db, Row, args, first_int, new_id};
+use super::db::{self, Db, args, first_int, new_id};
 use super::error::ForumError;
-use super::{company, links, motions, schema, search, seen, threads};
+use super::rows::{self, posts::SELECT};
+use super::{company, links, search, seen};
 use jiff::Timestamp;
 use kd_forum::words::Post;
 
@@ -20,49 +21,6 @@ pub struct NewPost<'a> {
     pub call: Option<(i64, i64)>,
 }
 
-/// A post with what it quotes, for [`post`].
-pub(super) const SELECT: &str = "SELECT p.id, p.thread_id, p.author, p.body, p.quote_post_id, q.body, q.author, p.created_at, \
-     p.edited_at, p.deleted_at, p.run_id, q.deleted_at, p.hidden_at, q.hidden_at FROM posts p LEFT JOIN posts q ON q.id = p.quote_post_id";
-
-/// Reads a post from a row of [`SELECT`].
-pub(super) fn post(row: &Row) -> Result<Post, ForumError> {
-    // Quoting a hidden post does not show it again.
-    let quote_gone = row.maybe_int(11)?.is_some() || row.maybe_int(13)?.is_some();
-    Ok(Post {
-        id: row.int(0)?,
-        thread_id: row.int(1)?,
-        author: row.line(2)?,
-        body: row.text(3)?,
-        quote_post_id: row.maybe_int(4)?,
-        quoted_post_body: row.maybe_text(5)?.filter(|_| !quote_gone),
-        quoted_author: row.maybe_line(6)?,
-        created_at: row.time(7)?,
-        edited_at: row.maybe_time(8)?,
-        deleted_at: row.maybe_time(9)?,
-        run_id: row.maybe_int(10)?,
-        hidden_at: row.maybe_time(12)?,
-    })
-}
-
-pub(super) fn find(db: &mut Db, id: i64) -> Result<Post, ForumError> {
-    let row = db.row(&format!("{SELECT} WHERE p.id = $1"), args![id])?;
-    row.map(|row| post(&row))
-        .transpose()?
-        .ok_or(ForumError::Missing { what: "post", id })
-}
-
-/// Makes numbers visible in their order, so that a reader's mark cannot skip a late one. SQLite has only one writer; on
-/// a server, the writers of one forum take turns.
-pub(super) fn lock(db: &mut Db, forum: &str) -> Result<(), ForumError> {
-    if !db.is_sqlite() {
-        db.rows(
-            "SELECT CAST(pg_advisory_xact_lock($1) AS TEXT)",
-            args![schema::lock_number(forum, false)],
-        )?;
-    }
-    Ok(())
-}
-
 /// Returns what the same tool call wrote before.
 pub(super) fn already(db: &mut Db, new: &NewPost<'_>) -> Result<Option<Post>, ForumError> {
     let Some((run, call)) = new.call else {
@@ -72,7 +30,7 @@ pub(super) fn already(db: &mut Db, new: &NewPost<'_>) -> Result<Option<Post>, Fo
         &format!("{SELECT} WHERE p.run_id = $1 AND p.call_no = $2"),
         args![run, call],
     )?;
-    row.map(|row| post(&row)).transpose()
+    row.map(|row| rows::posts::post(&row)).transpose()
 }
 
 /// Writes a post into an existing thread. `title` is that of a thread that it opens.
@@ -84,7 +42,7 @@ pub(super) fn add(
     now: Timestamp,
 ) -> Result<Post, ForumError> {
     if let Some(quote) = new.quote {
-        let quoted = find(db, quote)?;
+        let quoted = rows::posts::find(db, quote)?;
         if quoted.thread_id != thread {
             return Err(ForumError::Invalid(format!(
                 "post {quote} is in thread {}, not in {thread}",
@@ -104,10 +62,10 @@ pub(super) fn add(
     search::index(db, id, title.unwrap_or_default(), new.body, new.author)?;
     seen::saw_own(db, new.author, thread, id)?;
     if new.body.contains('@') {
-        let forum = threads::find(db, thread)?.forum;
+        let forum = rows::threads::find(db, thread)?.forum;
         company::note_mentions(db, &forum, id, new.author, new.body)?;
     }
-    find(db, id)
+    rows::posts::find(db, id)
 }
 
 impl ForumStore {
@@ -122,8 +80,8 @@ impl ForumStore {
             if let Some(done) = already(db, new)? {
                 return Ok(done);
             }
-            let into = threads::find(db, thread)?;
-            lock(db, &into.forum)?;
+            let into = rows::threads::find(db, thread)?;
+            db::lock(db, &into.forum)?;
             if into.deleted_at.is_some() {
                 return Err(ForumError::Missing {
                     what: "thread",
@@ -141,7 +99,7 @@ impl ForumStore {
 
     /// Returns a post by its number.
     pub fn post(&mut self, id: i64) -> Result<Post, ForumError> {
-        find(&mut self.db, id)
+        rows::posts::find(&mut self.db, id)
     }
 
     /// Returns the posts of a forum after a number, the oldest first, for live views.
@@ -164,7 +122,7 @@ impl ForumStore {
         self.db
             .rows(&sql, args![forum, after, limit])?
             .iter()
-            .map(post)
+            .map(rows::posts::post)
             .collect()
     }
 
@@ -207,9 +165,9 @@ impl ForumStore {
             let title = opening_title(db, &old)?;
             search::forget(db, id)?;
             search::index(db, id, &title, body, &old.author)?;
-            let forum = threads::find(db, old.thread_id)?.forum;
+            let forum = rows::threads::find(db, old.thread_id)?.forum;
             company::note_mentions(db, &forum, id, &old.author, body)?;
-            find(db, id)
+            rows::posts::find(db, id)
         })
     }
 
@@ -240,7 +198,7 @@ impl ForumStore {
                 args![old.thread_id],
             )?;
             search::forget(db, id)?;
-            find(db, id)
+            rows::posts::find(db, id)
         })
     }
 }
@@ -250,7 +208,7 @@ fn opening_title(db: &mut Db, post: &Post) -> Result<String, ForumError> {
     if !is_opening(db, post)? {
         return Ok(String::new());
     }
-    Ok(threads::find(db, post.thread_id)?.title)
+    Ok(rows::threads::find(db, post.thread_id)?.title)
 }
 
 fn is_opening(db: &mut Db, post: &Post) -> Result<bool, ForumError> {
@@ -264,13 +222,13 @@ fn is_opening(db: &mut Db, post: &Post) -> Result<bool, ForumError> {
 /// Refuses to change a post that others rely on: one that is voted on, hidden by a moderator, or in a closed thread.
 fn check_fixed(db: &mut Db, post: &Post) -> Result<(), ForumError> {
     let id = post.id;
-    let thread = threads::find(db, post.thread_id)?;
+    let thread = rows::threads::find(db, post.thread_id)?;
     let why = if post.hidden_at.is_some() || thread.hidden_at.is_some() {
         "it is hidden".to_owned()
     } else if thread.closed_at.is_some() {
         format!("thread {} is closed", thread.id)
     } else {
-        match motions::of_thread(db, thread.id)? {
+        match rows::motions::of_thread(db, thread.id)? {
             Some(motion) if is_opening(db, post)? => {
                 format!("it says what motion {motion} is about")
             }
@@ -283,7 +241,7 @@ fn check_fixed(db: &mut Db, post: &Post) -> Result<(), ForumError> {
 }
 
 fn own(db: &mut Db, id: i64, who: &str, person: bool) -> Result<Post, ForumError> {
-    let post = find(db, id)?;
+    let post = rows::posts::find(db, id)?;
     if post.author != who && !person {
         return Err(ForumError::Forbidden(format!(
             "post {id} is by {}, not by {who}",

@@ -1,9 +1,8 @@
 //! The tables, and migrations of older stores. Several processes may start at once: one of them creates the tables, the
 //! others wait for it.
 
-use super::db::{Db, args, first_int};
+use super::db::{Db, LOCK, args, first_int};
 use super::error::ForumError;
-use super::shape::{self, Entry};
 use kd_core::formats::FORUM;
 use kd_store::beneath::Folder;
 use std::path::Path;
@@ -109,8 +108,8 @@ const RULES: &str = "CREATE TABLE rules (forum TEXT NOT NULL, key TEXT NOT NULL,
 /// The digests of imported files, so that none is added twice by mistake.
 const IMPORTS: &str = "CREATE TABLE imports (digest TEXT PRIMARY KEY, at BIGINT NOT NULL)";
 
-/// Base of our PostgreSQL advisory locks, chosen to avoid collisions with other programs.
-const LOCK: i64 = 0x6b64_666f_7275_6d00;
+/// Maximum number of tables, indexes and the search's internal tables.
+const ENTRIES_MAX: usize = 200;
 
 /// Migrates a store to the current version. `file` is that of an SQLite store. `enter` runs when the store is created,
 /// in the same transaction.
@@ -228,7 +227,7 @@ pub(super) fn tables(form: i64) -> Result<Option<&'static [Entry]>, ForumError> 
             let mut of_forms = vec![Vec::new()];
             for step in STEPS {
                 db.script(&dialect(step, true))?;
-                of_forms.push(shape::entries(&mut db)?);
+                of_forms.push(entries(&mut db)?);
             }
             OF_FORMS.get_or_init(|| of_forms)
         }
@@ -251,6 +250,25 @@ pub(super) fn version(db: &mut Db) -> Result<i64, ForumError> {
     Ok(first_int(row)?.unwrap_or(0))
 }
 
+/// One row of `sqlite_schema`: type, name, table and text.
+pub(super) type Entry = [String; 4];
+
+/// Returns the rows of `sqlite_schema`. Nothing in them has been evaluated by then.
+///
+/// # Errors
+/// The database fails, or contains more than any forum.
+pub(super) fn entries(db: &mut Db) -> Result<Vec<Entry>, ForumError> {
+    let sql = format!(
+        "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' \
+         ORDER BY name LIMIT {ENTRIES_MAX}"
+    );
+    let rows = db.rows(&sql, &[])?;
+    let entries = rows
+        .iter()
+        .map(|row| Ok([row.raw(0)?, row.raw(1)?, row.raw(2)?, row.raw(3)?]));
+    entries.collect()
+}
+
 /// Converts a step to the SQL of one database.
 fn dialect(step: &str, sqlite: bool) -> String {
     let (own, other, id) = if sqlite {
@@ -271,15 +289,6 @@ fn dialect(step: &str, sqlite: bool) -> String {
         .filter(|line| !line.starts_with(other))
         .map(|line| line.strip_prefix(own).unwrap_or(line));
     lines.collect::<Vec<_>>().join("\n").replace("(id ID,", id)
-}
-
-/// Returns the number of a lock shared by processes on a server: that of a forum's writers, or of its leader.
-pub(super) fn lock_number(forum: &str, leader: bool) -> i64 {
-    let hash = forum.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    // The last bit separates a forum's two locks, and the hash separates them from the migration's.
-    LOCK ^ ((hash >> 8) as i64 & !1) ^ i64::from(leader)
 }
 
 #[cfg(test)]

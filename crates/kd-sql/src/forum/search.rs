@@ -4,8 +4,8 @@
 use super::ForumStore;
 use super::db::{Db, args};
 use super::error::ForumError;
-use super::order::Sight;
-use super::threads::{self, COLUMNS, WIDTH};
+use super::rows::threads::{self, COLUMNS, WIDTH};
+use super::sight::Sight;
 use kd_forum::words::{Hit, SearchIn};
 
 /// Maximum characters of an excerpt.

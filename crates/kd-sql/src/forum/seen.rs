@@ -7,7 +7,7 @@
 use super::ForumStore;
 use super::db::{Db, args, first_int, new_id};
 use super::error::ForumError;
-use super::threads::{self, COLUMNS, WIDTH};
+use super::rows::threads::{self, COLUMNS, WIDTH};
 use jiff::Timestamp;
 use kd_forum::words::Fresh;
 

@@ -1,46 +1,13 @@
 //! Threads: opened with their first post, listed by activity, read with all their posts.
 
 use super::ForumStore;
-use super::db::{Db, Row, args, new_id};
+use super::db::{self, args, new_id};
 use super::error::ForumError;
-use super::order::Sight;
 use super::posts::{self, NewPost};
+use super::rows::{self, threads::COLUMNS};
+use super::sight::Sight;
 use jiff::Timestamp;
 use kd_forum::words::{Post, Thread};
-
-/// The columns of a thread, in the order that [`thread`] reads.
-pub(super) const COLUMNS: &str = "t.id, t.forum, t.title, t.author, t.created_at, t.updated_at, t.post_count, t.last_author, t.last_post_id, t.deleted_at, t.hidden_at, t.closed_at";
-/// The number of columns.
-pub(super) const WIDTH: usize = 12;
-
-/// Reads a thread from a row that begins with [`COLUMNS`].
-pub(super) fn thread(row: &Row) -> Result<Thread, ForumError> {
-    Ok(Thread {
-        id: row.int(0)?,
-        forum: row.line(1)?,
-        title: row.line(2)?,
-        author: row.line(3)?,
-        created_at: row.time(4)?,
-        updated_at: row.time(5)?,
-        post_count: row.int(6)?,
-        last_author: row.line(7)?,
-        last_post_id: row.int(8)?,
-        deleted_at: row.maybe_time(9)?,
-        hidden_at: row.maybe_time(10)?,
-        closed_at: row.maybe_time(11)?,
-    })
-}
-
-/// Returns a thread by its number, deleted or not.
-pub(super) fn find(db: &mut Db, id: i64) -> Result<Thread, ForumError> {
-    let row = db.row(
-        &format!("SELECT {COLUMNS} FROM threads t WHERE t.id = $1"),
-        args![id],
-    )?;
-    row.map(|row| thread(&row))
-        .transpose()?
-        .ok_or(ForumError::Missing { what: "thread", id })
-}
 
 impl ForumStore {
     /// Opens a thread with its first post.
@@ -52,9 +19,9 @@ impl ForumStore {
         now: Timestamp,
     ) -> Result<(Thread, Post), ForumError> {
         self.db.whole(|db| {
-            posts::lock(db, forum)?;
+            db::lock(db, forum)?;
             if let Some(done) = posts::already(db, post)? {
-                return Ok((find(db, done.thread_id)?, done));
+                return Ok((rows::threads::find(db, done.thread_id)?, done));
             }
             let row = db.row(
                 "INSERT INTO threads (forum, title, author, created_at, updated_at, post_count, last_author, last_post_id) \
@@ -63,7 +30,7 @@ impl ForumStore {
             )?;
             let id = new_id(row)?;
             let post = posts::add(db, id, Some(title), post, now)?;
-            Ok((find(db, id)?, post))
+            Ok((rows::threads::find(db, id)?, post))
         })
     }
 
@@ -108,7 +75,7 @@ impl ForumStore {
         self.db
             .rows(&sql, args![forum, since, limit])?
             .iter()
-            .map(thread)
+            .map(rows::threads::thread)
             .collect()
     }
 
@@ -139,21 +106,21 @@ impl ForumStore {
         after: i64,
         limit: i64,
     ) -> Result<(Thread, Vec<Post>), ForumError> {
-        let thread = find(&mut self.db, id)?;
+        let thread = rows::threads::find(&mut self.db, id)?;
         let hidden = thread.hidden_at.is_some() && sight == Sight::Public;
         if thread.deleted_at.is_some() || hidden {
             return Err(ForumError::Missing { what: "thread", id });
         }
         let sql = format!(
             "{} WHERE p.thread_id = $1 AND p.id > $2{} ORDER BY p.id LIMIT $3",
-            posts::SELECT,
+            rows::posts::SELECT,
             sight.of("p")
         );
         let posts = self
             .db
             .rows(&sql, args![id, after, limit])?
             .iter()
-            .map(posts::post)
+            .map(rows::posts::post)
             .collect::<Result<_, _>>()?;
         Ok((thread, posts))
     }
@@ -167,7 +134,7 @@ impl ForumStore {
         now: Timestamp,
     ) -> Result<(), ForumError> {
         self.db.whole(|db| {
-            let thread = find(db, id)?;
+            let thread = rows::threads::find(db, id)?;
             if thread.author != who && !person {
                 return Err(ForumError::Forbidden(format!(
                     "thread {id} is by {}, not by {who}",

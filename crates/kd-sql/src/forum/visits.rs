@@ -1,9 +1,9 @@
 //! Visits outside of cycles: only one process at a time visits as an agent, and a visit whose process is gone is
 //! closed.
 
-use super::db::{args, first_int};
+use super::db::{self, args, first_int};
 use super::error::ForumError;
-use super::{ForumStore, Place, runs, schema};
+use super::{ForumStore, Place, runs};
 use jiff::Timestamp;
 use kd_forum::words::{Outcome, Run};
 
@@ -81,7 +81,7 @@ impl ForumStore {
     /// Takes the right to visit as an agent; `None` if another process has it.
     fn visiting(&mut self, forum: &str, agent: &str) -> Result<Option<Visiting>, ForumError> {
         // No forum's name contains this character.
-        let number = schema::lock_number(&format!("{forum}\n{agent}"), true);
+        let number = db::lock_number(&format!("{forum}\n{agent}"), true);
         let file = match &self.place {
             Place::File(path) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
