@@ -2,6 +2,7 @@
 
 pub mod cycles;
 pub mod edges;
+pub mod first_changes;
 pub mod purity;
 pub mod sources;
 

@@ -18,6 +18,12 @@ enum Task {
     Edges,
     /// Check that no files of a crate need each other in a circle.
     Cycles,
+    /// Make the first changes of CONTRIBUTING.md in a scratch copy, and run the tests that the page names.
+    FirstChanges {
+        /// Only changes whose name contains this.
+        #[arg(default_value = "")]
+        name: String,
+    },
     /// Draw the real dependency graph into ARCHITECTURE.md.
     Picture,
     /// Write man pages and completions of a release build to a folder.
@@ -56,6 +62,13 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
             }
             let words: Vec<String> = cycles.iter().map(xtask::cycles::words).collect();
             Err(words.join("\n").into())
+        }
+        Task::FirstChanges { name } => {
+            let faults = xtask::first_changes::run(&root, &name)?;
+            if faults.is_empty() {
+                return Ok(());
+            }
+            Err(faults.join("\n").into())
         }
         Task::Picture => {
             let path = root.join("ARCHITECTURE.md");

@@ -1,0 +1,341 @@
+//! Makes each first change of CONTRIBUTING.md in a scratch copy of the checkout, and runs the test that the page names.
+//!
+//! Input: the files that git tracks. Output: a line for each change, and an error if a named test fails for an honest
+//! change or passes for a false one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A text to insert into a file.
+struct Edit {
+    file: &'static str,
+    /// The insertion goes before the first line that starts with `before`, after the line that contains `after`.
+    after: &'static str,
+    before: &'static str,
+    text: &'static str,
+}
+
+/// A change that a contributor could make first.
+pub struct Change {
+    /// Its name: the first column of the table in CONTRIBUTING.md.
+    pub name: &'static str,
+    /// The new file and its content, where the change has one.
+    file: Option<(&'static str, &'static str)>,
+    /// The rows.
+    edits: &'static [Edit],
+    /// A replacement in the new file that makes it break its promise: then the test must fail.
+    lie: Option<(&'static str, &'static str)>,
+    /// Arguments of the `cargo` command that judges the change.
+    judge: &'static [&'static str],
+}
+
+const VOTING_RULE: &str = r#"//! First places minus last places.
+
+use crate::profile::Profile;
+use crate::{Amount, Axiom, Count, Poll, Reads, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    name: "first-minus-last",
+    aliases: &[],
+    doc: "the most first places, minus last places, win",
+    source: "an example of CONTRIBUTING.md",
+    misleads: "ignores everything between the ends of a ballot",
+    reads: Reads::Ranking,
+    weighted: false,
+    keeps: &[Axiom::Anonymous],
+    method: count,
+    ..Rule::BASE
+};
+
+fn count(poll: &Poll<'_>) -> Count {
+    let profile = Profile::of(poll);
+    let (firsts, lasts) = (profile.firsts(&poll.standing), profile.lasts(&poll.standing));
+    let all = profile.weight();
+    let amounts: Vec<Amount> = firsts.iter().zip(&lasts).map(|(f, l)| f.clone() + (&all - l)).collect();
+    super::scored(poll, amounts, Vec::new())
+}
+"#;
+
+/// Every change that is tried.
+pub const CHANGES: &[Change] = &[
+    Change {
+        name: "role",
+        file: Some((
+            "crates/kd-core/src/roles/historian.md",
+            "You look for precedents. Say who tried this before, what became of it, and which circumstances differ today. Prefer one documented case to three remembered ones, and say how sure you are of each.\n",
+        )),
+        edits: &[Edit {
+            file: "crates/kd-core/src/roles/mod.rs",
+            after: "pub const ROLES",
+            before: "];",
+            text: "    Role {\n        name: \"historian\",\n        title: \"what happened when others tried\",\n        \
+                   temperature: 0.6,\n        persona: include_str!(\"historian.md\"),\n        duties: MEMBER,\n    },\n",
+        }],
+        lie: Some((
+            " Say who tried this before, what became of it, and which circumstances differ today. Prefer one documented case to three remembered ones, and say how sure you are of each.",
+            "",
+        )),
+        judge: &["test", "-p", "kd-core", "--lib", "roles"],
+    },
+    Change {
+        name: "voting rule",
+        file: Some((
+            "crates/kd-vote/src/methods/first_minus_last.rs",
+            VOTING_RULE,
+        )),
+        edits: &[
+            Edit {
+                file: "crates/kd-vote/src/methods/mod.rs",
+                after: "mod dowdall;",
+                before: "mod irv;",
+                text: "mod first_minus_last;\n",
+            },
+            Edit {
+                file: "crates/kd-vote/src/methods/mod.rs",
+                after: "pub const RULES",
+                before: "];",
+                text: "    first_minus_last::RULE,\n",
+            },
+        ],
+        lie: Some((
+            "&[Axiom::Anonymous]",
+            "&[Axiom::Anonymous, Axiom::Condorcet]",
+        )),
+        judge: &["test", "-p", "kd-vote"],
+    },
+    Change {
+        name: "protocol of a conversation",
+        file: Some((
+            "crates/kd-core/src/protocols/reverse.rs",
+            r#"//! All members one by one, in the reverse order of the list.
+
+use super::turns::Turns;
+use super::{Move, Protocol, ProtocolKind, Table, nobody};
+use crate::ids::SeatName;
+
+pub(super) const KIND: ProtocolKind = ProtocolKind {
+    name: "reverse",
+    doc: "one by one, the last member of the list first",
+    at_once: false,
+    new: |_seed| Box::new(Reverse::default()),
+};
+
+#[derive(Debug, Default)]
+struct Reverse {
+    turns: Turns,
+}
+
+impl Protocol for Reverse {
+    fn next(&mut self, table: &Table<'_>) -> Move {
+        if table.spoke.is_empty() {
+            if table.seats.is_empty() {
+                return nobody();
+            }
+            self.turns = Turns::new(table.seats.iter().rev().cloned());
+        }
+        self.turns.next(table)
+    }
+
+    fn ahead(&self, table: &Table<'_>) -> Vec<SeatName> {
+        self.turns.ahead(table)
+    }
+}
+"#,
+        )),
+        edits: &[
+            Edit {
+                file: "crates/kd-core/src/protocols/mod.rs",
+                after: "mod natural;",
+                before: "mod sequential;",
+                text: "mod reverse;\n",
+            },
+            Edit {
+                file: "crates/kd-core/src/protocols/mod.rs",
+                after: "pub const PROTOCOLS",
+                before: "];",
+                text: "    reverse::KIND,\n",
+            },
+        ],
+        lie: Some((
+            "        self.turns.next(table)\n",
+            "        self.turns = Turns::new(table.seats.iter().cloned());\n        self.turns.next(table)\n",
+        )),
+        judge: &["test", "-p", "kd-core", "--lib", "protocols"],
+    },
+    Change {
+        name: "scheduler of the forum",
+        file: Some((
+            "crates/kd-forum/src/schedulers/reverse.rs",
+            r#"//! The reverse of a random order, which is a random order.
+
+use super::{FAIR, Scheduler, as_set};
+
+pub(super) const ROW: Scheduler = Scheduler {
+    name: "reverse",
+    doc: "a new random order each cycle, read backward",
+    order: |draw| {
+        let mut order = draw.shuffled();
+        order.reverse();
+        order
+    },
+    skip: as_set,
+    weighs: false,
+    promises: FAIR,
+};
+"#,
+        )),
+        edits: &[
+            Edit {
+                file: "crates/kd-forum/src/schedulers/mod.rs",
+                after: "mod fixed;",
+                before: "mod rotate;",
+                text: "mod reverse;\n",
+            },
+            Edit {
+                file: "crates/kd-forum/src/schedulers/mod.rs",
+                after: "pub const SCHEDULERS",
+                before: "];",
+                text: "    reverse::ROW,\n",
+            },
+            Edit {
+                file: "crates/kd-core/src/config/forum.rs",
+                after: "pub const SCHEDULER_NAMES",
+                before: "];",
+                text: "    \"reverse\",\n",
+            },
+        ],
+        lie: Some((
+            "let mut order = draw.shuffled();",
+            "let mut order: Vec<usize> = (0..draw.candidates.len()).collect();",
+        )),
+        judge: &["test", "-p", "kd-forum", "schedulers"],
+    },
+];
+
+/// Makes the changes whose name contains `wanted`, one after another, and prints what each test says.
+///
+/// # Errors
+/// If the checkout cannot be copied, or a test does not judge as CONTRIBUTING.md promises.
+pub fn run(root: &Path, wanted: &str) -> io::Result<Vec<String>> {
+    let copy = root.join("target/first-changes/checkout");
+    if copy.exists() {
+        fs::remove_dir_all(&copy)?;
+    }
+    copy_tracked(root, &copy)?;
+    let mut faults = Vec::new();
+    for change in CHANGES.iter().filter(|c| c.name.contains(wanted)) {
+        let kept = apply(&copy, change)?;
+        let honest = judge(root, &copy, change)?;
+        let mut said = format!(
+            "{}: cargo {}: passes: {honest}",
+            change.name,
+            change.judge.join(" ")
+        );
+        if !honest {
+            faults.push(format!(
+                "{}: the named test fails for an honest change",
+                change.name
+            ));
+        }
+        if let (Some((path, text)), Some((truth, lie))) = (change.file, change.lie) {
+            assert!(text.contains(truth), "{}: nothing to falsify", change.name);
+            fs::write(copy.join(path), text.replace(truth, lie))?;
+            let fooled = judge(root, &copy, change)?;
+            said += &format!(", a false one fails: {}", !fooled);
+            if fooled {
+                faults.push(format!(
+                    "{}: the named test passes for a false change",
+                    change.name
+                ));
+            }
+        }
+        println!("{said}");
+        restore(kept, change, &copy)?;
+    }
+    Ok(faults)
+}
+
+/// Copies the files that git tracks.
+fn copy_tracked(root: &Path, to: &Path) -> io::Result<()> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(root)
+        .output()?;
+    for name in listed
+        .stdout
+        .split(|b| *b == 0)
+        .filter(|name| !name.is_empty())
+    {
+        let name = String::from_utf8_lossy(name).into_owned();
+        let target = to.join(&name);
+        if let Some(folder) = target.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        if root.join(&name).is_file() {
+            fs::copy(root.join(&name), target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a change; returns the old content of every changed file.
+fn apply(copy: &Path, change: &Change) -> io::Result<Vec<(PathBuf, String)>> {
+    let mut kept: Vec<(PathBuf, String)> = Vec::new();
+    if let Some((path, text)) = change.file {
+        fs::write(copy.join(path), text)?;
+    }
+    for edit in change.edits {
+        let path = copy.join(edit.file);
+        let old = fs::read_to_string(&path)?;
+        let new = inserted(&old, edit).ok_or_else(|| {
+            io::Error::other(format!(
+                "{}: no `{}` after `{}`",
+                edit.file, edit.before, edit.after
+            ))
+        })?;
+        fs::write(&path, new)?;
+        if !kept.iter().any(|(known, _)| *known == path) {
+            kept.push((path, old));
+        }
+    }
+    Ok(kept)
+}
+
+fn inserted(text: &str, edit: &Edit) -> Option<String> {
+    let after = text.find(edit.after)?;
+    let line = after + text[after..].find('\n')? + 1;
+    let mut at = line;
+    for candidate in text[line..].split_inclusive('\n') {
+        if candidate.starts_with(edit.before) {
+            return Some(format!("{}{}{}", &text[..at], edit.text, &text[at..]));
+        }
+        at += candidate.len();
+    }
+    None
+}
+
+fn restore(kept: Vec<(PathBuf, String)>, change: &Change, copy: &Path) -> io::Result<()> {
+    for (path, text) in kept {
+        fs::write(path, text)?;
+    }
+    match change.file {
+        Some((path, _)) => fs::remove_file(copy.join(path)),
+        None => Ok(()),
+    }
+}
+
+/// Runs the test of a change. It has a target folder of its own: cargo takes the copy for the checkout otherwise.
+fn judge(root: &Path, copy: &Path, change: &Change) -> io::Result<bool> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let out = Command::new(cargo)
+        .args(change.judge)
+        .args(["--locked", "--quiet"])
+        .current_dir(copy)
+        .env("CARGO_TARGET_DIR", root.join("target/first-changes/target"))
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .output()?;
+    let passed = String::from_utf8_lossy(&out.stdout).contains("test result: ok.");
+    Ok(out.status.success() && passed)
+}
