@@ -243,6 +243,9 @@ const WRAPPERS: &[&str] = &[
 ];
 
 /// Reads the answer from a reply.
+///
+/// # Errors
+/// If the reply is empty, declines, can be read in several ways, or holds no answer of the wanted kind.
 pub fn read(wanted: &Wanted, reply: &str) -> Result<(Answer, Step), Unread> {
     if reply.trim().is_empty() {
         return Err(Unread::Empty);
@@ -267,6 +270,9 @@ pub fn read(wanted: &Wanted, reply: &str) -> Result<(Answer, Step), Unread> {
 }
 
 /// Reads the requested object: one that fits, if all that fit are equal.
+///
+/// # Errors
+/// If the reply is empty, declines, holds no object that fits, or holds fitting objects that differ.
 pub fn object(reply: &str, fits: impl Fn(&Value) -> bool) -> Result<(Value, Step), Unread> {
     if reply.trim().is_empty() {
         return Err(Unread::Empty);
