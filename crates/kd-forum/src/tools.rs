@@ -292,6 +292,9 @@ pub fn leaves(name: &str, arguments: &Value) -> bool {
 }
 
 /// Parses a call: the tool's name and its arguments. The error says what to fix.
+///
+/// # Errors
+/// If there is no such tool, or as [`Tool::call`].
 pub fn read(name: &str, arguments: &Value) -> Result<Call, String> {
     let Some(tool) = find(name) else {
         let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
@@ -323,6 +326,10 @@ impl Tool {
     }
 
     /// Parses its arguments.
+    ///
+    /// # Errors
+    /// If the arguments are not an object, contain a field that the tool does not take, lack a required field, or hold
+    /// an invalid value.
     pub fn call(&self, arguments: &Value) -> Result<Call, String> {
         let empty = Map::new();
         let map = match arguments {
