@@ -208,12 +208,19 @@ impl Engine {
     }
 
     /// Starts the event loop of a council in its thread. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If the thread is private and a member does not run on this machine ([`Error::Private`]), `thread.json` cannot be
+    /// written, or the writer thread cannot be started.
     pub fn open(&self, thread: Thread, open: OpenCouncil) -> Result<Session, Error> {
         self.begin(thread, Ready::council(open), None, None)
     }
 
     /// Like [`Engine::open`], and calls `then` on the writer thread once the first message is on disk, for work that
     /// nothing waits for.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
     pub fn open_and(
         &self,
         thread: Thread,
@@ -227,6 +234,9 @@ impl Engine {
     /// user's messages in `queue` until they are answered ([`kd_store::Layout::queue_folder`]). `open.history` and
     /// `open.queue` are read here. Resumes what an earlier session left unfinished. If the queue folder is missing or
     /// unusable, the first message says that it is not kept. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// As [`Engine::open`], or if the thread cannot be read or its folder cannot be watched.
     pub fn join(
         &self,
         thread: Thread,
@@ -238,6 +248,9 @@ impl Engine {
 
     /// Like [`Engine::join`], for a front end that reads the history itself: the session's view starts empty, so a long
     /// thread is in memory only once.
+    ///
+    /// # Errors
+    /// As [`Engine::join`].
     pub fn join_from_now(
         &self,
         thread: Thread,
@@ -286,6 +299,9 @@ impl Engine {
     }
 
     /// Starts the event loop of any machine in its thread. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
     pub fn run(&self, thread: Thread, opening: Opening) -> Result<Session, Error> {
         self.begin(thread, opening.into(), None, None)
     }
@@ -401,11 +417,17 @@ impl Session {
     }
 
     /// Puts an op into the loop's inbox without waiting.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if too many requests are waiting, [`Error::Closed`] if the session has ended.
     pub fn send(&self, op: Op) -> Result<(), Error> {
         self.instruct(Instruction::Op(op))
     }
 
     /// Like [`Session::send`], for a question that a conversation answers in another way.
+    ///
+    /// # Errors
+    /// As [`Session::send`].
     pub fn aside(&self, aside: Aside) -> Result<(), Error> {
         self.instruct(Instruction::Aside(Box::new(aside)))
     }

@@ -90,6 +90,9 @@ pub struct Watch {
 impl Watch {
     /// Watches a thread for a reader that knows its messages up to the number `seen`. Reports existing messages and
     /// streams first. `members` determine the dialect in which other programs stream.
+    ///
+    /// # Errors
+    /// If the folder cannot be watched, or the operating system cannot start a thread.
     pub fn start(
         thread: Arc<Thread>,
         seen: u32,

@@ -108,7 +108,7 @@ pub enum RunError {
     /// A setting is invalid.
     #[error(transparent)]
     Setting(#[from] BadSetting),
-    /// Another process is running cycles; only one may.
+    /// This process has not taken the right to run cycles.
     #[error("this process does not run the forum's cycles")]
     NotLeading,
     /// No thread could be started.
@@ -129,6 +129,9 @@ pub struct Cycled {
 
 impl<'a> Forum<'a> {
     /// Creates a forum that is ready to run. `say` receives each log line.
+    ///
+    /// # Errors
+    /// If the operating system cannot start a thread.
     pub fn new(
         plan: Plan,
         store: &'a mut ForumStore,
@@ -154,6 +157,9 @@ impl<'a> Forum<'a> {
     }
 
     /// Becomes the process that runs cycles here; fails if another process is.
+    ///
+    /// # Errors
+    /// [`ForumError::Led`] if another process runs the cycles; also if the lock or the file of secrets cannot be used.
     pub fn lead(&mut self) -> Result<(), RunError> {
         if self.leader.is_none() {
             self.leader = Some(self.store.lead(&self.plan.forum)?);
@@ -168,6 +174,9 @@ impl<'a> Forum<'a> {
 
     /// Returns the settings in force: the configured ones, changed by motions, overridden by those the user gave for
     /// this run, and narrowed by the rules of the forum.
+    ///
+    /// # Errors
+    /// If a setting given for this run is invalid, or the database fails.
     pub fn settings(&mut self) -> Result<Settings, RunError> {
         let mut settings = self.store.settings(&self.plan.forum, &self.plan.settings)?;
         settings.set_all(
@@ -180,6 +189,10 @@ impl<'a> Forum<'a> {
     }
 
     /// Runs a cycle: the interrupted one if there is one, else a new one.
+    ///
+    /// # Errors
+    /// If another process runs the cycles, the record differs from the noted state, the rules allow no cycle yet, every
+    /// agent is banned, a setting is invalid, or the database or the state folder fails.
     pub fn cycle(&mut self) -> Result<Cycled, RunError> {
         self.register()?;
         let settings = self.settings()?;
@@ -298,6 +311,9 @@ impl<'a> Forum<'a> {
     }
 
     /// Runs cycles at the interval between their starts, until the user stops it or this many are complete.
+    ///
+    /// # Errors
+    /// As [`Self::cycle`], but waits if the rules allow no cycle yet.
     pub fn cycles(&mut self, most: Option<u64>) -> Result<u64, RunError> {
         let mut complete = 0;
         self.catch_up()?;
@@ -327,6 +343,9 @@ impl<'a> Forum<'a> {
     }
 
     /// Returns why the forum's rules allow no new cycle now, if so. An interrupted cycle may continue at once.
+    ///
+    /// # Errors
+    /// If the database fails.
     pub fn too_soon(&mut self) -> Result<Option<ForumError>, RunError> {
         let now = self.now();
         match self.store.open_cycle(&self.plan.forum)? {
@@ -371,6 +390,9 @@ impl<'a> Forum<'a> {
     }
 
     /// Runs one agent's visit outside any cycle.
+    ///
+    /// # Errors
+    /// If the agent is banned or is on a visit in another process, a setting is invalid, or the database fails.
     pub fn run_agent(&mut self, name: &str) -> Result<Run, RunError> {
         if self.store.is_banned(&self.plan.forum, name)? {
             return Err(
