@@ -130,13 +130,20 @@ impl Backends {
         &self.spending
     }
 
-    /// Returns the backend of a member, charged to the default account. Calls nothing; a missing key or model is
-    /// reported by the first answer.
+    /// Returns the backend of a member, charged to the default account. Calls nothing; a missing key, or a built-in
+    /// model that is not downloaded, is reported by the first answer.
+    ///
+    /// # Errors
+    /// If only members on this machine are allowed and this one runs elsewhere, its backend or dialect is unknown, it
+    /// has no model or command, its script cannot be loaded, or the cost limit is too low for its program.
     pub fn seat(&self, member: &Member) -> Result<Arc<dyn Backend>, Failure> {
         self.seat_paid(member, &self.spending)
     }
 
     /// Like [`Backends::seat`], charged to this account.
+    ///
+    /// # Errors
+    /// As [`Backends::seat`].
     pub fn seat_paid(
         &self,
         member: &Member,

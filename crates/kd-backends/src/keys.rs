@@ -74,6 +74,10 @@ impl fmt::Display for KeySource {
 impl KeySource {
     /// Reads the key. `Ok(None)` if no environment variable is set; a file or command without a key is a failure,
     /// because it was configured explicitly.
+    ///
+    /// # Errors
+    /// If the key file cannot be read, is not private, or has an empty first line; or if the key command fails, takes
+    /// too long, or prints nothing.
     pub async fn key(&self, env: &Env) -> Result<Option<Key>, Failure> {
         match self {
             KeySource::Env(names) => Ok(names

@@ -50,6 +50,10 @@ impl Refused {
 }
 
 /// Reads a secret file of at most `max` bytes.
+///
+/// # Errors
+/// If the file cannot be read, is not a regular UTF-8 file of the user or root, can be accessed by others, is larger
+/// than `max`, or is a link and `links` refuses those.
 pub fn read(path: &Path, max: u64, links: Links) -> Result<String, Refused> {
     let file = open(path, links)?;
     private(&file)?;

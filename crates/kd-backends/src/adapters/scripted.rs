@@ -115,6 +115,9 @@ impl Script {
     }
 
     /// Loads a builtin by name, or else the script at that path.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not a script.
     pub fn load(model: &str) -> Result<Self, Failure> {
         if let Some(script) = Self::builtin(model) {
             return Ok(script);

@@ -48,6 +48,10 @@ impl fmt::Display for How {
 }
 
 /// Finds the model file. [`FetchError::Absent`] names the model to download.
+///
+/// # Errors
+/// [`FetchError::NoSuchFile`] or [`FetchError::NoSuchKey`] if the configured model does not exist,
+/// [`FetchError::Absent`] if it is not downloaded; also if no cache folder is known or a file cannot be read.
 pub fn locate(config: &LocalConfig, env: &Env) -> Result<Found, FetchError> {
     let given = config
         .model

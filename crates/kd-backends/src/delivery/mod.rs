@@ -65,6 +65,10 @@ pub enum Progress {
 ///
 /// An interrupted download resumes; two processes never download the same file at once; the file gets its name only
 /// when it is complete. With `KD_OFFLINE` set nothing is downloaded.
+///
+/// # Errors
+/// [`FetchError::Offline`] if nothing may be downloaded, [`FetchError::AllRoads`] if every source failed; also if no
+/// cache folder is known, the folder cannot be written, or the downloaded file is damaged.
 pub async fn fetch(
     model: &KnownModel,
     via: Via,

@@ -28,6 +28,9 @@ pub fn models_dir(env: &Env) -> Option<PathBuf> {
 }
 
 /// Returns the downloaded file of a model, if it is present and intact. A damaged file counts as absent.
+///
+/// # Errors
+/// If the file cannot be read to verify it.
 pub fn stored(model: &KnownModel, env: &Env) -> Result<Option<PathBuf>, FetchError> {
     let Some(dir) = models_dir(env) else {
         return Ok(None);
@@ -43,6 +46,9 @@ pub fn kept(model: &KnownModel, env: &Env) -> Option<PathBuf> {
 }
 
 /// Verifies length and checksum of a file, ignoring `.seen`.
+///
+/// # Errors
+/// [`FetchError::Tampered`] if length or checksum differ; also if the file cannot be read.
 pub fn verify(path: &Path, model: &KnownModel) -> Result<(), FetchError> {
     model.verify(path, |_| ()).map_err(|error| match error {
         kd_local::Error::Io { path, source } => failed(
@@ -59,6 +65,9 @@ pub fn verify(path: &Path, model: &KnownModel) -> Result<(), FetchError> {
 }
 
 /// Removes a downloaded model and the files beside it; returns whether there was one.
+///
+/// # Errors
+/// If no cache folder is known, or a file cannot be removed.
 pub fn remove(model: &KnownModel, env: &Env) -> Result<bool, FetchError> {
     let dir = models_dir(env).ok_or(FetchError::NoHome)?;
     let mut found = false;

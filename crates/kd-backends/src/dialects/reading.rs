@@ -53,6 +53,9 @@ impl Reading {
     }
 
     /// Ends the turn.
+    ///
+    /// # Errors
+    /// If the program reported a failure, or ended before its answer was complete.
     pub fn end(&mut self, exit: &ExitSeen) -> Result<Delta, Failure> {
         self.decoder.end(exit)
     }

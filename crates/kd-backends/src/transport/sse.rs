@@ -39,6 +39,9 @@ pub struct Splitter {
 
 impl Splitter {
     /// Takes more bytes and calls `each` for every complete event.
+    ///
+    /// # Errors
+    /// If a line or an event is too long.
     pub fn push(
         &mut self,
         mut bytes: &[u8],
@@ -77,6 +80,9 @@ impl Splitter {
     }
 
     /// Handles the end of input: an event without its closing empty line counts, since some servers omit it.
+    ///
+    /// # Errors
+    /// If the last event is too long.
     pub fn end(&mut self, each: &mut dyn FnMut(Event<'_>)) -> Result<(), TooLong> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
