@@ -48,6 +48,9 @@ pub struct Bound {
 }
 
 /// Binds a local address; port 0 picks a free one.
+///
+/// # Errors
+/// If the address is not a loopback address, or cannot be bound.
 pub async fn bind(address: SocketAddr) -> std::io::Result<Bound> {
     if !address.ip().is_loopback() {
         return Err(std::io::Error::new(
@@ -84,6 +87,9 @@ impl Bound {
     }
 
     /// Serves until `stop`.
+    ///
+    /// # Errors
+    /// None at present: a connection that fails is closed, and the others continue.
     pub async fn serve(
         self,
         faces: Faces,

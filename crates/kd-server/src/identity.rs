@@ -42,6 +42,10 @@ pub enum BadTokens {
 impl Tokens {
     /// Parses tokens: one per line, optionally preceded by its owner's name. Skips empty lines and lines starting with
     /// `#`.
+    ///
+    /// # Errors
+    /// If there is no token, a line has more than two words, a name is invalid, or a token is too short. The error
+    /// names the line.
     pub fn parse(text: &str) -> Result<Self, BadTokens> {
         let mut known = Vec::new();
         for (at, line) in text.lines().enumerate() {
@@ -102,6 +106,9 @@ impl Tokens {
 }
 
 /// Generates a token: 256 random bits as 64 hex digits.
+///
+/// # Errors
+/// If `/dev/urandom` cannot be read.
 pub fn generate() -> std::io::Result<String> {
     let mut bytes = [0; 32];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;

@@ -102,6 +102,9 @@ impl Server {
 }
 
 /// Serves stdio until its other end is closed, or until `stop`. Then stops running councils and saves partial answers.
+///
+/// # Errors
+/// If the client does not complete the handshake, or the server task panics.
 pub async fn stdio(server: Server, stop: impl Future<Output = ()>) -> Result<(), String> {
     let councils = server.running.clone();
     let (input, output) = rmcp::transport::io::stdio();
