@@ -57,6 +57,9 @@ pub struct Ended {
 }
 
 /// Shows the chat until the user leaves. Must be called inside a multi-threaded tokio runtime.
+///
+/// # Errors
+/// If stdin or stdout is not a terminal, the signal handlers cannot be installed, or the terminal cannot be written.
 pub async fn run(
     mut app: App,
     host: Arc<dyn ChatHost>,

@@ -34,6 +34,9 @@ struct Screen {
 }
 
 /// Shows the forum until the user leaves. Must be called inside a tokio runtime.
+///
+/// # Errors
+/// If stdin or stdout is not a terminal, the signal handlers cannot be installed, or the terminal cannot be written.
 pub async fn run(reader: Reader, library: Arc<dyn Library>) -> io::Result<()> {
     let mut signals = Signals::listen()?;
     let terminal = Terminal::enter()?;
