@@ -24,6 +24,9 @@ pub struct BadSeatName {
 
 impl SeatName {
     /// Validates a text as the name of a member.
+    ///
+    /// # Errors
+    /// If the name is reserved, or as [`SeatName::sender`].
     pub fn new(name: impl Into<String>) -> Result<Self, BadSeatName> {
         let name = name.into();
         match names::reserved(&name) {
@@ -36,6 +39,9 @@ impl SeatName {
     }
 
     /// Validates the name of a writer in a forum: a member or a guest.
+    ///
+    /// # Errors
+    /// If the name is reserved and neither a guest's nor the reader's, or as [`SeatName::sender`].
     pub fn writer(name: impl Into<String>) -> Result<Self, BadSeatName> {
         let name = name.into();
         match name.strip_prefix(names::GUEST) {
@@ -47,6 +53,10 @@ impl SeatName {
 
     /// Validates the name of a sender in a thread on disk. It may be a name that kd signs with, such as `council`: only
     /// for displaying messages, never for adding a member.
+    ///
+    /// # Errors
+    /// If the name is empty, longer than 64 bytes, `king`, `all` or `null`, has no letter or digit, has only digits, or
+    /// contains `---` or another character than letters, digits, `-`, `_` and `.`.
     pub fn sender(name: impl Into<String>) -> Result<Self, BadSeatName> {
         let name = name.into();
         let bad = |why| {

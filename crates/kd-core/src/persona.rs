@@ -167,6 +167,10 @@ fn handles(key: &str, values: &[Spanned<String>]) -> Result<Vec<String>, BadPers
 
 impl Persona {
     /// Parses a persona file.
+    ///
+    /// # Errors
+    /// If the text is not a persona file: not YAML, no system prompt, an unknown or contradictory field, or a value out
+    /// of range. The error names the line.
     pub fn parse(text: &str) -> Result<Self, BadPersona> {
         let file: File = serde_saphyr::from_str(text).map_err(|error| {
             let line = error.location().map_or(0, |at| at.line());

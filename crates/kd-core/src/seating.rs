@@ -78,6 +78,9 @@ fn nearest_text(nearest: &Option<String>) -> String {
 ///
 /// A name that is not an agent may be a known program (`claude`, `codex` …), a role (played by the built-in model), or
 /// a model (`gpt-5`, or one configured for an agent or provider), which selects its backend.
+///
+/// # Errors
+/// If a name is unknown or invalid, or two members have names that look alike.
 pub fn seat(config: &Config, wishes: &SeatRequest) -> Result<Seated, SeatingError> {
     let council = &config.council.members;
     let built_in = config.agents.is_empty()

@@ -213,6 +213,10 @@ impl Settings {
     }
 
     /// Sets a parameter from text, if it accepts the value.
+    ///
+    /// # Errors
+    /// If there is no such parameter, it does not accept the value, or the shortest delay would exceed the longest.
+    /// Nothing is changed then.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), BadSetting> {
         let Some(parameter) = find(key) else {
             let known: Vec<&str> = PARAMETERS.iter().map(|p| p.key).collect();
@@ -277,6 +281,9 @@ impl Settings {
     }
 
     /// Sets several parameters at once, so that intermediate states of a pair (the two delays) need not be valid.
+    ///
+    /// # Errors
+    /// As [`Self::set`]. Nothing is changed then.
     pub fn set_all<'a>(
         &mut self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -10,6 +10,9 @@ impl Config {
     /// Returns the configuration of a value, or all of its problems.
     ///
     /// Adds a definition for members and a chair that need none (see [`KNOWN_AGENTS`]).
+    ///
+    /// # Errors
+    /// If the value has an unknown key or an invalid setting. Returns all problems, not only the first.
     pub fn from_value(value: &Value) -> Result<Self, Vec<Problem>> {
         let problems = check(value);
         if !problems.is_empty() {

@@ -41,6 +41,9 @@ pub enum EnvName {
 ///
 /// Texts are used as they are. `true`, `yes`, `on`, `1` and their opposites are booleans. Lists are separated by
 /// commas, or JSON if they start with `[`. `null` unsets a key whose absence has a meaning.
+///
+/// # Errors
+/// If there is no such key, or it does not accept the value.
 pub fn parse_text(path: &KeyPath, text: &str) -> Result<Value, Problem> {
     let problem = |what: String| Problem::new(path.clone(), what);
     let Some(key) = keys::find(path) else {

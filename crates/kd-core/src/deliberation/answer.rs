@@ -45,6 +45,9 @@ const CODE_CHARS_MAX: usize = 4_000;
 
 impl AnswerKind {
     /// Parses `choice:a,b`, `yes-no`, `number`, `date`, `exact`, `json`, `set`, `ranking`, `code`, `judged`, `text`.
+    ///
+    /// # Errors
+    /// If the kind is unknown, or `choice` has fewer than two options.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let options: Vec<String> = rest

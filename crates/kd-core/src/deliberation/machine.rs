@@ -231,6 +231,9 @@ impl Deliberation {
     }
 
     /// Checks the minimum that the limits must allow: the final answer.
+    ///
+    /// # Errors
+    /// Returns the limit that is too low, and the maximum that the final answer may use.
     pub fn affordable(plan: &Plan, preamble: &str) -> Result<(), (Cut, Spent)> {
         let protocol = protocols::find(&plan.protocol).unwrap_or(protocols::PROTOCOLS[0]);
         let closing = Self::closing(plan, protocol, preamble);

@@ -79,6 +79,9 @@ impl Seats {
 
 /// Chooses the members: as named by the user, otherwise `think.fast` and `think.rigorous`, otherwise the first two
 /// members of the council, otherwise the built-in model twice. One member with both parts gets the names of the parts.
+///
+/// # Errors
+/// If a name is unknown or invalid.
 pub fn seat(config: &Config, wishes: &DuetRequest) -> Result<Seats, SeatingError> {
     let council: Vec<&String> = if config.council.members.is_empty() {
         config.agents.keys().collect()

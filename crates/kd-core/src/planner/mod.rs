@@ -151,11 +151,18 @@ pub struct Choice {
 }
 
 /// Plans by rules.
+///
+/// # Errors
+/// As [`plan_with`].
 pub fn plan(config: &Config, brief: &Brief<'_>) -> Result<Planned, PlanError> {
     plan_with(config, brief, &Choice::default())
 }
 
 /// Plans by rules what a planner left open. Explicit settings override the planner.
+///
+/// # Errors
+/// If a member is unknown or cannot take part, a limit is too low for the final answer, or costs are limited and the
+/// price of a member is unknown.
 pub fn plan_with(
     config: &Config,
     brief: &Brief<'_>,
@@ -317,6 +324,9 @@ pub fn wants_model(mode: PlanningMode, asked: &str) -> bool {
 }
 
 /// Returns the member that plans, and the agents it may choose.
+///
+/// # Errors
+/// If the planner, or the agent chosen for it, is unknown or has an invalid name.
 pub fn planner_seat(config: &Config, brief: &Brief<'_>) -> Result<(Seat, Vec<String>), PlanError> {
     let agents = agents(config, brief);
     let name = config

@@ -23,6 +23,10 @@ pub struct Checked {
 }
 
 /// Checks a finding. `text` returns the reviewed side of a changed file; `None` for every other path.
+///
+/// # Errors
+/// If the finding names a file outside of the change, or quotes no code, too many lines, or code that the file does not
+/// contain. The error says which.
 pub fn check<'a>(
     finding: &Finding,
     text: impl Fn(&str) -> Option<&'a str>,

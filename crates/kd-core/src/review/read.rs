@@ -94,6 +94,10 @@ fn answers_schema(list: &str, name: &str, value: &Value) -> Value {
 }
 
 /// Parses the findings of a reply. An empty list, and short prose that reports none, are valid.
+///
+/// # Errors
+/// If the reply is empty, holds no list of findings, ends before the first one, or lists only findings without a file
+/// or a claim.
 pub fn findings(reply: &str) -> Result<Read, &'static str> {
     let text = prose::without_thoughts(reply);
     if text.trim().is_empty() {
