@@ -148,11 +148,17 @@ pub struct Item {
 
 impl Folder {
     /// Opens a folder.
+    ///
+    /// # Errors
+    /// If it does not exist, is not a folder, is or lies below a link that kd does not follow, or cannot be opened.
     pub fn open(path: &Path) -> Result<Folder, Error> {
         Folder::find(path)?.ok_or_else(|| Error::io("open", path)(io::ErrorKind::NotFound.into()))
     }
 
     /// Opens a folder; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// If it is not a folder, is or lies below a link that kd does not follow, or cannot be opened.
     pub fn find(path: &Path) -> Result<Option<Folder>, Error> {
         let (base, below) = layout::split(path);
         let Some(base) = open_base(base)? else {
@@ -169,6 +175,9 @@ impl Folder {
     }
 
     /// Opens a folder, creating it and its missing parents.
+    ///
+    /// # Errors
+    /// As [`Folder::find`], or if a folder cannot be created.
     pub fn make(path: &Path) -> Result<Folder, Error> {
         if let Some(folder) = Folder::find(path)? {
             return Ok(folder);
@@ -183,6 +192,9 @@ impl Folder {
     }
 
     /// Opens the folder of a file; also returns the file's name.
+    ///
+    /// # Errors
+    /// As [`Folder::open`], or if the path has no file name.
     pub fn of_file(file: &Path) -> Result<(Folder, &OsStr), Error> {
         let (folder, name) = parts(file)?;
         Ok((Folder::open(folder)?, name))
@@ -194,6 +206,9 @@ impl Folder {
     }
 
     /// Opens a subfolder; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// If it is a link or not a folder, or cannot be opened.
     pub fn folder(&self, name: impl AsRef<OsStr>) -> Result<Option<Folder>, Error> {
         let name = name.as_ref();
         match single(name).and_then(|()| sys::openat(self, name, FOLDER_FLAGS, Mode::empty())) {
@@ -207,6 +222,9 @@ impl Folder {
     }
 
     /// Opens a subfolder, creating it if it is missing.
+    ///
+    /// # Errors
+    /// As [`Folder::folder`], or if it cannot be created.
     pub fn make_folder(&self, name: impl AsRef<OsStr>) -> Result<Folder, Error> {
         let name = name.as_ref();
         self.create_folder(name)?;
@@ -215,6 +233,9 @@ impl Folder {
     }
 
     /// Creates a subfolder; returns false if the name is taken.
+    ///
+    /// # Errors
+    /// If it cannot be created.
     pub fn create_folder(&self, name: impl AsRef<OsStr>) -> Result<bool, Error> {
         let name = name.as_ref();
         match single(name).and_then(|()| sys::mkdirat(self, name, FOLDER_MODE)) {
@@ -225,6 +246,9 @@ impl Folder {
     }
 
     /// Lists its entries, in no order.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed, or holds too many entries.
     pub fn items(&self) -> Result<Vec<Item>, Error> {
         let failed = |e: Errno| Error::io("list", &self.path)(e.into());
         let mut items = Vec::new();
@@ -255,6 +279,9 @@ impl Folder {
     }
 
     /// Reads the metadata of a name; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// If the metadata cannot be read.
     pub fn look(&self, name: impl AsRef<OsStr>) -> Result<Option<Look>, Error> {
         let name = name.as_ref();
         match single(name).and_then(|()| sys::statat(self, name, AtFlags::SYMLINK_NOFOLLOW)) {
@@ -271,6 +298,9 @@ impl Folder {
     }
 
     /// Opens a file for reading; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// If it is a link or not a regular file, or cannot be opened.
     pub fn file(&self, name: impl AsRef<OsStr>) -> Result<Option<File>, Error> {
         let name = name.as_ref();
         Ok(self
@@ -279,11 +309,17 @@ impl Folder {
     }
 
     /// Reads a whole file; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// As [`Folder::file`], or if the file exceeds the bound or cannot be read.
     pub fn read(&self, name: impl AsRef<OsStr>, bound: Bound) -> Result<Option<Vec<u8>>, Error> {
         Ok(self.read_timed(name, bound)?.map(|(bytes, _)| bytes))
     }
 
     /// Reads a whole file and its modification time; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// As [`Folder::read`].
     pub fn read_timed(
         &self,
         name: impl AsRef<OsStr>,
@@ -299,6 +335,9 @@ impl Folder {
 
     /// Reads the end of a file, as much as the bound allows; `None` if it does not exist. Also returns whether earlier
     /// content was left out.
+    ///
+    /// # Errors
+    /// As [`Folder::file`], or if the file cannot be read.
     pub fn read_end(
         &self,
         name: impl AsRef<OsStr>,
@@ -319,6 +358,9 @@ impl Folder {
     }
 
     /// Opens a file for appending and reading. If it is missing, creates it if `create` is set, else returns `None`.
+    ///
+    /// # Errors
+    /// As [`Folder::file`], or if the file cannot be created or has a second hard link.
     pub fn append(&self, name: impl AsRef<OsStr>, create: bool) -> Result<Option<File>, Error> {
         let flags = match create {
             true => OFlags::RDWR | OFlags::APPEND | OFlags::CREATE,
@@ -328,6 +370,9 @@ impl Folder {
     }
 
     /// Opens a file for changes in place; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// As [`Folder::file`], or if the file has a second hard link.
     pub fn change(&self, name: impl AsRef<OsStr>) -> Result<Option<File>, Error> {
         self.open_to_change(name.as_ref(), OFlags::RDWR)
     }
@@ -349,6 +394,9 @@ impl Folder {
     }
 
     /// Creates a file; `None` if the name is taken.
+    ///
+    /// # Errors
+    /// If it cannot be created.
     pub fn create(&self, name: impl AsRef<OsStr>) -> Result<Option<File>, Error> {
         let name = name.as_ref();
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | FILE_FLAGS;
@@ -361,6 +409,9 @@ impl Folder {
 
     /// Replaces a file's content through a temporary file beside it, so readers see either the old text or the new one.
     /// A link of that name is replaced itself.
+    ///
+    /// # Errors
+    /// If the new content cannot be written or moved into place. The old content stays then.
     pub fn replace(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> Result<(), Error> {
         self.put(name.as_ref(), bytes, None)
     }
@@ -403,6 +454,9 @@ impl Folder {
     }
 
     /// Removes a regular file; returns false if it does not exist. Removes nothing else.
+    ///
+    /// # Errors
+    /// If it is not a regular file, or cannot be removed.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> Result<bool, Error> {
         let name = name.as_ref();
         match self.look(name)?.map(|look| look.kind) {
@@ -482,6 +536,9 @@ impl Folder {
     }
 
     /// Moves a file, folder or link to a free name; returns false if that is taken.
+    ///
+    /// # Errors
+    /// If it does not exist or cannot be moved.
     pub fn move_to(&self, name: &OsStr, to: &Folder, new: &OsStr) -> Result<bool, Error> {
         let moved = single(name)
             .and_then(|()| single(new))
@@ -563,6 +620,9 @@ pub fn is_below_kd(path: &Path) -> bool {
 }
 
 /// Reads a file; `None` if it does not exist.
+///
+/// # Errors
+/// If it is not a regular file, exceeds the bound or cannot be read; below `.kd` also if it is or lies below a link.
 pub fn read(path: &Path, bound: Bound) -> Result<Option<Vec<u8>>, Error> {
     if layout::is_ours(path) {
         let (folder, name) = parts(path)?;
@@ -587,6 +647,9 @@ pub fn read(path: &Path, bound: Bound) -> Result<Option<Vec<u8>>, Error> {
 }
 
 /// Reads a text file; `None` if it does not exist.
+///
+/// # Errors
+/// As [`read`], or if the file is not UTF-8.
 pub fn read_text(path: &Path, bound: Bound) -> Result<Option<String>, Error> {
     let text = |bytes| {
         String::from_utf8(bytes)
@@ -596,6 +659,9 @@ pub fn read_text(path: &Path, bound: Bound) -> Result<Option<String>, Error> {
 }
 
 /// Reads the end of a file below `.kd`; empty if it does not exist. Also returns whether earlier content was left out.
+///
+/// # Errors
+/// If it is or lies below a link, is not a regular file, or cannot be read.
 pub fn read_end(path: &Path, bound: Bound) -> Result<(Vec<u8>, bool), Error> {
     let (folder, name) = parts(path)?;
     let read = match Folder::find(folder)? {
@@ -606,6 +672,9 @@ pub fn read_end(path: &Path, bound: Bound) -> Result<(Vec<u8>, bool), Error> {
 }
 
 /// Opens a file for appending, creating it and its folder if they are missing.
+///
+/// # Errors
+/// If it is or lies below a link, is not a regular file, has a second hard link, or cannot be opened or created.
 pub fn append(path: &Path) -> Result<File, Error> {
     let (folder, name) = parts(path)?;
     let folder = Folder::make(folder)?;
@@ -615,12 +684,18 @@ pub fn append(path: &Path) -> Result<File, Error> {
 }
 
 /// Replaces a file's content atomically, creating its folder if it is missing.
+///
+/// # Errors
+/// If the folder or the new content cannot be written. The old content stays then.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let (folder, name) = parts(path)?;
     Folder::make(folder)?.replace(name, bytes)
 }
 
 /// Creates a file with this content, and its folder if it is missing; returns false if the name is taken.
+///
+/// # Errors
+/// If the folder or the file cannot be created or written.
 pub fn create(path: &Path, bytes: &[u8]) -> Result<bool, Error> {
     let (folder, name) = parts(path)?;
     match Folder::make(folder)?.create(name)? {
@@ -633,6 +708,9 @@ pub fn create(path: &Path, bytes: &[u8]) -> Result<bool, Error> {
 }
 
 /// Removes a regular file; returns false if it does not exist.
+///
+/// # Errors
+/// If it is not a regular file, or cannot be removed.
 pub fn remove(path: &Path) -> Result<bool, Error> {
     let (folder, name) = parts(path)?;
     match Folder::find(folder)? {

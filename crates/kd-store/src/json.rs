@@ -11,11 +11,17 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Reads a JSON file of at most one MiB; `None` if it does not exist.
+///
+/// # Errors
+/// As [`read_bounded`].
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     read_bounded(path, STATE)
 }
 
 /// Reads a JSON file; `None` if it does not exist.
+///
+/// # Errors
+/// If the file exceeds the bound, cannot be read, or is not JSON of the expected shape.
 pub fn read_bounded<T: DeserializeOwned>(path: &Path, bound: Bound) -> Result<Option<T>, Error> {
     match beneath::read(path, bound)? {
         Some(bytes) => parse(&bytes, || path.to_path_buf()).map(Some),
@@ -36,6 +42,9 @@ pub(crate) fn read_in<T: DeserializeOwned>(
 }
 
 /// Writes a JSON file atomically: readers see either the old text or the new one.
+///
+/// # Errors
+/// If the folder does not exist, or the file cannot be written. The old text stays then.
 pub fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), Error> {
     let (folder, name) = Folder::of_file(path)?;
     folder.replace(name, text_of(value, path)?.as_bytes())

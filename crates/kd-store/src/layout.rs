@@ -133,6 +133,9 @@ impl Layout {
     }
 
     /// Returns the same paths for another branch.
+    ///
+    /// # Errors
+    /// [`Error::BadName`] if the branch's name has no ASCII letter or digit.
     pub fn with_branch(&self, branch: &str) -> Result<Layout, Error> {
         Ok(Layout {
             branch_name: normalise(branch, "branch")?,
@@ -245,6 +248,9 @@ impl Layout {
     }
 
     /// Returns the branch's threads, by id.
+    ///
+    /// # Errors
+    /// If the folder of the threads cannot be listed.
     pub fn threads(&self) -> Result<Vec<Place>, Error> {
         places(&self.threads_folder(), &self.branch_name, false)
     }
@@ -256,6 +262,9 @@ impl Layout {
     }
 
     /// Returns the threads of all branches, and of the archive if requested: by branch and id, the archive last.
+    ///
+    /// # Errors
+    /// If a folder of branches or threads cannot be listed.
     pub fn all_threads(&self, archive: bool) -> Result<Vec<Place>, Error> {
         let mut all = Vec::new();
         let mut roots = vec![(self.kd().join("branches"), false)];
@@ -272,6 +281,10 @@ impl Layout {
     }
 
     /// Finds a thread by its id or a unique prefix of it. Searches this branch first, then all others and the archive.
+    ///
+    /// # Errors
+    /// [`Error::NoThread`] or [`Error::AmbiguousThread`] if not exactly one thread fits, [`Error::Link`] if the thread
+    /// is a link; also if the threads cannot be listed.
     pub fn resolve(&self, wanted: &str) -> Result<Place, Error> {
         let here = self.threads()?;
         match self.pick(wanted, &here) {
@@ -327,6 +340,9 @@ impl Layout {
     }
 
     /// Returns the branch's current thread, if one is set and still exists.
+    ///
+    /// # Errors
+    /// If the state file cannot be read or is malformed, or the threads cannot be listed.
     pub fn current_thread(&self) -> Result<Option<Place>, Error> {
         let state: Option<Map<String, Value>> = json::read(&self.state_file())?;
         let Some(Value::String(id)) = state.and_then(|mut s| s.remove("current_thread")) else {
@@ -336,6 +352,9 @@ impl Layout {
     }
 
     /// Sets the branch's current thread. Other keys of the state are kept.
+    ///
+    /// # Errors
+    /// If the state file is malformed, locked for too long, or cannot be read or written.
     pub fn set_current_thread(&self, id: &ThreadId) -> Result<(), Error> {
         let folder = Folder::make(&self.branch_folder())?;
         let _lock = Lock::take_beside(&folder, STATE_FILE, lock::WAIT)?;

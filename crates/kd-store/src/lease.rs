@@ -24,6 +24,9 @@ pub struct Lease {
 impl Lease {
     /// Takes the lease if it is free. A member's first lease creates its lock file, under the lock of the thread: if
     /// another process holds that for longer than [`MOMENT`], the lease counts as taken.
+    ///
+    /// # Errors
+    /// If the lock file cannot be created or locked.
     pub fn try_take(thread: &Thread, member: &str) -> Result<Option<Lease>, Error> {
         let Some((folder, name)) = place(thread, member, MOMENT)? else {
             return Ok(None);
@@ -34,6 +37,9 @@ impl Lease {
 
     /// Takes the lease, waiting as long as another process holds it. The system wakes the waiter; only the thread's
     /// lock, needed to create the lock file, is polled.
+    ///
+    /// # Errors
+    /// If the lock file cannot be created or locked.
     pub fn wait(thread: &Thread, member: &str) -> Result<Lease, Error> {
         let (folder, name) = loop {
             if let Some(place) = place(thread, member, lock::WAIT)? {
@@ -45,6 +51,9 @@ impl Lease {
     }
 
     /// Returns whether a process holds the lease now. Creates no file.
+    ///
+    /// # Errors
+    /// If the lock file cannot be opened or locked.
     pub fn is_held(thread: &Thread, member: &str) -> Result<bool, Error> {
         let name = layout::turn_lock(member);
         if thread.folder().look(&name)?.is_none() {

@@ -26,12 +26,18 @@ pub struct Lock {
 
 impl Lock {
     /// Takes the lock, waiting at most `wait`.
+    ///
+    /// # Errors
+    /// [`Error::LockBusy`] if another process holds it for longer; also if the lock file cannot be opened or created.
     pub fn take(path: &Path, wait: Duration) -> Result<Lock, Error> {
         let (folder, name) = Folder::of_file(path)?;
         Lock::take_in(&folder, name, wait)
     }
 
     /// Takes the lock of a file in an open folder, waiting at most `wait`.
+    ///
+    /// # Errors
+    /// As [`Lock::take`].
     pub fn take_beside(folder: &Folder, file: &str, wait: Duration) -> Result<Lock, Error> {
         Lock::take_in(folder, format!(".{file}.lock").as_ref(), wait)
     }
@@ -59,6 +65,9 @@ impl Lock {
     }
 
     /// Takes the lock if it is free.
+    ///
+    /// # Errors
+    /// If the lock file cannot be opened or created.
     pub fn try_take(path: &Path) -> Result<Option<Lock>, Error> {
         let (folder, name) = Folder::of_file(path)?;
         Lock::try_take_in(&folder, name)

@@ -34,6 +34,10 @@ pub struct Logged {
 
 impl EventLog {
     /// Opens the log of a thread for writing, creating it if it does not exist.
+    ///
+    /// # Errors
+    /// If the log is not a regular file, has a second hard link, or cannot be opened or created; for a new log also if the
+    /// thread is locked for too long.
     pub fn open(thread: &Thread) -> Result<EventLog, Error> {
         let path = thread.path().join(layout::EVENTS_FILE);
         let open = |create| thread.folder().append(layout::EVENTS_FILE, create);
@@ -47,6 +51,9 @@ impl EventLog {
     }
 
     /// Appends records in one write, leaving out deltas.
+    ///
+    /// # Errors
+    /// If the log cannot be written.
     pub fn append<'a>(
         &mut self,
         records: impl IntoIterator<Item = &'a Record>,
@@ -107,11 +114,17 @@ pub fn size(thread: &Thread) -> u64 {
 }
 
 /// Reads a thread's log; empty if there is none. Of a log over the size limit, reads the end.
+///
+/// # Errors
+/// As [`read_last`].
 pub fn read(thread: &Thread) -> Result<Logged, Error> {
     read_last(thread, bounds::EVENTS.bytes)
 }
 
 /// Reads the last bytes of a thread's log. Records that are added meanwhile are not read.
+///
+/// # Errors
+/// If the log cannot be read, or holds a record of a newer version.
 pub fn read_last(thread: &Thread, bytes: u64) -> Result<Logged, Error> {
     let mut logged = Logged::default();
     logged.skipped = each_record(thread, bytes, |record, _| logged.records.push(record))?;

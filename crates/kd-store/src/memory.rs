@@ -16,6 +16,9 @@ use std::path::Path;
 const VERSION: &str = "version";
 
 /// Reads the memory; empty if there is no file.
+///
+/// # Errors
+/// If the file cannot be read, is malformed, or was written by a newer version.
 pub fn read(layout: &Layout) -> Result<LongTerm, Error> {
     let path = layout.memory_file();
     let Some(bytes) = beneath::read(&path, bounds::MEMORY)? else {
@@ -26,6 +29,9 @@ pub fn read(layout: &Layout) -> Result<LongTerm, Error> {
 }
 
 /// Replaces the memory.
+///
+/// # Errors
+/// If the file cannot be written.
 pub fn write(layout: &Layout, memory: &LongTerm) -> Result<(), Error> {
     let path = layout.memory_file();
     let mut value = serde_json::to_value(memory).map_err(|source| Error::Json {
@@ -72,6 +78,9 @@ pub fn text_files(layout: &Layout) -> Vec<(String, u64)> {
 }
 
 /// Reads the user's own role texts, by role: `.kd/roles/<role>.md`.
+///
+/// # Errors
+/// If the folder or a file cannot be read, or a text is not UTF-8.
 pub fn roles(layout: &Layout) -> Result<BTreeMap<String, String>, Error> {
     let Some(folder) = Folder::find(&layout.roles_folder())? else {
         return Ok(BTreeMap::new());

@@ -7,6 +7,9 @@ use unicode_normalization::UnicodeNormalization;
 /// Converts a text to the alphabet of file names: decomposed (NFKD), ASCII only, lower case, every other character a
 /// `-`, runs of `-` merged, none at the ends. `feature/kd-chat` becomes `feature-kd-chat`, `Ünïcode_x` becomes
 /// `unicode-x`.
+///
+/// # Errors
+/// [`Error::BadName`] if nothing remains of the text.
 pub fn normalise(text: &str, what: &'static str) -> Result<String, Error> {
     let name = squeeze(text);
     if name.is_empty() {

@@ -13,6 +13,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Opens a file; `None` if it does not exist. Does not block on a pipe.
+///
+/// # Errors
+/// [`Error::Unsafe`] if it is a link, not a regular file, or another user's; [`Error::Io`] if it cannot be opened.
 pub fn open(path: &Path, flags: OFlags) -> Result<Option<File>, Error> {
     let Some((file, meta)) = open_regular(path, flags)? else {
         return Ok(None);
@@ -51,6 +54,9 @@ pub(crate) fn read_small(path: &Path, bytes_max: u64) -> Option<String> {
 }
 
 /// Reads a trusted file: no other user can have written it. `None` if it does not exist.
+///
+/// # Errors
+/// As [`open`], or if others can write the file, or it is too large or cannot be read.
 pub fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Error> {
     let Some(file) = open(path, OFlags::RDONLY)? else {
         return Ok(None);
@@ -89,6 +95,9 @@ pub(crate) fn check_folder(folder: &Path) -> Result<bool, Error> {
 }
 
 /// Reads the end of a file, at most this many bytes; empty if it does not exist.
+///
+/// # Errors
+/// As [`open`], or if the file cannot be read.
 pub fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     if let Some(mut file) = open(path, OFlags::RDONLY)? {
@@ -104,6 +113,9 @@ pub fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
 }
 
 /// Appends to a file, creating it and its folder if they are missing.
+///
+/// # Errors
+/// As [`open`], or if the folder is not the user's own, or the folder or the file cannot be written.
 pub fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     make_private(folder_of(path))?;
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
@@ -119,6 +131,9 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 }
 
 /// Like [`replace`]; the new content is synced to disk before it replaces the old.
+///
+/// # Errors
+/// If the folder is not the user's own, or the folder or the file cannot be written. The old content stays then.
 pub fn replace_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     replace_with(path, bytes, File::sync_all)
 }

@@ -127,6 +127,9 @@ impl AgentState {
 const WORKING: &str = "working";
 
 /// Lists the members with a stored state on a branch.
+///
+/// # Errors
+/// If the folder cannot be listed.
 pub fn kept(sessions: &Path) -> Result<Vec<SeatName>, Error> {
     let Some(folder) = Folder::find(sessions)? else {
         return Ok(Vec::new());
@@ -144,11 +147,17 @@ pub fn kept(sessions: &Path) -> Result<Vec<SeatName>, Error> {
 }
 
 /// Reads a member's state; without a file it is idle.
+///
+/// # Errors
+/// If the file cannot be read, is too large, or is malformed.
 pub fn read(layout: &Layout, seat: &SeatName) -> Result<AgentState, Error> {
     read_in(&layout.sessions_folder(), seat)
 }
 
 /// Like [`read`], in the given sessions folder.
+///
+/// # Errors
+/// As [`read`].
 pub fn read_in(sessions: &Path, seat: &SeatName) -> Result<AgentState, Error> {
     let state: Option<AgentState> =
         json::read_bounded(&layout::session_file_in(sessions, seat), bounds::SESSION)?;
@@ -159,6 +168,9 @@ pub fn read_in(sessions: &Path, seat: &SeatName) -> Result<AgentState, Error> {
 }
 
 /// Changes a member's state under its lock, so that no change of another process is lost.
+///
+/// # Errors
+/// As [`read`], or if the state is locked for too long or cannot be written.
 pub fn update(
     layout: &Layout,
     seat: &SeatName,
@@ -168,6 +180,9 @@ pub fn update(
 }
 
 /// Like [`update`], in the given sessions folder.
+///
+/// # Errors
+/// As [`update`].
 pub fn update_in(
     sessions: &Path,
     seat: &SeatName,

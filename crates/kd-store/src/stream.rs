@@ -43,12 +43,19 @@ pub struct StreamWriter {
 
 impl StreamWriter {
     /// Starts a member's stream in a thread. Removes what a dead writer left; a live one is an error.
+    ///
+    /// # Errors
+    /// [`Error::StreamBusy`] if a live process streams as this member; also if the thread is locked for too long, or
+    /// the file cannot be created.
     pub fn create(thread: &Thread, member: &str) -> Result<StreamWriter, Error> {
         StreamWriter::place(thread, member, b"", PATIENCE)
     }
 
     /// Starts a stream with a first line, so that a stream found after a kill shows its owner; an empty file would not.
     /// A stream of another program, which holds no lock, counts as live until it was silent for `patience`.
+    ///
+    /// # Errors
+    /// As [`StreamWriter::create`], or if the first line cannot be written as JSON.
     pub fn begin(
         thread: &Thread,
         member: &str,
@@ -104,6 +111,9 @@ impl StreamWriter {
 
     /// Adds a line; it is written at the next [`StreamWriter::flush`], or when the buffer is full. A line break inside
     /// it becomes a space.
+    ///
+    /// # Errors
+    /// If the buffer is full and cannot be written.
     pub fn line(&mut self, line: &str) -> Result<(), Error> {
         self.buffer.extend(
             line.bytes()
@@ -113,6 +123,9 @@ impl StreamWriter {
     }
 
     /// Adds a value as one line of JSON.
+    ///
+    /// # Errors
+    /// If the value cannot be written as JSON, or as [`StreamWriter::line`].
     pub fn json(&mut self, value: &impl Serialize) -> Result<(), Error> {
         serde_json::to_writer(&mut self.buffer, value).map_err(|source| Error::Json {
             path: self.path.clone(),
@@ -122,6 +135,9 @@ impl StreamWriter {
     }
 
     /// Writes the buffer in one write. Call it once per frame, not per token.
+    ///
+    /// # Errors
+    /// If the file cannot be written. The buffered lines are lost then.
     pub fn flush(&mut self) -> Result<(), Error> {
         if self.buffer.is_empty() {
             return Ok(());
@@ -133,12 +149,19 @@ impl StreamWriter {
     }
 
     /// Ends the stream and removes its file. Call it once the message file exists.
+    ///
+    /// # Errors
+    /// If the file cannot be written or removed, or the thread is locked for too long.
     pub fn finish(mut self) -> Result<(), Error> {
         self.flush()?;
         self.remove()
     }
 
-    /// Ends several streams of one thread like [`StreamWriter::finish`], at the cost of one.
+    /// Removes several streams of one thread under one lock. Unlike [`StreamWriter::finish`], drops lines that are
+    /// still buffered.
+    ///
+    /// # Errors
+    /// If a file cannot be removed, or the thread is locked for too long. Some streams may be left then.
     pub fn finish_all(mut writers: Vec<StreamWriter>) -> Result<(), Error> {
         let Some(folder) = writers.first().map(|w| w.folder.clone()) else {
             return Ok(());
@@ -220,6 +243,9 @@ impl StreamReader {
     }
 
     /// Reads what arrived since the last call, at most a few MiB, so call it again while it returns lines.
+    ///
+    /// # Errors
+    /// If the file or its folder cannot be read, or is a link.
     pub fn read(&mut self) -> Result<Heard, Error> {
         let failed = |e| Error::io("read", &self.path)(e);
         let mut heard = Heard::default();
@@ -315,6 +341,9 @@ impl StreamSign {
 }
 
 /// Lists all stream files of a thread, by member.
+///
+/// # Errors
+/// If the folder cannot be listed.
 pub fn streams(thread: &Thread) -> Result<Vec<StreamSign>, Error> {
     let mut found = Vec::new();
     for item in thread.folder().items()? {
@@ -346,11 +375,17 @@ fn sign(folder: &Folder, member: &str) -> Result<Option<StreamSign>, Error> {
 
 /// Removes streams left by killed processes of kd. Keeps streams that are locked, and those of other programs. Lists
 /// the folder.
+///
+/// # Errors
+/// If the folder cannot be listed, a file cannot be removed, or the thread is locked for too long.
 pub fn sweep(thread: &Thread) -> Result<(), Error> {
     sweep_where(thread, || streams(thread))
 }
 
 /// Like [`sweep`], for these members only, without listing the folder.
+///
+/// # Errors
+/// If a file cannot be removed, or the thread is locked for too long.
 pub fn sweep_of(thread: &Thread, members: &[&str]) -> Result<(), Error> {
     sweep_where(thread, || {
         let signs = members.iter().map(|member| sign(thread.folder(), member));

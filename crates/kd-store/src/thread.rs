@@ -118,6 +118,9 @@ pub struct Thread {
 
 impl Thread {
     /// Creates a thread for the king and these members, and makes it the branch's current one.
+    ///
+    /// # Errors
+    /// As [`Thread::create_for`], or if the branch's state cannot be written. Nothing of the thread remains then.
     pub fn create(layout: &Layout, members: &[SeatName]) -> Result<Thread, Error> {
         let thread = Thread::create_for(layout, members, meta::COUNCIL)?;
         layout
@@ -127,6 +130,9 @@ impl Thread {
     }
 
     /// Creates a thread in this phase, without making it current: see [`Layout::set_current_thread`].
+    ///
+    /// # Errors
+    /// If the thread's folder or a file in it cannot be created. Nothing of the thread remains then.
     pub fn create_for(layout: &Layout, members: &[SeatName], phase: &str) -> Result<Thread, Error> {
         let (id, folder) = layout.new_thread_folder()?;
         let names = members.iter().map(ToString::to_string);
@@ -161,11 +167,18 @@ impl Thread {
     }
 
     /// Opens an existing thread.
+    ///
+    /// # Errors
+    /// As [`Thread::open_folder`].
     pub fn open(place: &Place) -> Result<Thread, Error> {
         Thread::open_folder(&place.path)
     }
 
     /// Opens the thread in a folder. Without a `thread.json` the members are derived from the senders.
+    ///
+    /// # Errors
+    /// [`Error::NoThread`] if there is no such folder, [`Error::Newer`] if a newer version wrote it; also if it is a
+    /// link or cannot be read.
     pub fn open_folder(path: &Path) -> Result<Thread, Error> {
         let id = ThreadId(
             path.file_name()
@@ -251,7 +264,7 @@ impl Thread {
     /// which a clone lacks.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the thread is locked for too long, or the file cannot be written.
     pub fn make_private(&mut self) -> Result<(), Error> {
         if self.meta.is_private() {
             return Ok(());
@@ -286,6 +299,9 @@ impl Thread {
     /// it.
     ///
     /// The cost does not grow with the thread, unless another program wrote to it since the last append.
+    ///
+    /// # Errors
+    /// If the message cannot be written or synced, the thread is locked for too long, or no number is left.
     pub fn append(&self, draft: &Draft) -> Result<Message, Error> {
         let mut written = self.append_all(&[draft])?;
         // One draft gives one result.
@@ -298,6 +314,10 @@ impl Thread {
 
     /// Writes several messages like [`Thread::append`], in order, with one wait for the disk: members that finish
     /// together are synced together. Returns one result per message; the outer error is about the thread.
+    ///
+    /// # Errors
+    /// If the thread is locked for too long, or its folder cannot be synced; the messages may exist then. Each inner
+    /// error is about one message, which was not written.
     pub fn append_all(&self, drafts: &[&Draft]) -> Result<Vec<Result<Message, Error>>, Error> {
         // Written and synced before the lock is taken, so that several processes can do it concurrently.
         let texts: Vec<String> = drafts.iter().map(|d| frontmatter::format(d)).collect();
@@ -335,6 +355,9 @@ impl Thread {
     }
 
     /// Calls back for all messages one by one, each complete, for streaming output. Returns the defects.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed, or the callback fails. A message that cannot be read is a defect, not an error.
     pub fn each<E: From<Error>>(
         &self,
         mut tell: impl FnMut(Message) -> Result<(), E>,
@@ -351,22 +374,34 @@ impl Thread {
     /// Returns all messages. Reads every file, and lists the folder, which is the source of truth. Like all methods
     /// that return several messages, it keeps complete texts only of the newest, up to [`TOGETHER_BYTES_MAX`]; of older
     /// ones it returns the header and a note instead of the text.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed. A message that cannot be read is one of the problems returned, not an error.
     pub fn messages(&self) -> Result<Messages, Error> {
         let entries = index::list(&self.folder)?;
         self.read(&entries)
     }
 
     /// Returns the newest `n` messages, in order.
+    ///
+    /// # Errors
+    /// As [`Thread::messages`], or if an outdated index cannot be rebuilt.
     pub fn tail(&self, n: usize) -> Result<Messages, Error> {
         self.read(&self.entries(Want::Last(n))?)
     }
 
     /// Returns all messages with a number above `seq`.
+    ///
+    /// # Errors
+    /// As [`Thread::tail`].
     pub fn since(&self, seq: u32) -> Result<Messages, Error> {
         self.read(&self.entries(Want::After(seq))?)
     }
 
     /// Returns up to `n` messages with numbers below `seq`, the newest of those, in order; and whether there are more.
+    ///
+    /// # Errors
+    /// As [`Thread::messages`].
     pub fn before(&self, seq: u32, n: usize) -> Result<(Messages, bool), Error> {
         let mut entries = index::list(&self.folder)?;
         entries.retain(|e| e.seq < seq);
@@ -376,6 +411,9 @@ impl Thread {
     }
 
     /// Returns the message with a number; if several share it, the first by name.
+    ///
+    /// # Errors
+    /// [`Error::NoMessage`] if there is no readable message with this number, or as [`Thread::tail`].
     pub fn message(&self, seq: u32) -> Result<Message, Error> {
         let mut entries = self.entries(Want::After(seq.saturating_sub(1)))?;
         entries.retain(|e| e.seq == seq);
@@ -395,6 +433,9 @@ impl Thread {
     }
 
     /// Counts the messages: files with a message's name and beginning. Opens each file.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed.
     pub fn count_readable(&self) -> Result<usize, Error> {
         let entries = index::list(&self.folder)?;
         if entries.is_empty() {
@@ -407,6 +448,9 @@ impl Thread {
     }
 
     /// Counts the message files.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed.
     pub fn count(&self) -> Result<usize, Error> {
         match self.index.tip() {
             Some(tip) => Ok(tip.count as usize),
@@ -415,6 +459,9 @@ impl Thread {
     }
 
     /// Returns the first `n` messages, in order.
+    ///
+    /// # Errors
+    /// As [`Thread::messages`].
     pub fn head(&self, n: usize) -> Result<Messages, Error> {
         let mut entries = index::list(&self.folder)?;
         entries.truncate(n);
@@ -423,6 +470,9 @@ impl Thread {
 
     /// Makes numbers unique again after a program without our lock used one twice while we wrote. Call it when a
     /// session ends: until then every append does it.
+    ///
+    /// # Errors
+    /// If the thread is locked for too long, or files cannot be listed or renamed.
     pub fn settle(&self) -> Result<(), Error> {
         if !self.index.exists() {
             return Ok(());

@@ -22,6 +22,9 @@ pub struct Watch {
 
 impl Watch {
     /// Watches a folder, not its subfolders.
+    ///
+    /// # Errors
+    /// If the folder does not exist, is a link, or cannot be watched.
     pub fn new(folder: &Path) -> Result<Watch, Error> {
         // The watcher would follow a link.
         Folder::open(folder)?;

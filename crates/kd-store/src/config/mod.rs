@@ -202,6 +202,9 @@ impl fmt::Display for ConfigError {
 /// it without this step.
 ///
 /// `env` is usually [`std::env::vars_os`]; `flags` are settings of this call, already JSON (see [`parse_text`]).
+///
+/// # Errors
+/// If a file cannot be read or parsed, or a setting is unknown or invalid. Returns all problems, not only the first.
 pub fn load(
     paths: &ConfigPaths,
     env: impl IntoIterator<Item = (OsString, OsString)>,

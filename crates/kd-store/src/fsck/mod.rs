@@ -144,32 +144,50 @@ pub struct Report {
 }
 
 /// Checks a thread. Only reads. A stream of another program counts as live until it was silent for `patience`.
+///
+/// # Errors
+/// If the thread's folder cannot be opened or listed. A file that cannot be read is a finding.
 pub fn check(place: &Place, patience: Duration) -> Result<Report, Error> {
     look::thread(place, patience)
 }
 
 /// Checks a branch's files beside its threads. Only reads.
+///
+/// # Errors
+/// If a folder cannot be opened or listed.
 pub fn check_branch(layout: &Layout) -> Result<Report, Error> {
     look::branch(layout)
 }
 
 /// Checks everything in `.kd` outside the threads for unexpected types. Only reads.
+///
+/// # Errors
+/// If a folder cannot be opened or listed.
 pub fn check_base(layout: &Layout) -> Result<Report, Error> {
     look::base(layout)
 }
 
 /// Sets aside what [`check_base`] found.
+///
+/// # Errors
+/// If the folder of a finding cannot be opened. A repair that fails is recorded in the report.
 pub fn repair_base(report: &mut Report) -> Result<(), Error> {
     mend::base(report)
 }
 
 /// Repairs what has a remedy, and records the result in the report. Skips files written a moment ago: their writer may
 /// not be done.
+///
+/// # Errors
+/// If the thread cannot be opened or settled, or is locked for too long. A repair that fails is recorded in the report.
 pub fn repair(place: &Place, report: &mut Report) -> Result<(), Error> {
     mend::thread(&place.path, report)
 }
 
 /// Repairs what was found beside the threads of a branch.
+///
+/// # Errors
+/// If the branch's folder cannot be opened. A repair that fails is recorded in the report.
 pub fn repair_branch(layout: &Layout, report: &mut Report) -> Result<(), Error> {
     mend::branch(&layout.branch_folder(), report)
 }
