@@ -139,11 +139,17 @@ pub(super) fn join(db: &mut Db, new: &Account) -> Result<Account, ForumError> {
 
 impl ForumStore {
     /// Returns the accounts of a forum, by name.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn members(&mut self, forum: &str) -> Result<Vec<Account>, ForumError> {
         all(&mut self.db, Some(forum))
     }
 
     /// Returns an account.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn member(&mut self, forum: &str, name: &str) -> Result<Option<Account>, ForumError> {
         find(&mut self.db, forum, name)
     }

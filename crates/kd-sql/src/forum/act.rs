@@ -54,6 +54,9 @@ pub struct Caller {
 
 impl Caller {
     /// Creates a caller after checking the name: no agent may use the forum's own.
+    ///
+    /// # Errors
+    /// If the name is invalid or the forum's own.
     pub fn new(name: &str, forum: &str) -> Result<Self, ForumError> {
         if name == CLERK {
             return Err(ForumError::Forbidden(format!(
@@ -77,6 +80,9 @@ impl Caller {
     }
 
     /// Creates the caller for the person who owns the forum.
+    ///
+    /// # Errors
+    /// If the name is invalid or the forum's own.
     pub fn person(name: &str, forum: &str) -> Result<Self, ForumError> {
         // The only name that no agent can have.
         let checked = if name == KING { "person" } else { name };
@@ -113,6 +119,9 @@ impl Caller {
 impl ForumStore {
     /// Parses and executes a call by its name and arguments. During a visit it is counted first, even if it is invalid;
     /// a call over the limit is refused.
+    ///
+    /// # Errors
+    /// If the database fails. A refused call is an answer with `"success": false`, not an error.
     pub fn call(
         &mut self,
         caller: &Caller,

@@ -68,6 +68,10 @@ pub struct Audited {
 
 impl ForumStore {
     /// Checks the whole record of a forum. Calls `each` for every cycle, the oldest first.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged, or the file of secrets cannot be read. A fault in the record is part of the
+    /// result, not an error.
     pub fn audit(
         &mut self,
         forum: &str,
@@ -122,6 +126,9 @@ impl ForumStore {
     }
 
     /// Checks one cycle by its number in the forum.
+    ///
+    /// # Errors
+    /// [`ForumError::Missing`] if there is no such cycle; also if the database fails or is damaged.
     pub fn audit_cycle(&mut self, forum: &str, number: i64) -> Result<Checked, ForumError> {
         let cycle = self.cycle(forum, number)?;
         let earlier = match &cycle.link {

@@ -152,6 +152,9 @@ pub(super) fn put_charter(
 
 impl ForumStore {
     /// Returns an agent's notes to itself; empty if there are none.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn notes(&mut self, forum: &str, name: &str) -> Result<String, ForumError> {
         // Notes of a foreign store were written by someone else.
         if self.is_foreign() {
@@ -185,11 +188,17 @@ impl ForumStore {
     }
 
     /// Returns a member's profile; empty if there is none.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn profile(&mut self, forum: &str, name: &str) -> Result<String, ForumError> {
         get(&mut self.db, Texts::Profiles, forum, name)
     }
 
     /// Returns the mentions of a name that it has not seen, the newest first, and their total number.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn mentions(
         &mut self,
         forum: &str,
@@ -220,6 +229,9 @@ impl ForumStore {
     }
 
     /// Marks these mentions as seen by a name.
+    ///
+    /// # Errors
+    /// If the database fails.
     pub fn saw_mentions(
         &mut self,
         name: &str,
@@ -238,6 +250,9 @@ impl ForumStore {
     }
 
     /// Returns a number that changes when there is something new to a name: a post or a mention.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn news_mark(&mut self, forum: &str, name: &str) -> Result<(i64, i64), ForumError> {
         let last = self.db.row(
             "SELECT last_post_id FROM threads WHERE forum = $1 ORDER BY last_post_id DESC LIMIT 1",
@@ -254,6 +269,9 @@ impl ForumStore {
     }
 
     /// Returns the charter of a forum, for its agents. Empty if there is none, and in a foreign store.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn charter(&mut self, forum: &str) -> Result<String, ForumError> {
         if self.is_foreign() {
             return Ok(String::new());

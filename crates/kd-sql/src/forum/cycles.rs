@@ -103,6 +103,10 @@ pub struct Leader {
 
 impl ForumStore {
     /// Takes the right to run cycles in a forum.
+    ///
+    /// # Errors
+    /// [`ForumError::Led`] if another process has it; also if the database fails, or the lock or the file of secrets
+    /// cannot be used.
     pub fn lead(&mut self, forum: &str) -> Result<Leader, ForumError> {
         let led = || ForumError::Led(forum.to_owned());
         let file = match &self.place {
@@ -151,6 +155,9 @@ impl ForumStore {
     }
 
     /// Returns an agent's data for a draw; adds a new agent.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn candidate(&mut self, name: &str) -> Result<Candidate, ForumError> {
         seen::agent_id(&mut self.db, name)?;
         let row = self.db.row(
@@ -170,11 +177,17 @@ impl ForumStore {
     }
 
     /// Returns the number of the last cycle of a forum; 0 before the first.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn last_cycle(&mut self, forum: &str) -> Result<i64, ForumError> {
         last_number(&mut self.db, forum)
     }
 
     /// Records a cycle like older versions did: without a link.
+    ///
+    /// # Errors
+    /// If the database fails.
     pub fn begin_cycle(
         &mut self,
         forum: &str,
@@ -189,6 +202,9 @@ impl ForumStore {
     }
 
     /// Returns the cycle that was started and not ended, if there is one.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn open_cycle(&mut self, forum: &str) -> Result<Option<CycleRecord>, ForumError> {
         let sql = format!(
             "{SELECT} WHERE c.forum = $1 AND c.ended_at IS NULL AND c.number > 0 ORDER BY c.number DESC LIMIT 1"
@@ -200,6 +216,9 @@ impl ForumStore {
     }
 
     /// Closes runs cut off by a crash: their actions stand, and they are not repeated. Returns them.
+    ///
+    /// # Errors
+    /// If the database fails.
     pub fn close_cut_runs(&mut self, cycle: i64, now: Timestamp) -> Result<Vec<Run>, ForumError> {
         self.db.whole(|db| {
             let rows = db.rows(
@@ -212,6 +231,9 @@ impl ForumStore {
 
     /// Ends a cycle of an older version and records its effect on each candidate: who had a turn, and its usage. Only
     /// the first call counts.
+    ///
+    /// # Errors
+    /// [`ForumError::Missing`] if there is no such cycle; also if the database fails.
     pub fn end_cycle(
         &mut self,
         id: i64,
@@ -254,6 +276,9 @@ impl ForumStore {
     }
 
     /// Returns a cycle by its number in the forum.
+    ///
+    /// # Errors
+    /// [`ForumError::Missing`] if there is no such cycle; also if the database fails or is damaged.
     pub fn cycle(&mut self, forum: &str, number: i64) -> Result<CycleRecord, ForumError> {
         let row = self.db.row(
             &format!("{SELECT} WHERE c.forum = $1 AND c.number = $2"),
@@ -268,6 +293,9 @@ impl ForumStore {
     }
 
     /// Returns the newest cycles of a forum, the oldest of them first.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn cycles(&mut self, forum: &str, limit: i64) -> Result<Vec<CycleRecord>, ForumError> {
         let rows = self.db.rows(
             &format!(

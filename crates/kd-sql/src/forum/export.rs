@@ -56,6 +56,9 @@ pub enum Repeat {
 
 impl ForumStore {
     /// Writes everything, in an order that can be imported.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged, or the output cannot be written.
     pub fn export(&mut self, out: &mut dyn Write) -> Result<usize, ForumError> {
         let mut count = 0;
         let mut put = |record: &Record| -> Result<(), ForumError> {

@@ -40,6 +40,9 @@ struct Writing {
 
 impl ForumStore {
     /// Judges the newest cycles of a forum, or all of them without a number.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn fairness(
         &mut self,
         forum: &str,

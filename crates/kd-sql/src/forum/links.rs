@@ -47,7 +47,8 @@ impl ForumStore {
     /// recorded as predictable; otherwise the randomness comes from the committed secret.
     ///
     /// # Errors
-    /// [`ForumError::Differs`] if the record differs from the noted state; else the database or the state folder fails.
+    /// [`ForumError::Differs`] if the record differs from the noted state, [`ForumError::TooSoon`] if a rule of the
+    /// forum allows no cycle yet; also if the database or the state folder fails.
     pub fn draw_cycle(
         &mut self,
         leader: &mut Leader,
@@ -183,6 +184,10 @@ impl ForumStore {
 
     /// Ends a cycle: reveals its secret and its order, records its effect on each candidate and seals its record. A
     /// cycle without its secret becomes void.
+    ///
+    /// # Errors
+    /// [`ForumError::Missing`] if there is no such cycle, [`ForumError::Differs`] if the record differs from the noted
+    /// state; also if the database or the state folder fails.
     pub fn finish_cycle(
         &mut self,
         leader: &mut Leader,
@@ -215,6 +220,9 @@ impl ForumStore {
     }
 
     /// Makes an open cycle void; turns already taken stay. The next cycle is drawn again.
+    ///
+    /// # Errors
+    /// As [`Self::finish_cycle`].
     pub fn void_cycle(
         &mut self,
         leader: &mut Leader,
@@ -259,6 +267,9 @@ impl ForumStore {
     }
 
     /// Returns the number of the next cycle's link, and the commitment to its secret.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn next_commitment(&mut self, forum: &str) -> Result<Option<(i64, String)>, ForumError> {
         let Some((chain, first, _)) = chain_of(&mut self.db, forum)? else {
             return Ok(None);

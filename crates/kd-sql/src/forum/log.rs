@@ -17,11 +17,17 @@ pub(super) fn add(db: &mut Db, line: &LogLine) -> Result<(), ForumError> {
 
 impl ForumStore {
     /// Adds a line.
+    ///
+    /// # Errors
+    /// If the database fails.
     pub fn log(&mut self, line: &LogLine) -> Result<(), ForumError> {
         add(&mut self.db, line)
     }
 
     /// Returns the last lines, the oldest first.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn log_tail(&mut self, forum: &str, limit: i64) -> Result<Vec<LogLine>, ForumError> {
         let rows = self.db.rows(
             "SELECT line FROM log WHERE forum = $1 ORDER BY id DESC LIMIT $2",
@@ -32,6 +38,9 @@ impl ForumStore {
     }
 
     /// Returns the lines after a number, the oldest first, each with its number, for live views.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn log_after(
         &mut self,
         forum: &str,
@@ -50,6 +59,9 @@ impl ForumStore {
     }
 
     /// Returns the number of the last line.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn log_end(&mut self, forum: &str) -> Result<i64, ForumError> {
         let row = self
             .db

@@ -107,6 +107,11 @@ impl Place {
 impl ForumStore {
     /// Opens a store, creating it if it does not exist. Safe to call concurrently. `state` is the user's state folder,
     /// which records the user's own forums; in any other, elected settings can only lower what is configured.
+    ///
+    /// # Errors
+    /// [`ForumError::Open`] if it cannot be opened, [`ForumError::NotOurs`] if kd did not create it,
+    /// [`ForumError::Newer`] if a newer version wrote it; also if its file is a link below `.kd`, or TLS to the server
+    /// fails.
     pub fn open(place: &Place, state: Option<&Path>) -> Result<Self, ForumError> {
         let shown = place.shown();
         let wrap = |error: ForumError| match error {
@@ -151,6 +156,9 @@ impl ForumStore {
     }
 
     /// Makes the store the user's own, at the user's request.
+    ///
+    /// # Errors
+    /// If the state folder cannot be written, or the database fails.
     pub fn accept(&mut self, state: Option<&Path>) -> Result<(), ForumError> {
         if let Place::File(path) = &self.place {
             let path = path.clone();

@@ -587,12 +587,18 @@ fn in_force(
 
 impl ForumStore {
     /// Returns the configured settings with the changes by motions, narrowed by the rules of the forum.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn settings(&mut self, forum: &str, configured: &Settings) -> Result<Settings, ForumError> {
         let settings = in_force(&mut self.db, self.own, forum, configured)?;
         self.narrow(forum, &settings)
     }
 
     /// Returns elected settings that are not in effect because the store is foreign, with their values.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn held_back(
         &mut self,
         forum: &str,
@@ -631,11 +637,17 @@ impl ForumStore {
     }
 
     /// Returns motions of a forum: open ones first, then the newest.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn motions(&mut self, forum: &str, limit: i64) -> Result<Vec<Motion>, ForumError> {
         self.motions_for(Sight::All, forum, limit)
     }
 
     /// Like [`Self::motions`], as seen by a viewer: a motion is hidden with its thread.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn motions_for(
         &mut self,
         sight: Sight,
@@ -659,6 +671,9 @@ impl ForumStore {
     }
 
     /// Returns the names that may vote on a motion.
+    ///
+    /// # Errors
+    /// [`ForumError::Missing`] if there is no such motion; also if the database fails or is damaged.
     pub fn electorate(&mut self, id: i64) -> Result<Vec<String>, ForumError> {
         let motion = rows::motions::find(&mut self.db, id)?;
         let electorate = electorate(&mut self.db, &motion)?;
@@ -666,6 +681,9 @@ impl ForumStore {
     }
 
     /// Returns a motion and its votes.
+    ///
+    /// # Errors
+    /// As [`Self::electorate`].
     pub fn motion(&mut self, id: i64) -> Result<(Motion, Vec<CastVote>), ForumError> {
         Ok((
             rows::motions::find(&mut self.db, id)?,
@@ -674,6 +692,9 @@ impl ForumStore {
     }
 
     /// Decides the motions whose voting ended with a cycle, each by its own electorate.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged. Nothing is decided then.
     pub fn decide_motions(
         &mut self,
         forum: &str,

@@ -585,12 +585,18 @@ impl ForumStore {
     }
 
     /// Returns whether an account is banned. A name without an account is not.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn is_banned(&mut self, forum: &str, name: &str) -> Result<bool, ForumError> {
         let account = accounts::find(&mut self.db, forum, name)?;
         Ok(account.is_some_and(|account| account.status == Status::Banned))
     }
 
     /// Returns the entries of a forum, the newest first.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn orders(&mut self, forum: &str, limit: i64) -> Result<Vec<Entry>, ForumError> {
         let sql = format!("{SELECT} WHERE forum = $1 ORDER BY id DESC LIMIT $2");
         let rows = self.db.rows(&sql, args![forum, limit])?;
@@ -600,6 +606,9 @@ impl ForumStore {
     }
 
     /// Returns the entries about a post, a thread or a member, the newest first.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn orders_about(&mut self, forum: &str, target: &Target) -> Result<Vec<Entry>, ForumError> {
         let (what, target) = words(target);
         let sql = format!(

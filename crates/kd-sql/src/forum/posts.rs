@@ -70,6 +70,10 @@ pub(super) fn add(
 
 impl ForumStore {
     /// Writes a post into a thread.
+    ///
+    /// # Errors
+    /// If the thread does not exist, is deleted or is closed, the quoted post is not in it, or the database fails.
+    /// Nothing is written then.
     pub fn reply(
         &mut self,
         thread: i64,
@@ -98,11 +102,17 @@ impl ForumStore {
     }
 
     /// Returns a post by its number.
+    ///
+    /// # Errors
+    /// [`ForumError::Missing`] if there is no such post; also if the database fails or is damaged.
     pub fn post(&mut self, id: i64) -> Result<Post, ForumError> {
         rows::posts::find(&mut self.db, id)
     }
 
     /// Returns the posts of a forum after a number, the oldest first, for live views.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn posts_after(
         &mut self,
         forum: &str,
@@ -127,6 +137,9 @@ impl ForumStore {
     }
 
     /// Returns who answered whom in a forum, in order: the quoted author, or else the previous author in the thread.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn answers(&mut self, forum: &str) -> Result<Vec<(String, String)>, ForumError> {
         let rows = self.db.rows(
             "SELECT p.author, COALESCE(q.author, LAG(p.author) OVER (PARTITION BY p.thread_id ORDER BY p.id)) FROM posts p \

@@ -55,16 +55,25 @@ pub(super) fn put(db: &mut Db, forum: &str, key: &str, value: &str) -> Result<()
 
 impl ForumStore {
     /// Returns the rules of a forum. They only narrow the settings, so those of a foreign store count too.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn rules(&mut self, forum: &str) -> Result<Rules, ForumError> {
         all(&mut self.db, forum)
     }
 
     /// Narrows settings by the rules of a forum.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn narrow(&mut self, forum: &str, settings: &Settings) -> Result<Settings, ForumError> {
         Ok(self.rules(forum)?.narrow(settings))
     }
 
     /// Returns the forums of this store with their numbers of threads, by name.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn forums(&mut self) -> Result<Vec<(String, i64)>, ForumError> {
         let rows = self.db.rows(
             "SELECT f.forum, (SELECT COUNT(*) FROM threads t WHERE t.forum = f.forum AND t.deleted_at IS NULL) FROM \

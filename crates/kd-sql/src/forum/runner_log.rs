@@ -67,6 +67,10 @@ impl RunnerLog {
     }
 
     /// Appends a line. Creates a missing folder; rejects a link or a pipe in place of the file.
+    ///
+    /// # Errors
+    /// If the file is a link, is not a regular file, has a second hard link, is locked for too long, or cannot be
+    /// written or rotated.
     pub fn write(&self, line: &LogLine) -> Result<(), Error> {
         let folder = Folder::make(&self.folder)?;
         let _held = Lock::take_beside(&folder, &self.name, WAIT)?;

@@ -136,6 +136,9 @@ pub(super) fn leaves(
 
 impl ForumStore {
     /// Claims a run; `None` if the agent has had its turn in this cycle.
+    ///
+    /// # Errors
+    /// If the database fails.
     pub fn begin_run(
         &mut self,
         cycle: Option<i64>,
@@ -152,6 +155,9 @@ impl ForumStore {
     }
 
     /// Ends a run. A run that has already ended is unchanged.
+    ///
+    /// # Errors
+    /// [`ForumError::Missing`] if there is no such run; also if the database fails.
     pub fn end_run(&mut self, id: i64, end: &RunEnd, now: Timestamp) -> Result<Run, ForumError> {
         self.db.whole(|db| {
             db.run(
@@ -174,16 +180,25 @@ impl ForumStore {
     }
 
     /// Returns a run.
+    ///
+    /// # Errors
+    /// [`ForumError::Missing`] if there is no such run; also if the database fails or is damaged.
     pub fn run(&mut self, id: i64) -> Result<Run, ForumError> {
         find(&mut self.db, id)
     }
 
     /// Returns the runs of a cycle, in the order in which they began.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn runs_of(&mut self, cycle: i64) -> Result<Vec<Run>, ForumError> {
         of_cycle(&mut self.db, cycle)
     }
 
     /// Returns the newest runs of a forum, the newest first.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn runs(&mut self, forum: &str, limit: i64) -> Result<Vec<Run>, ForumError> {
         let rows = self.db.rows(
             &format!("{SELECT} WHERE forum = $1 ORDER BY id DESC LIMIT $2"),
@@ -193,6 +208,9 @@ impl ForumStore {
     }
 
     /// Returns when an agent last ran.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn last_run(&mut self, agent: &str) -> Result<Option<Timestamp>, ForumError> {
         let row = self.db.row(
             "SELECT last_run_at FROM agents WHERE name = $1",

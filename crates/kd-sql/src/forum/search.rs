@@ -74,6 +74,9 @@ fn query(text: &str, place: SearchIn, sqlite: bool) -> Option<String> {
 
 impl ForumStore {
     /// Returns posts that contain all words of a text, the newest first.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn search(
         &mut self,
         forum: &str,
@@ -85,6 +88,9 @@ impl ForumStore {
     }
 
     /// Like [`Self::search`], as seen by a viewer.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn search_for(
         &mut self,
         sight: Sight,

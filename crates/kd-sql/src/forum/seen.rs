@@ -69,11 +69,17 @@ pub(super) fn saw_own(db: &mut Db, author: &str, thread: i64, post: i64) -> Resu
 
 impl ForumStore {
     /// Returns threads with something that an agent has not seen, at most `limit`.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn news(&mut self, forum: &str, agent: &str, limit: i64) -> Result<News, ForumError> {
         self.news_at(forum, agent, limit, Timestamp::now())
     }
 
     /// Like [`Self::news`], at a given time: leaves out threads that are archived then.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn news_at(
         &mut self,
         forum: &str,
@@ -126,6 +132,9 @@ impl ForumStore {
     }
 
     /// Records that an agent has read a thread up to a post.
+    ///
+    /// # Errors
+    /// If the database fails.
     pub fn saw(&mut self, agent: &str, thread: i64, post: i64) -> Result<(), ForumError> {
         self.saw_at(agent, thread, post, Timestamp::now())
     }
@@ -146,6 +155,9 @@ impl ForumStore {
     }
 
     /// Ends a visit: moves the agent's mark to `through`, and remembers what it left unread up to there.
+    ///
+    /// # Errors
+    /// If the database fails.
     pub fn settle(&mut self, forum: &str, agent: &str, through: i64) -> Result<(), ForumError> {
         self.db.whole(|db| {
             let agent = agent_id(db, agent)?;

@@ -11,6 +11,9 @@ use kd_forum::words::{Post, Thread};
 
 impl ForumStore {
     /// Opens a thread with its first post.
+    ///
+    /// # Errors
+    /// If the post quotes another post, or the database fails. Nothing is written then.
     pub fn create_thread(
         &mut self,
         forum: &str,
@@ -35,11 +38,17 @@ impl ForumStore {
     }
 
     /// Returns threads of a forum, the newest activity first.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn threads(&mut self, forum: &str, limit: i64) -> Result<Vec<Thread>, ForumError> {
         self.threads_for(Sight::All, forum, limit)
     }
 
     /// Like [`Self::threads`], as seen by a viewer.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn threads_for(
         &mut self,
         sight: Sight,
@@ -80,6 +89,9 @@ impl ForumStore {
     }
 
     /// Returns the numbers of threads and posts in a forum, without deleted ones.
+    ///
+    /// # Errors
+    /// If the database fails or is damaged.
     pub fn counts(&mut self, forum: &str) -> Result<(i64, i64), ForumError> {
         let row = self.db.row(
             "SELECT COUNT(*), CAST(COALESCE(SUM(t.post_count), 0) AS BIGINT) FROM threads t WHERE t.forum = $1 AND t.deleted_at IS NULL",
@@ -89,6 +101,9 @@ impl ForumStore {
     }
 
     /// Returns a thread and its posts after a number, the oldest first. Deleted posts are included without their text.
+    ///
+    /// # Errors
+    /// As [`Self::thread_for`].
     pub fn thread(
         &mut self,
         id: i64,
@@ -99,6 +114,10 @@ impl ForumStore {
     }
 
     /// Like [`Self::thread`], as seen by a viewer: not everyone sees a hidden thread.
+    ///
+    /// # Errors
+    /// [`ForumError::Missing`] if the thread does not exist, is deleted, or is hidden from the viewer; also if the
+    /// database fails or is damaged.
     pub fn thread_for(
         &mut self,
         sight: Sight,
@@ -126,6 +145,10 @@ impl ForumStore {
     }
 
     /// Deletes a thread. Only its author can, or a person.
+    ///
+    /// # Errors
+    /// [`ForumError::Missing`] if there is no such thread, [`ForumError::Forbidden`] if `who` may not delete it; also
+    /// if the database fails.
     pub fn delete_thread(
         &mut self,
         id: i64,

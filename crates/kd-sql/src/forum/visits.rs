@@ -41,6 +41,9 @@ impl ForumStore {
     }
 
     /// Ends a visit, so that other processes can visit as this agent.
+    ///
+    /// # Errors
+    /// If the database fails.
     pub fn end_visit(&mut self, held: Visiting) -> Result<(), ForumError> {
         if matches!(self.place, Place::Server(_)) {
             self.db
@@ -50,6 +53,9 @@ impl ForumStore {
     }
 
     /// Closes visits outside of cycles whose process is gone.
+    ///
+    /// # Errors
+    /// If the database fails, or a lock file cannot be used.
     pub fn close_cut_visits(
         &mut self,
         forum: &str,
