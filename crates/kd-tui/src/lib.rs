@@ -14,6 +14,7 @@ pub mod complete;
 pub mod draw;
 pub mod editor;
 pub mod forum;
+pub mod inline;
 pub mod keymap;
 pub mod keys;
 pub mod log;
@@ -22,7 +23,8 @@ pub mod paint;
 pub mod panels;
 pub mod picker;
 mod run;
-mod terminal;
+pub mod signals;
+pub mod terminal;
 pub mod text;
 pub mod theme;
 

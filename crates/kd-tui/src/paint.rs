@@ -17,6 +17,11 @@ const SHIFT_GAIN: usize = 3;
 /// Up to this many equal cells between two changed ones are cheaper to rewrite than to skip.
 const GAP: u16 = 4;
 
+/// Begins a synchronized update: the terminal shows nothing of it before its end.
+pub(crate) const BEGIN: &str = "\x1b[?2026h";
+/// Ends a synchronized update.
+pub(crate) const END: &str = "\x1b[?2026l";
+
 /// Tracks what the terminal shows.
 #[derive(Debug)]
 pub struct Painter {
@@ -68,7 +73,7 @@ impl Painter {
         self.out.clear();
         self.at = None;
         if self.synchronized {
-            self.out.extend_from_slice(b"\x1b[?2026h");
+            self.out.extend_from_slice(BEGIN.as_bytes());
         } else if self.cursor.is_some() {
             self.out.extend_from_slice(b"\x1b[?25l");
         }
@@ -96,7 +101,7 @@ impl Painter {
             None => {}
         }
         if self.synchronized {
-            self.out.extend_from_slice(b"\x1b[?2026l");
+            self.out.extend_from_slice(END.as_bytes());
         }
         self.cursor = cursor;
         self.stale = false;

@@ -9,6 +9,7 @@ use crate::draw::draw;
 use crate::keys::{Input, Reply};
 use crate::notify::{self, Notify};
 use crate::paint::Painter;
+use crate::signals::{Caught, Signals};
 use crate::terminal::Terminal;
 use kd_app::{ChatHost, Session, Subscription, Update};
 use kd_core::search_path;
@@ -22,7 +23,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -66,7 +66,7 @@ pub async fn run(
     start: Start,
     notify: Notify,
 ) -> io::Result<Ended> {
-    let signals = Signals::listen()?;
+    let signals = Signals::listen(false)?;
     let terminal = Terminal::enter()?;
     let (inbox, messages) = mpsc::unbounded_channel();
     app.update(Msg::Now(Timestamp::now()), &|_| Vec::new());
@@ -145,12 +145,13 @@ impl Stage {
                     None => self.is_gone(),
                 },
                 signal = signals.next() => match signal {
-                    SignalMeaning::Resize => {
+                    Caught::Resize | Caught::Continue => {
                         self.resize();
                         true
                     }
-                    SignalMeaning::Leave => self.is_gone(),
-                    SignalMeaning::Nothing => true,
+                    Caught::End => self.is_gone(),
+                    // Meant for a child in our process group: keys that stop kd arrive as keys.
+                    Caught::Interrupt | Caught::Suspend => true,
                 },
                 message = messages.recv() => match message {
                     Some(message) => self.message(message),
@@ -634,44 +635,5 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Signals from the system.
-pub(crate) struct Signals {
-    resized: Signal,
-    continued: Signal,
-    interrupted: Signal,
-    terminated: Signal,
-    hung_up: Signal,
-}
-
-/// What a signal asks for.
-pub(crate) enum SignalMeaning {
-    Resize,
-    Leave,
-    Nothing,
-}
-
-impl Signals {
-    pub(crate) fn listen() -> io::Result<Self> {
-        Ok(Self {
-            resized: signal(SignalKind::window_change())?,
-            continued: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
-            interrupted: signal(SignalKind::interrupt())?,
-            terminated: signal(SignalKind::terminate())?,
-            hung_up: signal(SignalKind::hangup())?,
-        })
-    }
-
-    pub(crate) async fn next(&mut self) -> SignalMeaning {
-        tokio::select! {
-            _ = self.resized.recv() => SignalMeaning::Resize,
-            _ = self.continued.recv() => SignalMeaning::Resize,
-            // Meant for a child in our process group: keys that stop kd arrive as keys.
-            _ = self.interrupted.recv() => SignalMeaning::Nothing,
-            _ = self.terminated.recv() => SignalMeaning::Leave,
-            _ = self.hung_up.recv() => SignalMeaning::Leave,
-        }
     }
 }

@@ -1,16 +1,22 @@
-//! The terminal: the only file that touches it. Writes frames and sequences; reads the user's input.
-//!
-//! However the program ends (a key, an error, a panic, SIGTERM, SIGHUP), the terminal is restored: by the guard when it
-//! is dropped, and by the panic hook before a panic message is written.
+//! The terminal: writes frames and sequences, reads the user's input. Its guard, in [`guard`], restores it for the chat
+//! screen here, for live output ([`Quiet`]) and for a question of one key ([`Keys`]).
+
+mod guard;
+mod question;
+mod quiet;
+
+pub use guard::{size, size_of_stderr};
+pub use question::{Key, Keys};
+pub use quiet::Quiet;
 
 use crate::keys::{Decoder, Input};
+use guard::Typed;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::stdio::{stdin, stdout};
-use rustix::termios::{self, OptionalActions, Termios};
+use rustix::termios::{self, Termios};
 use rustix::time::Timespec;
-use std::io::{self, Write};
-use std::sync::{Mutex, Once, PoisonError};
+use std::io;
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
@@ -29,10 +35,6 @@ const ESCAPE: Timespec = Timespec {
     tv_nsec: 30_000_000,
 };
 
-/// The terminal's original mode, while kd uses it.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
-static HOOK: Once = Once::new();
-
 /// The terminal in use.
 #[derive(Debug)]
 pub(crate) struct Terminal {
@@ -44,13 +46,6 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Takes over the terminal. Fails if stdin or stdout is not one.
     pub(crate) fn enter() -> io::Result<Self> {
-        HOOK.call_once(|| {
-            let before = std::panic::take_hook();
-            std::panic::set_hook(Box::new(move |info| {
-                restore();
-                before(info);
-            }));
-        });
         let (sender, inputs) = mpsc::unbounded_channel();
         let mut terminal = Self {
             inputs,
@@ -67,12 +62,7 @@ impl Terminal {
         if !termios::isatty(stdout()) {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        let before = termios::tcgetattr(stdin())?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
-        termios::tcsetattr(stdin(), OptionalActions::Now, &raw)?;
-        self.write(ENTER)?;
+        guard::take(Termios::make_raw, Typed::Kept, ENTER, LEAVE)?;
         // Close-on-exec: an agent started meanwhile would otherwise keep its end open.
         let (stopped, stop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let sender = self.sender.clone();
@@ -90,7 +80,7 @@ impl Terminal {
             // The thread returns nothing.
             let _ = reader.join();
         }
-        restore();
+        guard::restore();
     }
 
     /// Returns the next input; `None` if the terminal is gone.
@@ -104,17 +94,12 @@ impl Terminal {
 
     /// Returns columns and rows.
     pub(crate) fn size(&self) -> (u16, u16) {
-        match termios::tcgetwinsize(stdout()) {
-            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
-            _ => (80, 24),
-        }
+        size().unwrap_or((80, 24))
     }
 
     /// Writes bytes.
     pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        out.write_all(bytes)?;
-        out.flush()
+        guard::write(bytes)
     }
 }
 
@@ -126,18 +111,6 @@ impl Drop for Terminal {
 
 /// Marks the end of the input: no terminal sends an empty paste.
 const GONE: Input = Input::Paste(String::new());
-
-/// Restores the terminal, once.
-fn restore() {
-    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some(before) = before else {
-        return;
-    };
-    // Nothing can be done about a terminal that is gone.
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(LEAVE).and_then(|()| out.flush());
-    let _ = termios::tcsetattr(stdin(), OptionalActions::Now, &before);
-}
 
 /// Reads keys until the pipe is closed or the terminal is gone.
 fn read(stopped: &OwnedFd, sender: &UnboundedSender<Input>) {

@@ -5,7 +5,8 @@ use super::reader::{Effect, Reader};
 use super::{Deed, Done, Found, Library, View, Wants};
 use crate::keys::{Input, Reply};
 use crate::paint::Painter;
-use crate::run::{self, SignalMeaning, Signals};
+use crate::run::{self};
+use crate::signals::{Caught, Signals};
 use crate::terminal::Terminal;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -38,7 +39,7 @@ struct Screen {
 /// # Errors
 /// If stdin or stdout is not a terminal, the signal handlers cannot be installed, or the terminal cannot be written.
 pub async fn run(reader: Reader, library: Arc<dyn Library>) -> io::Result<()> {
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::listen(false)?;
     let terminal = Terminal::enter()?;
     let looking = look(&library, reader.wants(), Duration::ZERO);
     let mut screen = Screen {
@@ -66,9 +67,9 @@ pub async fn run(reader: Reader, library: Arc<dyn Library>) -> io::Result<()> {
                 None => break,
             },
             signal = signals.next() => match signal {
-                SignalMeaning::Leave => break,
-                SignalMeaning::Resize => screen.painter.forget(),
-                SignalMeaning::Nothing => dirty = false,
+                Caught::End => break,
+                Caught::Resize | Caught::Continue => screen.painter.forget(),
+                Caught::Interrupt | Caught::Suspend => dirty = false,
             },
             done = done(&mut screen.doing) => {
                 screen.doing = None;

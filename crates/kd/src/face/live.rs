@@ -1,9 +1,5 @@
 //! Live output on a terminal: a region of growing panels at the bottom, repainted in place; each finished answer is
 //! printed once above it as Markdown, and then belongs to the scrollback.
-//!
-//! Between two frames the cursor stays at the first column of the region's first line. A resize may rewrap what is
-//! below, but never moves that position, so the next frame starts there and clears everything below: no rows are
-//! counted, and the scrollback is never touched. Each frame is one synchronized update and writes only changed lines.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
@@ -14,6 +10,7 @@ use crate::render::{clean, markdown};
 use jiff::Timestamp;
 use kd_core::view::{Turn, View, Whisper};
 use kd_core::{Delta, Event, FailureKind, Record, TurnId};
+use kd_tui::inline::Region;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
@@ -26,30 +23,18 @@ const CLOCK: Duration = Duration::from_secs(1);
 /// Prose wider than this is hard to read.
 const PROSE_MAX: usize = 100;
 
-const BEGIN: &str = "\u{1b}[?2026h";
-const END: &str = "\u{1b}[?2026l";
-const CLEAR_LINE_END: &str = "\u{1b}[K";
-/// After the text of a line: clears its rest and everything below.
-const CLEAR_REST: &str = "\u{1b}[J";
-/// From the first column: clears this line and everything below. The blank is for tmux, which moves the screen into its
-/// history when it is cleared from the very first cell.
-const CLEAR_BELOW: &str = " \u{1b}[J\r\u{1b}[K";
-
 /// Live output.
 pub(crate) struct Live {
     styles: Styles,
     columns: usize,
     rows: usize,
     /// Whether to draw the region.
-    region: bool,
+    draws: bool,
     /// Whether to print messages between members.
     council: bool,
     /// Whether notices go to the same terminal as answers and need space.
     shared: bool,
-    /// The lines on the screen.
-    painted: Vec<String>,
-    /// Whether the screen may differ from `painted`.
-    stale: bool,
+    region: Region,
     drawn_at: Option<Timestamp>,
     dirty: bool,
     printed: BTreeSet<Option<TurnId>>,
@@ -65,11 +50,10 @@ impl Live {
             styles,
             columns: columns.max(1).into(),
             rows: rows.max(1).into(),
-            region: !quiet,
+            draws: !quiet,
             council: false,
             shared,
-            painted: Vec::new(),
-            stale: false,
+            region: Region::default(),
             drawn_at: None,
             dirty: false,
             printed: BTreeSet::new(),
@@ -146,31 +130,24 @@ impl Live {
     fn whispers(&mut self, view: &View, now: Timestamp, io: &mut Io<'_>) -> io::Result<()> {
         let printed = std::mem::replace(&mut self.whispers, view.whispers.len());
         for whisper in view.whispers.get(printed..).unwrap_or_default() {
-            self.painted = self.frame(view, now);
             let card = self.whisper(whisper);
-            self.print(&card, io)?;
+            self.print(&card, view, now, io)?;
         }
         Ok(())
     }
 
     /// Prints text above the region.
-    fn print(&mut self, text: &str, io: &mut Io<'_>) -> io::Result<()> {
-        let mut out = String::with_capacity(text.len() + 64);
-        if self.region {
-            out.push_str(BEGIN);
-        }
-        for line in text.lines() {
-            out.push_str(line);
-            if self.region {
-                out.push_str(CLEAR_LINE_END);
-            }
-            out.push_str("\r\n");
-        }
-        if self.region {
-            // Repaint the region in the same update.
-            paint(&mut out, &[], &self.painted, true);
-            out.push_str(END);
-        }
+    fn print(
+        &mut self,
+        text: &str,
+        view: &View,
+        now: Timestamp,
+        io: &mut Io<'_>,
+    ) -> io::Result<()> {
+        let out = match self.draws {
+            true => self.region.print(text, self.frame(view, now)),
+            false => text.lines().map(|line| format!("{line}\r\n")).collect(),
+        };
         io.out.write_all(out.as_bytes())?;
         io.out.flush()
     }
@@ -183,63 +160,28 @@ impl Live {
         io: &mut Io<'_>,
     ) -> io::Result<()> {
         if self.printed.insert(turn.id) && !turn.is_silent() {
-            self.painted = self.frame(view, now);
-            self.stale = false;
             let card = self.card(turn, view.place(&turn.seat));
-            self.print(&card, io)?;
+            self.print(&card, view, now, io)?;
         }
         Ok(())
     }
 
     fn frame(&self, view: &View, now: Timestamp) -> Vec<String> {
-        if self.region {
-            frame::lines(view, now, self.columns, self.rows, self.styles)
-        } else {
-            Vec::new()
+        match self.draws {
+            true => frame::lines(view, now, self.columns, self.rows, self.styles),
+            false => Vec::new(),
         }
     }
 
     fn draw(&mut self, view: &View, now: Timestamp, io: &mut Io<'_>) -> io::Result<()> {
-        let frame = self.frame(view, now);
         self.dirty = false;
         self.drawn_at = Some(now);
-        if frame == self.painted && !self.stale {
-            return Ok(());
+        let lines = self.frame(view, now);
+        if let Some(out) = self.region.frame(lines) {
+            io.out.write_all(out.as_bytes())?;
+            io.out.flush()?;
         }
-        let mut out = String::from(BEGIN);
-        paint(&mut out, &self.painted, &frame, self.stale);
-        out.push_str(END);
-        self.painted = frame;
-        self.stale = false;
-        io.out.write_all(out.as_bytes())?;
-        io.out.flush()
-    }
-}
-
-/// Paints `new` over `old` from the first line of the region, and returns there. `all` paints every line, and clears
-/// everything below.
-fn paint(out: &mut String, old: &[String], new: &[String], all: bool) {
-    for (i, line) in new.iter().enumerate() {
-        if i > 0 {
-            out.push_str("\r\n");
-        }
-        if all || old.get(i) != Some(line) {
-            out.push_str(line);
-            out.push_str(CLEAR_LINE_END);
-        }
-    }
-    if new.is_empty() {
-        out.push_str(CLEAR_BELOW);
-    } else if all {
-        out.push_str(CLEAR_REST);
-    } else if old.len() > new.len() {
-        out.push_str("\r\n");
-        out.push_str(CLEAR_BELOW);
-        out.push_str("\u{1b}[A");
-    }
-    out.push('\r');
-    if new.len() > 1 {
-        let _ = write!(out, "\u{1b}[{}A", new.len() - 1);
+        Ok(())
     }
 }
 
@@ -256,14 +198,14 @@ impl Face for Live {
             Event::TurnDelta {
                 turn,
                 delta: Delta::Notice { text },
-            } if self.region => match view.turn(*turn) {
+            } if self.draws => match view.turn(*turn) {
                 Some(turn) => self.notice(&format!("{}: {text}", turn.seat), io),
                 None => Ok(()),
             },
             Event::CouncilSaid { .. } if self.council => self.whispers(view, record.ts, io),
             Event::CouncilSaid {
                 from, to, chars, ..
-            } if self.region => {
+            } if self.draws => {
                 let wrote = kd_app::words::count(*chars, "char");
                 self.notice(&format!("{from} wrote {wrote} to {to}"), io)
             }
@@ -271,7 +213,7 @@ impl Face for Live {
             Event::SaveFailed { why, .. } => {
                 self.notice(&format!("warning: a message could not be saved: {why}"), io)
             }
-            Event::Noticed { text } if self.region => self.notice(text, io),
+            Event::Noticed { text } if self.draws => self.notice(text, io),
             // The region shows them from the view.
             Event::TurnQueued { .. } | Event::TurnDelta { .. } | Event::PhaseBegan { .. } => Ok(()),
             // Left out by `quiet`.
@@ -315,7 +257,7 @@ impl Face for Live {
     }
 
     fn tick_in(&self, now: Timestamp) -> Option<Duration> {
-        if !self.region || !self.dirty && self.painted.is_empty() {
+        if !self.draws || !self.dirty && self.region.is_empty() {
             return None;
         }
         let Some(drawn) = self.drawn_at else {
@@ -333,23 +275,21 @@ impl Face for Live {
     }
 
     fn hide(&mut self, io: &mut Io<'_>) -> io::Result<()> {
-        if !self.painted.is_empty() {
-            io.out.write_all(CLEAR_BELOW.as_bytes())?;
-        }
+        io.out.write_all(self.region.cover().as_bytes())?;
         io.out.flush()
     }
 
     fn repaint(&mut self) {
-        self.stale = true;
+        self.region.forget();
         self.dirty = true;
         self.drawn_at = None;
     }
 
     fn notice(&mut self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
         let lines = wrap(&clean::line(line), self.columns.saturating_sub(1));
-        let covered = self.shared && !self.painted.is_empty();
+        let covered = self.shared && !self.region.is_empty();
         if covered {
-            io.out.write_all(CLEAR_BELOW.as_bytes())?;
+            io.out.write_all(self.region.cover().as_bytes())?;
             io.out.flush()?;
         }
         for line in lines {
@@ -357,9 +297,7 @@ impl Face for Live {
         }
         io.err.flush()?;
         if covered {
-            let mut out = String::new();
-            paint(&mut out, &[], &self.painted, true);
-            io.out.write_all(out.as_bytes())?;
+            io.out.write_all(self.region.uncover().as_bytes())?;
             io.out.flush()?;
         }
         Ok(())
@@ -367,11 +305,8 @@ impl Face for Live {
 
     fn end(&mut self, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         self.catch_up(view, io)?;
-        if !self.painted.is_empty() {
-            self.painted.clear();
-            io.out.write_all(CLEAR_BELOW.as_bytes())?;
-        }
-        self.region = false;
+        io.out.write_all(self.region.clear().as_bytes())?;
+        self.draws = false;
         io.out.flush()
     }
 }

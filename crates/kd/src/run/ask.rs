@@ -2,7 +2,7 @@
 
 use super::here::Here;
 use super::notices::notice_line;
-use super::{background, choice, first, question, stage, terminal, trust};
+use super::{background, choice, first, question, stage, trust};
 use crate::args::ask::Ask;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -117,7 +117,7 @@ pub(super) fn closing(view: &View, id: &str, go_on: &str, here: &Here) {
     }
     let dot = format!(" {} ", styles.glyph("·", "-"));
     let head = format!("{id}{dot}{}", parts.join(&dot));
-    let (columns, _) = terminal::size_of_stderr().unwrap_or((u16::MAX, 0));
+    let (columns, _) = kd_tui::terminal::size_of_stderr().unwrap_or((u16::MAX, 0));
     let mut err = io::stderr().lock();
     for line in [
         head,

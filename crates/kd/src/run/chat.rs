@@ -15,9 +15,9 @@ use kd_core::protocols::PROTOCOLS;
 use kd_core::slash::{self, Line, Slash, Way};
 use kd_core::{Address, Aside, Op, Roster, SeatName};
 use kd_store::{Place, Thread};
+use kd_tui::signals::{Caught, Signals};
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// Maximum threads offered.
@@ -140,7 +140,7 @@ impl Room<'_> {
         roster: &Roster,
         folder: &Path,
     ) -> Result<Next, Error> {
-        let mut signals = Signals::listen()
+        let mut signals = Signals::listen(false)
             .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
         let (view, follow) = session.follow();
         let mut updates = take(follow);
@@ -194,20 +194,21 @@ impl Room<'_> {
                     }
                     None => typing = false,
                 },
-                wish = signals.next() => match wish {
-                    Wish::End => {
+                signal = signals.next() => match signal {
+                    Caught::End => {
                         stay.end(&session, Next::Out(Exit::Interrupted));
                         let _ = session.send(Op::Interrupt);
                     }
-                    Wish::Stop if stay.stopped || stay.ending => {
+                    Caught::Interrupt if stay.stopped || stay.ending => {
                         stay.end(&session, Next::Out(Exit::Interrupted));
                         let _ = session.send(Op::Interrupt);
                     }
-                    Wish::Stop => {
+                    Caught::Interrupt => {
                         stay.stopped = true;
                         let _ = session.send(Op::Interrupt);
                         stay.show(|out| face.kd("Ctrl+C stops the running turns; again quits", out));
                     }
+                    Caught::Resize | Caught::Suspend | Caught::Continue => {}
                 },
             }
         }
@@ -500,38 +501,6 @@ impl Keyboard {
         Self {
             is_terminal: io::stdin().is_terminal(),
             lines,
-        }
-    }
-}
-
-/// What a signal asks for.
-enum Wish {
-    /// Ctrl+C.
-    Stop,
-    /// `kill`, or a closed terminal.
-    End,
-}
-
-struct Signals {
-    int: Signal,
-    term: Signal,
-    hup: Signal,
-}
-
-impl Signals {
-    fn listen() -> io::Result<Self> {
-        Ok(Self {
-            int: signal(SignalKind::interrupt())?,
-            term: signal(SignalKind::terminate())?,
-            hup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) -> Wish {
-        tokio::select! {
-            _ = self.int.recv() => Wish::Stop,
-            _ = self.term.recv() => Wish::End,
-            _ = self.hup.recv() => Wish::End,
         }
     }
 }

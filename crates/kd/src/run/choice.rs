@@ -3,7 +3,6 @@
 
 use super::here::Here;
 use super::init::{look_around, seats};
-use super::terminal::{self, Key, Keys};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
@@ -14,6 +13,7 @@ use kd_backends::discovery::{Discovered, What, ollama_at};
 use kd_backends::{Env, providers};
 use kd_core::config::{Config, InitSeat, Layer, render_init};
 use kd_core::roles::{self, BUILT_IN_COUNCIL};
+use kd_tui::terminal::{self, Key, Keys};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -230,7 +230,7 @@ fn pick<'a>(offers: &'a [Offer], file: &str) -> Result<Option<&'a Offer>, Error>
     write!(err, "> ")?;
     err.flush()?;
     let place = loop {
-        match keys.next() {
+        match keys.pressed() {
             Key::Enter => break Some(default),
             Key::Leave => break None,
             Key::Char(digit) => {

@@ -7,7 +7,7 @@ mod whatif;
 use super::here::Here;
 use super::notices::notice_line;
 use super::stage::{self, Played};
-use super::{first, infile, question, terminal, trust};
+use super::{first, infile, question, trust};
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -277,7 +277,7 @@ fn plan_by_model(
 
 fn face(args: &Deliberate, here: &Here) -> (Box<dyn Face>, bool) {
     let quiet = args.output.quiet;
-    let size = terminal::size().unwrap_or((100, 24));
+    let size = kd_tui::terminal::size().unwrap_or((100, 24));
     let styles = here.out_styles();
     if args.output.jsonl {
         let lines = JsonLines::new(quiet).with_council(true);

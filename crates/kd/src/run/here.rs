@@ -96,6 +96,6 @@ impl Here {
 
     /// Returns the columns for text on stdout: the terminal's, else 80.
     pub(super) fn columns(&self) -> usize {
-        super::terminal::size().map_or(80, |(columns, _)| columns.into())
+        kd_tui::terminal::size().map_or(80, |(columns, _)| columns.into())
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
             .map(|name| named(name, &offers))
             .collect::<Result<_, _>>()?
     } else if offers.is_empty() {
-        let columns = super::terminal::size_of_stderr();
+        let columns = kd_tui::terminal::size_of_stderr();
         let columns = columns.map_or(usize::MAX, |(columns, _)| columns.into());
         for line in looked_for(&here.of_backends(false), columns) {
             writeln!(io::stderr(), "{line}")?;

@@ -1,7 +1,6 @@
 //! `kd mcp`: serves the protocol on stdin and stdout until stdin is closed.
 
 use super::here::Here;
-use super::signals::{Signals, Wish};
 use super::trust;
 use crate::args::mcp::Mcp;
 use crate::error::Error;
@@ -10,6 +9,7 @@ use kd_app::forum::servers;
 use kd_app::{Elsewhere, FolderHost, Runtime, Visit};
 use kd_core::SeatName;
 use kd_server::mcp::{self, Server};
+use kd_tui::signals::Signals;
 use std::sync::Arc;
 
 pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Mcp, here: &Here) -> Result<Exit, Error> {
     let runtime = Runtime::new()?;
     let served = runtime.block_on(async {
         let mut signals = signals()?;
-        let stop = async move { while signals.next().await != Wish::Stop {} };
+        let stop = async move { signals.stopped().await };
         mcp::stdio(server, stop)
             .await
             .map_err(|why| Error::new("mcp", Exit::Error, "the connection was lost").because(why))

@@ -40,10 +40,8 @@ mod seal;
 mod serve;
 mod shell;
 mod show;
-mod signals;
 mod stage;
 mod status;
-pub(crate) mod terminal;
 mod think;
 mod trust;
 mod vote;
@@ -67,7 +65,7 @@ pub(crate) fn main(cli: Cli) -> Exit {
             if !error.is_closed_pipe() {
                 error.report(
                     json,
-                    terminal::size_of_stderr().map(|(columns, _)| columns.into()),
+                    kd_tui::terminal::size_of_stderr().map(|(columns, _)| columns.into()),
                 );
             }
             error.exit

@@ -2,7 +2,6 @@
 
 use super::here::Here;
 use super::mcp::{folder_host, name, signals};
-use super::signals::Wish;
 use crate::args::serve::Serve;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -58,7 +57,7 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
             }
         }
         let mut signals = signals()?;
-        let stop = async move { while signals.next().await != Wish::Stop {} };
+        let stop = async move { signals.stopped().await };
         bound
             .serve(faces, host, starter, tokens, stop)
             .await

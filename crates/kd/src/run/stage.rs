@@ -4,8 +4,6 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::here::Here;
-use super::signals::{Signals, Wish, suspend};
-use super::terminal::{self, Quiet};
 use crate::args::ask::Output;
 use crate::error::Error;
 use crate::exit::{Exit, Failures};
@@ -20,6 +18,8 @@ use kd_app::outfile;
 use kd_app::{Runtime, Session, Subscription, Update};
 use kd_core::view::View;
 use kd_core::{Event, Op, ThreadId};
+use kd_tui::signals::{Caught, Signals, suspend};
+use kd_tui::terminal::{self, Quiet};
 use std::io;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -289,19 +289,20 @@ async fn conduct(
                     session.send(Op::Interrupt)?;
                 }
             }
-            wish = signals.next() => match wish {
-                Wish::Stop if stopped => {
+            signal = signals.next() => match signal {
+                Caught::Interrupt | Caught::End if stopped => {
                     // The second request stops immediately: dropping the session stops all calls.
                     stage.show(|face, view, io| face.end(view, io));
                     return Ok((id, true));
                 }
-                Wish::Stop => {
+                Caught::Interrupt | Caught::End => {
                     stopped = true;
                     stage.show(|face, _, io| face.notice("stopping; partial answers are kept (press Ctrl+C again to quit at once)", io));
                     session.send(Op::Interrupt)?;
                 }
-                Wish::Resize => stage.fit(),
-                Wish::Suspend => stage.rest(screen.as_mut()),
+                Caught::Resize => stage.fit(),
+                Caught::Suspend => stage.rest(screen.as_mut()),
+                Caught::Continue => {}
             },
             () = wait(tick), if tick.is_some() => {}
         }
@@ -311,7 +312,7 @@ async fn conduct(
     // Pending messages are still written; another stop request ends the wait.
     tokio::select! {
         () = session.close() => {}
-        () = async { while signals.next().await != Wish::Stop {} } => {}
+        () = signals.stopped() => {}
     }
     while let Ok(update) = updates.try_recv() {
         stage.hear(&update);

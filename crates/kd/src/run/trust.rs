@@ -9,7 +9,6 @@ use self::listing::{Block, Listing, Row, Screen, fit};
 use super::agreed::agreed;
 use super::here::Here;
 use super::notices::notice_line;
-use super::terminal;
 use crate::args::trust::Trust;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -255,7 +254,7 @@ fn program_files(programs: &Programs) -> Block {
 
 /// Returns the terminal on which to ask, or where lines are only printed.
 fn screen() -> Screen {
-    let sizes = [terminal::size_of_stderr(), terminal::size()];
+    let sizes = [kd_tui::terminal::size_of_stderr(), kd_tui::terminal::size()];
     let sizes = || sizes.into_iter().flatten();
     let rows = || sizes().map(|(_, rows)| usize::from(rows)).min();
     Screen {

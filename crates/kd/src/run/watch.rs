@@ -3,9 +3,7 @@
 
 use super::ask;
 use super::here::Here;
-use super::signals::{Signals, Wish};
 use super::stage::{self, Stage};
-use super::terminal::Quiet;
 use crate::args::ask::Output;
 use crate::args::council::Watch as Args;
 use crate::error::Error;
@@ -15,6 +13,8 @@ use follow::Follow;
 use jiff::Timestamp;
 use kd_engine::Update;
 use kd_store::{Thread, Watch};
+use kd_tui::signals::{Caught, Signals};
+use kd_tui::terminal::Quiet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -121,10 +121,11 @@ async fn conduct(
         let grace = over_since.map(|since| since + GRACE);
         tokio::select! {
             _ = woken.recv() => {}
-            wish = signals.next() => match wish {
-                Wish::Stop => break Ended::Left,
-                Wish::Resize => stage.fit(),
-                Wish::Suspend => stage.rest(screen.as_mut()),
+            signal = signals.next() => match signal {
+                Caught::Interrupt | Caught::End => break Ended::Left,
+                Caught::Resize => stage.fit(),
+                Caught::Suspend => stage.rest(screen.as_mut()),
+                Caught::Continue => {}
             },
             () = stage::wait(tick), if tick.is_some() => {}
             () = sleep_until(grace.unwrap_or_else(Instant::now)), if grace.is_some() => {}

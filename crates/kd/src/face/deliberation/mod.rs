@@ -17,6 +17,7 @@ use kd_core::deliberation::Fact;
 use kd_core::deliberation::report::{Report, SeatState};
 use kd_core::event::Event;
 use kd_core::view::View;
+use kd_tui::inline::Region;
 use std::io;
 use std::time::Duration;
 
@@ -42,8 +43,7 @@ pub(crate) struct Deliberating {
     styles: Styles,
     columns: usize,
     rows: usize,
-    /// Painted lines of the region.
-    painted: usize,
+    region: Region,
     told: usize,
     drawn_at: Option<Timestamp>,
     shown: bool,
@@ -57,7 +57,7 @@ impl Deliberating {
             styles,
             columns: columns.max(20).into(),
             rows: rows.max(4).into(),
-            painted: 0,
+            region: Region::default(),
             told: 0,
             drawn_at: None,
             shown: false,
@@ -85,7 +85,7 @@ impl Deliberating {
         io.err.flush()
     }
 
-    fn region(&self, view: &View, now: Option<Timestamp>) -> Vec<String> {
+    fn lines(&self, view: &View, now: Option<Timestamp>) -> Vec<String> {
         let report = &view.report;
         let styles = self.styles;
         let mut lines = Vec::new();
@@ -135,20 +135,9 @@ impl Deliberating {
         lines
     }
 
-    /// Repaints the region in place.
-    fn paint(&mut self, lines: &[String], io: &mut Io<'_>) -> io::Result<()> {
-        let mut out = String::from("\u{1b}[?2026h");
-        if self.painted > 0 {
-            out.push_str(&format!("\r\u{1b}[{}A", self.painted));
-        }
-        out.push('\r');
-        for line in lines {
-            out.push_str(line);
-            out.push_str("\u{1b}[K\r\n");
-        }
-        out.push_str("\u{1b}[J\u{1b}[?2026l");
-        self.painted = lines.len();
-        io.out.write_all(out.as_bytes())?;
+    /// Writes the painter's bytes.
+    fn write(&self, bytes: &str, io: &mut Io<'_>) -> io::Result<()> {
+        io.out.write_all(bytes.as_bytes())?;
         io.out.flush()
     }
 }
@@ -207,8 +196,11 @@ impl Face for Deliberating {
             return Ok(());
         }
         self.drawn_at = Some(now);
-        let lines = self.region(view, Some(now));
-        self.paint(&lines, io)
+        let lines = self.lines(view, Some(now));
+        match self.region.frame(lines) {
+            Some(bytes) => self.write(&bytes, io),
+            None => Ok(()),
+        }
     }
 
     fn tick_in(&self, now: Timestamp) -> Option<Duration> {
@@ -224,22 +216,25 @@ impl Face for Deliberating {
     fn resize(&mut self, columns: u16, rows: u16) {
         self.columns = columns.max(20).into();
         self.rows = rows.max(4).into();
-        self.painted = 0;
+        self.repaint();
+    }
+
+    fn repaint(&mut self) {
+        self.region.forget();
+        self.drawn_at = None;
     }
 
     fn hide(&mut self, io: &mut Io<'_>) -> io::Result<()> {
-        if self.manner == Manner::Live {
-            self.paint(&[], io)?;
-        }
-        Ok(())
+        self.write(self.region.cover(), io)
     }
 
     fn notice(&mut self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
         match self.manner {
             Manner::Quiet => Ok(()),
             Manner::Live => {
-                self.paint(&[], io)?;
-                write!(io.out, "{}\r\n", clean::line(line))
+                let (cover, uncover) = (self.region.cover(), self.region.uncover());
+                let bytes = format!("{cover}{}\r\n{uncover}", clean::line(line));
+                self.write(&bytes, io)
             }
             Manner::Plain => writeln!(io.err, "{}", clean::line(line)),
         }
@@ -250,10 +245,11 @@ impl Face for Deliberating {
             return Ok(());
         }
         if self.manner == Manner::Live {
-            // Events stay in the scrollback.
-            let mut lines = self.region(view, None);
+            // The stages stay in the scrollback.
+            let mut lines = self.lines(view, None);
             lines.pop();
-            self.paint(&lines, io)?;
+            let bytes = self.region.print(&lines.join("\n"), Vec::new());
+            self.write(&bytes, io)?;
         }
         let report = &view.report;
         let columns = self.columns.saturating_sub(1).min(PROSE_MAX);

@@ -341,7 +341,7 @@ fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
         .name("signals".into())
         .spawn(move || {
             runtime.block_on(async move {
-                let mut signals = match super::super::signals::Signals::listen(false) {
+                let mut signals = match kd_tui::signals::Signals::listen(false) {
                     Ok(signals) => signals,
                     Err(why) => {
                         let _ = listening.send(Err(why));
@@ -350,7 +350,7 @@ fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
                 };
                 let _ = listening.send(Ok(()));
                 for stop in [Stop::AfterAgent, Stop::Now] {
-                    while signals.next().await != super::super::signals::Wish::Stop {}
+                    signals.stopped().await;
                     if stop == Stop::AfterAgent {
                         let _ = writeln!(
                             io::stderr(),
@@ -360,7 +360,7 @@ fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
                     stopper.send_replace(stop);
                 }
                 // The third Ctrl+C exits at once: the next run closes interrupted ones.
-                while signals.next().await != super::super::signals::Wish::Stop {}
+                signals.stopped().await;
                 std::process::exit(Exit::Interrupted as i32);
             });
         })
