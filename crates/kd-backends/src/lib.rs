@@ -3,6 +3,8 @@
 //! [`Backends`] finds the backend that answers for each member and wraps it in guards (deadlines, retries, rate limits).
 //! Knows nothing about threads or `kd`'s files.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 use futures::stream::BoxStream;
 use kd_core::{Delta, Failure, Request};
 

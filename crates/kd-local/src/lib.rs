@@ -4,6 +4,8 @@
 //! each answer is bit-identical to the one it would get alone. With the feature `llama-cpp`, llama.cpp runs the models
 //! that the built-in code does not support, behind the same `Engine`.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 pub mod catalog;
 pub mod chat;
 pub mod constrain;

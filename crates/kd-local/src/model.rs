@@ -281,6 +281,10 @@ impl Model {
 
     /// Computes attention: `out[(kv head * rows + row) * group * dim ..]` for the queries in the same layout.
     #[allow(clippy::too_many_arguments, reason = "same as `remember`")]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "the three passes of one kernel share its buffers"
+    )]
     fn attend(
         &self,
         pool: &Pool,

@@ -161,6 +161,7 @@ pub(crate) struct Used {
 }
 
 /// Collects the turns of messages and each member's usage. Records of another run may reuse a turn's number.
+#[expect(clippy::too_many_lines, reason = "one match over the events of turns")]
 fn turns(records: &[Record]) -> (BTreeMap<u32, Turn>, Vec<Used>) {
     let mut view = View::default();
     let mut turns: BTreeMap<u32, Turn> = BTreeMap::new();

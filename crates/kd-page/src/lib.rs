@@ -5,6 +5,8 @@
 //! what it cost, and what the record contains. No text of a member, a file or a name becomes markup, and a browser
 //! fetches nothing: the document's policy allows only its styles and script, by hash.
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 mod bar;
 mod decided;
 mod differ;

@@ -1,6 +1,8 @@
 //! Front ends for other programs. Translates their protocols into ops of the engine, and its events back; makes no
 //! decisions, and reaches disk and models only through the given [`kd_app::host::Host`].
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 mod answer;
 mod blocking;
 mod connections;

@@ -4,6 +4,8 @@
 //! disk access. Other programs may write the same folders: the file formats are shared with them, to the byte
 //! (`docs/adr/0003-thread-files.md`).
 
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
+
 pub mod beneath;
 pub mod bounds;
 mod checkout;

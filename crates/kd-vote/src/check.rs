@@ -1,8 +1,8 @@
 //! Compares our counts with what another program recorded.
 
 use super::amount::Amount;
-use super::file::Case;
-use super::tally::Tally;
+use super::file::{Case, RoundExpected};
+use super::tally::{Round, Tally};
 use super::{find, tally};
 
 /// The result of a comparison.
@@ -75,49 +75,7 @@ fn rounds(case: &Case, ours: &Tally, report: &mut CaseReport) {
             break;
         };
         report.rounds += 1;
-        let mut tally: Vec<(usize, Amount)> = now.tally.clone();
-        tally.sort();
-        let wanted: Vec<(usize, Amount)> = then
-            .tally
-            .iter()
-            .map(|(c, n)| (*c, Amount::of_nanos(*n)))
-            .collect();
-        for (c, n) in &wanted {
-            match tally.iter().find(|(t, _)| t == c) {
-                Some((_, own)) if own == n => {}
-                Some((_, own)) => differ(format!(
-                    "round {number}: {} recorded {n}, counted {own}",
-                    case.rules.candidates[*c]
-                )),
-                None => differ(format!(
-                    "round {number}: {} recorded {n}, but was dropped here",
-                    case.rules.candidates[*c]
-                )),
-            }
-        }
-        for (c, own) in tally
-            .iter()
-            .filter(|(c, _)| !wanted.iter().any(|(w, _)| w == c))
-        {
-            differ(format!(
-                "round {number}: {} counted {own}, but is not recorded",
-                case.rules.candidates[*c]
-            ));
-        }
-        for (what, then, now) in [
-            ("eliminated", &then.eliminated, &now.eliminated),
-            ("elected", &then.elected, &now.elected),
-        ] {
-            let mut now = now.clone();
-            now.sort_unstable();
-            if &now != then {
-                differ(format!(
-                    "round {number}: {what} recorded {}, counted {}",
-                    names(case, then),
-                    names(case, &now)
-                ));
-            }
-        }
+        round(case, (number, then, now), &mut differ);
     }
     let mut elected: Vec<usize> = recorded
         .iter()
@@ -139,6 +97,57 @@ fn rounds(case: &Case, ours: &Tally, report: &mut CaseReport) {
                 "rounds: recorded {}, counted {}",
                 recorded.len(),
                 ours.rounds.len()
+            ));
+        }
+    }
+}
+
+/// Compares one recorded round with ours.
+fn round(
+    case: &Case,
+    (number, then, now): (usize, &RoundExpected, &Round),
+    differ: &mut impl FnMut(String),
+) {
+    let mut tally: Vec<(usize, Amount)> = now.tally.clone();
+    tally.sort();
+    let wanted: Vec<(usize, Amount)> = then
+        .tally
+        .iter()
+        .map(|(c, n)| (*c, Amount::of_nanos(*n)))
+        .collect();
+    for (c, n) in &wanted {
+        match tally.iter().find(|(t, _)| t == c) {
+            Some((_, own)) if own == n => {}
+            Some((_, own)) => differ(format!(
+                "round {number}: {} recorded {n}, counted {own}",
+                case.rules.candidates[*c]
+            )),
+            None => differ(format!(
+                "round {number}: {} recorded {n}, but was dropped here",
+                case.rules.candidates[*c]
+            )),
+        }
+    }
+    for (c, own) in tally
+        .iter()
+        .filter(|(c, _)| !wanted.iter().any(|(w, _)| w == c))
+    {
+        differ(format!(
+            "round {number}: {} counted {own}, but is not recorded",
+            case.rules.candidates[*c]
+        ));
+    }
+    for (what, then, now) in [
+        ("eliminated", &then.eliminated, &now.eliminated),
+        ("elected", &then.elected, &now.elected),
+    ] {
+        let mut now = now.clone();
+        now.sort_unstable();
+        if &now != then {
+            differ(format!(
+                "round {number}: {what} recorded {}, counted {}",
+                names(case, then),
+                names(case, &now)
             ));
         }
     }

@@ -8,6 +8,7 @@
 //! with a reason, never a vote.
 
 #![warn(missing_docs)]
+#![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 mod amount;
 mod ballot;

@@ -75,6 +75,42 @@ enum Stop {
     ForNow(String),
 }
 
+/// Checks the head of a response, and empties the file unless the response continues it. Returns how many bytes the file
+/// has.
+fn accepted(
+    response: &reqwest::Response,
+    file: &mut std::fs::File,
+    have: u64,
+    disk: &impl Fn(std::io::Error) -> Stop,
+) -> Result<u64, Stop> {
+    match response.status() {
+        StatusCode::PARTIAL_CONTENT => {
+            let range = response
+                .headers()
+                .get(CONTENT_RANGE)
+                .and_then(|v| v.to_str().ok())
+                .unwrap_or_default();
+            if !range.starts_with(&format!("bytes {have}-")) {
+                file.set_len(0).map_err(disk)?;
+                return Err(Stop::ForNow("it sent another range than requested".into()));
+            }
+            Ok(have)
+        }
+        StatusCode::OK => {
+            file.set_len(0).map_err(disk)?;
+            Ok(0)
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => {
+            file.set_len(0).map_err(disk)?;
+            Err(Stop::ForNow("it does not have the rest of the file".into()))
+        }
+        code if code.is_server_error() || code == StatusCode::TOO_MANY_REQUESTS => {
+            Err(Stop::ForNow(format!("it answered HTTP {}", code.as_u16())))
+        }
+        code => Err(Stop::ForGood(format!("it answered HTTP {}", code.as_u16()))),
+    }
+}
+
 async fn attempt(
     client: &reqwest::Client,
     url: &str,
@@ -111,31 +147,7 @@ async fn attempt(
         .append(true)
         .open(&place.part)
         .map_err(disk)?;
-    match response.status() {
-        StatusCode::PARTIAL_CONTENT => {
-            let range = response
-                .headers()
-                .get(CONTENT_RANGE)
-                .and_then(|v| v.to_str().ok())
-                .unwrap_or_default();
-            if !range.starts_with(&format!("bytes {have}-")) {
-                file.set_len(0).map_err(disk)?;
-                return Err(Stop::ForNow("it sent another range than requested".into()));
-            }
-        }
-        StatusCode::OK => {
-            file.set_len(0).map_err(disk)?;
-            have = 0;
-        }
-        StatusCode::RANGE_NOT_SATISFIABLE => {
-            file.set_len(0).map_err(disk)?;
-            return Err(Stop::ForNow("it does not have the rest of the file".into()));
-        }
-        code if code.is_server_error() || code == StatusCode::TOO_MANY_REQUESTS => {
-            return Err(Stop::ForNow(format!("it answered HTTP {}", code.as_u16())));
-        }
-        code => return Err(Stop::ForGood(format!("it answered HTTP {}", code.as_u16()))),
-    }
+    have = accepted(&response, &mut file, have, &disk)?;
     loop {
         match response.chunk().await {
             Ok(Some(bytes)) => {

@@ -399,36 +399,7 @@ impl Acp {
 
     /// Reads the response to our prompt.
     fn stopped(&mut self, result: &Value) -> Result<Delta, Failure> {
-        let finish = match text(result, "stopReason") {
-            "end_turn" => Finish::Stop,
-            "max_tokens" => Finish::Length,
-            "cancelled" => {
-                return Err(Failure::new(
-                    FailureKind::Cancelled,
-                    "the agent was interrupted",
-                ));
-            }
-            "refusal" => {
-                return Err(Failure::new(
-                    FailureKind::Refused,
-                    "the agent or its provider declined to answer",
-                ));
-            }
-            "max_turn_requests" => {
-                return Err(Failure::new(
-                    FailureKind::Invalid,
-                    "the agent used up its requests for one turn",
-                )
-                .advise("ask a narrower question"));
-            }
-            other => {
-                let other = one_line(other, 40);
-                return Err(Failure::new(
-                    FailureKind::Decode,
-                    format!("the agent stopped for an unknown reason: {other}"),
-                ));
-            }
-        };
+        let finish = finish(result)?;
         if self.cancelled {
             return Err(Failure::new(
                 FailureKind::Cancelled,
@@ -625,6 +596,37 @@ fn failure(error: &Value) -> Failure {
     Failure {
         kind: typed.unwrap_or(failure.kind),
         ..failure
+    }
+}
+
+/// Returns why the agent ended its turn.
+///
+/// # Errors
+/// It did not answer.
+fn finish(result: &Value) -> Result<Finish, Failure> {
+    match text(result, "stopReason") {
+        "end_turn" => Ok(Finish::Stop),
+        "max_tokens" => Ok(Finish::Length),
+        "cancelled" => Err(Failure::new(
+            FailureKind::Cancelled,
+            "the agent was interrupted",
+        )),
+        "refusal" => Err(Failure::new(
+            FailureKind::Refused,
+            "the agent or its provider declined to answer",
+        )),
+        "max_turn_requests" => Err(Failure::new(
+            FailureKind::Invalid,
+            "the agent used up its requests for one turn",
+        )
+        .advise("ask a narrower question")),
+        other => {
+            let other = one_line(other, 40);
+            Err(Failure::new(
+                FailureKind::Decode,
+                format!("the agent stopped for an unknown reason: {other}"),
+            ))
+        }
     }
 }
 

@@ -229,43 +229,8 @@ fn longest(schema: &Value, root: &Value, depth: usize, refs: usize) -> usize {
             Some(n) => times(n, 4).saturating_add(2),
             None => OPEN_PART,
         },
-        "array" => {
-            let none = Vec::new();
-            let fixed = map
-                .get("prefixItems")
-                .and_then(Value::as_array)
-                .unwrap_or(&none);
-            let first = fixed
-                .iter()
-                .map(|part| inner(part).saturating_add(2))
-                .fold(2, usize::saturating_add);
-            let items = map.get("items");
-            let more = number("maxItems")
-                .unwrap_or(0)
-                .saturating_sub(fixed.len() as u64);
-            if is_false(items) || more == 0 {
-                return first;
-            }
-            first.saturating_add(times(
-                more,
-                items.map_or(OPEN_PART, inner).saturating_add(2),
-            ))
-        }
-        "object" => {
-            let parts = map.get("properties").and_then(Value::as_object);
-            let all = parts.into_iter().flatten().map(|(key, part)| {
-                // The key's own spelling, `: ` and `, `.
-                literal(&Value::String(key.clone()))
-                    .saturating_add(4)
-                    .saturating_add(inner(part))
-            });
-            let open = if is_false(map.get("additionalProperties")) {
-                0
-            } else {
-                OPEN_PART
-            };
-            all.fold(open + 2, usize::saturating_add)
-        }
+        "array" => longest_array(map, inner),
+        "object" => longest_object(map, inner),
         _ => OPEN_PART,
     };
     kinds
@@ -273,6 +238,49 @@ fn longest(schema: &Value, root: &Value, depth: usize, refs: usize) -> usize {
         .map(|kind| of_kind(kind))
         .max()
         .unwrap_or(OPEN_PART)
+}
+
+/// The longest array; `inner` bounds its items.
+fn longest_array(map: &Map<String, Value>, inner: impl Fn(&Value) -> usize) -> usize {
+    let none = Vec::new();
+    let fixed = map
+        .get("prefixItems")
+        .and_then(Value::as_array)
+        .unwrap_or(&none);
+    let first = fixed
+        .iter()
+        .map(|part| inner(part).saturating_add(2))
+        .fold(2, usize::saturating_add);
+    let items = map.get("items");
+    let more = map
+        .get("maxItems")
+        .and_then(Value::as_u64)
+        .unwrap_or(0)
+        .saturating_sub(fixed.len() as u64);
+    if is_false(items) || more == 0 {
+        return first;
+    }
+    first.saturating_add(times(
+        more,
+        items.map_or(OPEN_PART, inner).saturating_add(2),
+    ))
+}
+
+/// The longest object; `inner` bounds its parts.
+fn longest_object(map: &Map<String, Value>, inner: impl Fn(&Value) -> usize) -> usize {
+    let parts = map.get("properties").and_then(Value::as_object);
+    let all = parts.into_iter().flatten().map(|(key, part)| {
+        // The key's own spelling, `: ` and `, `.
+        literal(&Value::String(key.clone()))
+            .saturating_add(4)
+            .saturating_add(inner(part))
+    });
+    let open = if is_false(map.get("additionalProperties")) {
+        0
+    } else {
+        OPEN_PART
+    };
+    all.fold(open + 2, usize::saturating_add)
 }
 
 fn types(map: &Map<String, Value>) -> Vec<&str> {

@@ -32,6 +32,37 @@ pub(super) struct Rope {
     pub(super) angles: Vec<f64>,
 }
 
+/// Checks that the kernels can compute these shapes.
+fn supported(
+    gguf: &Gguf,
+    (width, feed_forward): (usize, usize),
+    (heads, dim): (usize, usize),
+    (kv_heads, value_dim): (usize, usize),
+) -> Result<(), Error> {
+    let refuse = |what: String| Err(Error::Unsupported { what });
+    if kv_heads == 0 || !heads.is_multiple_of(kv_heads) || value_dim != dim {
+        return refuse(format!(
+            "{heads} heads of {dim} with {kv_heads} of {value_dim} for keys and values"
+        ));
+    }
+    if dim == 0 || !dim.is_multiple_of(LANES) || dim > 1024 {
+        return refuse(format!("heads of {dim} numbers"));
+    }
+    if [width, feed_forward, heads * dim]
+        .iter()
+        .any(|n| !n.is_multiple_of(BLOCK))
+    {
+        return refuse(format!(
+            "a width of {width}, {feed_forward} or {} (only multiples of {BLOCK})",
+            heads * dim
+        ));
+    }
+    if gguf.has_tensor("blk.0.attn_q_norm.weight") {
+        return refuse("norms of queries and keys".into());
+    }
+    Ok(())
+}
+
 impl Config {
     pub(super) fn read(gguf: &Gguf) -> Result<Self, Error> {
         let architecture = gguf
@@ -62,30 +93,17 @@ impl Config {
         let dim = number("attention.key_length").unwrap_or(width / heads);
         let value_dim = number("attention.value_length").unwrap_or(dim);
         let feed_forward = need("feed_forward_length")?;
-        let refuse = |what: String| Err(Error::Unsupported { what });
         if number("expert_count").unwrap_or(0) > 0 {
-            return refuse("a mixture of experts".into());
+            return Err(Error::Unsupported {
+                what: "a mixture of experts".into(),
+            });
         }
-        if kv_heads == 0 || !heads.is_multiple_of(kv_heads) || value_dim != dim {
-            return refuse(format!(
-                "{heads} heads of {dim} with {kv_heads} of {value_dim} for keys and values"
-            ));
-        }
-        if dim == 0 || !dim.is_multiple_of(LANES) || dim > 1024 {
-            return refuse(format!("heads of {dim} numbers"));
-        }
-        if [width, feed_forward, heads * dim]
-            .iter()
-            .any(|n| !n.is_multiple_of(BLOCK))
-        {
-            return refuse(format!(
-                "a width of {width}, {feed_forward} or {} (only multiples of {BLOCK})",
-                heads * dim
-            ));
-        }
-        if gguf.has_tensor("blk.0.attn_q_norm.weight") {
-            return refuse("norms of queries and keys".into());
-        }
+        supported(
+            gguf,
+            (width, feed_forward),
+            (heads, dim),
+            (kv_heads, value_dim),
+        )?;
         let layers = need("block_count")?;
         let eps = gguf
             .meta(&key("attention.layer_norm_rms_epsilon"))

@@ -6,6 +6,7 @@ use kd_core::slash::{Part, Slash};
 use kd_core::{Event, Message};
 
 impl App {
+    #[deny(clippy::wildcard_enum_match_arm)]
     pub(super) fn slash(&mut self, slash: Slash, fx: &mut Vec<Effect>) {
         match slash {
             Slash::Op(op) => {
