@@ -214,11 +214,12 @@ pub(super) const ROW: Scheduler = Scheduler {
     },
 ];
 
-/// Makes the changes whose name contains `wanted`, one after another, and prints what each test says.
+/// Makes the changes whose name contains `wanted`, one after another, and tells `say` what each test says. Returns what
+/// is wrong.
 ///
 /// # Errors
 /// If the checkout cannot be copied, or a test does not judge as CONTRIBUTING.md promises.
-pub fn run(root: &Path, wanted: &str) -> io::Result<Vec<String>> {
+pub fn run(root: &Path, wanted: &str, say: &mut dyn FnMut(&str)) -> io::Result<Vec<String>> {
     let copy = root.join("target/first-changes/checkout");
     if copy.exists() {
         fs::remove_dir_all(&copy)?;
@@ -251,7 +252,7 @@ pub fn run(root: &Path, wanted: &str) -> io::Result<Vec<String>> {
                 ));
             }
         }
-        println!("{said}");
+        say(&said);
         restore(kept, change, &copy)?;
     }
     Ok(faults)

@@ -64,7 +64,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
             Err(words.join("\n").into())
         }
         Task::FirstChanges { name } => {
-            let faults = xtask::first_changes::run(&root, &name)?;
+            let faults = xtask::first_changes::run(&root, &name, &mut |said| println!("{said}"))?;
             if faults.is_empty() {
                 return Ok(());
             }
