@@ -91,7 +91,7 @@ pub struct Program {
     pub least: Option<&'static str>,
     /// The flag that limits the cost of one question, in US dollars.
     pub(crate) budget: Option<&'static str>,
-    /// Its output format, a name of [`dialects::DIALECTS`].
+    /// Its output format, a name of [`crate::dialects::DIALECTS`].
     pub dialect: &'static str,
     /// A variable that may contain the program's path.
     pub(super) path_variable: Option<&'static str>,

@@ -251,6 +251,7 @@ pub(crate) fn whole() -> clap::Command {
 ///   fish        kd completions fish > ~/.config/fish/completions/kd.fish
 ///   elvish      kd completions elvish >> ~/.config/elvish/rc.elv
 ///   powershell  kd completions powershell >> $PROFILE
+#[allow(rustdoc::broken_intra_doc_links, reason = "the syntax of a shell")]
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Completions {
