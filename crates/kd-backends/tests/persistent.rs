@@ -501,7 +501,7 @@ async fn a_codex_without_an_app_server_is_asked_in_its_one_shot_form() {
     let (text, notices, end) = run(&*stage.backend(), request("one")).await;
     assert!(end.is_ok(), "{end:?}");
     assert_eq!(text, "as before");
-    assert!(notices[0].contains("one-shot"), "{notices:?}");
+    assert!(notices[0].contains("for this question only"), "{notices:?}");
     drop(stage);
     settled();
 }

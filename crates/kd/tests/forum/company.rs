@@ -94,7 +94,7 @@ fn an_owner_gives_a_forum_rules_of_its_own_and_takes_them_back() {
     refused(&["rules", "post_chars_max", "0", "why"], "whole number");
     refused(
         &["rules", "openers", "agents", "why", "--as", "ada"],
-        "no member",
+        "not a member",
     );
     let set = [
         "rules",
