@@ -231,7 +231,7 @@ async fn who_waits_says_so_and_is_told_what_was_said_meanwhile() {
     let (mut waits, mut bob) = (false, false);
     hear(&mut faces, |event| {
         waits |= matches!(event, Event::TurnDelta { delta: Delta::Notice { text }, .. }
-            if text.contains(&format!("another kd (process {}) asks ada", std::process::id())));
+            if text.contains(&format!("another kd (process {}) is asking ada", std::process::id())));
         bob |= matches!(event, Event::TurnFinished { seat, .. } if seat.as_str() == "bob");
         waits && bob
     })
