@@ -412,6 +412,7 @@ fn nothing_below_kd_leads_out_of_it() {
 const MAY: &[(&str, &str)] = &[
     ("kd-store/src/beneath.rs", "this is the place"),
     ("kd-store/src/git.rs", "reads `.git`"),
+    ("kd-store/src/checkout.rs", "looks for `.git`"),
     ("kd-store/src/user_dirs.rs", "the user's own folders"),
     (
         "kd-store/src/find.rs",

@@ -135,7 +135,7 @@ fn a_thread_that_could_not_be_begun_leaves_nothing() {
             Ok(made) => assert!(free > 0 && names().contains(&made.id().0)),
             Err(error) => {
                 assert!(
-                    error.hint().contains("nothing half-written"),
+                    error.hint().contains("no partial file was left"),
                     "{}",
                     error.hint()
                 );

@@ -82,7 +82,7 @@ fn a_broken_session_says_where_it_is_broken() {
     fs::write(layout.session_file(seat), "{").unwrap();
     let error = read(&layout, seat).unwrap_err();
     assert!(error.to_string().contains("sessions/a.json"), "{error}");
-    assert!(error.hint().contains("mend"), "{}", error.hint());
+    assert!(error.hint().contains("repair"), "{}", error.hint());
 }
 
 #[test]
