@@ -16,7 +16,8 @@ use std::sync::OnceLock;
 /// A folder with its settings, in which councils are asked.
 pub struct Kingdom {
     env: Env,
-    layout: Option<Layout>,
+    /// The project; found later if the folder had none when it was opened: the first thread creates one.
+    layout: OnceLock<Layout>,
     loaded: Loaded,
     /// The backends for these settings; opened when first needed, so that questions share connections and models.
     engine: OnceLock<Engine>,
@@ -52,9 +53,13 @@ impl Kingdom {
 
     /// Opens a folder whose settings were read, for a host that asks the user about them first.
     pub fn with(env: Env, layout: Option<Layout>, loaded: Loaded) -> Self {
+        let found = OnceLock::new();
+        if let Some(layout) = layout {
+            let _ = found.set(layout);
+        }
         Self {
             env,
-            layout,
+            layout: found,
             loaded,
             engine: OnceLock::new(),
             announces: true,
@@ -88,7 +93,13 @@ impl Kingdom {
 
     /// The project; `None` where there is none yet.
     pub fn layout(&self) -> Option<&Layout> {
-        self.layout.as_ref()
+        if self.layout.get().is_none()
+            && let Ok(Some(layout)) = self.env.find_layout_accepting(&[])
+        {
+            // Another question may have found it at the same time: it is the same one.
+            let _ = self.layout.set(layout);
+        }
+        self.layout.get()
     }
 
     /// The settings in force.
@@ -108,7 +119,7 @@ impl Kingdom {
 
     /// Stops agents left by runs that were killed, in any project of the user, and brings the members' states up to date.
     pub fn sweep(&self) {
-        if let Some(layout) = &self.layout {
+        if let Some(layout) = self.layout() {
             sweep(&self.env, layout);
         }
     }

@@ -1,0 +1,51 @@
+//! One open folder takes many questions, also if it had no project when it was opened.
+#![allow(missing_docs, clippy::unwrap_used)] // a test that cannot go on may say so
+
+use kd_app::{Ask, Env, Kingdom, ThreadChoice};
+use std::collections::BTreeMap;
+
+/// Opens an empty folder with two scripted members.
+fn kingdom(folder: &std::path::Path) -> Kingdom {
+    let home = folder.join("home");
+    let project = folder.join("project");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::create_dir_all(&project).unwrap();
+    let variables = BTreeMap::from([("HOME".to_owned(), home.display().to_string())]);
+    let mut kingdom = Kingdom::open_with(Env::of(variables).in_folder(&project)).unwrap();
+    kingdom.configure(|config| {
+        for name in ["ada", "bob"] {
+            config.agents.entry(name.into()).or_default().backend = "scripted".into();
+        }
+        config.council.conclude = false;
+    });
+    kingdom
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_question_continues_the_thread_of_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let kingdom = kingdom(folder.path());
+    assert!(kingdom.layout().is_none(), "no project yet");
+    let first = kingdom.ask(Ask::default(), "One?").unwrap();
+    let id = first.opened.id.clone();
+    assert_eq!(first.answers().await.unwrap().messages.len(), 2);
+    assert!(kingdom.layout().is_some(), "the first thread created it");
+
+    let go_on = Ask {
+        thread: ThreadChoice::Given(id.0.clone()),
+        ..Ask::default()
+    };
+    let second = kingdom.ask(go_on, "Two?").unwrap();
+    assert_eq!(second.opened.id, id);
+    assert!(!second.opened.is_new);
+    assert_eq!(second.answers().await.unwrap().messages.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_councils_are_asked_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let kingdom = kingdom(folder.path());
+    let ask = || kingdom.ask(Ask::default(), "One?").unwrap().answers();
+    let (one, two) = tokio::join!(ask(), ask());
+    assert_eq!(one.unwrap().messages.len() + two.unwrap().messages.len(), 4);
+}
