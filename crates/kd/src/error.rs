@@ -88,8 +88,8 @@ impl Error {
         let mut out = String::new();
         let parts = [
             ("error", Some(&self.what)),
-            ("why", self.why.as_ref()),
-            ("next", self.next.as_ref()),
+            ("cause", self.why.as_ref()),
+            ("help", self.next.as_ref()),
         ];
         for (label, text) in parts {
             let Some(text) = text else { continue };
@@ -176,7 +176,7 @@ mod tests {
             .next("kd ask --to claude");
         assert_eq!(
             error.to_string(),
-            "error: no member is named `gpt`\nwhy: members: claude\n     codex\nnext: kd ask --to claude\n"
+            "error: no member is named `gpt`\ncause: members: claude\n       codex\nhelp: kd ask --to claude\n"
         );
     }
 

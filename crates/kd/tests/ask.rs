@@ -357,7 +357,7 @@ fn what_was_said_can_be_seen_listed_and_exported() {
     assert_eq!(value["messages"].as_array().expect("messages").len(), 5);
     let (code, _, err) = home.run(&["council", "show", "zzzz"]);
     assert_eq!(code, 1);
-    assert!(err.contains("next:"), "{err}");
+    assert!(err.contains("help:"), "{err}");
 }
 
 #[test]
@@ -638,8 +638,8 @@ fn what_cannot_work_is_told_before_anybody_is_asked() {
             2,
             "write a whole number, 1 or more",
         ),
-        (vec!["think", "-"], 2, "next: kd think \"Should"),
-        (vec!["deliberate", "-"], 2, "next: kd deliberate \"Should"),
+        (vec!["think", "-"], 2, "help: kd think \"Should"),
+        (vec!["deliberate", "-"], 2, "help: kd deliberate \"Should"),
     ] {
         let (got, out, err) = home.run(&args);
         assert_eq!(got, code, "{args:?}: {out}{err}");

@@ -126,13 +126,13 @@ fn members_that_cannot_answer_are_told_before_a_thread_is_opened() {
     let claude =
         "install it with `npm install -g @anthropic-ai/claude-code`, then `claude` once to log in";
     let one = format!(
-        "error: no member can answer: claude\nwhy: the program `claude` was not found\nnext: {claude}\n"
+        "error: no member can answer: claude\ncause: the program `claude` was not found\nhelp: {claude}\n"
     );
     let two = format!(
         "error: no member can answer: bob, cyd, claude\n\
-         why: bob, cyd: there is no key for `anthropic`\n     \
+         cause: bob, cyd: there is no key for `anthropic`\n       \
               claude: the program `claude` was not found\n\
-         next: bob, cyd: export ANTHROPIC_API_KEY=…\n      \
+         help: bob, cyd: export ANTHROPIC_API_KEY=…\n      \
                claude: {claude}\n"
     );
     for (line, said) in [

@@ -226,8 +226,8 @@ fn output_that_cannot_be_written_is_an_error_that_loses_nothing() {
         assert_eq!(said.code, Some(1), "{args:?}: {}", said.err);
         for part in [
             "error: ",
-            "why: No space left on device",
-            "next: partial answers are kept",
+            "cause: No space left on device",
+            "help: partial answers are kept",
         ] {
             assert!(said.err.contains(part), "{args:?}: {}", said.err);
         }
@@ -371,7 +371,7 @@ fn without_a_network_the_failure_is_clear() {
     );
     assert!(
         said.err
-            .contains("ada: next: start the service, or set `providers.far.base_url`"),
+            .contains("ada: help: start the service, or set `providers.far.base_url`"),
         "{}",
         said.err
     );

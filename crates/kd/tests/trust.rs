@@ -217,7 +217,7 @@ fn a_question_or_a_plan_that_names_a_held_member_ends_as_members_do() {
     ] {
         let said = home.run(args);
         assert_eq!(said.code, Some(9), "{args:?}: {}{}", said.out, said.err);
-        let what = "error: member e is held back\nwhy: agents.e.backend (.kd/config.json:1) ";
+        let what = "error: member e is held back\ncause: agents.e.backend (.kd/config.json:1) ";
         assert!(said.err.contains(what), "{args:?}: {}", said.err);
         assert_eq!(home.threads(), Vec::<std::path::PathBuf>::new(), "{args:?}");
     }

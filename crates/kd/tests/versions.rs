@@ -22,7 +22,7 @@ fn change(file: &Path, from: &str, to: &str) {
 fn is_refused(said: &Said, newer: &str) {
     assert_eq!(said.code, Some(1), "{}{}", said.out, said.err);
     assert!(said.err.contains(newer), "{}", said.err);
-    assert!(said.err.contains("\nnext: update kd"), "{}", said.err);
+    assert!(said.err.contains("\nhelp: update kd"), "{}", said.err);
 }
 
 #[test]
@@ -132,5 +132,5 @@ fn memory_and_marks_of_a_newer_version_are_refused() {
         "{}",
         said.err
     );
-    assert!(said.err.contains("next: update kd"), "{}", said.err);
+    assert!(said.err.contains("help: update kd"), "{}", said.err);
 }

@@ -151,7 +151,7 @@ fn errors_name_the_line_and_what_to_do() {
         let said = fed(&home(), args, input);
         assert_ne!(said.code, Some(0));
         assert!(
-            said.err.contains(what) && said.err.contains("next: "),
+            said.err.contains(what) && said.err.contains("help: "),
             "{what} is missing in\n{}",
             said.err
         );

@@ -116,7 +116,7 @@ impl Live {
                 let _ = writeln!(card, "  {}", styles.bad(&line));
             }
             if failure.kind != FailureKind::Cancelled {
-                let next = format!("next: {}", clean::line(failure.hint()));
+                let next = format!("help: {}", clean::line(failure.hint()));
                 for line in wrap(&next, columns) {
                     let _ = writeln!(card, "  {line}");
                 }

@@ -201,7 +201,7 @@ impl Plain {
                 if !self.quiet && failure.kind != FailureKind::Cancelled {
                     writeln!(
                         io.err,
-                        "{}: next: {}",
+                        "{}: help: {}",
                         turn.seat,
                         clean::line(failure.hint())
                     )?;
