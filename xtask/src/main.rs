@@ -57,7 +57,7 @@ fn run(args: Args) -> Result<(), Box<dyn Error>> {
         Task::Cycles => {
             let cycles = xtask::cycles::find(&root)?;
             if cycles.is_empty() {
-                println!("no files of a crate need each other in a circle");
+                println!("no new cycle of files in any crate");
                 return Ok(());
             }
             let words: Vec<String> = cycles.iter().map(xtask::cycles::words).collect();
