@@ -581,7 +581,7 @@ mod tests {
         let away = PROGRAMS.iter().map(|p| (p.backend, None));
         let away = away.chain(CONFIGURED.iter().map(|name| (*name, None)));
         let known = crate::providers::KNOWN.iter();
-        let known = known.filter(|known| !crate::providers::is_loopback(known.base_url));
+        let known = known.filter(|known| !crate::transport::client::is_loopback(known.base_url));
         let away = away.chain(known.map(|known| (known.name, Some("m"))));
         let more = [
             ("far", None),

@@ -3,7 +3,7 @@
 use crate::env::Env;
 use crate::guard::Limit;
 use crate::keys::{Key, KeySource};
-use crate::transport::client::{self, Certificates};
+use crate::transport::client::{self, Certificates, is_loopback};
 use kd_core::config::{Price, ProviderConfig, Wire};
 use kd_core::ledger::Billing;
 use kd_core::prices::{Prices, Tariff};
@@ -103,23 +103,15 @@ impl Clients {
             } else {
                 Certificates::System
             };
-            let builder = client::builder(certificates)?
-                .tcp_nodelay(true)
-                // A redirect would send the key elsewhere.
-                .redirect(reqwest::redirect::Policy::none());
-            let builder = if loopback {
-                builder.no_proxy()
-            } else {
+            client::create(base, certificates, |builder| {
                 builder
-            };
-            builder.build().map_err(|error| error.to_string())
+                    .tcp_nodelay(true)
+                    // A redirect would send the key elsewhere.
+                    .redirect(reqwest::redirect::Policy::none())
+            })
         });
         client.as_ref().map_err(|why| {
-            Failure::new(
-                FailureKind::Crashed,
-                format!("cannot create an HTTPS client: {why}"),
-            )
-            .advise(
+            Failure::new(FailureKind::Crashed, why.clone()).advise(
                 "check whether the system's CA certificates are installed (package ca-certificates)",
             )
         })
@@ -390,17 +382,6 @@ fn with_version(url: &str, wire: Wire) -> String {
         (true, Wire::Gemini) => format!("{url}/v1beta"),
         (true, _) => format!("{url}/v1"),
     }
-}
-
-pub(crate) fn is_loopback(url: &str) -> bool {
-    let Ok(url) = reqwest::Url::parse(url) else {
-        return false;
-    };
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost"
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|ip| ip.is_loopback())
 }
 
 /// How the form of an answer is requested. If a service or model refuses one form, the next is tried.

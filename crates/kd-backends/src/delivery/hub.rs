@@ -36,16 +36,11 @@ pub(super) async fn fetch(
 ) -> Result<(), String> {
     let endpoint = name(env);
     let url = model.hub.url(&endpoint);
-    let mut builder = client::builder(Certificates::System)
-        .map_err(|e| format!("cannot create an HTTPS client: {e}"))?
-        .connect_timeout(CONNECT_LIMIT)
-        .read_timeout(READ_LIMIT);
-    if crate::providers::is_loopback(&url) {
-        builder = builder.no_proxy();
-    }
-    let client = builder
-        .build()
-        .map_err(|e| format!("cannot create an HTTPS client: {e}"))?;
+    let client = client::create(&url, Certificates::System, |builder| {
+        builder
+            .connect_timeout(CONNECT_LIMIT)
+            .read_timeout(READ_LIMIT)
+    })?;
     let mut have = length(place);
     progress(Progress::Trying {
         from: endpoint,

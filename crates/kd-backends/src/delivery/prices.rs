@@ -1,9 +1,8 @@
 //! Downloads litellm's price list, at the user's request.
 
 use super::hub::{CONNECT_LIMIT, READ_LIMIT};
-use crate::providers::is_loopback;
 use crate::status::io_words;
-use crate::transport::client::{self, Certificates};
+use crate::transport::client::{self, Certificates, is_loopback};
 
 /// Maximum size of the list in bytes: the one of 2026 has 3 MiB.
 pub const LIST_BYTES_MAX: u64 = 32 << 20;
@@ -20,22 +19,16 @@ pub fn address(commit: &str) -> String {
 /// # Errors
 /// The reason, as a text for the user.
 pub async fn fetch(url: &str) -> Result<Vec<u8>, String> {
-    let loopback = is_loopback(url);
-    let may = url.starts_with("https://") || (loopback && url.starts_with("http://"));
+    let may = url.starts_with("https://") || (is_loopback(url) && url.starts_with("http://"));
     if !may {
         return Err("an address begins with https://".to_owned());
     }
-    let mut builder = client::builder(Certificates::System)
-        .map_err(|e| format!("cannot create an HTTPS client: {e}"))?
-        .connect_timeout(CONNECT_LIMIT)
-        .read_timeout(READ_LIMIT)
-        .redirect(reqwest::redirect::Policy::none());
-    if loopback {
-        builder = builder.no_proxy();
-    }
-    let client = builder
-        .build()
-        .map_err(|e| format!("cannot create an HTTPS client: {e}"))?;
+    let client = client::create(url, Certificates::System, |builder| {
+        builder
+            .connect_timeout(CONNECT_LIMIT)
+            .read_timeout(READ_LIMIT)
+            .redirect(reqwest::redirect::Policy::none())
+    })?;
     let unreachable = |e: reqwest::Error| format!("it cannot be reached ({})", io_words(&e));
     let mut response = client.get(url).send().await.map_err(unreachable)?;
     if !response.status().is_success() {

@@ -5,12 +5,11 @@ use super::{
     without,
 };
 use crate::keys::Key;
-use crate::providers::is_loopback;
-use crate::transport::client::{self, Certificates};
+use crate::transport::client::{self, Certificates, is_loopback};
 use kd_core::clean::clean_text;
 use kd_core::{Failure, FailureKind};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -32,8 +31,7 @@ pub(crate) struct Http {
 impl Http {
     /// Creates a client that uses this key. Sends nothing yet.
     pub(crate) fn new(peer: Peer, url: &str, key: Option<Key>) -> Result<Self, Failure> {
-        let near = is_loopback(url);
-        let safe = url.starts_with("https://") || (near && url.starts_with("http://"));
+        let safe = url.starts_with("https://") || (is_loopback(url) && url.starts_with("http://"));
         if !safe {
             let said = match url {
                 "" => format!("{} has no address", peer.what),
@@ -44,18 +42,10 @@ impl Http {
                 peer.setting
             )));
         }
-        let no_client = |error: String| {
-            let said = format!("cannot create an HTTPS client: {error}");
-            Failure::new(FailureKind::Crashed, said)
-        };
-        let mut builder = client::builder(Certificates::System)
-            .map_err(no_client)?
-            // A redirect would send the token elsewhere.
-            .redirect(reqwest::redirect::Policy::none());
-        if near {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|e| no_client(e.to_string()))?;
+        // A redirect would send the token elsewhere.
+        let stay = |builder: ClientBuilder| builder.redirect(reqwest::redirect::Policy::none());
+        let client = client::create(url, Certificates::System, stay)
+            .map_err(|said| Failure::new(FailureKind::Crashed, said))?;
         Ok(Self {
             peer,
             url: url.to_owned(),

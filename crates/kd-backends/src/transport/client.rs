@@ -3,6 +3,7 @@
 //! The TLS configuration is handed to each client, so that no provider is installed for the whole process: a program that
 //! uses this crate keeps its own choice ([ADR 13](../../../../docs/adr/0013-tls-by-ring.md)).
 
+use reqwest::{Client, ClientBuilder};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::Verifier;
@@ -21,12 +22,42 @@ pub(crate) enum Certificates {
     Nothing,
 }
 
-/// Returns the builder of an HTTP client.
+/// Creates the HTTP client for an address; `shape` sets what only this client needs. Addresses of this machine are
+/// reached without a proxy.
 ///
 /// # Errors
 ///
 /// The reason, as a text for the user, if the certificates of the system cannot be read.
-pub(crate) fn builder(certificates: Certificates) -> Result<reqwest::ClientBuilder, String> {
+pub(crate) fn create(
+    url: &str,
+    certificates: Certificates,
+    shape: impl FnOnce(ClientBuilder) -> ClientBuilder,
+) -> Result<Client, String> {
+    let failed = |error: String| format!("cannot create an HTTPS client: {error}");
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(tls(certificates).map_err(failed)?)
+        .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_LIMIT);
+    if is_loopback(url) {
+        builder = builder.no_proxy();
+    }
+    let created = shape(builder).build();
+    created.map_err(|error| failed(error.to_string()))
+}
+
+/// Returns whether an address is on this machine.
+pub(crate) fn is_loopback(url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(url) else {
+        return false;
+    };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
+}
+
+fn tls(certificates: Certificates) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
     let tls = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -41,8 +72,5 @@ pub(crate) fn builder(certificates: Certificates) -> Result<reqwest::ClientBuild
     };
     let mut tls = tls.with_no_client_auth();
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .user_agent(concat!("kd/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_LIMIT))
+    Ok(tls)
 }
