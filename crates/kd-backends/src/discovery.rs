@@ -5,22 +5,21 @@
 use crate::adapters::programs::PROGRAMS;
 use crate::env::Env;
 use crate::providers::KNOWN;
+use crate::transport::client::{self, Certificates};
 use kd_core::config::Config;
 use kd_core::models::FAMILIES;
+use reqwest::StatusCode;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
 
 /// Connection timeout for Ollama: it runs on this machine or not at all.
 const CONNECT_LIMIT: Duration = Duration::from_millis(100);
 /// Timeout for listing its models.
 const LIST_LIMIT: Duration = Duration::from_millis(1000);
 /// Maximum bytes of that list.
-const LIST_MAX: u64 = 1 << 20;
+const LIST_MAX: usize = 1 << 20;
 
 /// The kind of thing that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -117,34 +116,30 @@ pub fn ollama_base_url(env: &Env) -> Option<String> {
 
 /// Lists the models of the Ollama at that address; `None` if none is running.
 async fn ollama(env: &Env) -> Option<Vec<String>> {
-    let address = ollama_at(env);
-    let mut socket = timeout(CONNECT_LIMIT, TcpStream::connect(&address))
-        .await
-        .ok()?
-        .ok()?;
-    let list = async {
-        // HTTP/1.0: no chunks, and the server closes the connection at the end.
-        let request = format!(
-            "GET /api/tags HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\n\r\n"
-        );
-        socket.write_all(request.as_bytes()).await.ok()?;
-        let mut answer = Vec::new();
-        socket.take(LIST_MAX).read_to_end(&mut answer).await.ok()?;
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        let (head, body) = text.split_once("\r\n\r\n")?;
-        if head.split(' ').nth(1) != Some("200") {
+    let url = format!("http://{}/api/tags", ollama_at(env));
+    let client = client::create(&url, Certificates::Nothing, |builder| {
+        builder
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT_LIMIT)
+            .timeout(CONNECT_LIMIT + LIST_LIMIT)
+    })
+    .ok()?;
+    let mut response = client.get(&url).send().await.ok()?;
+    if response.status() != StatusCode::OK {
+        return None;
+    }
+    let mut list = Vec::new();
+    while let Some(chunk) = response.chunk().await.ok()? {
+        list.extend_from_slice(&chunk);
+        if list.len() > LIST_MAX {
             return None;
         }
-        let json: serde_json::Value = serde_json::from_str(body).ok()?;
-        let models = json.get("models")?.as_array()?;
-        Some(
-            models
-                .iter()
-                .filter_map(|m| Some(m.get("name")?.as_str()?.to_owned()))
-                .collect(),
-        )
-    };
-    timeout(LIST_LIMIT, list).await.ok()?
+    }
+    let json: serde_json::Value = serde_json::from_slice(&list).ok()?;
+    let models = json.get("models")?.as_array()?.iter();
+    let names = models.filter_map(|model| Some(model.get("name")?.as_str()?.to_owned()));
+    Some(names.collect())
 }
 
 /// Returns `host:port` from the forms that Ollama accepts: a host, a port, both, an address.
