@@ -3,6 +3,7 @@
 //! To add a key: add one row here, and the field of the same name in the typed [`Config`](super::Config).
 
 use super::path::KeyPath;
+use crate::deliberation;
 use crate::protocols;
 
 /// The type of a key.
@@ -243,23 +244,6 @@ const PRICE: Kind = Kind::Number {
     min: 0.0,
     max: 1_000_000.0,
 };
-/// The protocols of a deliberation, and `auto`. A test compares them with the table.
-pub(crate) const PROTOCOL_NAMES: &[&str] = &[
-    "council",
-    "solo",
-    "sample-vote",
-    "vote",
-    "cascade",
-    "gated-debate",
-    "debate",
-    "round-table",
-    "collective-improvement",
-    "peer-review",
-    "layers",
-    "delphi",
-    "red-team",
-    "auto",
-];
 const SECS: Kind = Kind::Number {
     min: 0.0,
     max: 604_800.0,
@@ -328,7 +312,7 @@ pub const KEYS: &[Key] = &[
     key("deliberation.memory.compression", Kind::Bool, "true", "Whether a member summarizes a pass for the next; otherwise sentences are extracted.").limit(Limit::Off),
     key("deliberation.memory.maxContextTokens", Kind::Whole { min: 100, max: 1_000_000 }, "8000", "Maximum tokens of memory in a prompt.").limit(Limit::Default),
     key("deliberation.memory.longTerm", Kind::Bool, "false", "Whether questions and verdicts are stored across deliberations (`kd memory`).").limit(Limit::Off),
-    key("deliberation.protocol", Kind::OneOf(PROTOCOL_NAMES), "\"council\"", "How the council proceeds; `auto` chooses by the task and the known reliability of the members."),
+    key("deliberation.protocol", Kind::OneOf(deliberation::protocols::CHOICES), "\"council\"", "How the council proceeds; `auto` chooses by the task and the known reliability of the members."),
     key("deliberation.preset", Kind::OneOf(&["small", "standard", "reasoning", "diverse"]), "null", "The members and how they decide; unset lets the planner decide."),
     key("deliberation.answer", Kind::Words, "null", "How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, ranking, code, judged or text; unset means by the form of the question, with open answers compared by meaning; `text` turns that comparison off."),
     key("deliberation.rounds", Kind::Whole { min: 1, max: 5 }, "2", "Maximum rounds of protocols with rounds.").limit(Limit::Default),

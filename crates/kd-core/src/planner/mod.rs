@@ -198,7 +198,7 @@ pub fn plan_with(
         task => task,
     };
     let learned = learned(brief, answers.name(), &seats);
-    let auto = (settings.protocol == "auto").then(|| choose(task, &seats, &learned));
+    let auto = (settings.protocol == protocols::AUTO).then(|| choose(task, &seats, &learned));
     let protocol = protocol_of(auto.as_ref().map_or(&settings.protocol, |a| a.protocol));
     // An explicit request needs no reason.
     let listed = settings.council.members.is_some() || choice.members.is_some();

@@ -87,6 +87,22 @@ pub static PROTOCOLS: &[&Protocol] = &[
     &red_team::PROTOCOL,
 ];
 
+/// The name that lets the planner choose a protocol.
+pub(crate) const AUTO: &str = "auto";
+
+/// The values of `deliberation.protocol`: the names of all protocols, then [`AUTO`].
+pub(crate) const CHOICES: &[&str] = &choices();
+
+const fn choices() -> [&'static str; PROTOCOLS.len() + 1] {
+    let mut choices = [AUTO; PROTOCOLS.len() + 1];
+    let mut at = 0;
+    while at < PROTOCOLS.len() {
+        choices[at] = PROTOCOLS[at].name;
+        at += 1;
+    }
+    choices
+}
+
 /// Finds a protocol by name.
 pub fn find(name: &str) -> Option<&'static Protocol> {
     PROTOCOLS.iter().find(|p| p.name == name).copied()
