@@ -140,7 +140,7 @@ impl Kingdom {
     /// If there is no project and none can be created.
     pub fn chat(mut self, request: ChatRequest) -> Result<Chat, UserError> {
         let layout = match self.layout() {
-            Some(layout) => layout.clone(),
+            Some(layout) => layout,
             None => self.env().make_layout()?.layout,
         };
         self.configure(|config| request.terms.lay_over(config));

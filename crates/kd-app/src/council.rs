@@ -140,7 +140,7 @@ impl<'k> Council<'k> {
         config.council.private |= old.as_ref().is_some_and(|t| t.meta().is_private());
         let id = ask.thread.by_user();
         let thread = old.as_ref().zip(kingdom.layout());
-        let thread = thread.map(|(thread, layout)| trust::GoesOn::of(layout, thread, id));
+        let thread = thread.map(|(thread, layout)| trust::GoesOn::of(&layout, thread, id));
         let phase = match (phase, &old) {
             (Some(phase), _) => phase.to_owned(),
             (None, old) => old
@@ -267,7 +267,7 @@ impl<'k> Council<'k> {
             asked.filter(|member| to.is_for(&member.name)),
         )?;
         let engine = self.kingdom.engine(&self.config, masked);
-        let found = self.kingdom.layout().cloned();
+        let found = self.kingdom.layout();
         let conclude = self.config.council.conclude && !self.ask.no_conclusion;
         Ok(Prepared {
             op,
@@ -320,7 +320,7 @@ pub(crate) fn continued(
         return Ok(None);
     };
     let place = match kingdom.layout() {
-        Some(layout) => threads::resolve(layout, Some(id))?,
+        Some(layout) => threads::resolve(&layout, Some(id))?,
         None => threads::find(kingdom.env(), Some(id))?.1,
     };
     Ok(Some(Thread::open(&place)?))

@@ -46,10 +46,10 @@ impl Kingdom {
         let members = &deliberate.members;
         trust::check(self.project(), trust::Named::only(members), env)?;
         let layout = self.layout();
-        let mut planned = plan(self.config(), layout, &text, members, env)?;
+        let mut planned = plan(self.config(), layout.as_ref(), &text, members, env)?;
         planned
             .notices
-            .extend(trust::texts_line(self.loaded(), layout));
+            .extend(trust::texts_line(self.loaded(), layout.as_ref()));
         let roster = roster(&planned.plan);
         ready::make_ready(self.config(), deliberate.offline, env, &roster)?;
         let engine = self.engine(self.config(), secrets);
@@ -72,7 +72,14 @@ impl Kingdom {
         masked: Secrets,
     ) -> Result<Planning<'_>, UserError> {
         let Question { text, asked } = question;
-        let brief = brief(&config, self.layout(), text, asked, seed, self.env())?;
+        let brief = brief(
+            &config,
+            self.layout().as_ref(),
+            text,
+            asked,
+            seed,
+            self.env(),
+        )?;
         // One account for the planning and the deliberation.
         let engine = self.engine(&config, masked);
         Ok(Planning {

@@ -91,15 +91,21 @@ impl Kingdom {
         &self.env
     }
 
-    /// The project; `None` where there is none yet.
-    pub fn layout(&self) -> Option<&Layout> {
-        if self.layout.get().is_none()
-            && let Ok(Some(layout)) = self.env.find_layout_accepting(&[])
-        {
+    /// The project, on the branch that its checkout is on now; `None` where there is none yet.
+    ///
+    /// A project stays the one that it was when the folder was opened, because the settings were read for it.
+    pub fn layout(&self) -> Option<Layout> {
+        let now = self.env.find_layout_accepting(&[]).ok().flatten();
+        let opened = match (self.layout.get(), now) {
+            (Some(opened), Some(now)) if now.root() == opened.root() => return Some(now),
+            (Some(opened), _) => opened,
             // Another question may have found it at the same time: it is the same one.
-            let _ = self.layout.set(layout);
-        }
-        self.layout.get()
+            (None, now) => {
+                let now = now?;
+                self.layout.get_or_init(|| now)
+            }
+        };
+        Some(opened.clone())
     }
 
     /// The settings in force.
@@ -120,7 +126,7 @@ impl Kingdom {
     /// Stops agents left by runs that were killed, in any project of the user, and brings the members' states up to date.
     pub fn sweep(&self) {
         if let Some(layout) = self.layout() {
-            sweep(&self.env, layout);
+            sweep(&self.env, &layout);
         }
     }
 

@@ -29,7 +29,8 @@ async fn a_second_question_continues_the_thread_of_the_first() {
     let first = kingdom.ask(Ask::default(), "One?").unwrap();
     let id = first.opened.id.clone();
     assert_eq!(first.answers().await.unwrap().messages.len(), 2);
-    assert!(kingdom.layout().is_some(), "the first thread created it");
+    let layout = kingdom.layout();
+    assert!(layout.is_some(), "the first thread created it");
 
     let go_on = Ask {
         thread: ThreadChoice::Given(id.0.clone()),
@@ -39,6 +40,27 @@ async fn a_second_question_continues_the_thread_of_the_first() {
     assert_eq!(second.opened.id, id);
     assert!(!second.opened.is_new);
     assert_eq!(second.answers().await.unwrap().messages.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_belongs_to_the_branch_on_which_it_was_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let git = folder.path().join("project/.git");
+    std::fs::create_dir_all(&git).unwrap();
+    let switch = |branch: &str| {
+        std::fs::write(git.join("HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
+    };
+    switch("main");
+    let kingdom = kingdom(folder.path());
+    for branch in ["main", "main", "topic"] {
+        switch(branch);
+        let asked = kingdom.ask(Ask::default(), "One?").unwrap();
+        assert_eq!(asked.opened.layout.branch(), branch);
+        let id = asked.opened.id.clone();
+        asked.answers().await.unwrap();
+        let layout = kingdom.layout().unwrap();
+        assert_eq!(layout.current_thread().unwrap().unwrap().id, id);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -66,7 +66,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     };
     planned.notices.extend(kd_app::trust::texts_line(
         kingdom.loaded(),
-        kingdom.layout(),
+        kingdom.layout().as_ref(),
     ));
     if args.edit {
         planned = edit::plan(&planned.plan, planning.config(), &planning.brief)?;

@@ -67,7 +67,7 @@ pub(super) fn folder_host(here: &Here, offline: bool) -> Result<FolderHost, Erro
     // Nothing that the members do is told on stderr, except what the user should see.
     let kingdom = trust::open(here, true)?;
     if let Some(layout) = kingdom.layout() {
-        kd_app::process::sweep(here, layout);
+        kd_app::process::sweep(here, &layout);
     }
     Ok(FolderHost::new(kingdom, offline))
 }
