@@ -61,3 +61,12 @@ pub(crate) fn raw(tool: usize, text: &str) -> Raw {
         },
     }
 }
+
+/// Prints figures and checks that `docs/review-precision.md` contains each.
+pub(crate) fn documented(figures: &[String]) {
+    let docs = include_str!("../../../../docs/review-precision.md");
+    figures.iter().for_each(|figure| println!("{figure}"));
+    for figure in figures {
+        assert!(docs.contains(figure.as_str()), "{figure}");
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! `BLESS=1 cargo test -p kd-core --test review published` regenerates it.
 
-use crate::recorded::{Corpus, raw};
+use crate::recorded::{Corpus, documented, raw};
 use kd_core::review::TABLE;
 use kd_core::review::merge::{Judged, merge};
 use kd_core::review::shares::Row;
@@ -14,6 +14,8 @@ use std::sync::OnceLock;
 
 /// The largest council of the table.
 const MEMBERS_MAX: usize = 7;
+/// Recorded products.
+const ALL: usize = 12;
 /// Councils drawn per size.
 const COUNCILS: usize = 12;
 const SEED: u64 = 7;
@@ -59,6 +61,7 @@ fn councils(tools: usize) -> Vec<Vec<usize>> {
         }
         all.extend(drawn);
     }
+    all.push((0..tools).collect());
     all
 }
 
@@ -197,6 +200,19 @@ fn the_published_table_is_what_the_record_gives() {
         return;
     }
     assert_eq!(rows, TABLE);
+    let lines = (1..=MEMBERS_MAX).map(|of| {
+        let cells = rows.iter().filter(|row| row.of as usize == of).map(|row| {
+            let percent = |x: f64| (x * 100.0).round();
+            format!(
+                " {} % ({}–{}) |",
+                percent(row.share),
+                percent(row.low),
+                percent(row.high)
+            )
+        });
+        format!("| {of} |{}", cells.collect::<String>())
+    });
+    documented(&lines.collect::<Vec<_>>());
 }
 
 /// Returns precision and recall of councils of a size that report findings of at least `agreeing` members.
@@ -225,11 +241,20 @@ fn cut(
         sum(|c| c.found) / sum(|c| c.golden),
     );
     let ((pl, ph), (rl, rh)) = (interval(&precision), interval(&recall));
-    let half = if testing { "testing" } else { "tuning" };
-    println!(
-        "{judge} {half} {least}+ of {size}: precision {p:.2} ({pl:.2}-{ph:.2}), recall {r:.2} ({rl:.2}-{rh:.2}), {:.1} findings a change",
-        sum(|c| c.clusters) / sum(|c| c.runs)
+    let what = match (size, least) {
+        (1, _) => "one product".to_owned(),
+        (_, 1) => format!("all {size}, every finding"),
+        (ALL, _) => format!("all {ALL}, at least {least} agree"),
+        _ => format!("council of {size}, at least {least} agree"),
+    };
+    let each = sum(|c| c.clusters) / sum(|c| c.runs);
+    let row = format!(
+        "| {judge} | {what} | {p:.2} ({pl:.2}–{ph:.2}) | {r:.2} ({rl:.2}–{rh:.2}) | {each:.1} |"
     );
+    match testing {
+        true => documented(&[row]),
+        false => println!("tuning {row}"),
+    }
     (p, r)
 }
 
@@ -252,6 +277,16 @@ fn what_more_members_found_is_more_often_real_on_pull_requests_not_tuned_on() {
                 five_recall >= single_recall - 0.15,
                 "{five_recall} {single_recall}"
             );
+        }
+    }
+    // Of all products, findings of more of them are more often real, and fewer known defects are among them.
+    assert_eq!(corpus.tools, ALL);
+    for judge in ["gpt-5.2", "opus-4.5"] {
+        let steps: Vec<(f64, f64)> = (1..=6)
+            .map(|least| cut(corpus, replay, judge, ALL, least, true))
+            .collect();
+        for pair in steps.windows(2) {
+            assert!(pair[0].0 < pair[1].0 && pair[0].1 > pair[1].1, "{steps:?}");
         }
     }
     // The table of one half predicts the shares of the other.
