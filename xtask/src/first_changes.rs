@@ -25,10 +25,19 @@ pub struct Change {
     file: Option<(&'static str, &'static str)>,
     /// The rows.
     edits: &'static [Edit],
-    /// A replacement in the new file that makes it break its promise: then the test must fail.
-    lie: Option<(&'static str, &'static str)>,
+    /// What makes the change break its promise: then the test must fail.
+    lie: Lie,
+    /// Whether the judge is run once before with `BLESS=1`, which writes the pages that are generated from the table.
+    blessed: bool,
     /// Arguments of the `cargo` command that judges the change.
     judge: &'static [&'static str],
+}
+
+/// A replacement in a file, after the change was made.
+struct Lie {
+    file: &'static str,
+    truth: &'static str,
+    lie: &'static str,
 }
 
 const VOTING_RULE: &str = r#"//! First places minus last places.
@@ -73,10 +82,12 @@ pub const CHANGES: &[Change] = &[
             text: "    Role {\n        name: \"historian\",\n        title: \"what happened when others tried\",\n        \
                    temperature: 0.6,\n        persona: include_str!(\"historian.md\"),\n        duties: MEMBER,\n    },\n",
         }],
-        lie: Some((
-            " Say who tried this before, what became of it, and which circumstances differ today. Prefer one documented case to three remembered ones, and say how sure you are of each.",
-            "",
-        )),
+        lie: Lie {
+            file: "crates/kd-core/src/roles/historian.md",
+            truth: " Say who tried this before, what became of it, and which circumstances differ today. Prefer one documented case to three remembered ones, and say how sure you are of each.",
+            lie: "",
+        },
+        blessed: false,
         judge: &["test", "-p", "kd-core", "--lib", "roles"],
     },
     Change {
@@ -99,10 +110,12 @@ pub const CHANGES: &[Change] = &[
                 text: "    first_minus_last::RULE,\n",
             },
         ],
-        lie: Some((
-            "&[Axiom::Anonymous]",
-            "&[Axiom::Anonymous, Axiom::Condorcet]",
-        )),
+        lie: Lie {
+            file: "crates/kd-vote/src/methods/first_minus_last.rs",
+            truth: "&[Axiom::Anonymous]",
+            lie: "&[Axiom::Anonymous, Axiom::Condorcet]",
+        },
+        blessed: false,
         judge: &["test", "-p", "kd-vote"],
     },
     Change {
@@ -158,10 +171,12 @@ impl Protocol for Reverse {
                 text: "    reverse::KIND,\n",
             },
         ],
-        lie: Some((
-            "        self.turns.next(table)\n",
-            "        self.turns = Turns::new(table.seats.iter().cloned());\n        self.turns.next(table)\n",
-        )),
+        lie: Lie {
+            file: "crates/kd-core/src/protocols/reverse.rs",
+            truth: "        self.turns.next(table)\n",
+            lie: "        self.turns = Turns::new(table.seats.iter().cloned());\n        self.turns.next(table)\n",
+        },
+        blessed: false,
         judge: &["test", "-p", "kd-core", "--lib", "protocols"],
     },
     Change {
@@ -206,11 +221,74 @@ pub(super) const ROW: Scheduler = Scheduler {
                 text: "    \"reverse\",\n",
             },
         ],
-        lie: Some((
-            "let mut order = draw.shuffled();",
-            "let mut order: Vec<usize> = (0..draw.candidates.len()).collect();",
-        )),
+        lie: Lie {
+            file: "crates/kd-forum/src/schedulers/reverse.rs",
+            truth: "let mut order = draw.shuffled();",
+            lie: "let mut order: Vec<usize> = (0..draw.candidates.len()).collect();",
+        },
+        blessed: false,
         judge: &["test", "-p", "kd-forum", "schedulers"],
+    },
+    Change {
+        name: "slash command of a chat",
+        file: None,
+        edits: &[Edit {
+            file: "crates/kd-core/src/slash.rs",
+            after: "pub const COMMANDS",
+            before: "];",
+            text: r#"    SlashCommand {
+        name: "again",
+        aliases: &[],
+        args: "[member]",
+        takes: Takes::MaybeMember,
+        doc: "the same as /retry",
+        screen_only: false,
+        make: |arg| {
+            Ok(Slash::Op(Op::Retry {
+                seat: arg.map(seat).transpose()?,
+            }))
+        },
+    },
+"#,
+        }],
+        lie: Lie {
+            file: "crates/kd-core/src/slash.rs",
+            truth: "args: \"[member]\",\n        takes: Takes::MaybeMember,\n        doc: \"the same",
+            lie: "args: \"<member>\",\n        takes: Takes::Member,\n        doc: \"the same",
+        },
+        blessed: false,
+        judge: &["test", "-p", "kd-core", "--lib", "slash"],
+    },
+    Change {
+        name: "setting",
+        file: None,
+        edits: &[
+            Edit {
+                file: "crates/kd-core/src/config/keys.rs",
+                after: "key(\"council.private\"",
+                before: "    key(",
+                text: "    key(\"council.patience_secs\", WAIT, \"30\", \"Seconds until a silent member is named in a notice; 0 means never.\").limit(Limit::ZeroIsNone),\n",
+            },
+            Edit {
+                file: "crates/kd-core/src/config/mod.rs",
+                after: "pub struct CouncilConfig",
+                before: "}",
+                text: "    /// Seconds until a silent member is named in a notice; 0 means never.\n    pub patience_secs: u64,\n",
+            },
+            Edit {
+                file: "crates/kd-core/src/config/mod.rs",
+                after: "impl Default for CouncilConfig",
+                before: "        }",
+                text: "            patience_secs: 30,\n",
+            },
+        ],
+        lie: Lie {
+            file: "crates/kd-core/src/config/keys.rs",
+            truth: "council.patience_secs\", WAIT, \"30\"",
+            lie: "council.patience_secs\", WAIT, \"60\"",
+        },
+        blessed: true,
+        judge: &["test", "-p", "kd-core", "--lib", "--test", "config"],
     },
 ];
 
@@ -228,7 +306,11 @@ pub fn run(root: &Path, wanted: &str, say: &mut dyn FnMut(&str)) -> io::Result<V
     let mut faults = Vec::new();
     for change in CHANGES.iter().filter(|c| c.name.contains(wanted)) {
         let kept = apply(&copy, change)?;
-        let honest = judge(root, &copy, change)?;
+        let pages = pages(&copy, change)?;
+        if change.blessed {
+            judge(root, &copy, change, true)?;
+        }
+        let honest = judge(root, &copy, change, false)?;
         let mut said = format!(
             "{}: cargo {}: passes: {honest}",
             change.name,
@@ -240,20 +322,17 @@ pub fn run(root: &Path, wanted: &str, say: &mut dyn FnMut(&str)) -> io::Result<V
                 change.name
             ));
         }
-        if let (Some((path, text)), Some((truth, lie))) = (change.file, change.lie) {
-            assert!(text.contains(truth), "{}: nothing to falsify", change.name);
-            fs::write(copy.join(path), text.replace(truth, lie))?;
-            let fooled = judge(root, &copy, change)?;
-            said += &format!(", a false one fails: {}", !fooled);
-            if fooled {
-                faults.push(format!(
-                    "{}: the named test passes for a false change",
-                    change.name
-                ));
-            }
+        falsify(&copy, &change.lie)?;
+        let fooled = judge(root, &copy, change, false)?;
+        said += &format!(", a false one fails: {}", !fooled);
+        if fooled {
+            faults.push(format!(
+                "{}: the named test passes for a false change",
+                change.name
+            ));
         }
         say(&said);
-        restore(kept, change, &copy)?;
+        restore(kept.into_iter().chain(pages), change, &copy)?;
     }
     Ok(faults)
 }
@@ -317,7 +396,40 @@ fn inserted(text: &str, edit: &Edit) -> Option<String> {
     None
 }
 
-fn restore(kept: Vec<(PathBuf, String)>, change: &Change, copy: &Path) -> io::Result<()> {
+/// The generated pages that a blessed run changes, with their content.
+fn pages(copy: &Path, change: &Change) -> io::Result<Vec<(PathBuf, String)>> {
+    let pages: &[&str] = match change.blessed {
+        true => &[
+            "docs/configuration.md",
+            "crates/kd-core/tests/data/config/schema.json",
+        ],
+        false => &[],
+    };
+    let read = |page: &&str| {
+        let path = copy.join(page);
+        fs::read_to_string(&path).map(|text| (path, text))
+    };
+    pages.iter().map(read).collect()
+}
+
+/// Makes a change break its promise.
+fn falsify(copy: &Path, lie: &Lie) -> io::Result<()> {
+    let path = copy.join(lie.file);
+    let text = fs::read_to_string(&path)?;
+    if !text.contains(lie.truth) {
+        return Err(io::Error::other(format!(
+            "{}: no `{}` to falsify",
+            lie.file, lie.truth
+        )));
+    }
+    fs::write(path, text.replace(lie.truth, lie.lie))
+}
+
+fn restore(
+    kept: impl Iterator<Item = (PathBuf, String)>,
+    change: &Change,
+    copy: &Path,
+) -> io::Result<()> {
     for (path, text) in kept {
         fs::write(path, text)?;
     }
@@ -328,9 +440,13 @@ fn restore(kept: Vec<(PathBuf, String)>, change: &Change, copy: &Path) -> io::Re
 }
 
 /// Runs the test of a change. It has a target folder of its own: cargo takes the copy for the checkout otherwise.
-fn judge(root: &Path, copy: &Path, change: &Change) -> io::Result<bool> {
+fn judge(root: &Path, copy: &Path, change: &Change, bless: bool) -> io::Result<bool> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let out = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    if bless {
+        command.env("BLESS", "1");
+    }
+    let out = command
         .args(change.judge)
         .args(["--locked", "--quiet"])
         .current_dir(copy)

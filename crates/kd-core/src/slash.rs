@@ -513,6 +513,47 @@ mod tests {
     }
 
     #[test]
+    fn every_command_takes_what_its_row_says() {
+        for command in COMMANDS {
+            // What it must accept and refuse; no argument is written as "".
+            let (accepts, refuses): (&[&str], &[&str]) = match command.takes {
+                Takes::Nothing => (&[""], &["ada"]),
+                Takes::Member => (&["ada", "@ada"], &["", "a/b", "king"]),
+                Takes::MaybeMember => (&["", "ada", "@ada"], &["a/b", "king"]),
+                Takes::MaybeNumber => (&["", "2"], &["-1", "many"]),
+                Takes::MaybePart => (&["", "code", "all", "ada"], &["a/b"]),
+                Takes::MaybeMode => (&["", "natural"], &[]),
+                Takes::MaybeThread | Takes::MaybeFile | Takes::MaybeQuestion => (&["", "x y"], &[]),
+            };
+            let line = |arg: &str| read(&format!("/{} {arg}", command.name));
+            for arg in accepts {
+                let read = line(arg);
+                assert!(
+                    matches!(read, Line::Slash(_)),
+                    "/{} {arg}: {read:?}",
+                    command.name
+                );
+            }
+            for arg in refuses {
+                let read = line(arg);
+                assert!(
+                    matches!(read, Line::Wrong(_)),
+                    "/{} {arg}: {read:?}",
+                    command.name
+                );
+            }
+            let optional = command.args.starts_with('[');
+            assert_eq!(
+                optional || command.args.is_empty(),
+                accepts.contains(&""),
+                "/{} {}",
+                command.name,
+                command.args
+            );
+        }
+    }
+
+    #[test]
     fn every_name_means_one_command_and_every_row_has_help() {
         let mut names: Vec<&str> = Vec::new();
         for command in COMMANDS {

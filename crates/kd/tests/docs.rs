@@ -260,6 +260,27 @@ fn lists_in_the_documentation_name_every_row_of_the_tables() {
 }
 
 #[test]
+fn every_slash_command_has_a_row_in_the_page_of_the_chat() {
+    let text = std::fs::read_to_string(root().join("docs/chat.md")).unwrap();
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("| `/"))
+        .collect();
+    for command in kd_core::slash::COMMANDS {
+        // `/mode` is no row for `/model`.
+        let named = |row: &&str| {
+            row.split('`')
+                .any(|code| code.split([' ', '/']).nth(1) == Some(command.name))
+        };
+        assert!(
+            rows.iter().any(named),
+            "docs/chat.md lacks /{}",
+            command.name
+        );
+    }
+}
+
+#[test]
 fn counts_are_found_in_digits_and_words_before_a_noun() {
     let found = |text: &str| -> Vec<usize> {
         let found = counted(text, &["rules", "roles"]);
