@@ -367,7 +367,7 @@ async fn ten_megabytes_of_prompt_go_in_or_are_refused_in_words() {
         .2
         .unwrap_err();
     assert_eq!(failure.kind, FailureKind::Invalid);
-    assert!(failure.message.contains("10240 KB"), "{failure}");
+    assert!(failure.message.contains("10240 KiB"), "{failure}");
     settled();
 }
 
@@ -585,7 +585,7 @@ async fn an_answer_without_end_is_stopped() {
         .2
         .unwrap_err();
     assert_eq!(failure.kind, FailureKind::Invalid);
-    assert!(failure.message.contains("64 MB"), "{failure}");
+    assert!(failure.message.contains("64 MiB"), "{failure}");
     settled();
 }
 

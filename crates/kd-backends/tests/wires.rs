@@ -542,7 +542,7 @@ async fn an_endless_event_is_refused(wire: Wire) {
     let heard = hear(&*seat(provider(&fake, wire)), request()).await;
     assert_eq!(heard.failure().kind, FailureKind::Decode);
     assert!(
-        heard.failure().message.contains("32 MB"),
+        heard.failure().message.contains("32 MiB"),
         "{}",
         heard.failure()
     );

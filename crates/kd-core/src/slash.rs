@@ -157,7 +157,7 @@ pub const COMMANDS: &[SlashCommand] = &[
         aliases: &[],
         args: "[member]",
         takes: Takes::MaybeMember,
-        doc: "stop one member, or all of them (as Esc does); partial answers are kept",
+        doc: "stop one member, or all of them (as Esc does); partial answers are saved",
         screen_only: false,
         make: |arg| {
             Ok(Slash::Op(match arg {

@@ -186,7 +186,7 @@ async fn a_failing_member_costs_nobody_else_an_answer() {
     assert_eq!(bob.status, Some(Status::Error));
     assert!(
         bob.body.starts_with("half"),
-        "the partial answer is kept: {}",
+        "the partial answer is saved: {}",
         bob.body
     );
 }

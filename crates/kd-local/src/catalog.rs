@@ -66,7 +66,7 @@ pub struct Wheel {
 pub const MODELS: [KnownModel; 1] = [KnownModel {
     key: "smollm2-135m",
     title: "SmolLM2 135M Instruct (Q4_1)",
-    note: "small and quick, for trying things out: its sentences are fluent, its judgement is near chance",
+    note: "small and quick, for trying things out: its sentences are fluent, its advice is poor",
     file: "SmolLM2-135M-Instruct.Q4_1.gguf",
     bytes: 98_362_432,
     sha256: "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",

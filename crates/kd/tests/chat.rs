@@ -321,7 +321,7 @@ fn ctrl_c_stops_who_speaks_and_twice_leaves() {
     let stopped = thread(&home);
     assert_eq!(stopped[1].status, Some(Status::Interrupted));
     let kept = "Half an answer.\n\n*[Interrupted — response may be incomplete]*";
-    assert_eq!(stopped[1].body, kept, "the partial answer is kept");
+    assert_eq!(stopped[1].body, kept, "the partial answer is saved");
     plays(&home, "claude", &claude("Claude's answer."));
     chat.types("/retry\r");
     chat.waits_for(&[

@@ -49,7 +49,7 @@ const FAULTS: &[Fault] = &[
         end: End::Answers(20 * 6 - 1),
     },
     Fault {
-        name: "10 MB answer",
+        name: "10 MiB answer",
         reply: Some(|_| {
             let mut steps = vec![Step::Text("A long answer.\n\n".repeat(1 << 10)); 640];
             steps.push(Step::Text("The end.".into()));

@@ -193,7 +193,7 @@ fn init_that_finds_nothing_lists_what_it_looked_for() {
         "127.0.0.1:1\n      install it from https://ollama.com/download",
         "OPENAI_API_KEY\n      export OPENAI_API_KEY=…  (key: https://",
         "GEMINI_API_KEY or GOOGLE_API_KEY\n",
-        "its advice is worthless",
+        "its advice is poor",
     ] {
         assert!(said.err.contains(what), "{what}: {}", said.err);
     }
@@ -275,8 +275,8 @@ fn the_first_question_asks_who_answers_and_remembers() {
         "saved in",
         "~/.config/kd/config.json",
         "  1) claude, found here (uses your subscription)",
-        "  2) the built-in demo model (98 MB, no account;",
-        "its advice is worthless)",
+        "  2) the built-in demo model (93.8 MiB, no account;",
+        "its advice is poor)",
     ] {
         assert!(asked.contains(line), "{line}: {asked}");
     }

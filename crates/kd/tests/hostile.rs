@@ -227,7 +227,7 @@ fn output_that_cannot_be_written_is_an_error_that_loses_nothing() {
         for part in [
             "error: ",
             "cause: No space left on device",
-            "help: partial answers are kept",
+            "help: partial answers are saved",
         ] {
             assert!(said.err.contains(part), "{args:?}: {}", said.err);
         }

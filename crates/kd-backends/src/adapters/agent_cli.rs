@@ -338,7 +338,7 @@ impl AgentCli {
             if prompt.len() > ARGUMENT_MAX {
                 return Err(Failure::new(
                     FailureKind::Invalid,
-                    format!("the prompt has {} KB, and this program takes at most {} KB", prompt.len() / 1024, ARGUMENT_MAX / 1024),
+                    format!("the prompt has {} KiB, and this program takes at most {} KiB", prompt.len() / 1024, ARGUMENT_MAX / 1024),
                 )
                 .advise("start a new thread, or give the member a program that reads its prompt from stdin"));
             }
@@ -771,7 +771,7 @@ pub(super) fn bounded(delta: &Delta, length: &mut usize) -> Result<(), Failure> 
         return Ok(());
     }
     let said = format!(
-        "stopped: the answer exceeded {} MB",
+        "stopped: the answer exceeded {} MiB",
         ANSWER_MAX / 1024 / 1024
     );
     Err(Failure::new(FailureKind::Invalid, said))

@@ -190,7 +190,7 @@ impl Out {
             self.fail(
                 Failure::new(
                     FailureKind::Invalid,
-                    format!("the answer is longer than {} MB", ANSWER_MAX >> 20),
+                    format!("the answer is longer than {} MiB", ANSWER_MAX >> 20),
                 )
                 .advise("set `max_tokens` for this member"),
             );
@@ -265,7 +265,7 @@ impl Reader {
             };
             self.out.fail(
                 Failure::new(FailureKind::Decode, what)
-                    .advise("the partial answer is kept; try again"),
+                    .advise("the partial answer is saved; try again"),
             );
         }
     }
@@ -274,7 +274,7 @@ impl Reader {
 fn too_long() -> Failure {
     Failure::new(
         FailureKind::Decode,
-        "the service sent one event of more than 32 MB",
+        "the service sent one event of more than 32 MiB",
     )
     .advise("check that `base_url` is a model service")
 }

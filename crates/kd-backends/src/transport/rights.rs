@@ -3,9 +3,9 @@
 //! Input: the paths that an agent may read or write. Output: a Landlock domain that its process enters before it
 //! becomes the agent. To the agent everything else does not exist.
 //!
-//! Needs Linux 5.13 or newer with Landlock enabled; what an older version of Landlock cannot enforce is left to the
-//! flags (before 6.2 files can be truncated, before 6.12 other processes can be signaled). What no version of Landlock
-//! enforces is in docs/agents.md, "What it does not hold".
+//! Needs Linux 5.13 or newer with Landlock enabled. Older versions of Landlock do not prevent an agent from truncating
+//! files (before Linux 6.2) or signaling other processes (before 6.12): only the agent's flags do. docs/agents.md,
+//! "Sandbox", lists the actions that no version of Landlock prevents.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -172,7 +172,7 @@ fn holds(run: &Run, name: &str, stage: &str, fault: &str) {
     if fault == "broken" && matches!(stage, "opinions" | "conclude") {
         let kept = run.records.iter().any(|r| matches!(&r.event, Event::MessageAdded { message, .. }
             if message.from == name && message.status == Some(Status::Error) && message.body.contains("half a")));
-        assert!(kept, "{cell}: the partial answer is kept");
+        assert!(kept, "{cell}: the partial answer is saved");
     }
 }
 

@@ -194,7 +194,7 @@ impl ChatLines {
                     self.body(seat.as_str(), rest.unwrap_or_default(), out)?;
                 }
                 if failure.kind == FailureKind::Cancelled {
-                    self.happened(seat.as_str(), "stopped; the partial answer is kept", out)?;
+                    self.happened(seat.as_str(), "stopped; the partial answer is saved", out)?;
                 } else {
                     let what = format!("failed: {}", failure.message);
                     self.happened(seat.as_str(), &what, out)?;

@@ -46,7 +46,7 @@ pub(crate) fn lines(
         lines.push(styles.dim(&clip(&format!("and {} more", open.len() - shown), columns)));
     }
     if hint == 1 && lines.len() < room {
-        lines.push(styles.dim(&clip("Ctrl+C stops; partial answers are kept", columns)));
+        lines.push(styles.dim(&clip("Ctrl+C stops; partial answers are saved", columns)));
     }
     lines
 }

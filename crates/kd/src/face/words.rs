@@ -159,7 +159,7 @@ pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
         DuetEnd::Budget => format!("out of tokens {after}: one member decided{missing}"),
         DuetEnd::Time => format!("out of time {after}: one member decided{missing}"),
         DuetEnd::Alone => format!("one member failed {after}: the other answered alone"),
-        DuetEnd::Interrupted => format!("interrupted {after}; partial answers are kept"),
+        DuetEnd::Interrupted => format!("interrupted {after}; partial answers are saved"),
         DuetEnd::Failed => format!("no member could answer {after}"),
     }
 }
@@ -189,7 +189,7 @@ pub(crate) fn outcome(view: &View) -> Option<String> {
         }
         Outcome::Partial => format!("{of} answered; without {}", missing.join(", ")),
         Outcome::Failed => format!("no member answered: {} failed", missing.join(", ")),
-        Outcome::Interrupted => format!("interrupted; {of} answered, partial answers are kept"),
+        Outcome::Interrupted => format!("interrupted; {of} answered, partial answers are saved"),
     })
 }
 

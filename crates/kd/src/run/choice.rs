@@ -185,12 +185,12 @@ fn built_in(env: &Env) -> Offer {
     let config = Config::default().local;
     let size = match delivery::locate(&config, env) {
         Ok(_) => "downloaded already".to_owned(),
-        Err(_) => super::notices::megabytes(catalog::DEFAULT.bytes),
+        Err(_) => super::notices::mebibytes(catalog::DEFAULT.bytes),
     };
     let members = serde_json::json!(BUILT_IN_COUNCIL);
     Offer {
         line: format!(
-            "the built-in demo model ({size}, no account; it shows how a council works; its advice is worthless)"
+            "the built-in demo model ({size}, no account; it shows how a council works; its advice is poor)"
         ),
         free: true,
         text: format!(

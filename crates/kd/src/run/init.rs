@@ -157,7 +157,7 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
             lines.extend(how.into_iter().map(|line| format!("      {line}")));
         }
     }
-    let end = "One of them is enough; then run `kd init` again. Until then the built-in demo model answers: it shows how a council works; its advice is worthless.";
+    let end = "One of them is enough; then run `kd init` again. Until then the built-in demo model answers: it shows how a council works; its advice is poor.";
     lines.push(String::new());
     lines.extend(wrap(end, columns));
     lines

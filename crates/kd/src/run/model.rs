@@ -82,7 +82,7 @@ fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
             out,
             "{}  {}, {}, {here}",
             styles.bold(model.key),
-            super::notices::megabytes(model.bytes),
+            super::notices::mebibytes(model.bytes),
             model.licence
         )?;
         writeln!(out, "  {}: {}", model.title, model.note)?;

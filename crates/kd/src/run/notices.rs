@@ -33,7 +33,7 @@ fn download(step: &Download, bar: &mut Option<Bar>) {
                 io::stderr(),
                 "downloading {}: {}, licence {}, into {}",
                 model.title,
-                megabytes(model.bytes),
+                mebibytes(model.bytes),
                 model.licence,
                 folder.display()
             );
@@ -60,7 +60,7 @@ fn download(step: &Download, bar: &mut Option<Bar>) {
     }
 }
 
-/// Progress on stderr: a bar on a terminal, else a line per 10 %.
+/// Progress on stderr: a bar on a terminal, otherwise a line for every 10 %.
 struct Bar {
     bar: ProgressBar,
     lines: bool,
@@ -91,7 +91,7 @@ impl Bar {
         match progress {
             Progress::Trying { from, have } => {
                 let again = if *have > 0 {
-                    format!(", resuming after {}", megabytes(*have))
+                    format!(", resuming after {}", mebibytes(*have))
                 } else {
                     String::new()
                 };
@@ -125,6 +125,8 @@ impl Bar {
     }
 }
 
-pub(super) fn megabytes(bytes: u64) -> String {
-    format!("{:.0} MB", bytes as f64 / 1e6)
+/// Formats a size: `93.8 MiB`.
+pub(super) fn mebibytes(bytes: u64) -> String {
+    const MIB: f64 = (1_u64 << 20) as f64;
+    format!("{:.1} MiB", bytes as f64 / MIB)
 }

@@ -84,7 +84,7 @@ pub(super) fn play(
     let (stage, id, stopped) = put_on(face, repaint, refusal, open)?;
     if let Some(why) = stage.unwritten {
         return Err(
-            Error::from(why).next(format!("partial answers are kept: kd council show {id}"))
+            Error::from(why).next(format!("partial answers are saved: kd council show {id}"))
         );
     }
     Ok(Played {
@@ -135,7 +135,7 @@ pub(super) fn finish(
     }
     if let Some(why) = stage.unwritten {
         return Err(
-            Error::from(why).next(format!("partial answers are kept: kd council show {id}"))
+            Error::from(why).next(format!("partial answers are saved: kd council show {id}"))
         );
     }
     Ok(Ended {
@@ -297,7 +297,7 @@ async fn conduct(
                 }
                 Caught::Interrupt | Caught::End => {
                     stopped = true;
-                    stage.show(|face, _, io| face.notice("stopping; partial answers are kept (press Ctrl+C again to quit at once)", io));
+                    stage.show(|face, _, io| face.notice("stopping; partial answers are saved (press Ctrl+C again to quit at once)", io));
                     session.send(Op::Interrupt)?;
                 }
                 Caught::Resize => stage.fit(),

@@ -124,7 +124,7 @@ impl Deliberating {
         let foot = report.spent().words(", ");
         lines.push(styles.dim(&clip(
             &format!(
-                "{foot} {} Ctrl+C stops; partial answers are kept",
+                "{foot} {} Ctrl+C stops; partial answers are saved",
                 styles.glyph("·", "-")
             ),
             width,

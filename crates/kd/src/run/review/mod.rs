@@ -368,7 +368,7 @@ fn perform(
     let Some(report) = report.or_else(|| logged(&folder)) else {
         return Err(
             Error::new("no_report", Exit::Interrupted, "the review has no report").next(format!(
-                "partial answers are kept: kd council show {}",
+                "partial answers are saved: kd council show {}",
                 id.0
             )),
         );
