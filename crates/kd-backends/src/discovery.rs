@@ -1,4 +1,4 @@
-//! Finds what else on this machine could be a member: agent programs on the PATH, an Ollama, keys in the environment.
+//! Finds what else on this machine could be a member: agent programs on the PATH, an Ollama server, keys in the environment.
 //!
 //! Starts no program, sends no key, calls nothing that costs money.
 
@@ -44,7 +44,7 @@ pub struct Discovered {
     pub backend: String,
 }
 
-/// Searches this machine. Takes a few milliseconds, and at most about a second if an Ollama is slow.
+/// Searches this machine. Takes a few milliseconds, and at most about a second if the Ollama server is slow.
 pub async fn discover(env: &Env) -> Vec<Discovered> {
     let mut found = programs(env);
     if let Some(models) = ollama(env).await {
@@ -114,7 +114,7 @@ pub fn ollama_base_url(env: &Env) -> Option<String> {
     (at != ollama_address(None)).then(|| format!("http://{at}/v1"))
 }
 
-/// Lists the models of the Ollama at that address; `None` if none is running.
+/// Lists the models of the Ollama server at that address; `None` if no server is running there.
 async fn ollama(env: &Env) -> Option<Vec<String>> {
     let url = format!("http://{}/api/tags", ollama_at(env));
     let client = client::create(&url, Certificates::Nothing, |builder| {

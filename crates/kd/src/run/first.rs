@@ -29,7 +29,7 @@ fn text(first: bool, found: &[Discovered]) -> String {
     };
     format!(
         "the small built-in model answers for all members: it is for trying things out\n\
-         for better answers: `kd init` (agent programs, keys{here}), an Ollama, or a larger GGUF with --model\n"
+         for better answers: `kd init` (agent programs, keys{here}), Ollama, or a larger GGUF file with --model\n"
     )
 }
 

@@ -145,7 +145,7 @@ fn looked_for(env: &Env, columns: usize) -> Vec<String> {
     );
     let parts: [(&str, Vec<(String, String)>); 3] = [
         ("agent programs on the PATH:", programs.collect()),
-        ("an Ollama that answers:", vec![ollama]),
+        ("an Ollama server that answers:", vec![ollama]),
         ("keys in the environment:", keys.collect()),
     ];
     let mut lines = vec!["found nothing that can answer; nothing was written".to_owned()];
@@ -207,7 +207,7 @@ pub(super) fn seats(found: &Discovered, env: &Env) -> Vec<InitSeat> {
                 ..seat(
                     m,
                     Some(m.clone()),
-                    format!("{m}, served by the Ollama at {}", ollama_at(env)),
+                    format!("{m}, served by Ollama at {}", ollama_at(env)),
                 )
             })
             .collect(),
