@@ -84,6 +84,21 @@ impl Billing {
     /// # Errors
     /// It cannot listen.
     pub async fn greedy(price: Price) -> io::Result<Self> {
+        let words = |_: &Value, output| "word ".repeat(usize::try_from(output).unwrap_or(0));
+        Self::answering(price, "length", words).await
+    }
+
+    /// Starts a service without faults that answers with this text. It charges one token per byte of a prompt, and for
+    /// every token that the request allows, whatever the length of the text, so that it spends all it may. The closure
+    /// gets the request and that number.
+    ///
+    /// # Errors
+    /// It cannot listen.
+    pub async fn answering(
+        price: Price,
+        finish: &'static str,
+        text: impl Fn(&Value, u64) -> String + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let bill = Arc::new(Mutex::new(Bill::default()));
         let own = Arc::clone(&bill);
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -95,8 +110,8 @@ impl Billing {
             bill.requests += 1;
             bill.tokens += input + output;
             bill.pico_usd += input * price.input + output * price.output;
-            let text = "word ".repeat(usize::try_from(output).unwrap_or(0));
-            Some((Wire::OpenAi, said(&text, "length", input, output)))
+            let text = text(&request, output);
+            Some((Wire::OpenAi, said(&text, finish, input, output)))
         });
         Ok(Self {
             fake: fake.await?,

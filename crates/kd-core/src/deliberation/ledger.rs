@@ -7,7 +7,7 @@
 use super::plan::Plan;
 use crate::failure::Failure;
 use crate::ids::TurnId;
-use crate::request::Prompt;
+use crate::request::{Prompt, Request};
 use crate::spending::Account;
 pub use crate::spending::{Cut, Price, Spent};
 use crate::usage::Usage;
@@ -33,6 +33,13 @@ fn parts(prompt: &Prompt) -> impl Iterator<Item = &str> {
         &prompt.turn,
     ]
     .into_iter()
+}
+
+/// Returns an upper bound of the bytes sent for a request, as JSON.
+pub(crate) fn request_bytes(request: &Request) -> u64 {
+    let schema = request.schema.as_ref().map(ToString::to_string);
+    // A schema is sent beside the prompt or in it as text.
+    wire_bytes(&request.prompt) + schema.map_or(0, |s| 2 * json_bytes(&s))
 }
 
 /// Returns the bytes of a text in JSON, with blank lines around it.

@@ -8,7 +8,7 @@ use super::board::Board;
 use super::fact::{Fact, Labelled};
 use super::frame::Frame;
 use super::iteration::{Decision, PassEnd};
-use super::ledger::{Cut, Ledger, Spent, json_bytes, prompt_bytes, wire_bytes};
+use super::ledger::{Cut, Ledger, Spent, prompt_bytes, request_bytes};
 use super::plan::{NOTED, Plan};
 use super::protocols::{self, Protocol};
 use super::reader::{Reader, Reading, Reread, Run};
@@ -442,14 +442,13 @@ impl Deliberation {
     }
 
     fn request_bytes(&self, request: &Request) -> u64 {
-        let schema = request.schema.as_ref().map(|s| s.to_string());
         match self.plan.spending {
             0 => {
+                let schema = request.schema.as_ref().map(|s| s.to_string());
                 let schema = schema.map_or(0, |s| s.len() as u64 + 128);
                 prompt_bytes(&request.prompt) + schema
             }
-            // A schema is sent beside the prompt or in it as text.
-            _ => wire_bytes(&request.prompt) + schema.map_or(0, |s| 2 * json_bytes(&s)),
+            _ => request_bytes(request),
         }
     }
 

@@ -35,7 +35,7 @@ pub use fact::{Counted, Fact};
 pub use forecast::{Forecast, compared_by, forecast};
 pub use iteration::{Action, Decision};
 pub use ledger::{Cut, Price, Spent};
-pub(crate) use ledger::{json_bytes, wire_bytes};
+pub(crate) use ledger::{json_bytes, request_bytes, wire_bytes};
 pub use machine::{COUNCIL, Deliberation};
 pub use plan::{MemberCounts, Plan, READING, SPENDING, Seat, WRITING};
 pub use reader::{Reading, Reread, Run};

@@ -2,9 +2,10 @@
 
 use super::OpenReview;
 use super::{Cluster, Finding, Raw, prompts, read};
-use crate::deliberation::blind;
+use crate::deliberation::{blind, json_bytes};
 use crate::request::{Prompt, Request};
 use serde_json::Value;
+use std::collections::VecDeque;
 
 /// Lines of context around a finding.
 const AROUND: usize = 8;
@@ -25,12 +26,58 @@ pub(super) fn findings(open: &OpenReview, member: usize, part: usize) -> Request
     request(open, member, fenced, &task, read::findings_schema())
 }
 
+/// Bytes of the marks around an item.
+const MARK_BYTES: u64 = 64;
+
+/// Splits clusters into the requests in which a member votes on them: each shows at most `bytes` of findings.
+pub(super) fn batches(
+    open: &OpenReview,
+    clusters: &[Cluster],
+    foreign: &[usize],
+    bytes: u64,
+) -> VecDeque<Vec<usize>> {
+    let mut batches = VecDeque::new();
+    let mut left = 0;
+    for at in foreign {
+        let Some(item) = votable(open, &clusters[*at], bytes) else {
+            continue;
+        };
+        let size = json_bytes(&item) + MARK_BYTES;
+        if batches.is_empty() || size > left {
+            batches.push_back(Vec::new());
+            left = bytes;
+        }
+        left = left.saturating_sub(size);
+        if let Some(batch) = batches.back_mut() {
+            batch.push(*at);
+        }
+    }
+    batches
+}
+
+/// Renders a cluster for voters.
+fn votable(open: &OpenReview, cluster: &Cluster, bytes: u64) -> Option<String> {
+    let finding = &cluster.findings.first()?.finding;
+    Some(fitted(&described(open, finding, true), bytes))
+}
+
+/// Cuts a text that alone would exceed the bytes of a request.
+fn fitted(text: &str, bytes: u64) -> String {
+    // A byte takes at most two in JSON: the text is clean.
+    let most = usize::try_from(bytes.saturating_sub(MARK_BYTES + 8) / 2).unwrap_or(usize::MAX);
+    match json_bytes(text) + MARK_BYTES > bytes {
+        true => blind::clip(text, most),
+        false => text.to_owned(),
+    }
+}
+
 /// Asks a member to vote on clusters. Returns the request and each label with its place in `clusters`.
 pub(super) fn votes(
     open: &OpenReview,
     member: usize,
     clusters: &[Cluster],
     foreign: &[usize],
+    bytes: u64,
 ) -> (Request, Vec<(String, usize)>) {
     let reader = open.members[member].name.as_str();
     let order = blind::deal(open.seed, reader, "review votes", foreign);
@@ -38,8 +85,7 @@ pub(super) fn votes(
     let items: Vec<(String, String)> = shown
         .iter()
         .filter_map(|(label, at)| {
-            let finding = &clusters[*at].findings.first()?.finding;
-            Some((format!("id {label}"), described(open, finding, true)))
+            Some((format!("id {label}"), votable(open, &clusters[*at], bytes)?))
         })
         .collect();
     let fenced = fence(open, "votes", &items);
@@ -47,28 +93,36 @@ pub(super) fn votes(
     (request, shown)
 }
 
-/// Asks a judge whether pairs describe the same defect. Returns the request and each label with its place in `pairs`.
+/// Asks a judge whether pairs describe the same defect, as many of the first ones as fit. Returns the request and each
+/// label with its place in `pairs`.
 pub(super) fn pairs(
     open: &OpenReview,
     member: usize,
     raws: &[Raw],
     pairs: &[(usize, usize)],
+    bytes: u64,
 ) -> (Request, Vec<(String, usize)>) {
+    let text = |(a, b): &(usize, usize)| {
+        let one = described(open, &raws.get(*a)?.finding, false);
+        let other = described(open, &raws.get(*b)?.finding, false);
+        Some(format!("First:\n{one}\nSecond:\n{other}"))
+    };
+    let mut left = bytes;
+    let texts: Vec<String> = pairs
+        .iter()
+        .map_while(|pair| {
+            let text = text(pair)?;
+            left = left.checked_sub(json_bytes(&text) + MARK_BYTES)?;
+            Some(text)
+        })
+        .collect();
     let reader = open.members[member].name.as_str();
-    let places: Vec<usize> = (0..pairs.len()).collect();
+    let places: Vec<usize> = (0..texts.len()).collect();
     let order = blind::deal(open.seed, reader, "review pairs", &places);
     let shown: Vec<(String, usize)> = (0..).map(blind::label).zip(order).collect();
     let items: Vec<(String, String)> = shown
         .iter()
-        .filter_map(|(label, at)| {
-            let (a, b) = pairs.get(*at)?;
-            let one = described(open, &raws.get(*a)?.finding, false);
-            let other = described(open, &raws.get(*b)?.finding, false);
-            Some((
-                format!("id {label}"),
-                format!("First:\n{one}\nSecond:\n{other}"),
-            ))
-        })
+        .map(|(label, at)| (format!("id {label}"), texts[*at].clone()))
         .collect();
     let fenced = fence(open, "pairs", &items);
     let request = request(open, member, fenced, prompts::JUDGE, read::pairs_schema());

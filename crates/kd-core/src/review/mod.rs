@@ -5,6 +5,7 @@
 //! consent, identity or markup.
 
 mod ask;
+mod budget;
 pub mod chance;
 pub mod check;
 mod machine;

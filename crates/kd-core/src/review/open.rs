@@ -1,9 +1,10 @@
 //! What a review is opened with.
 
 use super::Marks;
+use super::budget::Plan;
 use crate::ids::SeatName;
 use crate::roster::Member;
-use crate::spending::Ceiling;
+use crate::spending::{Ceiling, Price};
 use std::collections::BTreeMap;
 
 /// The inputs of a review.
@@ -29,6 +30,8 @@ pub struct OpenReview {
     pub judge: Option<SeatName>,
     /// The spending limit of all requests.
     pub ceiling: Ceiling,
+    /// Prices of the members' models, as far as they are known.
+    pub prices: BTreeMap<SeatName, Price>,
     /// Marks of earlier findings in this repository.
     pub marks: Marks,
     /// Seeds the order of what voters see.
@@ -37,4 +40,12 @@ pub struct OpenReview {
     pub messages: u32,
     /// Notices known in advance; repeated in the report.
     pub notices: Vec<String>,
+}
+
+impl OpenReview {
+    /// Returns why the limits are too low for the reviews and votes of all members, and what would do; `None` if they
+    /// are not.
+    pub fn shortage(&self) -> Option<String> {
+        Plan::of(self).shortage
+    }
 }

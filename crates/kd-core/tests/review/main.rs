@@ -4,6 +4,7 @@
 // Tests may write the table that they check, and print the figures of `docs/review-precision.md`.
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
+mod budget;
 mod hostile;
 mod pairs;
 mod recorded;

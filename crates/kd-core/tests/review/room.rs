@@ -1,8 +1,10 @@
 //! A test environment for one review: scripted members, and messages that are always saved.
 
 use jiff::Timestamp;
+use kd_core::ids::TurnId;
 use kd_core::machine::{Command, Effects, Input};
 use kd_core::review::{OpenReview, Report};
+use kd_core::spending::{Account, Keep, Spent};
 use kd_core::{
     Delta, Event, Failure, FailureKind, Finish, Machine, Member, Message, Op, Request, Review,
     SeatName,
@@ -18,7 +20,12 @@ pub(crate) enum Reply {
     /// Streamed in pieces like a model's output, after a failed first attempt; not repeated at the end.
     Streamed(String),
     Fail,
+    /// Not sent: a limit forbids it.
+    Refused,
 }
+
+/// The tokens charged for each answer.
+const ANSWER_TOKENS: u32 = 300;
 
 /// The result of a review.
 pub(crate) struct Ran {
@@ -57,10 +64,11 @@ pub(crate) fn kind(request: &Request) -> &'static str {
         .trim_matches('"')
 }
 
-/// Runs a review to its end.
+/// Runs a review to its end, within its limits: every request is charged in full.
 pub(crate) fn run(open: OpenReview, mut reply: impl FnMut(&str, &Request) -> Reply) -> Ran {
     let now = Timestamp::UNIX_EPOCH;
     let (mut machine, opened) = Review::open(open);
+    let mut account = Account::new(machine.ceiling());
     let mut ran = Ran {
         report: Report::default(),
         events: Vec::new(),
@@ -72,10 +80,21 @@ pub(crate) fn run(open: OpenReview, mut reply: impl FnMut(&str, &Request) -> Rep
         to: kd_core::Address::All,
     };
     let mut inputs = VecDeque::from([Input::Op(say)]);
-    take(opened, &mut ran, &mut inputs, &mut reply);
+    let mut reply = |turn, request: &Request, machine: &Review| {
+        let keep = machine.keeps(turn);
+        assert_eq!(keep, Keep::from(keep.fixed), "no request is first");
+        let bytes = request.prompt.history.len() + request.prompt.turn.len();
+        let most = Spent::at_most(bytes as u64, ANSWER_TOKENS, None);
+        if account.fits(most + keep.fixed).is_err() {
+            return Reply::Refused;
+        }
+        account.settle(0, most);
+        reply(request.seat.as_str(), request)
+    };
+    take(opened, &machine, &mut ran, &mut inputs, &mut reply);
     while let Some(input) = inputs.pop_front() {
         let effects = machine.step(now, input);
-        take(effects, &mut ran, &mut inputs, &mut reply);
+        take(effects, &machine, &mut ran, &mut inputs, &mut reply);
     }
     assert!(machine.is_done(), "the review ended");
     ran
@@ -83,9 +102,10 @@ pub(crate) fn run(open: OpenReview, mut reply: impl FnMut(&str, &Request) -> Rep
 
 fn take(
     effects: Effects,
+    machine: &Review,
     ran: &mut Ran,
     inputs: &mut VecDeque<Input>,
-    reply: &mut impl FnMut(&str, &Request) -> Reply,
+    reply: &mut impl FnMut(TurnId, &Request, &Review) -> Reply,
 ) {
     for event in effects.events {
         if let Event::Reviewed { report } = &event {
@@ -96,7 +116,7 @@ fn take(
     for command in effects.commands {
         match command {
             Command::Ask { turn, request } => {
-                match reply(request.seat.as_str(), &request) {
+                match reply(turn, &request, machine) {
                     Reply::Text(text) => inputs.push_back(Input::Delta {
                         turn,
                         delta: Delta::Finished {
@@ -127,6 +147,11 @@ fn take(
                             choices: Vec::new(),
                         });
                         inputs.extend(deltas.into_iter().map(|delta| Input::Delta { turn, delta }));
+                    }
+                    Reply::Refused => {
+                        let failure = Failure::new(FailureKind::Limit, "the limit is reached");
+                        inputs.push_back(Input::Failed { turn, failure });
+                        continue;
                     }
                     Reply::Fail => inputs.push_back(Input::Failed {
                         turn,

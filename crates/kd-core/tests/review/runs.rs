@@ -226,7 +226,8 @@ fn replies_that_cannot_be_read_are_asked_for_once_more() {
     assert!(ran.report.findings[0].votes.is_empty());
     let told = ran.report.notices.join("\n");
     assert_eq!(
-        told.matches("no vote of bob could be read").count(),
+        told.matches("bob did not vote on any finding: its reply could not be read")
+            .count(),
         1,
         "{told}"
     );
@@ -246,7 +247,7 @@ fn votes_that_fail_leave_the_findings() {
         ran.report
             .notices
             .iter()
-            .any(|n| n.contains("gave no votes"))
+            .any(|n| n.contains("did not vote on any finding: no answer"))
     );
 }
 

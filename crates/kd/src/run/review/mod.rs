@@ -30,16 +30,18 @@ use kd_app::words::count;
 use kd_app::{SeatRequest, outfile, secrets};
 use kd_backends::Backends;
 use kd_core::config::Config;
+use kd_core::cost::Cost;
 use kd_core::formats::{self, Newer};
 use kd_core::prompt::PREAMBLE;
 use kd_core::review::{OpenReview, Report};
 use kd_core::secrets::Masked;
-use kd_core::{Address, Event, Op, Roster, SeatName};
+use kd_core::{Address, Event, Member, Op, Roster, SeatName};
 use kd_engine::{Engine, Opening};
 use kd_store::git_command::GitCommand;
 use kd_store::reviews::{self, Reviews};
 use kd_store::{Thread, log};
 use serde_json::json as object;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -259,11 +261,17 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     }
     secrets::tell(&masked, &env);
     let estimate = Estimate::of(&loaded.config, roster.members(), &parts);
+    let reviews = reviews(here)?;
+    let opening = opening(&change, &loaded.config, &roster, parts, marks_of(&reviews)?);
+    // Said before any member is asked.
+    let shortage = opening.shortage();
     if args.dry_run {
-        return dry_run(args, &change, &parts, &roster, &estimate);
+        let parts = opening.parts.len();
+        return dry_run(args, &change, parts, &roster, &estimate, shortage);
     }
     if !args.quiet {
         notice_line(&format!("{}; {}", change.title(), estimate.line()));
+        shortage.iter().for_each(|notice| notice_line(notice));
         change.notices.iter().for_each(|notice| notice_line(notice));
         if roster.members().len() == 1 {
             notice_line(
@@ -276,16 +284,7 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     if seated.built_in && !args.quiet {
         first::notice(layout.is_none(), here);
     }
-    let reviews = reviews(here)?;
-    let (kept, end) = perform(
-        args,
-        here,
-        &loaded.config,
-        &roster,
-        &change,
-        parts,
-        &reviews,
-    )?;
+    let (kept, end) = perform(args, here, &loaded.config, &change, opening, &reviews)?;
     give(&kept, &args.shown, here)?;
     if !args.quiet {
         closing(&kept, here);
@@ -299,51 +298,68 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     })
 }
 
-/// Lets the members review, and saves the report.
-fn perform(
-    args: &Review,
-    here: &Here,
+/// Returns the inputs of a review. Files are empty: voters and quotes need them, the plan does not.
+fn opening(
+    change: &Change,
     config: &Config,
     roster: &Roster,
-    change: &Change,
     parts: Vec<String>,
-    reviews: &Reviews,
-) -> Result<(Kept, Exit), Error> {
-    let names: Vec<SeatName> = roster.members().iter().map(|m| m.name.clone()).collect();
-    let layout = kd_app::council::new_layout(&here.env(args.quiet))?;
-    let thread = Thread::create_for(&layout, &names, REVIEW)?;
-    let (id, folder) = (thread.id().clone(), thread.path().to_owned());
-    let title = change.title();
-    // Voters see this code, and quotes are looked up in it.
-    let secrets = kd_app::secrets::of(config, args.privacy.allow_secrets, here);
-    let mut files = change.files();
-    for text in files.values_mut() {
-        secrets.mask_keeping_lines(text);
-    }
-    let (machine, opened) = kd_core::review::Review::open(OpenReview {
+    marks: kd_core::review::Marks,
+) -> OpenReview {
+    let members = roster.members();
+    let price = |member: &Member| {
+        let price = Cost::of(config, member).price()?;
+        Some((member.name.clone(), price))
+    };
+    OpenReview {
         base: change.base.clone(),
         head: change.head.clone(),
-        title: title.clone(),
-        members: roster.members().to_vec(),
+        title: change.title(),
+        members: members.to_vec(),
         parts,
-        files,
+        files: BTreeMap::new(),
         preamble: match &config.council.preamble {
             Some(preamble) => preamble.clone(),
             None => PREAMBLE.trim().to_owned(),
         },
         guidance: config.prompts.review.clone(),
-        judge: names.first().cloned(),
+        judge: members.first().map(|member| member.name.clone()),
         ceiling: config.limits.ceiling(),
-        marks: marks_of(reviews)?,
+        prices: members.iter().filter_map(price).collect(),
+        marks,
         seed: kd_app::council::clock_seed(),
         messages: 0,
         notices: change.notices.clone(),
-    });
+    }
+}
+
+/// Lets the members review, and saves the report.
+fn perform(
+    args: &Review,
+    here: &Here,
+    config: &Config,
+    change: &Change,
+    mut opening: OpenReview,
+    reviews: &Reviews,
+) -> Result<(Kept, Exit), Error> {
+    let seats = opening.members.clone();
+    let names: Vec<SeatName> = seats.iter().map(|m| m.name.clone()).collect();
+    let layout = kd_app::council::new_layout(&here.env(args.quiet))?;
+    let thread = Thread::create_for(&layout, &names, REVIEW)?;
+    let (id, folder) = (thread.id().clone(), thread.path().to_owned());
+    let title = opening.title.clone();
+    // Voters see this code, and quotes are looked up in it.
+    let secrets = kd_app::secrets::of(config, args.privacy.allow_secrets, here);
+    opening.files = change.files();
+    for text in opening.files.values_mut() {
+        secrets.mask_keeping_lines(text);
+    }
+    let (machine, opened) = kd_core::review::Review::open(opening);
     let opening = Opening {
         id: id.clone(),
         machine: Box::new(machine),
         opened,
-        seats: roster.members().to_vec(),
+        seats,
     };
     let face = Watching::new(args.shown.format == Format::JsonlEvents, args.quiet);
     // In a tree under review, what agent programs run and obey is not trusted, even if the user trusted it before.
@@ -421,16 +437,18 @@ fn marks_of(reviews: &Reviews) -> Result<kd_core::review::Marks, Error> {
 fn dry_run(
     args: &Review,
     change: &Change,
-    parts: &[String],
+    parts: usize,
     roster: &Roster,
     estimate: &Estimate,
+    shortage: Option<String>,
 ) -> Result<Exit, Error> {
+    let notices: Vec<&String> = shortage.iter().chain(&change.notices).collect();
     let members: Vec<&str> = roster.members().iter().map(|m| m.name.as_str()).collect();
     let mut out = io::stdout().lock();
     if args.is_json() {
         let value = object!({
-            "base": change.base, "head": change.head, "files": change.diff.files.len(), "parts": parts.len(),
-            "members": members, "estimate": estimate, "notices": change.notices,
+            "base": change.base, "head": change.head, "files": change.diff.files.len(), "parts": parts,
+            "members": members, "estimate": estimate, "notices": notices,
         });
         writeln!(out, "{}", json::text(&value, true)?)?;
         return Ok(Exit::Done);
@@ -443,10 +461,10 @@ fn dry_run(
         out,
         "members: {}\n{}: {}",
         clean::line(&members.join(", ")),
-        count(parts.len() as u64, "part"),
+        count(parts as u64, "part"),
         estimate.line()
     )?;
-    for notice in &change.notices {
+    for notice in notices {
         writeln!(out, "note: {}", clean::line(notice))?;
     }
     Ok(Exit::Done)

@@ -3,11 +3,13 @@
 //! Input: [`Input`]s. Output: [`Effects`]; the last ones contain [`Event::Reviewed`] and a message. A member that fails
 //! or replies with something else loses only its own part: the findings and votes of others do not depend on it.
 
-use super::chance::chance;
+mod report;
+mod voting;
+
+use self::voting::Voting;
+use super::budget::Plan;
 use super::merge::{Judged, Merged, clusters, merge};
-use super::{
-    Cluster, Dropped, MemberSum, OpenReview, Raw, Report, Reported, Vote, ask, check, message, read,
-};
+use super::{Cluster, Dropped, OpenReview, Raw, Vote, ask, check, message, read};
 use crate::clean::{Cleaner, clean_line};
 use crate::event::{Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
@@ -18,7 +20,7 @@ use crate::message::Message;
 use crate::names::COUNCIL;
 use crate::op::Op;
 use crate::request::{Delta, Request};
-use crate::spending::Ceiling;
+use crate::spending::{Ceiling, Keep};
 use crate::usage::Usage;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -49,6 +51,10 @@ pub struct Review {
     merged: Merged,
     clusters: Vec<Cluster>,
     votes: Vec<BTreeMap<String, Vote>>,
+    voting: Vec<Voting>,
+    plan: Plan,
+    /// The members that were asked for findings a second time.
+    repaired: Vec<bool>,
     notices: Vec<String>,
     usage: Usage,
     interrupted: bool,
@@ -124,6 +130,18 @@ impl Machine for Review {
     fn ceiling(&self) -> Ceiling {
         self.open.ceiling
     }
+
+    /// Reviews leave enough for comparisons and votes.
+    fn keeps(&self, turn: TurnId) -> Keep {
+        if !self.turns.contains_key(&turn) {
+            return Keep::default();
+        }
+        match self.phase {
+            Phase::Finding => self.plan.after_review(&self.repaired).into(),
+            Phase::Judging => self.plan.after_judge().into(),
+            _ => Keep::default(),
+        }
+    }
 }
 
 impl Review {
@@ -136,6 +154,9 @@ impl Review {
         let notices = open.notices.clone();
         let review = Self {
             sums: vec![Sum::default(); open.members.len()],
+            voting: vec![Voting::default(); open.members.len()],
+            repaired: vec![false; open.members.len()],
+            plan: Plan::of(&open),
             judge: open.judge.clone(),
             open,
             phase: Phase::Waiting,
@@ -241,6 +262,7 @@ impl Review {
             && let Some(request) = turn.request.as_deref().filter(|_| !self.interrupted)
         {
             let request = ask::repair(&self.open, request, text, why);
+            self.repaired[turn.member] = true;
             let again = Turn {
                 request: None,
                 text: String::new(),
@@ -261,18 +283,7 @@ impl Review {
                     }
                 }
             }
-            Phase::Voting => {
-                let votes = read::votes(text, &labels);
-                if votes.is_empty() {
-                    let notice = format!("no vote of {name} could be read");
-                    self.notices.push(notice);
-                }
-                for (label, at) in &turn.shown {
-                    if let (Some(vote), Some(of)) = (votes.get(label), self.votes.get_mut(*at)) {
-                        of.insert(name.clone(), *vote);
-                    }
-                }
-            }
+            Phase::Voting => self.take_votes(&turn, &name, text, &labels),
             _ => {}
         }
     }
@@ -360,9 +371,7 @@ impl Review {
                 "{name} could not judge unclear pairs: {}; the rules decided",
                 failure.message
             )),
-            _ => self
-                .notices
-                .push(format!("{name} gave no votes: {}", failure.message)),
+            _ => self.no_votes(&turn, &failure.message),
         }
         fx.events.push(Event::TurnFailed {
             turn: id,
@@ -466,11 +475,14 @@ impl Review {
                     self.clusters = clusters(&self.raws, &self.merged, &self.notes, judge);
                     self.votes = vec![BTreeMap::new(); self.clusters.len()];
                     self.phase = Phase::Voting;
-                    self.ask_votes(fx);
+                    self.deal_votes();
                 }
                 Phase::Voting => {
-                    self.phase = Phase::Writing;
-                    self.write(now, fx);
+                    // A request shows only so many findings: members may be asked several times.
+                    if !self.ask_votes(fx) {
+                        self.phase = Phase::Writing;
+                        self.write(now, fx);
+                    }
                 }
                 Phase::Waiting | Phase::Saving | Phase::Writing | Phase::Done => return,
             }
@@ -478,35 +490,30 @@ impl Review {
     }
 
     fn ask_judge(&mut self, fx: &mut Effects) {
+        if self.interrupted || self.merged.unclear.is_empty() {
+            return;
+        }
         let judge = self.judge.as_ref();
-        let member = judge.and_then(|name| self.open.members.iter().position(|m| m.name == *name));
-        let Some(member) = member.filter(|_| !self.interrupted && !self.merged.unclear.is_empty())
+        let named = judge.and_then(|name| self.open.members.iter().position(|m| m.name == *name));
+        // A member that could not review cannot judge either.
+        let able = |at: &usize| self.sums[*at].replied > 0;
+        let member = named.filter(able);
+        let Some(member) = member.or_else(|| (0..named.map_or(0, |_| self.sums.len())).find(able))
         else {
             return;
         };
-        let (request, shown) = ask::pairs(&self.open, member, &self.raws, &self.merged.unclear);
-        self.ask(member, request, shown, fx);
-    }
-
-    /// Asks every member that reviewed to vote on the clusters it did not contribute to.
-    fn ask_votes(&mut self, fx: &mut Effects) {
-        if self.interrupted {
-            return;
+        self.judge = Some(self.open.members[member].name.clone());
+        let unclear = &self.merged.unclear;
+        let bytes = self.plan.bytes;
+        let (request, shown) = ask::pairs(&self.open, member, &self.raws, unclear, bytes);
+        let left = unclear.len() - shown.len();
+        if left > 0 {
+            self.notices.push(format!(
+                "the rules decided {left} unclear pairs that did not fit into the request to {}",
+                self.open.members[member].name
+            ));
         }
-        for member in 0..self.open.members.len() {
-            let name = self.open.members[member].name.as_str();
-            let foreign: Vec<usize> = (0..self.clusters.len())
-                .filter(|at| {
-                    self.clusters[*at]
-                        .findings
-                        .iter()
-                        .all(|raw| raw.member != name)
-                })
-                .collect();
-            if self.sums[member].replied == 0 || foreign.is_empty() {
-                continue;
-            }
-            let (request, shown) = ask::votes(&self.open, member, &self.clusters, &foreign);
+        if !shown.is_empty() {
             self.ask(member, request, shown, fx);
         }
     }
@@ -518,63 +525,6 @@ impl Review {
             report: Box::new(report),
         });
         fx.commands.push(Command::Save(Box::new(draft)));
-    }
-
-    fn report(&mut self) -> Report {
-        let of = self.sums.iter().filter(|sum| sum.replied > 0).count();
-        let of = u32::try_from(of).unwrap_or(u32::MAX);
-        let mut findings: Vec<Reported> = Vec::new();
-        let votes = std::mem::take(&mut self.votes);
-        for (cluster, votes) in std::mem::take(&mut self.clusters).into_iter().zip(votes) {
-            let mut reported = Reported {
-                id: message::id(&cluster),
-                cluster,
-                votes,
-                chance: chance(1, of, &self.open.marks),
-            };
-            reported.chance = chance(reported.agreeing(), of, &self.open.marks);
-            findings.push(reported);
-        }
-        let severity = |r: &Reported| r.finding().map(|f| f.severity);
-        findings.sort_by(|a, b| {
-            (b.chance.share.total_cmp(&a.chance.share))
-                .then_with(|| b.votes_for(Vote::Real).cmp(&a.votes_for(Vote::Real)))
-                .then_with(|| a.votes_for(Vote::NotReal).cmp(&b.votes_for(Vote::NotReal)))
-                .then_with(|| severity(b).cmp(&severity(a)))
-                .then_with(|| a.id.cmp(&b.id))
-        });
-        message::unique(&mut findings);
-        if self.interrupted {
-            self.notices
-                .push("the review was interrupted: findings and votes are incomplete".into());
-        }
-        let parts = self.open.parts.len();
-        let members = self.open.members.iter().zip(&self.sums);
-        for (member, sum) in members.clone().filter(|(_, s)| s.replied > 0) {
-            if let Some(why) = sum.failed.first() {
-                let n = sum.failed.len();
-                self.notices.push(format!(
-                    "{}: {n} of {parts} parts not reviewed: {why}",
-                    member.name
-                ));
-            }
-        }
-        Report {
-            version: super::REPORT_VERSION,
-            base: self.open.base.clone(),
-            head: self.open.head.clone(),
-            findings,
-            dropped: std::mem::take(&mut self.dropped),
-            members: members
-                .map(|(member, sum)| MemberSum {
-                    name: member.name.to_string(),
-                    findings: sum.findings,
-                    dropped: sum.dropped,
-                    failed: sum.failed.first().filter(|_| sum.replied == 0).cloned(),
-                })
-                .collect(),
-            notices: self.notices.clone(),
-        }
     }
 
     fn finish(&mut self, fx: &mut Effects) {

@@ -1,6 +1,9 @@
 //! `kd review` through the real program: real repositories, scripted members.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod limits;
 
 use serde_json::{Value, json};
 use std::path::Path;

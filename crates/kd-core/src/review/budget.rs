@@ -1,0 +1,193 @@
+//! Plans a review within its limits, before any member is asked.
+//!
+//! Input: the change, the members, their prices and the limits. Output: how much of the findings one request may show,
+//! and what requests for findings must leave for votes, comparisons and second requests, so that reviews do not use up
+//! the limit. If even the smallest votes do not fit, the plan says what would do.
+
+use super::{OpenReview, ask};
+use crate::deliberation::request_bytes;
+use crate::request::Request;
+use crate::spending::{Account, Ceiling, Spent, money};
+use crate::usage::Certainty;
+
+/// Tried in this order: bytes of findings in one request, and tokens of one answer.
+const SIZES: [(u64, u32); 5] = [
+    (48 << 10, 4096),
+    (24 << 10, 4096),
+    (12 << 10, 4096),
+    (6 << 10, 4096),
+    LEAST,
+];
+/// The smallest plan: a few findings, and answers that are long enough for them.
+const LEAST: (u64, u32) = (6 << 10, 1024);
+
+/// What a review sets aside.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    /// Maximum bytes of findings in one request for votes or comparisons.
+    pub(super) bytes: u64,
+    /// For the votes of each member.
+    votes: Vec<Spent>,
+    /// For the comparison of unclear findings.
+    judge: Spent,
+    /// For a second request to each member whose reply cannot be parsed.
+    repairs: Vec<Spent>,
+    /// Why votes or reviews may be missing.
+    pub(super) shortage: Option<String>,
+}
+
+/// The worst cases of the requests of one size.
+struct Costs {
+    reviews: Spent,
+    votes: Vec<Spent>,
+    judge: Spent,
+    repairs: Vec<Spent>,
+}
+
+impl Plan {
+    pub(super) fn of(open: &OpenReview) -> Self {
+        let none = vec![Spent::default(); open.members.len()];
+        let account = Account::new(open.ceiling);
+        if open.ceiling == Ceiling::default() {
+            return Self::new(SIZES[0].0, none.clone(), Spent::default(), none);
+        }
+        // Second requests are given up before comparisons, which the rules can decide.
+        for (repaired, judged) in [(true, true), (false, true), (false, false)] {
+            for size in SIZES {
+                let costs = Costs::of(open, size);
+                let judge = if judged {
+                    costs.judge
+                } else {
+                    Spent::default()
+                };
+                let repairs = if repaired {
+                    costs.repairs
+                } else {
+                    none.clone()
+                };
+                let all = costs.reviews + sum(&costs.votes) + judge + sum(&repairs);
+                if account.fits(all).is_ok() {
+                    return Self::new(size.0, costs.votes, judge, repairs);
+                }
+            }
+        }
+        let costs = Costs::of(open, LEAST);
+        let mut plan = Self::new(LEAST.0, none.clone(), Spent::default(), none);
+        plan.shortage = Some(shortage(open, &account, &costs));
+        plan
+    }
+
+    fn new(bytes: u64, votes: Vec<Spent>, judge: Spent, repairs: Vec<Spent>) -> Self {
+        Self {
+            bytes,
+            votes,
+            judge,
+            repairs,
+            shortage: None,
+        }
+    }
+
+    /// Returns what a request for findings must leave for others. If nothing is set aside for second requests, a member
+    /// that was asked again has used what was set aside for its own votes: a review is worth more.
+    pub(super) fn after_review(&self, repaired: &[bool]) -> Spent {
+        let mut keep = self.judge;
+        for (at, repaired) in repaired.iter().enumerate() {
+            if !repaired {
+                keep += self.repairs[at];
+            }
+            if !repaired || self.has_repairs() {
+                keep += self.votes[at];
+            }
+        }
+        keep
+    }
+
+    /// Returns whether second requests have something of their own.
+    pub(super) fn has_repairs(&self) -> bool {
+        self.votes.iter().all(|votes| *votes == Spent::default())
+            || self.repairs.iter().any(|one| *one != Spent::default())
+    }
+
+    /// Returns what the comparison must leave for votes.
+    pub(super) fn after_judge(&self) -> Spent {
+        sum(&self.votes)
+    }
+}
+
+impl Costs {
+    fn of(open: &OpenReview, (bytes, answer): (u64, u32)) -> Self {
+        let several = open.members.len() > 1;
+        let at_most = |member: usize, request: &Request, more: u64| {
+            let member = &open.members[member];
+            let answer = member.sampling.max_tokens.unwrap_or(answer).min(answer);
+            let price = open.prices.get(&member.name).copied();
+            Spent::at_most(request_bytes(request) + more, answer, price)
+        };
+        let members = 0..open.members.len();
+        let mut reviews = Spent::default();
+        let mut repairs = Vec::new();
+        for member in members.clone() {
+            let mut longest = Spent::default();
+            for part in 0..open.parts.len() {
+                let cost = at_most(member, &ask::findings(open, member, part), 0);
+                reviews += cost;
+                if cost.tokens > longest.tokens {
+                    longest = cost;
+                }
+            }
+            repairs.push(longest);
+        }
+        let votes = members.map(|member| match several {
+            true => at_most(member, &ask::votes(open, member, &[], &[], 0).0, bytes),
+            false => Spent::default(),
+        });
+        let votes = votes.collect();
+        let judge = open.judge.as_ref().filter(|_| several);
+        let judge = judge.and_then(|name| open.members.iter().position(|m| m.name == *name));
+        let judge = judge.map(|at| at_most(at, &ask::pairs(open, at, &[], &[], 0).0, bytes));
+        Self {
+            reviews,
+            votes,
+            judge: judge.unwrap_or_default(),
+            repairs,
+        }
+    }
+}
+
+fn sum(all: &[Spent]) -> Spent {
+    all.iter().fold(Spent::default(), |sum, one| sum + *one)
+}
+
+/// Describes the limits that are too low, and the least that would do.
+fn shortage(open: &OpenReview, account: &Account, costs: &Costs) -> String {
+    let votes = sum(&costs.votes);
+    let what = match account.fits(costs.reviews) {
+        Ok(()) => "votes",
+        Err(_) if votes.calls > 0 => "reviews by all members and their votes",
+        Err(_) => "a review of the whole change",
+    };
+    let least = costs.reviews + votes;
+    let limits = open.ceiling;
+    let mut lines = Vec::new();
+    if let Some(most) = limits.calls.filter(|most| least.calls > *most) {
+        lines.push(format!(
+            "the limit of {most} calls is too low for {what}: {} would do",
+            least.calls
+        ));
+    }
+    if let Some(most) = limits.tokens.filter(|most| least.tokens > *most) {
+        lines.push(format!(
+            "the limit of {most} tokens is too low for {what}: {} would do",
+            least.tokens
+        ));
+    }
+    let pico = |micro: u64| micro.saturating_mul(1_000_000);
+    if let Some(most) = limits.micro_usd.filter(|most| least.pico_usd > pico(*most)) {
+        lines.push(format!(
+            "the limit of ${} is too low for {what}: {} would do",
+            most as f64 / 1e6,
+            money(least.bound().usd(), Certainty::AtMost).trim_start_matches(['≤', ' '])
+        ));
+    }
+    lines.join("; ")
+}

@@ -1,0 +1,70 @@
+//! The report at the end of a review.
+
+use super::Review;
+use crate::review::chance::chance;
+use crate::review::{MemberSum, REPORT_VERSION, Report, Reported, Vote, message};
+
+impl Review {
+    /// Builds the report.
+    pub(super) fn report(&mut self) -> Report {
+        let of = self.sums.iter().filter(|sum| sum.replied > 0).count();
+        let of = u32::try_from(of).unwrap_or(u32::MAX);
+        let mut findings: Vec<Reported> = Vec::new();
+        let votes = std::mem::take(&mut self.votes);
+        for (cluster, votes) in std::mem::take(&mut self.clusters).into_iter().zip(votes) {
+            let mut reported = Reported {
+                id: message::id(&cluster),
+                cluster,
+                votes,
+                chance: chance(1, of, &self.open.marks),
+            };
+            reported.chance = chance(reported.agreeing(), of, &self.open.marks);
+            findings.push(reported);
+        }
+        let severity = |r: &Reported| r.finding().map(|f| f.severity);
+        findings.sort_by(|a, b| {
+            (b.chance.share.total_cmp(&a.chance.share))
+                .then_with(|| b.votes_for(Vote::Real).cmp(&a.votes_for(Vote::Real)))
+                .then_with(|| a.votes_for(Vote::NotReal).cmp(&b.votes_for(Vote::NotReal)))
+                .then_with(|| severity(b).cmp(&severity(a)))
+                .then_with(|| a.id.cmp(&b.id))
+        });
+        message::unique(&mut findings);
+        self.tell_missing_votes();
+        let missing = self.sums.iter().any(|sum| !sum.failed.is_empty());
+        if missing || self.voting.iter().any(|voting| voting.missing > 0) {
+            self.notices.extend(self.plan.shortage.take());
+        }
+        if self.interrupted {
+            self.notices
+                .push("the review was interrupted: findings and votes are incomplete".into());
+        }
+        let parts = self.open.parts.len();
+        let members = self.open.members.iter().zip(&self.sums);
+        for (member, sum) in members.clone().filter(|(_, s)| s.replied > 0) {
+            if let Some(why) = sum.failed.first() {
+                let n = sum.failed.len();
+                self.notices.push(format!(
+                    "{}: {n} of {parts} parts not reviewed: {why}",
+                    member.name
+                ));
+            }
+        }
+        Report {
+            version: REPORT_VERSION,
+            base: self.open.base.clone(),
+            head: self.open.head.clone(),
+            findings,
+            dropped: std::mem::take(&mut self.dropped),
+            members: members
+                .map(|(member, sum)| MemberSum {
+                    name: member.name.to_string(),
+                    findings: sum.findings,
+                    dropped: sum.dropped,
+                    failed: sum.failed.first().filter(|_| sum.replied == 0).cloned(),
+                })
+                .collect(),
+            notices: self.notices.clone(),
+        }
+    }
+}
