@@ -154,6 +154,14 @@ impl Costs {
     }
 }
 
+impl OpenReview {
+    /// Returns why the limits are too low for the reviews and votes of all members, and what would do; `None` if they
+    /// are not.
+    pub fn shortage(&self) -> Option<String> {
+        Plan::of(self).shortage
+    }
+}
+
 fn sum(all: &[Spent]) -> Spent {
     all.iter().fold(Spent::default(), |sum, one| sum + *one)
 }

@@ -1,7 +1,6 @@
 //! What a review is opened with.
 
 use super::Marks;
-use super::budget::Plan;
 use crate::ids::SeatName;
 use crate::roster::Member;
 use crate::spending::{Ceiling, Price};
@@ -40,12 +39,4 @@ pub struct OpenReview {
     pub messages: u32,
     /// Notices known in advance; repeated in the report.
     pub notices: Vec<String>,
-}
-
-impl OpenReview {
-    /// Returns why the limits are too low for the reviews and votes of all members, and what would do; `None` if they
-    /// are not.
-    pub fn shortage(&self) -> Option<String> {
-        Plan::of(self).shortage
-    }
 }
