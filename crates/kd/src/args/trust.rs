@@ -10,7 +10,7 @@ Examples:
   kd trust                     list what the settings would do, and ask
   kd trust --yes               allow them without asking
   kd trust --list              list the folders you have decided about
-  kd trust --revoke            forget the decision about this folder
+  kd trust --revoke            revoke the decision about this folder
 
 Lists a .kd folder of another user, settings that need consent, and files that
 agent programs run or obey. Consent covers exactly these contents at this path:
@@ -22,7 +22,7 @@ pub(crate) struct Trust {
     /// List the folders you have decided about
     #[arg(long, conflicts_with = "revoke")]
     pub(crate) list: bool,
-    /// Forget the decision about a folder [default: this one]
+    /// Revoke the decision about a folder [default: this one]
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     pub(crate) revoke: Option<Option<PathBuf>>,
 }

@@ -88,7 +88,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     let settings = consent.map_or(0, |consent| consent.new_settings().count());
     let nothing = untrusted.is_none() && consent.is_none();
     if nothing && foreign.is_none() && forum.is_none() {
-        writeln!(io::stdout(), "trusted; `kd trust --revoke` forgets it")?;
+        writeln!(io::stdout(), "trusted; `kd trust --revoke` revokes this")?;
         return Ok(Exit::Done);
     }
     if !args.yes {
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
             notice_line(match consent {
                 Some(_) => "not trusted; what is new in the list stays held back",
                 None => {
-                    "not trusted; settings that you allowed before still count (`kd trust --revoke` takes them back)"
+                    "not trusted; settings that you allowed before still count (`kd trust --revoke` revokes them)"
                 }
             });
             return Ok(Exit::Done);
@@ -572,7 +572,7 @@ fn revoke(path: Option<&Path>, here: &Here) -> Result<Exit, Error> {
         gone |= store.revoke(root)?;
     }
     let what = match gone {
-        true => "forgotten: the decision about",
+        true => "revoked: the decision about",
         false => "there was no decision about",
     };
     let root = shown_text(&roots[0].to_string_lossy());
