@@ -1,5 +1,5 @@
-//! What a streamed token costs this crate: CPU time of this process for answers of a fake server in another process,
-//! compared with a bare reqwest reader of the same bytes in the same run.
+//! Measures the cost of a streamed token in this crate: CPU time of this process for answers of a fake server in
+//! another process, compared with a bare reqwest reader of the same bytes in the same run.
 //!
 //! `cargo build --release -p kd-fake && cargo bench -p kd-backends --bench stream [-- PATH_OF_KD_FAKE]`
 #![allow(

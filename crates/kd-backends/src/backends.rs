@@ -31,7 +31,7 @@ pub struct Options {
     /// Whether the user trusts the agents' working folder. Only then the trust check of an agent program itself is
     /// disabled.
     pub trusted: bool,
-    /// How services are retried; `providers.<name>.attempts` overrides the number of attempts.
+    /// Pauses and attempts for retries of services; `providers.<name>.attempts` overrides the number of attempts.
     pub backoff: Backoff,
     /// Where requests are recorded, and the daily limit.
     pub ledger: Option<Arc<dyn Ledger>>,

@@ -47,11 +47,12 @@ pub struct Report {
     pub streams: Option<bool>,
     /// Whether it was prevented from writing a file; absent if it did not try, or is not an agent.
     pub read_only: Option<bool>,
-    /// How it is paid.
+    /// The way in which it is paid.
     pub billing: Billing,
     /// A description of `billing`.
     pub billed_to: Option<String>,
-    /// What prevents it from writing: see [`Backends::read_only_by`]; absent if it is not an agent or was not found.
+    /// The mechanism that prevents it from writing: see [`Backends::read_only_by`]; absent if it is not an agent or was
+    /// not found.
     pub held_by: Option<HeldBy>,
     /// A description of `held_by`.
     pub read_only_by: Option<String>,
@@ -63,7 +64,7 @@ pub struct Report {
     pub answered: bool,
     /// Why it did not answer.
     pub problem: Option<String>,
-    /// What to do.
+    /// Advice to the user.
     pub advice: Option<String>,
 }
 

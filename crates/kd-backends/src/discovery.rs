@@ -36,7 +36,7 @@ pub enum What {
 /// A potential member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Discovered {
-    /// What it is.
+    /// The kind of thing that was found.
     pub what: What,
     /// Its display name.
     pub name: String,

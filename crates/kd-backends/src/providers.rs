@@ -384,7 +384,7 @@ fn with_version(url: &str, wire: Wire) -> String {
     }
 }
 
-/// How the form of an answer is requested. If a service or model refuses one form, the next is tried.
+/// The form in which a structured answer is requested. If a service or model refuses one form, the next is tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AskedForm {
     /// A JSON schema.

@@ -78,9 +78,9 @@ struct Books {
 struct Node {
     account: Account,
     around: Option<u64>,
-    /// What must be left for others.
+    /// The reserve for other requests.
     keep: Keep,
-    /// What the answers so far add to the request that money is kept for, by reservation.
+    /// The amounts, by reservation, that the answers so far add to the request for which money is reserved.
     echoes: BTreeMap<u64, Spent>,
     /// The first turns in this account that reserved something.
     turns: BTreeSet<u64>,
@@ -96,9 +96,9 @@ struct Node {
 struct Open {
     owner: u64,
     sent: bool,
-    /// What is charged if the usage stays unknown.
+    /// The amount that is charged if the usage stays unknown.
     lost: Spent,
-    /// What each token of the answer adds to the request that money is kept for.
+    /// The amount that each token of the answer adds to the request for which money is reserved.
     keep: Keep,
     usage: Usage,
     agent: Option<String>,
@@ -532,7 +532,8 @@ impl Books {
         Ok(reservation)
     }
 
-    /// Records what an answer of this many tokens adds to the request that money is kept for.
+    /// Records the amount that an answer, given the number of its tokens, adds to the request for which money is
+    /// reserved.
     fn echo(&mut self, reservation: u64, open: &Open, tokens: u64) {
         let around = self.nodes.get(&open.owner).and_then(|node| node.around);
         let Some(node) = around.and_then(|id| self.nodes.get_mut(&id)) else {

@@ -14,10 +14,10 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// How the hub answers one request.
+/// The hub's response to one request.
 #[derive(Clone, Copy)]
 enum Act {
-    /// Sends the requested bytes, or this many of them and closes the connection.
+    /// Sends the requested bytes; with a number, sends only that number of bytes and closes the connection.
     Serve(Option<usize>),
     /// Ignores the range and sends everything.
     ServeAll,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 const TOKEN: &str = "0123456789abcdef-alice";
 
-/// What a server sends for a message: everything at once, or a stream that the closure writes until it fails.
+/// A server's response to a message: everything at once, or a stream that the closure writes until it fails.
 type Answer = fn(&Value, &mut TcpStream, &str) -> std::io::Result<()>;
 
 /// Requests as received: head and message.

@@ -1,4 +1,5 @@
-//! What members share and what they do not: limits, keys, prices, and the failures of one beside the answers of others.
+//! Tests what members share and what they do not share: limits, keys and prices; and that a failing member leaves the
+//! others' answers intact.
 #![allow(clippy::unwrap_used)]
 
 mod common;

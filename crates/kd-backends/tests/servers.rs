@@ -156,7 +156,7 @@ async fn a_program_sees_only_what_was_named_and_its_key_is_never_repeated() {
     assert!(!format!("{grants:?}").contains(KEY));
 }
 
-/// What a hostile program does, and what the agent gets.
+/// Actions of hostile programs, and the errors that the agent gets.
 #[rustfmt::skip]
 const HOSTILE: &[(&str, &str, &str, &str, &str)] = &[
     ("ends at once", "sys.exit(3)", TOOLS, ECHO, "exit code 3"),

@@ -28,13 +28,13 @@ const BACKGROUND_BYTES_MAX: usize = 8 << 10;
 pub struct Aside {
     /// The user's question.
     pub question: String,
-    /// How it is answered.
+    /// The protocol that answers it.
     pub how: How,
     /// Notices for the user before it begins.
     pub notices: Vec<String>,
 }
 
-/// How an aside answers.
+/// The protocol of an aside.
 #[derive(Clone, Debug)]
 pub enum How {
     /// By a debate of two members in tags, with the history of the conversation.

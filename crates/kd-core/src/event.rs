@@ -24,7 +24,7 @@ pub struct Record {
     pub ts: Timestamp,
     /// The thread.
     pub thread: ThreadId,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -53,7 +53,7 @@ pub enum Purpose {
     Exchange,
 }
 
-/// How a round ended.
+/// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -227,7 +227,7 @@ pub enum Event {
     },
     /// The round is over: no member is asked until the user speaks.
     FloorYielded {
-        /// How the round ended.
+        /// The outcome of the round.
         outcome: Outcome,
         /// The usage of the whole round.
         usage: Usage,

@@ -60,10 +60,10 @@ pub struct Failure {
     pub kind: FailureKind,
     /// A one-sentence description without keys or secrets.
     pub message: String,
-    /// What to do next, if more specific than [`Failure::hint`].
+    /// Advice to the user, if it is more specific than [`Failure::hint`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
-    /// How long the service asked to wait.
+    /// Time that the service asked to wait before the next request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Duration>,
     /// The usage of the turn; `None` if not reported. Boxed: usually `None`.

@@ -19,9 +19,9 @@ pub struct Format {
     pub field: &'static str,
     /// The description of its structure, as a link in `docs/formats.md`.
     pub schema: &'static str,
-    /// What happens to older versions.
+    /// Handling of older versions.
     pub older: &'static str,
-    /// What happens to newer versions.
+    /// Handling of newer versions.
     pub newer: &'static str,
 }
 
@@ -36,7 +36,7 @@ pub struct Newer {
 }
 
 impl Newer {
-    /// What to do next.
+    /// Advice to the user.
     pub const HINT: &'static str = "update kd; nothing was changed";
 }
 
@@ -355,7 +355,7 @@ pub static REVIEW: Printed = Printed {
     version: REVIEWS.version,
     ..printed("`kd review --format json`", "review")
 };
-/// What each member is missing.
+/// Checks of all members.
 pub static DOCTOR: Printed = unversioned("`kd doctor --json`", "doctor");
 /// The result of a count.
 pub static TALLY: Printed = printed("`kd vote tally --json`, one line for each poll", "tally");

@@ -18,7 +18,7 @@ pub struct SeatName(String);
 pub struct BadSeatName {
     /// The refused text.
     pub name: String,
-    /// What is wrong with it.
+    /// The reason it is invalid.
     pub why: &'static str,
 }
 

@@ -12,7 +12,7 @@ use crate::message::{Draft, Message};
 /// Front matter of a user's message that is not for a council: `asked_with: think`.
 const ASKED_WITH: &str = "asked_with";
 
-/// How a message of the user is answered.
+/// The kind of round that a message of the user starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RoundKind {
     /// By the members, then the chair: `kd ask`, a message of a chat.
@@ -56,7 +56,7 @@ impl RoundKind {
     }
 }
 
-/// How a turn ended.
+/// The end of a turn, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TurnSeen {
     /// Not finished.
@@ -70,11 +70,11 @@ pub enum TurnSeen {
 /// The newest round in a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastRound {
-    /// How the message is answered.
+    /// The kind of round that answers the message.
     pub kind: RoundKind,
     /// All members asked, in the order of their first turns, each with its last turn.
     pub asked: Vec<(SeatName, TurnId, TurnSeen)>,
-    /// How the round ended; `None` if no end is known.
+    /// The outcome of the round; `None` if its end is not recorded.
     pub outcome: Option<Outcome>,
 }
 

@@ -8,7 +8,7 @@ use crate::usage::Usage;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// How a member's backend is paid.
+/// The way in which a member's backend is paid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Billing {
@@ -46,7 +46,7 @@ pub struct Payer {
     /// Its model; `None` if the program chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How it is paid.
+    /// The way in which it is paid.
     #[serde(default)]
     pub billing: Billing,
 }
@@ -72,7 +72,7 @@ pub struct Entry {
     /// US dollars; `None` if the price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
-    /// How exact the amounts are.
+    /// The precision of the amounts.
     #[serde(default, skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }
@@ -162,7 +162,7 @@ pub struct Sum {
     pub covered_usd: f64,
     /// Requests with an unknown price.
     pub unpriced: u64,
-    /// How exact the amounts are.
+    /// The precision of the amounts.
     #[serde(skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }

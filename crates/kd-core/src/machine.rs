@@ -16,7 +16,7 @@ pub trait Machine {
     /// Processes one input and returns immediately. Never fails, blocks or panics, whatever the input.
     fn step(&mut self, now: Timestamp, input: Input) -> Effects;
 
-    /// What its requests may spend in all.
+    /// Returns the spending limit of all its requests together.
     fn ceiling(&self) -> Ceiling {
         Ceiling::default()
     }

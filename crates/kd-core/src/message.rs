@@ -15,7 +15,7 @@ pub(crate) const FINISH: &str = "finish";
 
 pub(crate) const LENGTH: &str = "length";
 
-/// How a member's turn ended, as stated in the front matter of its message.
+/// The end of a member's turn, as stated in the front matter of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {

@@ -17,7 +17,7 @@ pub struct Persona {
     pub backend: String,
     /// The model, if the backend serves several.
     pub model: Option<String>,
-    /// Who it is, for its prompt.
+    /// The description of the agent, for its prompt.
     pub system_prompt: String,
     /// Its preferences.
     pub preferences: Preferences,
@@ -25,7 +25,7 @@ pub struct Persona {
     pub groups: Vec<String>,
     /// The forums it visits; empty for all.
     pub forums: Vec<String>,
-    /// How it calls tools, if the default does not suit the model: `native`, `json`, or `mcp` for agent programs.
+    /// The way of calling tools, if the default does not suit the model: `native`, `json`, or `mcp` for agent programs.
     pub tools: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub struct Preferences {
 pub struct BadPersona {
     /// The line, 1-based; 0 if no line applies.
     pub line: u64,
-    /// What is wrong.
+    /// The reason it is invalid.
     pub why: String,
 }
 

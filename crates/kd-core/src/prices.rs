@@ -21,7 +21,7 @@ pub const SERVICES: &[(&str, &str)] = &[
 const MODELS_MAX: usize = 10_000;
 /// Maximum bytes of a model's name.
 const NAME_MAX: usize = 120;
-/// Prices above this many US dollars per million tokens are treated as errors.
+/// Maximum price in US dollars per million tokens. Higher prices are treated as errors.
 const USD_MAX: f64 = 100_000.0;
 
 static BUILT_IN: LazyLock<Arc<Table>> = LazyLock::new(|| {
@@ -90,7 +90,7 @@ pub struct Tariff {
 }
 
 impl Tariff {
-    /// Returns the price of a request with this many prompt tokens.
+    /// Returns the price of a request, given the number of its prompt tokens.
     pub fn at(&self, prompt_tokens: u64) -> &Price {
         match &self.above {
             Some((tokens, price)) if prompt_tokens > *tokens => price,

@@ -228,7 +228,7 @@ impl ServerAnswer {
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// The description of the tool.
     pub doc: String,
     /// The JSON schema of its arguments.
     pub schema: serde_json::Value,
@@ -304,7 +304,7 @@ pub enum Delta {
     Tool {
         /// Its name.
         name: String,
-        /// What it was used on, in one line.
+        /// The target of the tool, such as a file name, in one line.
         detail: String,
     },
     /// The model calls one of our tools; the next request contains the result.

@@ -27,7 +27,7 @@ pub struct Member {
     pub weight: f64,
     /// Whether it may change files.
     pub writable: bool,
-    /// How to start its agent program. Not serialized: a program from a file is never run.
+    /// The command and settings that start its agent program. Not serialized: a program from a file is never run.
     #[serde(skip)]
     pub launch: Launch,
 }
@@ -55,8 +55,8 @@ impl Member {
     }
 }
 
-/// How to start an agent's program, copied from its configuration when a member is created. Every member derived from
-/// that one, whatever its name, starts the same program.
+/// The command and settings that start an agent's program, copied from its configuration when a member is created.
+/// Every member that is derived from this one starts the same program, whatever its name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Launch {
     /// The name under `agents`; `None` if not configured.

@@ -31,7 +31,7 @@ pub struct Shape {
     body: Body,
 }
 
-/// What follows the prefix of a secret.
+/// The characters that follow the prefix of a secret.
 #[derive(Clone, Copy, Debug)]
 enum Body {
     /// A run of these characters with this minimum and maximum length in bytes; as long as possible.
@@ -203,7 +203,7 @@ struct Scan {
     shown: usize,
 }
 
-/// What is at a position in a text.
+/// The result of a match at one position in a text.
 enum Here {
     Nothing,
     /// A secret with this range.
@@ -637,7 +637,7 @@ fn encoded(body: &[u8]) -> usize {
 pub struct Masker {
     /// Held text, including the prefix of a possible shape.
     held: String,
-    /// How many of its bytes have been emitted already.
+    /// Number of its bytes that were already emitted.
     given: usize,
     /// The byte before the held text.
     before: Option<u8>,

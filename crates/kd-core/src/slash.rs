@@ -86,18 +86,18 @@ pub enum Slash {
     Quit,
 }
 
-/// What a fork keeps.
+/// The messages that a fork keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fork {
     /// The whole thread.
     Whole,
     /// The part before the message with this number.
     Before(u32),
-    /// Everything except this many of the user's newest messages and the answers to them.
+    /// Everything except the newest messages of the user, up to this number, and the answers to them.
     Rewind(u32),
 }
 
-/// How an aside is answered.
+/// The protocol of an aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// By a debate of a fast and a rigorous member.
@@ -515,7 +515,7 @@ mod tests {
     #[test]
     fn every_command_takes_what_its_row_says() {
         for command in COMMANDS {
-            // What it must accept and refuse; no argument is written as "".
+            // Arguments that the command must accept, and arguments that it must refuse; "" is no argument.
             let (accepts, refuses): (&[&str], &[&str]) = match command.takes {
                 Takes::Nothing => (&[""], &["ada"]),
                 Takes::Member => (&["ada", "@ada"], &["", "a/b", "king"]),

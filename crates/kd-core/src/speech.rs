@@ -6,7 +6,7 @@
 
 use crate::ids::SeatName;
 
-/// How an answer counts in a discussion.
+/// The effect of an answer on a discussion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Speech {
     /// Has content.

@@ -45,7 +45,7 @@ pub struct Spent {
     pub tokens: u64,
     /// Money, in pico-dollars.
     pub pico_usd: u64,
-    /// How exact the amounts are.
+    /// The precision of the amounts.
     #[serde(default, skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }
@@ -100,7 +100,8 @@ impl Spent {
         }
     }
 
-    /// Returns the usage of a turn with this many requests. The provider's own price takes precedence over the table's.
+    /// Returns the usage of a turn, given the number of its requests. The provider's own price takes precedence over
+    /// the table's.
     pub fn of_turn(requests: u64, usage: &Usage, price: Option<Price>) -> Self {
         let by_table = Self::of(usage.input_tokens, usage.output_tokens, price);
         Self {
@@ -141,7 +142,7 @@ impl Spent {
     }
 }
 
-/// What a turn must leave for a later request: the conclusion.
+/// The reserve that a turn must leave for a later request: the conclusion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
     /// The part of its worst case that does not depend on this turn.
@@ -167,7 +168,7 @@ impl Keep {
         *self == Keep::default()
     }
 
-    /// Returns the additional cost of an answer with this many tokens.
+    /// Returns the additional cost of an answer, given the number of its tokens.
     pub fn echo(&self, tokens: u64) -> Spent {
         Spent {
             calls: 0,
@@ -271,8 +272,7 @@ impl Account {
         self.ceiling
     }
 
-    /// Lowers the money limit so that this much, in pico-dollars, can still be spent; never raises it above the
-    /// original.
+    /// Lowers the money limit so that only `pico_usd` can still be spent. Never raises it above the original limit.
     pub fn leave_money(&mut self, pico_usd: u64) {
         let own = *self.own.get_or_insert(self.ceiling.micro_usd);
         let most = self.used.pico_usd.saturating_add(pico_usd) / PICO_IN_MICRO;

@@ -1,8 +1,8 @@
-//! What a turn used, and how exactly that is known.
+//! The usage of a turn, and the precision of its amounts.
 
 use serde::{Deserialize, Serialize};
 
-/// How exact an amount is.
+/// The precision of an amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
@@ -68,7 +68,7 @@ pub struct Usage {
     /// Requests beyond the first of each turn: retries, and answer formats that the service rejected.
     #[serde(skip_serializing_if = "is_zero")]
     pub repeats: u64,
-    /// How exact the tokens and the price are.
+    /// The precision of the tokens and the price.
     #[serde(skip_serializing_if = "Certainty::is_exact")]
     pub certainty: Certainty,
 }

@@ -44,7 +44,7 @@ pub struct View {
     pub streams: BTreeMap<SeatName, Turn>,
     /// The private messages between the members of a debate, in order.
     pub whispers: Vec<Whisper>,
-    /// How the exchange of the debate ended.
+    /// The end of the debate's exchange of messages.
     pub debate: Option<Debate>,
     /// The state of the last deliberation.
     pub report: Report,
@@ -60,7 +60,7 @@ pub struct View {
     pub waiting: VecDeque<(String, Address)>,
     /// The progress of a round in which members speak one by one.
     pub course: Option<Course>,
-    /// How the last round ended; `None` before the first end and during a round.
+    /// The outcome of the last round; `None` before the first round ends and during a round.
     pub outcome: Option<Outcome>,
     /// The usage of the last round, once it has ended.
     pub round_usage: Usage,

@@ -1,4 +1,5 @@
-//! What a project may set: every row of the table, then whole files as a hostile repository would write them.
+//! Tests the settings that a project may change: every row of the table, then complete files as a hostile repository
+//! would write them.
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
 use kd_core::config::{

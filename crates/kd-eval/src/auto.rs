@@ -33,7 +33,7 @@ pub enum Task {
     Sequential,
 }
 
-/// How often a member was right.
+/// The share of right answers of a member.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Strength {
     /// The share of right answers, 0 to 1.
@@ -55,7 +55,7 @@ impl Strength {
     }
 }
 
-/// What is known before a council starts.
+/// The facts that are known before a council starts.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// The kind of task.
@@ -85,7 +85,7 @@ pub struct Auto {
     pub best: Option<usize>,
     /// The reasons, one sentence per line.
     pub why: Vec<String>,
-    /// What the user should know before paying for it.
+    /// A warning to show the user before the run costs money.
     pub warning: Option<String>,
 }
 

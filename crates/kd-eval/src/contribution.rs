@@ -1,10 +1,11 @@
-//! What each member contributes: leave-one-out shows whom to dismiss, the Shapley value divides the credit.
+//! The contribution of each member: leaving one out shows which member to dismiss, and the Shapley value divides the
+//! credit.
 
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-/// Up to this many members, every subset is evaluated.
+/// Maximum number of members for which every subset is evaluated.
 pub const EXACT_MAX: usize = 10;
 /// Random orders of joining for larger councils, and questions per order.
 const ORDERS: usize = 1000;

@@ -1,4 +1,4 @@
-//! How strongly members' errors correlate, and how many independent members they are worth.
+//! Correlation of members' errors, and the number of independent members that a council is worth.
 
 /// Right or wrong, by member, by question.
 pub type Rights = Vec<Vec<bool>>;

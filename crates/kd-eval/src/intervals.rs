@@ -184,8 +184,8 @@ fn stirling(k: f64) -> f64 {
     (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / k2) / k2) / k1
 }
 
-/// Returns the smallest true difference that a paired test with this many questions detects with 80 % power, given on
-/// how many questions the two differ.
+/// Returns the smallest true difference that a paired test detects with 80 % power, given the number `n` of questions
+/// and the number of those with different results.
 pub fn detectable_paired(discordant: u64, n: u64) -> f64 {
     if n == 0 {
         f64::INFINITY

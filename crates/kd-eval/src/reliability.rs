@@ -10,7 +10,7 @@ const START: f64 = 0.6;
 const ROUNDS: usize = 50;
 const CLIP: (f64, f64) = (0.01, 0.99);
 
-/// What agreement reveals about members and answers.
+/// Estimates of the reliability of members and of the right answers, from agreement alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DawidSkene {
     /// For each member the estimated probability that its answer is right; no answer counts as wrong.

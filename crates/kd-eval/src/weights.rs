@@ -23,7 +23,7 @@ pub fn odds(right: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// How strongly [`learned`] shrinks weights towards zero: the precision of a normal prior with variance one.
+/// Strength with which [`learned`] shrinks weights towards zero: the precision of a normal prior with variance one.
 const PRIOR: f64 = 1.0;
 /// Maximum steps; Newton's method needs five to eight here.
 const STEPS: usize = 40;

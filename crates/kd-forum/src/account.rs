@@ -40,7 +40,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What kind of writer an account belongs to.
+    /// The kind of writer that an account belongs to.
     Kind {
         /// A persona, or a program with a token.
         Agent = "agent",
@@ -52,7 +52,7 @@ words! {
 }
 
 words! {
-    /// How a caller proved that the account is its own.
+    /// A caller's proof that the account is its own.
     Proof {
         /// Not proven.
         Nothing = "nothing",
@@ -66,7 +66,7 @@ words! {
 }
 
 words! {
-    /// What an account may do.
+    /// The rights of an account.
     Role {
         /// Everything, on the forum's machine.
         Owner = "owner",
@@ -102,9 +102,9 @@ pub struct Account {
     pub name: String,
     /// The kind of writer.
     pub kind: Kind,
-    /// How its identity was proven when it joined.
+    /// The proof of its identity when it joined.
     pub proof: Proof,
-    /// What it may do.
+    /// Its rights.
     pub role: Role,
     /// Whether it takes part.
     pub status: Status,
@@ -178,8 +178,8 @@ impl Account {
     }
 }
 
-/// What a forum on another machine says about its visitor. Only values with a strict format are accepted, because they
-/// appear in prompts and on terminals outside the fences around others' text.
+/// A visitor's account as a forum on another machine describes it. Only values with a strict format are accepted,
+/// because they appear in prompts and on terminals outside the delimiters around others' text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// The visitor's name there; `None` if the forum gives no valid one.

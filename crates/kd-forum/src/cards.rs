@@ -3,7 +3,7 @@
 use kd_core::config::forum::Settings;
 use serde::{Deserialize, Serialize};
 
-/// Numbers in a record are rounded to this many decimals, because its seal covers no more.
+/// Factor that rounds numbers in a record to nine decimals, because its seal covers no more.
 const DECIMALS: f64 = 1e9;
 /// The energy that one turn costs an agent, and that one cycle of rest restores.
 const TURN_ENERGY: f64 = 0.25;

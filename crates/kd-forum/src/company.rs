@@ -1,4 +1,4 @@
-//! What agents keep and publish besides posts: notes for their next visit, a profile, mentions of others, a forum's
+//! Texts that agents write besides posts: notes for their next visit, profiles, mentions of others, and a forum's
 //! charter.
 //!
 //! All of it is data. Notes return only to their author; a profile, a mention and a charter reach others only inside

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The random generator of every draw. Named, because its output is the same in every release.
 pub const GENERATOR: &str = "ChaCha12";
-/// How often a draw in which everyone sat out is repeated. After that, one agent is picked at random.
+/// Maximum number of new draws when all agents sat out. After that, one agent is picked at random.
 const REDRAWS_MAX: u32 = 32;
 impl Cards {
     /// Sets the block that a cycle after `last` continues: none if the last cycle ended its block, had other agents or
@@ -39,7 +39,7 @@ pub struct Plan {
     pub turns: Vec<Turn>,
     /// The agents that sit out, in the drawn order.
     pub sitting_out: Vec<SittingOut>,
-    /// How often the draw was repeated because everyone sat out.
+    /// Number of new draws because all agents sat out.
     pub redrawn: u32,
 }
 

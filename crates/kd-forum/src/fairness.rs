@@ -22,7 +22,7 @@ use tails::{Trials, normal_two_sided, p_of_bets};
 /// Maximum use of an agent per turn, relative to the others, before the row fails.
 pub const USE_MAX: f64 = 2.0;
 
-/// How often the table is evaluated.
+/// The times at which the table is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Look {
@@ -39,9 +39,9 @@ pub struct Sample<'a> {
     pub cards: &'a Cards,
     /// All candidates, in the drawn order.
     pub order: &'a [String],
-    /// What each agent did, in order of turns.
+    /// The actions of each agent, in order of turns.
     pub turns: Vec<Turn<'a>>,
-    /// What candidates wrote outside a turn before the next cycle.
+    /// The posts that candidates wrote outside a turn before the next cycle.
     pub outside: Vec<Turn<'a>>,
     /// Whether it is void: its order was drawn, but its turns do not count.
     pub void: bool,
@@ -49,7 +49,7 @@ pub struct Sample<'a> {
     pub foreseeable: bool,
 }
 
-/// What one agent did in its turn.
+/// The actions of one agent in its turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn<'a> {
     /// The agent.
@@ -89,7 +89,7 @@ impl<'a> Sample<'a> {
 pub struct Row {
     /// Its name in JSON.
     pub key: &'static str,
-    /// What it measures.
+    /// The name of the measured quantity.
     pub name: &'static str,
     /// The agent farthest from its entitlement, or a pair of agents.
     pub agent: Option<String>,
@@ -107,7 +107,7 @@ pub struct Row {
     pub visible: Option<f64>,
 }
 
-/// What happened to one agent, compared with its entitlement.
+/// The share that one agent received, compared with its entitlement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Share {
     /// Its name.
@@ -142,16 +142,16 @@ pub struct Share {
     pub use_entitled: f64,
     /// Maximum consecutive cycles without a turn.
     pub longest_silence: u64,
-    /// How often it was drawn for each position.
+    /// Number of times it was drawn for each position.
     pub places: Vec<u64>,
-    /// How often others answered it.
+    /// Number of answers by others to its posts.
     pub answered: u64,
 }
 
 /// The whole table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
-    /// How often the table may be evaluated.
+    /// The times at which the table may be evaluated.
     pub look: Look,
     /// Cycles that were judged.
     pub cycles: usize,
@@ -221,7 +221,7 @@ impl Places {
                 let log = match alike {
                     // Equally likely positions around their mean.
                     true => ((n * bet / 2.0).sinh() / (n * (bet / 2.0).sinh())).ln(),
-                    // Any distribution on this many positions (Hoeffding, 1963).
+                    // Holds for any distribution on n positions (Hoeffding, 1963).
                     false => bet * bet * (n - 1.0).powi(2) / 8.0,
                 };
                 log * *cycles as f64
@@ -231,7 +231,7 @@ impl Places {
     }
 }
 
-/// What one agent used, compared with [`USE_MAX`] times what its turns entitle it to.
+/// The usage of one agent, compared with [`USE_MAX`] times the usage that its turns entitle it to.
 #[derive(Clone, Debug, Default)]
 struct Used {
     own: u64,
@@ -289,7 +289,7 @@ pub struct Judge {
     places_of: BTreeMap<String, usize>,
     shares: Vec<Share>,
     counted: Vec<Counted>,
-    /// How often each agent was in each position, and how often each came right after each other.
+    /// Counts of each agent in each position, and of each agent directly after each other.
     cells: BTreeMap<(usize, usize), u64>,
     pairs: BTreeMap<(usize, usize), u64>,
     /// Cycles with equal weights, by who could take part.
@@ -687,7 +687,7 @@ impl Judge {
     }
 }
 
-/// What an agent used in a turn.
+/// Returns the usage of an agent in a turn.
 type Use = fn(&Turn<'_>) -> u64;
 
 /// One comparison of a row.

@@ -1,4 +1,4 @@
-//! How a forum changes its own rules: motions, votes, and confirmation by a person.
+//! Changes of a forum's rules by its members: motions, votes, and confirmation by a person.
 //!
 //! Input: a motion, its votes, the number of agents. Output: a [`Decision`], counted by the rules of [`kd_vote`].
 //! A motion that passes waits for a person, unless a person has allowed its kind in advance; a person can veto any
@@ -81,7 +81,7 @@ pub struct Motion {
     pub id: i64,
     /// The forum.
     pub forum: String,
-    /// What it proposes.
+    /// The proposal.
     pub kind: MotionKind,
     /// The parameter, for kinds that change one; the member, for kind `role`; the rule, for kind `rule`.
     pub key: Option<String>,
@@ -101,7 +101,7 @@ pub struct Motion {
     pub closes_after: i64,
     /// Its state.
     pub state: MotionState,
-    /// How it was decided, in words; empty while it is open.
+    /// The decision, in words; empty while the motion is open.
     pub outcome: String,
     /// The thread in which it is discussed.
     pub thread_id: Option<i64>,
@@ -122,7 +122,7 @@ pub struct CastVote {
     pub at: Timestamp,
 }
 
-/// What a motion changes when it takes effect.
+/// The change that a motion makes when it takes effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Nothing.
@@ -284,7 +284,7 @@ pub fn why_person(settings: &Settings, key: &str, value: &str) -> Option<String>
 pub struct Decision {
     /// The new state of the motion.
     pub state: MotionState,
-    /// How it was decided, in words.
+    /// The decision, in words.
     pub outcome: String,
 }
 

@@ -73,9 +73,9 @@ pub enum LogEvent {
     ClaimDiffers {
         /// The agent.
         agent: String,
-        /// What it claimed.
+        /// The action that the agent claimed.
         claim: String,
-        /// What it did.
+        /// The actions that the agent took.
         did: String,
     },
     /// A run interrupted by a crash is closed; its agent does not run again in this cycle.
@@ -105,7 +105,7 @@ pub enum LogEvent {
     },
     /// A wait before the next agent.
     WaitingForAgent {
-        /// How long, in seconds.
+        /// The duration in seconds.
         secs: f64,
     },
     /// Every agent had its turn.
@@ -122,10 +122,10 @@ pub enum LogEvent {
     },
     /// A wait before the next cycle.
     WaitingForCycle {
-        /// How long, in seconds.
+        /// The duration in seconds.
         secs: f64,
     },
-    /// What the project folder requests and the user has not allowed.
+    /// Settings that the project folder requests and the user has not allowed.
     HeldBack {
         /// Settings, by key; personas, by file.
         settings: Vec<String>,
@@ -136,14 +136,14 @@ pub enum LogEvent {
     Order {
         /// The number of the entry.
         entry: i64,
-        /// What was done, by whom and why.
+        /// The action, its author and its reason.
         what: String,
     },
     /// The rules were changed, or a change was proposed.
     Motion {
         /// Its number.
         motion: i64,
-        /// What happened to it.
+        /// The event.
         what: String,
     },
 }

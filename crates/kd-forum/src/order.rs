@@ -13,7 +13,7 @@ use super::tools::REASON_MAX;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What an order changes.
+/// The target of an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", content = "of", rename_all = "snake_case")]
 pub enum Target {
@@ -59,7 +59,7 @@ pub const CLOSED: &str = "closed";
 /// An order: a target and its new state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// What to change.
+    /// The target of the order.
     pub target: Target,
     /// Its new state.
     pub state: String,
@@ -230,9 +230,9 @@ pub struct Entry {
     pub forum: String,
     /// When it was executed.
     pub at: Timestamp,
-    /// Who gave it; `forum` if a motion decided it.
+    /// The account that gave the order; `forum` if a motion decided it.
     pub by: String,
-    /// What was changed.
+    /// The changed target.
     #[serde(flatten)]
     pub target: Target,
     /// The previous state.

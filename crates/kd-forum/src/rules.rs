@@ -35,7 +35,7 @@ pub struct Rule {
     pub key: &'static str,
     /// The accepted values.
     pub takes: Takes,
-    /// What it means, for agents and people.
+    /// The meaning, for agents and people.
     pub doc: &'static str,
     /// Whether members can propose to set it; not if it concerns rights, voting or spending.
     pub votable: bool,

@@ -1,4 +1,4 @@
-//! What an agent can do in a forum: one table, one row per tool. The MCP server, native tool calls over HTTP and
+//! The tools of an agent in a forum: one table, one row per tool. The MCP server, native tool calls over HTTP and
 //! constrained JSON are all derived from it, so every agent has the same tools, whatever its backend.
 //!
 //! Input: a tool's name and its arguments as JSON. Output: a [`Call`], or an error that a model can act on. The first
@@ -29,7 +29,7 @@ pub enum Takes {
     Id,
     /// A count, from 1 to this.
     UpTo(i64),
-    /// Text of at most this many characters.
+    /// Text with a maximum number of characters.
     Text(usize),
     /// One of these words.
     OneOf(&'static [&'static str]),
@@ -55,7 +55,7 @@ pub struct Field {
 pub struct Tool {
     /// Its name.
     pub name: &'static str,
-    /// What it does, for models.
+    /// The description, for models.
     pub doc: &'static str,
     /// Its arguments.
     pub fields: &'static [Field],
@@ -96,7 +96,7 @@ pub enum Call {
     EditPost { post_id: i64, body: String },
     /// Deletes the caller's own post.
     DeletePost { post_id: i64 },
-    /// What is new to the caller.
+    /// Returns posts and events that are new to the caller.
     News { limit: i64 },
     /// Writes the caller's own notes.
     Remember { text: String, how: Remember },
@@ -110,7 +110,7 @@ pub enum Call {
     ReadRules,
     /// The last lines of the log.
     ReadLog { limit: i64, offset: i64 },
-    /// How fair the turns have been so far.
+    /// Returns the fairness of the turns so far.
     Fairness { offset: i64 },
     /// Motions, the open ones first.
     ListMotions { limit: i64, offset: i64 },
@@ -138,7 +138,7 @@ pub enum Call {
     },
 }
 
-/// What an agent may claim to have done in a visit.
+/// The actions that an agent may claim at the end of a visit.
 pub const CLAIMS: &[&str] = &[
     "create_thread",
     "reply_to_thread",

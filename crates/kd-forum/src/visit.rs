@@ -32,7 +32,7 @@ const SMALL_LINE: usize = 80;
 /// Maximum characters of the arguments of such a server's tool, if they are text.
 const ARGUMENTS_MAX: usize = 8_000;
 
-/// How an agent calls tools.
+/// The form in which an agent calls tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// The service's native tool calls.
@@ -45,7 +45,7 @@ pub enum Way {
     Mcp,
 }
 
-/// What the caller does next.
+/// The next step for the caller.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Ask the agent.
@@ -61,14 +61,14 @@ pub enum Step {
     Over(End),
 }
 
-/// How a visit ended.
+/// The end of a visit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct End {
     /// The outcome; posts remain in any case.
     pub outcome: Outcome,
     /// Why, if it did not simply act.
     pub reason: Option<String>,
-    /// What the agent claims to have done: the tool, and the thread.
+    /// The action that the agent claims: the tool, and the thread.
     pub claim: Option<(String, Option<i64>)>,
     /// Tokens used, input and output.
     pub tokens: u64,
@@ -85,9 +85,9 @@ pub struct Visit {
     mistakes: u32,
     tokens: u64,
     prompt: Prompt,
-    /// What a small model must not repeat.
+    /// Text that a small model must not repeat.
     echo: Echo,
-    /// How often it repeated it.
+    /// Number of times the model repeated it.
     echoes: u32,
     threads: Vec<i64>,
     /// The tool server of an agent program.
@@ -353,7 +353,7 @@ impl Visit {
     }
 
     fn end(&mut self, reason: Option<String>, claim: Option<(String, Option<i64>)>) -> Step {
-        // What it did counts, not what it claims.
+        // The agent's actions count, not its claim.
         if self.acted || self.way == Way::Mcp {
             return self.finish(Outcome::Acted, None, claim);
         }

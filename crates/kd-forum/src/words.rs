@@ -129,7 +129,7 @@ pub struct Hit {
     pub excerpt: String,
 }
 
-/// How a run of an agent ended.
+/// The outcome of an agent's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -199,13 +199,13 @@ pub struct Run {
     pub started_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// Its recorded actions, in order.
     pub deeds: Vec<Deed>,
     /// Why it skipped, failed or was stopped.
     pub reason: Option<String>,
-    /// What the agent claimed to have done, if anything.
+    /// The action that the agent claimed, if any.
     pub claim: Option<String>,
     /// Whether the claim matches what it did.
     pub claim_agrees: Option<bool>,
@@ -231,7 +231,7 @@ pub struct Deed {
     pub motion_id: Option<i64>,
 }
 
-/// What a motion proposes.
+/// The kind of change that a motion proposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MotionKind {

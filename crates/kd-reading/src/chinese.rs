@@ -1,4 +1,5 @@
-//! What a Chinese sentence asks for. Question words occupy the place of the answer, so they are looked for anywhere.
+//! Finds the kind of answer that a Chinese sentence asks for. Chinese question words stand in the place of the answer,
+//! so they are searched in the whole sentence.
 
 use super::grammar::is_arithmetic;
 use super::kind_words::{ENDLESS_HAN, TOOLS, any_in, has};

@@ -30,7 +30,7 @@ pub(super) struct Sentence {
     pub(super) clauses: Vec<Clause>,
 }
 
-/// What separates a clause from the one before.
+/// The separator between a clause and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     Start,

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-/// How an object was found.
+/// The form in which an object was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
     /// The whole text is JSON.
@@ -23,7 +23,7 @@ pub enum Form {
 pub struct Found {
     /// The object.
     pub value: Value,
-    /// How it was found.
+    /// The form in which it was found.
     pub form: Form,
     /// Where it begins, in bytes.
     pub start: usize,
@@ -131,7 +131,7 @@ enum Part {
     Cut,
 }
 
-/// How to continue after an item.
+/// The next step after an item.
 enum Go {
     On,
     /// The text ends before the next item.

@@ -1,6 +1,5 @@
-//! How the answers to a question can be compared, judged by the form of the question, in English, German, French,
-//! Spanish and Chinese. Input: the question. Output: its options, yes/no, number, date, list, order or code; otherwise
-//! open text.
+//! Classifies questions by the form of their answers, in English, German, French, Spanish and Chinese. Input: the
+//! question. Output: its options, yes/no, number, date, list, order or code; otherwise open text.
 //!
 //! Checked in this order: labelled options, alternatives joined by "or", and the grammar of the sentence that asks.
 
@@ -9,7 +8,7 @@ use super::kind_words::{CHOOSE, COMPUTE, HOW, HOW_MANY, LIST_FORMS, any_in, has}
 use super::labels::{self, Labelled};
 use super::{alternatives, date, grammar};
 
-/// What a question asks for.
+/// The kind of answer that a question asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One of these options.

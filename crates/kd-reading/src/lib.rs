@@ -184,7 +184,7 @@ pub enum Answer {
 
 /// Maximum length of a text that is an answer as a whole, in bytes.
 const SHORT_BYTES_MAX: usize = 200;
-/// How many characters into a text a change of mind still counts as its beginning.
+/// Maximum distance in characters from the start of a text at which a change of mind still counts as its beginning.
 const TURN_CHARS_MAX: usize = 16;
 /// Maximum bytes of a reply read as prose, counted from the end, where answers are.
 const PROSE_BYTES_MAX: usize = 16 << 10;

@@ -132,7 +132,7 @@ pub(super) fn is_name(before: &str) -> bool {
         || tail.ends_with('§')
 }
 
-/// How far from a number the rest of its date or range may be, in bytes.
+/// Maximum distance in bytes between a number and the rest of its date or range.
 const NEAR_BYTES_MAX: usize = 80;
 
 /// Returns whether a number is the day of a date: `July 20`, `8. Mai`, `29 May`.
@@ -169,7 +169,7 @@ pub(super) fn is_dated(before: &str, behind: &str, key: &str) -> bool {
         || behind.starts_with(['月', '日']))
 }
 
-/// How far before a number the unit it is counted by may be, in bytes.
+/// Maximum distance in bytes between a number and the unit before it.
 const PER_BYTES_MAX: usize = 80;
 
 /// Returns whether a number is the denominator of a rate: `90 days per period of 180 days`, `pro 100 g`, `每 7 天`.

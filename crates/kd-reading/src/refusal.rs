@@ -4,7 +4,7 @@
 use super::folded::Folded;
 use super::prose;
 
-/// What a phrase does to the answer.
+/// The effect of a phrase on the answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Says {
     /// Declines to answer.
@@ -164,7 +164,7 @@ const BREAKS: &[&str] = &[
 ];
 const BREAK_MARKS: [char; 6] = [':', ';', '：', '；', '—', '–'];
 
-/// How far a reply is searched for its first refusing phrase, in characters: refusals come first.
+/// Number of characters at the start of a reply that are searched for a refusing phrase: refusals come first.
 const HEAD_CHARS: usize = 300;
 
 /// A reply with a refusing phrase.

@@ -5,7 +5,7 @@
 struct Unit {
     /// The base unit.
     base: &'static str,
-    /// How many base units one of it is.
+    /// The number of base units in one of these units.
     scale: (i128, i128),
     /// Added before scaling.
     offset: (i128, i128),

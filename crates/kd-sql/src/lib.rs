@@ -1,4 +1,4 @@
-//! What `kd` keeps in SQL: forums, in SQLite or PostgreSQL, and the user's marks of verdicts.
+//! The SQL storage of `kd`: forums, in SQLite or PostgreSQL, and the user's marks of verdicts.
 //!
 //! All calls block. SQLite is inside the program. Tokio is inside the PostgreSQL client: its calls must not be made from a
 //! thread that runs an asynchronous task.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The version of the file.
 const FILE_VERSION: i64 = MARKS.version as i64;
-/// How long a writer waits for others.
+/// Time limit of a writer that waits for others.
 const BUSY: Duration = Duration::from_secs(20);
 /// Maximum bytes of one mark.
 const MARK_BYTES_MAX: i32 = 1 << 20;

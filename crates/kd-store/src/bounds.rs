@@ -1,4 +1,4 @@
-//! How much of each kind of file is read, and why.
+//! Size limits of each kind of file, with their reasons.
 //!
 //! A checkout or an archive can hold a file of any size anywhere below `.kd`. Each bound is far above what kd writes,
 //! and low enough that a command that parses the whole file stays under 200 MB.

@@ -33,7 +33,7 @@ pub enum Error {
     Unsafe {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason it is invalid.
         why: &'static str,
     },
     /// A text cannot name a branch, thread or sender, because no character of it is allowed in a file name.
@@ -41,7 +41,7 @@ pub enum Error {
     BadName {
         /// The rejected text.
         text: String,
-        /// What it should name.
+        /// The kind of thing that it should name.
         what: &'static str,
     },
     /// The operating system reported an error.
@@ -101,7 +101,7 @@ pub enum Error {
         path: PathBuf,
         /// ` by process N`, or empty if unknown.
         holder: String,
-        /// How long this process waited.
+        /// The time that this process waited.
         waited: Duration,
     },
     /// Another process streams the same member's answer in this thread.

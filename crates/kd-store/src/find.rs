@@ -228,7 +228,7 @@ pub fn foreign_owners(root: &Path, env: Env<'_>) -> Result<Foreign, Distrust> {
     Ok(Foreign { root, owners })
 }
 
-/// How a `.kd` was found.
+/// The way in which a `.kd` was found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Named {
     BySearch,

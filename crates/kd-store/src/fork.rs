@@ -40,7 +40,7 @@ pub struct Lineage {
     /// The stage of a deliberation at which it was forked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// How many message files both share.
+    /// Number of message files that both share.
     pub messages: u32,
 }
 

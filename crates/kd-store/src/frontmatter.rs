@@ -90,11 +90,11 @@ pub struct Parsed {
     pub to: Address,
     /// When it was finished, if that can be parsed.
     pub at: Option<Timestamp>,
-    /// How the turn ended.
+    /// The end of the turn.
     pub status: Option<Status>,
     /// Files it refers to.
     pub refs: Vec<String>,
-    /// How it was created.
+    /// The way in which it was created.
     pub provenance: Provenance,
     /// Unknown keys.
     pub extra: BTreeMap<String, String>,

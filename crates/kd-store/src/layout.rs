@@ -46,7 +46,7 @@ const STREAM_SUFFIX: &str = ".jsonl";
 
 /// Lists what git must not track, in `.kd`.
 const GITIGNORE_FILE: &str = ".gitignore";
-/// What git must not track, and what it must. The same lines as in kingdom-cli, in the same order.
+/// The paths that git ignores, and the exceptions that it tracks. The same lines as in kingdom-cli, in the same order.
 const GITIGNORE: &str = "\
 # Operational state (not tracked)
 *.json

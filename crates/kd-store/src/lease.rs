@@ -11,7 +11,7 @@ use crate::thread::{Thread, beside_within};
 use std::ffi::OsStr;
 use std::time::Duration;
 
-/// How long to wait for a thread's lock, far above the time of a write. A longer wait would be reported as another
+/// Time limit for acquiring a thread's lock, far above the time of a write. A longer wait would be reported as another
 /// process asking the member, which would be false.
 const MOMENT: Duration = Duration::from_millis(200);
 

@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Maximum bytes of a line; longer ones are not kd's.
 const LINE_MAX: u64 = 16 << 10;
-/// How many bytes at the end identify a file.
+/// Number of bytes at the end of a file that identify it.
 const LAST_BYTES: u64 = 1 << 10;
 
 /// The entries of a period.
@@ -47,7 +47,7 @@ pub struct LedgerFile {
 struct Today {
     since: Option<Timestamp>,
     paid: u64,
-    /// How far each month's file was read.
+    /// The position up to which each month's file was read.
     read: Vec<Bookmark>,
     /// A failed write is missing from every sum.
     lost: bool,
@@ -55,7 +55,8 @@ struct Today {
     newer: bool,
 }
 
-/// How far a file was read. The inode does not identify the file: after a removal, a new file may get the same one.
+/// The position up to which a file was read. The inode does not identify the file: after a removal, a new file may get
+/// the same one.
 #[derive(Debug)]
 struct Bookmark {
     path: PathBuf,

@@ -14,8 +14,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a writer waits by default. The lock is held for well under a millisecond at a time, so this is only reached
-/// if a holder hangs (a stopped process, a dead network disk).
+/// Default time limit of a writer that waits for the lock. The lock is held for well under a millisecond at a time, so
+/// a writer waits this long only if a holder hangs (a stopped process, a dead network disk).
 pub const WAIT: Duration = Duration::from_secs(20);
 
 /// A held lock.

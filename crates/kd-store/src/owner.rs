@@ -1,4 +1,4 @@
-//! Who owns a folder and who else can write to it: decides whether its content is the user's own.
+//! Finds the owner of a folder and the users who can write to it, to decide whether its content is the user's own.
 //!
 //! Input: a folder, and the accounts of this machine. Output: nothing, or a [`Distrust`] that names the owner. The
 //! rules are those of git (`safe.directory`) and ssh (`StrictModes`): see `docs/threads.md`.

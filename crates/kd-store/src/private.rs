@@ -94,7 +94,7 @@ pub(crate) fn check_folder(folder: &Path) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Reads the end of a file, at most this many bytes; empty if it does not exist.
+/// Reads up to `bytes_max` bytes from the end of a file; empty if the file does not exist.
 ///
 /// # Errors
 /// As [`open`], or if the file cannot be read.

@@ -30,7 +30,7 @@ const DEPTH_MAX: usize = 16;
 /// Packages that opencode installs for its plugins, again with each version.
 const PACKAGES: &str = "node_modules";
 
-/// What agent programs run or obey in a working folder.
+/// Files of a working folder that agent programs run or obey.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programs {
     /// The working folder and those above it where a program may find settings: up to the first that contains any

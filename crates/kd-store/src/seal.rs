@@ -45,7 +45,8 @@ pub struct Origin {
     /// The public key that signed the seal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// What it was a fork of, where it was sealed. A local thread with that id is a different one.
+    /// The thread from which it was forked, on the machine where it was sealed. A local thread with that id is a
+    /// different one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Lineage>,
 }
@@ -83,7 +84,7 @@ pub enum SealError {
     Foreign {
         /// The index of the piece.
         index: usize,
-        /// What is wrong.
+        /// The reason it is invalid.
         what: &'static str,
     },
 }

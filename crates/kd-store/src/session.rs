@@ -43,10 +43,10 @@ pub struct AgentState {
     /// The commit it started from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_sha: Option<String>,
-    /// How it failed, if it did.
+    /// The kind of failure, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_kind: Option<String>,
-    /// How often a review sent its work back.
+    /// Number of times that a review sent its work back.
     pub review_bounce_count: u32,
     /// Whether a person controls it.
     pub hand_mode: bool,

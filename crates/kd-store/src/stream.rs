@@ -21,8 +21,8 @@ const READ_BYTES_MAX: u64 = 4 << 20;
 /// A longer line is not an event of any model; it is truncated.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// How long other programs may be silent and still count as alive by default: the default of `council.timeout`, after
-/// which they end the turn themselves.
+/// Default time for which other programs may be silent and still count as alive: the default of `council.timeout`,
+/// after which they end the turn themselves.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The beginning of each line that kd writes.
@@ -199,7 +199,7 @@ impl Drop for StreamWriter {
     }
 }
 
-/// What arrived since the last call.
+/// The data that arrived since the last call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// Complete lines, in order.
@@ -326,7 +326,7 @@ pub struct StreamSign {
     pub path: PathBuf,
     /// Whether a process of kd holds it now. Other programs hold no lock: judge those by `quiet`.
     pub held: bool,
-    /// How long nothing was written; for a file time in the future, how far ahead it is.
+    /// The time since the last write; if the file's time is in the future, the time until then.
     pub quiet: Duration,
     /// Whether kd wrote it, which holds it as long as it runs. Such files are never empty.
     pub ours: bool,

@@ -28,9 +28,9 @@ use std::time::Duration;
 
 /// Headers have a few hundred bytes.
 const START_BYTES: u64 = 4096;
-/// How many taken numbers are skipped in a row before giving up. kingdom-cli gives up after ten.
+/// Maximum number of taken numbers that are skipped in a row. kingdom-cli gives up after ten.
 const TRIES_MAX: u32 = 100;
-/// How often duplicate numbers are resolved in one go.
+/// Maximum number of rounds that resolve duplicate numbers.
 const PARTINGS_MAX: u32 = 4;
 /// Maximum age of a file that may have been written concurrently.
 const YOUNG: Duration = Duration::from_secs(60);
@@ -43,8 +43,8 @@ const SENDERS_MAX: usize = 64;
 /// it.
 pub const TOGETHER_BYTES_MAX: u64 = bounds::MESSAGE.bytes;
 
-/// How durable a finished message is. All levels survive a killed process; they differ in what a power failure may
-/// lose.
+/// The durability of a finished message. At every level it survives if the process is killed; the levels differ in the
+/// data that a power failure may lose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// Leave it to the kernel: a power failure may lose the last half minute, and leave empty files.
@@ -61,11 +61,11 @@ pub enum Durability {
 pub struct Problem {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The problem.
     pub what: Trouble,
 }
 
-/// What is wrong with a file.
+/// A problem with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The text has a flaw.
@@ -338,7 +338,7 @@ impl Thread {
                 let sender = name::sender(&draft.from);
                 let seq = self.link(&spooled, &sender)?;
                 let (parsed, _) = frontmatter::parse(text.as_bytes());
-                // What we format always parses: the property test of the front matter ensures it.
+                // Formatted front matter always parses: its property test ensures this.
                 parsed
                     .map(|parsed| parsed.into_message(seq, &sender, draft.at))
                     .ok_or_else(|| {

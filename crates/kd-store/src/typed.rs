@@ -1,5 +1,5 @@
-//! What the user typed into a chat: drafts, and the input history. Kept in the user's state folder, so that no project
-//! can put words into their mouth.
+//! Text that the user typed into a chat: drafts, and the input history. Stored in the user's state folder, so that no
+//! project can put words into their mouth.
 //!
 //! Without a state folder nothing is kept.
 

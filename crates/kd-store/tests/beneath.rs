@@ -72,7 +72,7 @@ const FOLDERS: &[&str] = &[
     "T/.kd-lost",
 ];
 
-/// What may replace a file or folder.
+/// An object that may replace a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Odd {
     LinkToFile,

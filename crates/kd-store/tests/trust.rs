@@ -1,4 +1,5 @@
-//! What a project's files may decide on a real disk: held back, allowed exactly as shown, voided by any change.
+//! Tests the decisions about a project's files on a real disk: held back, allowed exactly as shown, voided by any
+//! change.
 #![allow(clippy::unwrap_used)] // a test that cannot go on may say so
 
 mod common;

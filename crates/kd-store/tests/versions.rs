@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// How a format is stored, read and changed.
+/// The functions that store, read and change a format.
 struct Case {
     format: &'static Format,
     /// The folder of its files.

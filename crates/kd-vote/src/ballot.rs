@@ -7,14 +7,14 @@ use super::amount::{NANOS, Nano};
 pub struct Ballot {
     /// The voter; empty if unnamed.
     pub voter: String,
-    /// How many voters cast exactly this ballot.
+    /// Number of voters who cast exactly this ballot.
     pub count: u64,
     /// The voter's weight, in billionths; read only by rules that use weights, and with
     /// [`Rules::weighted`](super::Rules::weighted).
     pub weight: Nano,
     /// The voter's stated confidence, 0 to 1 in billionths.
     pub confidence: Option<Nano>,
-    /// How often the voter is right, 0 to 1 in billionths: measured, not stated.
+    /// The share of the voter's answers that are right, from 0 to 1 in billionths: measured, not stated.
     pub reliability: Option<Nano>,
     /// The voter's family: its members make correlated errors and share one weight.
     pub family: Option<String>,

@@ -23,7 +23,7 @@ pub struct CaseReport {
 pub struct Difference {
     /// The rule's recorded name.
     pub rule: String,
-    /// What was recorded and what we counted.
+    /// The recorded and the recounted value.
     pub what: String,
 }
 

@@ -48,19 +48,19 @@ pub struct Rule {
     pub name: &'static str,
     /// Other names: in files with recorded results, and in the literature.
     pub aliases: &'static [&'static str],
-    /// What it does, in one sentence.
+    /// The description, in one sentence.
     pub doc: &'static str,
-    /// Who proposed it.
+    /// The origin of the rule: a publication, or this project.
     pub source: &'static str,
     /// When its result can mislead.
     pub misleads: &'static str,
     /// The kind of ballot it reads.
     pub reads: Reads,
-    /// What it reads of a ballot besides the mark and the weight.
+    /// The parts of a ballot that it reads besides the mark and the weight.
     pub details: &'static [Detail],
     /// Whether it always uses weights.
     pub weighted: bool,
-    /// How many voters it takes.
+    /// The number of voters it accepts.
     pub voters: Voters,
     /// Maximum number of candidates, so that every count ends in seconds.
     pub candidates_max: usize,
@@ -78,7 +78,7 @@ pub struct Rule {
     pub method: Method,
 }
 
-/// How many voters a rule takes.
+/// The number of voters that a rule accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Voters {
     /// Exactly one: more decide nothing.
@@ -87,7 +87,7 @@ pub enum Voters {
     All,
 }
 
-/// What a rule can read of a ballot besides its mark and weight.
+/// A part of a ballot, besides its mark and weight, that a rule can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// [`Ballot::confidence`].

@@ -199,7 +199,7 @@ pub(crate) struct Duels {
     pub(crate) prefer: Vec<Vec<Nano>>,
 }
 
-/// How the strength of a victory is measured.
+/// The measure of a victory's strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strength {
     /// By the margin.

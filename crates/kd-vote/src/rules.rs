@@ -17,7 +17,7 @@ pub struct Rules {
     pub super_majority: Nano,
     /// Minimum number of readable ballots; below it there is no quorum.
     pub quorum: u64,
-    /// How `confidence` maps stated confidences.
+    /// The mapping of stated confidences for the rule `confidence`.
     pub confidence: ConfidenceMap,
     /// Number of possible answers for log-odds; defaults to the number of candidates.
     pub options: Option<u64>,
@@ -68,7 +68,7 @@ pub enum ConfidenceMap {
     Fitted(Vec<(Nano, Nano)>),
 }
 
-/// How instant-runoff reads ballots and eliminates candidates.
+/// The way in which instant-runoff reads ballots and eliminates candidates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runoff {
     /// Which candidate to eliminate if several are lowest.

@@ -48,7 +48,7 @@ pub struct Tally {
     pub scores: Vec<Option<Amount>>,
     /// The rounds, if the rule has them.
     pub rounds: Vec<Round>,
-    /// How a tie was broken, step by step; empty without a tie.
+    /// The steps that broke a tie; empty without a tie.
     pub tie_path: Vec<TieStep>,
     /// Number of voters asked, including abstentions.
     pub electorate: u64,
@@ -102,7 +102,7 @@ pub struct TieStep {
     pub step: &'static str,
     /// The candidates still tied after it.
     pub left: Vec<usize>,
-    /// What it compared, or why it could not.
+    /// The comparison, or the reason why it was not possible.
     pub why: String,
 }
 

@@ -30,9 +30,9 @@ pub use super::programs::{PROGRAMS, Program, program};
 const ARGUMENT_MAX: usize = 120 * 1024;
 /// Maximum length of an answer. A program that prints more is out of control.
 const ANSWER_MAX: usize = 64 * 1024 * 1024;
-/// How long a program may take to exit on its own after its last output.
+/// Time limit for a program to exit on its own after its last output.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
-/// How long a program may take to obey a signal. Claude Code needs up to 1.6 s to stop its tools.
+/// Time limit for a program to exit after a signal. Claude Code needs up to 1.6 s to stop its tools.
 const GRACE: Duration = Duration::from_millis(2000);
 /// The smallest budget that can be passed to a program, in pico-dollars: its flag has four decimals of a dollar.
 const BUDGET_STEP_PICO_USD: u64 = 100_000_000;
@@ -68,7 +68,7 @@ pub struct Choice {
     pub git_data: Option<GitData>,
 }
 
-/// What prevents an agent from writing in a read-only turn, in addition to its own flags.
+/// The mechanism that prevents an agent from writing in a read-only turn, in addition to its own flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldBy {

@@ -83,7 +83,7 @@ pub struct Program {
     pub title: &'static str,
     /// Names of the executable; the first that is found is used.
     pub names: &'static [&'static str],
-    /// How to install it.
+    /// The command that installs it.
     pub install: &'static str,
     /// The command that logs in.
     pub login: &'static str,
@@ -114,7 +114,7 @@ pub struct Program {
     /// Whether the prompt must be its last argument.
     pub(super) prompt_as_argument: bool,
     pub(super) arguments: fn(&Call<'_>) -> Vec<OsString>,
-    /// How to keep it running between questions, if it can.
+    /// The way to keep it running between questions; `None` if that is not possible.
     pub(super) kept: Option<Kept>,
     /// Variables that depend on the call.
     pub(super) variables: fn(&Call<'_>) -> Vec<(String, String)>,
@@ -130,7 +130,7 @@ pub(super) struct Kept {
     pub(super) mode: Option<&'static str>,
 }
 
-/// What arguments and variables depend on.
+/// The circumstances of a call, on which arguments and variables depend.
 #[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) model: Option<&'a str>,
@@ -141,7 +141,7 @@ pub(super) struct Call<'a> {
     pub(super) trusted: bool,
     /// A tool server to use.
     pub(super) server: Option<&'a ToolServer>,
-    /// What its commands may read, for a program with its own sandbox; `None` is everything.
+    /// The paths that its commands may read, for a program with its own sandbox; `None` allows all.
     pub(super) reads: Option<&'a [String]>,
 }
 

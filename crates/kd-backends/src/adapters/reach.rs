@@ -1,4 +1,5 @@
-//! What a read-only agent can still use: its own state, the working copy (read-only), and the programs it needs.
+//! Computes the paths that a read-only agent can still use: its own state, the working copy (read-only), and the
+//! programs that it needs.
 //!
 //! Input: a row of the table, an environment, a folder. Output: [`Rights`] that the system enforces.
 
@@ -59,7 +60,7 @@ const KEYS: &[(&str, Option<&str>)] = &[
     ("GOOGLE_GENAI_USE_VERTEXAI", Some("$XDG_CONFIG_HOME/gcloud")),
 ];
 
-/// How much of the file system a program can read.
+/// The part of the file system that a program can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reads {
     /// The working copy, and programs; its row lists what else it needs.

@@ -26,7 +26,7 @@ pub const BUILTINS: [&str; 4] = ["echo", "hang", "flood", "overloaded"];
 /// Size of one piece of [`Act::Flood`], in bytes.
 const FLOOD_PIECE: usize = 16 * 1024;
 
-/// What each call does.
+/// The actions of each call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -55,7 +55,7 @@ pub enum Act {
     Echo,
     /// This many bytes of text, in pieces of 16 KiB.
     Flood(usize),
-    /// Waits this many milliseconds.
+    /// Waits for this number of milliseconds.
     SleepMs(u64),
     /// Hangs forever.
     Hang,
@@ -67,7 +67,7 @@ pub enum Act {
     Finish(Ending),
 }
 
-/// How an answer ends.
+/// The end of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ending {

@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 pub struct Found {
     /// The file.
     pub path: PathBuf,
-    /// How it was found.
+    /// The place where it was found.
     pub how: How,
     /// Which model of the list it is; `None` for the user's own file.
     pub model: Option<KnownModel>,
 }
 
-/// How a model file was found.
+/// The place where a model file was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// `local.model` in the configuration, or `--model`.

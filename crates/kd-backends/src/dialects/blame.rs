@@ -10,7 +10,7 @@ use super::{Exit, ExitSeen};
 use kd_core::{Failure, FailureKind};
 use serde_json::Value;
 
-/// What programs say about a file that they cannot use, in lower case.
+/// Words of programs about a file that they cannot use, in lower case.
 const DENIED: [&str; 6] = [
     "eacces",
     "eperm",

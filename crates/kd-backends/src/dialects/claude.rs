@@ -26,7 +26,7 @@ pub(super) struct Claude {
     message: String,
     /// Whether the current message arrived in pieces.
     streamed: bool,
-    /// What the program said instead of an answer, and its error word.
+    /// The program's message instead of an answer, and its error word.
     trouble: Option<(String, String)>,
     outcome: Option<Result<Delta, Failure>>,
     /// Price of the earlier turns of this process.

@@ -73,16 +73,16 @@ pub trait Decoder: Send {
     fn end(&mut self, exit: &ExitSeen) -> Result<Delta, Failure>;
 }
 
-/// What was known about the agent's exit when its turn ended.
+/// The known facts about the agent's exit when its turn ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExitSeen {
-    /// How the process ended.
+    /// The exit of the process.
     pub how: Exit,
     /// The end of its stderr output.
     pub stderr: String,
 }
 
-/// How a process ended.
+/// The exit of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exit {
     /// It is still running, or its exit was not observed.

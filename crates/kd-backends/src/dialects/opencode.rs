@@ -22,7 +22,7 @@ pub(super) struct Opencode {
     started: bool,
     /// The message of the running step.
     step: Option<String>,
-    /// How the last step ended.
+    /// The reason that the last step gave for its end.
     reason: Option<String>,
     usage: Option<Usage>,
     rejected: Option<String>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often and after which pauses a call is retried.
+/// The number of retries of a call, and the pauses between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backoff {
     /// Maximum number of attempts, including the first; at least 1.

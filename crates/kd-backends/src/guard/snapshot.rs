@@ -24,15 +24,15 @@ const LOOK: Duration = Duration::from_secs(2);
 const STRIDE: usize = 128;
 /// A longer `.gitignore` is not read.
 const IGNORE_MAX: u64 = 256 * 1024;
-/// How far file times may lag behind the clock: systems record them in ticks.
+/// Maximum lag of file times behind the clock: systems record them in ticks.
 const TICK: Duration = Duration::from_millis(10);
-/// What is watched inside `.git`: files that name programs, and the folder of hooks.
+/// The watched paths inside `.git`: files that name programs, and the folder of hooks.
 const GIT: [&str; 4] = ["config", "config.worktree", "info/attributes", "hooks"];
 
 /// Files by their path below the folder.
 pub(super) type Files = BTreeMap<PathBuf, Seen>;
 
-/// What distinguishes one state of a file from another.
+/// The data that distinguish one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     size: u64,

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tokio::task::JoinHandle;
 
-/// How many files are named; the rest are counted.
+/// Maximum number of files that are named; the rest are counted.
 const NAMED_MAX: usize = 3;
 
 /// Watches read-only turns of agents that work in a folder.

@@ -23,7 +23,7 @@ const ERROR_CHARS: usize = 300;
 /// Describes the server, for error messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
-    /// What it is: `the server `wiki``.
+    /// The description for errors: `the server `wiki``.
     pub(crate) what: String,
     /// The section of its settings.
     pub(crate) setting: String,

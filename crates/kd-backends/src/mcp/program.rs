@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long it may take to obey a signal.
+/// Time limit for a server to exit after a signal.
 const GRACE: Duration = Duration::from_millis(2000);
 
-/// What to start.
+/// The program to start, with its arguments and environment.
 pub(crate) struct Start {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,

@@ -30,7 +30,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::net::unix::pipe;
 
-/// What to start, and how.
+/// The program to start, with its settings.
 pub(super) struct Start<'a> {
     /// The program, as a path.
     pub(super) program: &'a Path,
@@ -42,7 +42,7 @@ pub(super) struct Start<'a> {
     pub(super) hears: bool,
     /// The number of the signal that ends it gracefully.
     pub(super) gentle: i32,
-    /// How long it may take after that signal.
+    /// Time limit for it to exit after that signal.
     pub(super) grace: Duration,
     /// The paths it may access. Only a keeper can enforce this.
     pub(super) rights: Option<&'a Rights>,
@@ -519,7 +519,7 @@ mod platform {
         }
     }
 
-    /// What the child does before it executes the program.
+    /// The file actions of the child before it executes the program.
     struct Actions(posix_spawn_file_actions_t);
 
     impl Actions {

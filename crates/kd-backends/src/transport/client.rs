@@ -10,7 +10,7 @@ use rustls_platform_verifier::Verifier;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a connection may take to open.
+/// Time limit for opening a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// The certificates that a client accepts.

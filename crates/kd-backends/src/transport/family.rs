@@ -30,18 +30,18 @@ pub struct Birth {
     pub mark: String,
 }
 
-/// How to stop a family.
+/// The steps and time limits for stopping a family of processes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ending {
-    /// How long the root may take to exit without a signal.
+    /// Time limit for the root to exit without a signal.
     pub(super) patience: Duration,
     /// The signal that asks it to exit.
     pub(super) gentle: Signal,
-    /// How long it may take after that signal.
+    /// Time limit for it to exit after that signal.
     pub(super) grace: Duration,
 }
 
-/// How many families this process is stopping.
+/// Number of families that this process is stopping.
 static ENDING: Mutex<usize> = Mutex::new(0);
 static ENDED: Condvar = Condvar::new();
 /// Agents in use, by process id, with their labels.
@@ -264,13 +264,13 @@ mod platform {
 
     pub(in super::super) use super::super::proc::started;
 
-    /// How often survivors are killed before giving up: a process stuck in the kernel cannot be killed.
+    /// Maximum number of attempts to kill survivors: a process stuck in the kernel cannot be killed.
     const ROUNDS_MAX: usize = 12;
     /// Duration of one round.
     const ROUND: Duration = Duration::from_millis(400);
-    /// How long a keeper may take to kill processes that ignore signals.
+    /// Time limit for a keeper to kill processes that ignore signals.
     const KEEPER: Duration = Duration::from_secs(12);
-    /// How often to rescan for processes that started while others were being stopped.
+    /// Maximum number of scans for processes that started while others were being stopped.
     const LOOKS_MAX: usize = 8;
 
     /// Returns clock ticks since boot.
@@ -485,7 +485,7 @@ mod platform {
     };
     use std::time::{Duration, Instant};
 
-    /// How long a killed process may take to disappear.
+    /// Time limit for a killed process to disappear.
     const REAPED: Duration = Duration::from_secs(1);
 
     /// Unknown on this system.

@@ -19,7 +19,7 @@ use std::task::Poll;
 
 /// Maximum length of an answer, in bytes of text and thinking.
 const ANSWER_MAX: usize = 64 << 20;
-/// How much of an error response is read, in bytes.
+/// Maximum length of an error response that is read, in bytes.
 const ERROR_BODY_MAX: usize = 64 << 10;
 
 /// Maximum number of available chunks read in one go. Services send each event as one chunk, and the connection returns
@@ -354,7 +354,7 @@ struct Call {
     key: Option<Key>,
     /// The response; dropped once it is over, which closes the connection.
     body: Option<(Option<reqwest::Response>, Reader)>,
-    /// What is reserved for the answer. Charged in full if the call is dropped.
+    /// The reservation for the answer. Charged in full if the call is dropped.
     permit: Option<Permit>,
 }
 

@@ -117,21 +117,21 @@ mod platform {
     pub(in super::super) const CONTROL: i32 = 3;
     /// Maximum size of a plan.
     const PLAN_MAX: u32 = 4 * 1024 * 1024;
-    /// How long the agent may take to obey a signal if the parent is gone and cannot say.
+    /// Time limit for the agent to exit after a signal if the parent is gone and cannot set one.
     const ALONE: Duration = Duration::from_secs(1);
-    /// How long to wait for killed processes before looking for them again.
+    /// Pause after killing processes before the keeper looks for them again.
     const ROUND: Duration = Duration::from_millis(200);
     /// Maximum number of such rounds: a process stuck in the kernel cannot be killed.
     const ROUNDS_MAX: usize = 50;
-    /// How often to rescan for processes that started while others were being stopped.
+    /// Maximum number of scans for processes that started while others were being stopped.
     const LOOKS_MAX: usize = 16;
 
-    /// What a keeper must know before it starts the agent.
+    /// The data that a keeper needs before it starts the agent.
     #[derive(Clone, Debug, Default, Serialize, Deserialize)]
     pub(in super::super) struct Plan {
         /// The number of the signal that ends the agent gracefully.
         pub(in super::super) gentle: i32,
-        /// How long the agent may take after that signal, in milliseconds.
+        /// Time limit for the agent to exit after that signal, in milliseconds.
         pub(in super::super) grace: u64,
         /// The paths it may access; `None` is everything.
         pub(in super::super) rights: Option<Rights>,
@@ -214,11 +214,11 @@ mod platform {
     /// Tells a keeper how to stop the agent.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(in super::super) struct End {
-        /// How long the agent may take to exit without a signal, in milliseconds.
+        /// Time limit for the agent to exit without a signal, in milliseconds.
         pub(in super::super) patience: u32,
         /// The signal that then asks it to exit.
         pub(in super::super) gentle: i32,
-        /// How long it may take after that signal, in milliseconds.
+        /// Time limit for it to exit after that signal, in milliseconds.
         pub(in super::super) grace: u32,
     }
 

@@ -32,20 +32,20 @@ pub use super::family::{
     Birth, Moment, alive, end_left_over, is_running, living, on_change, run_of, settle, this_run,
 };
 
-/// How many bytes of the end of stderr are kept.
+/// Number of bytes that are kept from the end of stderr.
 const STDERR_MAX: usize = 64 * 1024;
 /// Bytes per read from stdout.
 const CHUNK: usize = 64 * 1024;
-/// How long to wait for the last output after the program exited, if other processes hold its pipes.
+/// Time limit for the last output after the program exited, if other processes hold its pipes.
 const DRAIN: Duration = Duration::from_millis(300);
 /// Output within one frame is read together: see [`Running::rest`]. 30 frames a second look like a stream.
 const FRAME: Duration = Duration::from_millis(32);
 /// More output than this at once is read without delay.
 const FEW: usize = 4 * 1024;
-/// How long a program may take to exit after it closed its stdout.
+/// Time limit for a program to exit after it closed its stdout.
 const EXIT: Duration = Duration::from_secs(2);
 
-/// What to start.
+/// The program to start, with its arguments, environment and time limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     /// Identifies the agent: see [`living`].
@@ -67,7 +67,7 @@ pub struct Spec {
     pub tools: Vec<String>,
     /// The signal that ends it gracefully.
     pub gentle: Gentle,
-    /// How long it may take after that signal.
+    /// Time limit for it to exit after that signal.
     pub grace: Duration,
 }
 

@@ -19,7 +19,7 @@ pub struct Rights {
     pub write: Vec<PathBuf>,
 }
 
-/// What every program needs from the system: programs, libraries, settings, host names, certificates.
+/// The system's paths that every program needs: programs, libraries, settings, host names, certificates.
 const SYSTEM: &[&str] = &[
     "/usr",
     "/bin",

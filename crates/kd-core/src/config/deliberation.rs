@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct DeliberationConfig {
-    /// How the plan is made.
+    /// Settings of the planner.
     pub meta: MetaConfig,
     /// Members and voting.
     pub council: CouncilPlan,
@@ -20,7 +20,7 @@ pub struct DeliberationConfig {
     pub protocol: String,
     /// The preset; `None` leaves it to the rules.
     pub preset: Option<String>,
-    /// How answers are compared; `None` leaves it to the form of the question.
+    /// The kind of answer that is expected; `None` derives it from the form of the question.
     pub answer: Option<String>,
     /// Rounds after the first in protocols with rounds.
     pub rounds: u32,
@@ -123,7 +123,7 @@ pub struct IterationConfig {
     pub convergence_threshold: f64,
     /// Stops if agreement rises by less than this.
     pub improvement_threshold: f64,
-    /// How the next pass differs.
+    /// The strategy of the next pass.
     pub strategy: Strategy,
 }
 

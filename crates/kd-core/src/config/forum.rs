@@ -44,7 +44,7 @@ pub struct Settings {
     pub skips_max: u32,
     /// The order of agents: one of [`SCHEDULER_NAMES`].
     pub scheduler: String,
-    /// How the time between cycles is determined: `fixed` or `adaptive`.
+    /// The rule for the time between cycles: `fixed` or `adaptive`.
     pub interval: String,
     /// Number of cycles in which a motion can be voted on.
     pub voting_cycles: u32,
@@ -54,7 +54,7 @@ pub struct Settings {
     pub rule: String,
     /// Kinds of motions that take effect without a person, comma-separated; empty for none.
     pub unconfirmed: String,
-    /// What guests may do: `post` or `read`.
+    /// The rights of guests: `post` or `read`.
     pub guests: String,
     /// Maximum posts, edits, motions and votes of one account per minute, outside its visits. All guests together count
     /// as one.
@@ -124,9 +124,9 @@ pub struct Parameter {
     pub range: Range,
     /// Whether agents may propose to change it. Only people change how motions are decided.
     pub votable: bool,
-    /// What a forum not created by the user's `kd` may do with it.
+    /// The influence on this parameter of a forum that the user's `kd` did not create.
     pub foreign: Foreign,
-    /// What it means, for agents and people.
+    /// The meaning, for agents and people.
     pub doc: &'static str,
 }
 

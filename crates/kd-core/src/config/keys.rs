@@ -102,7 +102,7 @@ pub struct Key {
     pub kingdom: bool,
     /// An additional, shorter variable for it.
     pub short_env: Option<&'static str>,
-    /// What a project's files may do with it. A new row defaults to [`FromProject::Trusted`].
+    /// The rights that a project's files have over this setting. A new row defaults to [`FromProject::Trusted`].
     pub project: FromProject,
 }
 
@@ -434,7 +434,7 @@ pub(crate) fn is_placeholder(part: &str) -> bool {
     part.starts_with('<')
 }
 
-/// What a project file may do with a setting.
+/// The rights that a project's files have over a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FromProject {
     /// Effective as written: it cannot cost money, run, send, reveal or unlock anything.
@@ -449,7 +449,7 @@ pub enum FromProject {
     Trusted,
 }
 
-/// How to determine the stricter of two values.
+/// The order that tells which of two values is stricter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// The lower number; unset means the key's default.

@@ -166,7 +166,7 @@ impl Default for ThinkConfig {
 pub struct ChatConfig {
     /// Its colors.
     pub theme: ChatTheme,
-    /// How it signals that the members are done.
+    /// The signal that the members are done.
     pub notify: ChatNotify,
 }
 
@@ -261,7 +261,7 @@ pub struct CouncilConfig {
     pub timeout: u64,
     /// Sequential turns after the broadcast; `None` means one for each unmuted member.
     pub auto_messages: Option<u32>,
-    /// Who speaks when.
+    /// The turn order.
     pub mode: ProtocolKind,
     /// The beginning of every prompt; `None` means the built-in text.
     pub preamble: Option<String>,

@@ -84,7 +84,7 @@ pub struct Problem {
     pub path: KeyPath,
     /// The problem and its solution, as the rest of a sentence that starts with the path.
     pub what: String,
-    /// What was probably meant: a path or a value.
+    /// The nearest valid path or value: probably the intended one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest: Option<String>,
     /// Its origin, once known.

@@ -1,4 +1,4 @@
-//! How names and values are shown in messages: quoted, shortened, and never a secret.
+//! Formats names and values for messages: quoted, shortened, and never a secret.
 
 use serde_json::Value;
 

@@ -46,7 +46,7 @@ pub(super) struct Turn {
     pub(super) end: Option<End>,
 }
 
-/// How a turn ended, before its message is on disk.
+/// The end of a turn whose message is not on disk yet.
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) result: Result<(), Failure>,

@@ -168,7 +168,7 @@ const ANSWER_TOKEN_BYTES: u64 = 6;
 const LINE_CHARS_MAX: usize = 400;
 /// Why a turn is skipped.
 const SPOKE_AGAIN: &str = "you sent a new message: no further turns";
-/// What happened to waiting messages when the user stopped all members.
+/// The note for waiting messages when the user stopped all members.
 const UNASKED: &str = "the queued message is in the thread, but no member was asked: members read it with your next message";
 
 impl Machine for Council {

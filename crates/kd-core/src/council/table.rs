@@ -3,7 +3,7 @@
 use crate::ids::SeatName;
 use crate::speech::Speech;
 
-/// How a message of the user addresses members.
+/// The members that a message of the user addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// No names: the message is for everybody.
@@ -23,7 +23,7 @@ pub struct Spoke {
     pub answered: bool,
     /// The members mentioned in the answer, in the order of first mention.
     pub mentions: Vec<SeatName>,
-    /// How the answer counts in the discussion.
+    /// The effect of the answer on the discussion.
     pub speech: Speech,
 }
 
@@ -32,7 +32,7 @@ pub struct Spoke {
 pub struct Table<'a> {
     /// Members that may be asked now: called by the user and not muted. In roster order, or in the order of mentions.
     pub seats: &'a [SeatName],
-    /// How the message addresses members.
+    /// The members that the message addresses.
     pub call: Call,
     /// Whether no member had answered in this thread before the message.
     pub first: bool,

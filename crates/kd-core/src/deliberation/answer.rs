@@ -8,7 +8,7 @@ use kd_reading::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How answers are compared.
+/// The kind of an answer, which decides how answers are compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum AnswerKind {

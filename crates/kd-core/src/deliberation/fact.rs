@@ -110,8 +110,8 @@ pub enum Fact {
         /// The members not asked.
         seats: Vec<SeatName>,
     },
-    /// How texts of members were read. A replay uses these readings, so that later versions decide a record the same
-    /// way.
+    /// The results of parsing members' texts. A replay uses these results, so that later versions decide a record in
+    /// the same way.
     Readings {
         /// Each text read for the first time.
         readings: Vec<Reading>,

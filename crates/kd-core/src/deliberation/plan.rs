@@ -15,23 +15,23 @@ use serde::{Deserialize, Serialize};
 pub struct Plan {
     /// The user's question.
     pub question: String,
-    /// How the plan was made.
+    /// The origin of the plan.
     pub meta: Meta,
     /// The name of a row of [`PROTOCOLS`](super::protocols::PROTOCOLS).
     pub protocol: String,
     /// All members that may be asked, in order.
     pub seats: Vec<Seat>,
-    /// How answers are compared.
+    /// The kind of answer, which decides how answers are compared.
     pub answers: AnswerKind,
-    /// How the council decides.
+    /// The voting rule and its parameters.
     pub voting: Voting,
     /// Rounds after the first in protocols that have rounds.
     pub rounds: u32,
     /// Answers per member in protocols that sample.
     pub samples: u32,
-    /// How often the council repeats, and when it stops.
+    /// The number of passes and the conditions that stop them.
     pub iteration: Iteration,
-    /// What is carried over between passes.
+    /// The memory between passes.
     pub memory: MemoryPlan,
     /// Limits on total usage.
     pub limits: Limits,
@@ -75,7 +75,7 @@ fn is_first(version: &u32) -> bool {
     *version == 0
 }
 
-/// How a plan was made.
+/// The origin of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meta {
@@ -138,7 +138,7 @@ pub enum Task {
     Estimate,
 }
 
-/// How the council decides.
+/// The voting rule of a plan and its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Voting {
     /// The name of a row of [`RULES`](kd_vote::RULES).
@@ -193,11 +193,11 @@ pub struct Iteration {
     pub convergence_threshold: f64,
     /// Stops when a pass raises agreement by less than this.
     pub improvement_threshold: f64,
-    /// How the next pass differs.
+    /// The strategy of the next pass.
     pub strategy: Strategy,
 }
 
-/// How the next pass differs.
+/// A way in which the next pass differs from the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
@@ -212,7 +212,7 @@ pub enum Strategy {
     Debate,
 }
 
-/// What is carried over between passes.
+/// Settings of the memory between passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPlan {
     /// Whether anything is carried over.

@@ -14,7 +14,7 @@ use std::ops::Deref;
 /// The reading of one text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// What was sought: `answer`, `ballot`, `object`, …
+    /// The kind of item that was parsed: `answer`, `ballot`, `object`, …
     pub sought: String,
     /// The first 16 hexadecimal digits of the SHA-256 of the request and the text.
     pub of: String,
@@ -25,7 +25,7 @@ pub struct Reading {
 /// A recorded reading that the current reader would change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reread {
-    /// What was sought.
+    /// The kind of item that was parsed.
     pub sought: String,
     /// The recorded result.
     pub recorded: Value,

@@ -48,7 +48,7 @@ pub struct Report {
     /// Whether the token limit cut the chair's text. Not in JSON: the message has it.
     #[serde(skip)]
     pub conclusion_cut: bool,
-    /// How the round ended.
+    /// The outcome of the round.
     pub ended: Option<Outcome>,
 }
 

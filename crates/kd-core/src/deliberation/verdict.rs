@@ -47,7 +47,7 @@ pub struct Verdict {
 pub struct Dissenter {
     /// The member.
     pub seat: SeatName,
-    /// What it supports.
+    /// The statement that it supports.
     pub stands_for: String,
     /// The reason, in its own words.
     #[serde(default, skip_serializing_if = "String::is_empty")]

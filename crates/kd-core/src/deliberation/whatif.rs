@@ -397,7 +397,7 @@ struct Course<'r> {
     recorded: &'r Recorded,
     machine: Deliberation,
     place: Where,
-    /// How often a member was asked at a position.
+    /// Number of requests to a member at a position.
     asked: BTreeMap<(Where, SeatName), usize>,
     /// Turns by the index of their reply in the record.
     due: BTreeMap<(usize, TurnId), Due>,

@@ -55,7 +55,7 @@ pub struct Line {
     pub text: String,
 }
 
-/// What a change does with a line.
+/// The role of a line in a change: context, added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     /// Unchanged.

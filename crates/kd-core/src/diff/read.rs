@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Unreadable {
     /// The line, 1-based.
     pub line: usize,
-    /// What is wrong with it.
+    /// The reason it is invalid.
     pub why: String,
 }
 
@@ -46,7 +46,7 @@ struct Reader<'a> {
     current: Option<Header<'a>>,
 }
 
-/// What is known about a file before and between its hunks.
+/// The header of a file in a diff: the lines before its first hunk and between its hunks.
 #[derive(Default)]
 struct Header<'a> {
     /// The names after `diff --git`, unparsed.

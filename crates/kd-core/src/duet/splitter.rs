@@ -10,7 +10,7 @@
 /// their text, which is discarded.
 const NAMES: [&str; 2] = ["council", "think"];
 const MESSAGE: usize = 0;
-/// A tag counts as ended after this many bytes: attributes must not hide a message.
+/// Maximum length of a tag in bytes. A longer tag counts as ended, so that attributes cannot hide a message.
 const TAG_BYTES_MAX: usize = 256;
 /// Maximum spaces between the brackets and the name.
 const BLANKS_MAX: usize = 8;

@@ -321,7 +321,7 @@ impl Machine for Planner {
     }
 }
 
-/// How to read a planner's reply: the valid names, and whether it is the last attempt.
+/// Parses a planner's reply: holds the valid names, and whether this is the last attempt.
 struct Reading<'a> {
     config: &'a Config,
     /// The available agents.

@@ -17,7 +17,7 @@ pub struct Found {
     pub complexity: Complexity,
     /// Subject area.
     pub domain: &'static str,
-    /// How answers can be compared.
+    /// The kind of answer, which decides how answers are compared.
     pub answers: AnswerKind,
     /// Whether the form of the question shows that; otherwise it is a guess.
     pub is_told: bool,

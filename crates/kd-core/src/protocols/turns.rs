@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     coming: VecDeque<SeatName>,
-    /// How many finished turns of the round were processed.
+    /// Number of finished turns of the round that were processed.
     seen: usize,
-    /// How many turns of the round had finished before the first of these.
+    /// Number of turns of the round that had finished before the first of these.
     began: Option<usize>,
 }
 

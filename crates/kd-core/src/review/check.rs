@@ -18,7 +18,7 @@ const SPAN_MAX: u32 = 200;
 pub struct Checked {
     /// The finding, with the tree's path and the lines of its quote.
     pub finding: Finding,
-    /// What was corrected.
+    /// The correction that was made.
     pub note: Option<String>,
 }
 

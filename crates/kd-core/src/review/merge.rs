@@ -113,7 +113,7 @@ pub type Judged = BTreeMap<(usize, usize), bool>;
 pub struct Merged {
     /// The clusters, as indices of their findings.
     pub clusters: Vec<Vec<usize>>,
-    /// How each pair was joined: its indices, and the rule.
+    /// The merged pairs: two indices, and the rule that merged them.
     pub joined: Vec<(usize, usize, String)>,
     /// Pairs that the rules leave undecided, the least certain first.
     pub unclear: Vec<(usize, usize)>,

@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 /// The version of [`Report`]'s format.
 pub const REPORT_VERSION: u32 = crate::formats::REVIEWS.version;
 
-/// How much a finding matters. Ordered: a blocker is the highest.
+/// The severity of a finding. Ordered: a blocker is the highest.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -78,9 +78,9 @@ pub struct Finding {
     pub lines: Lines,
     /// The lines of code concerned, as in the tree.
     pub quote: String,
-    /// What is wrong, in one or two sentences.
+    /// The problem, in one or two sentences.
     pub claim: String,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// The evidence: a path to the failure, an input, a caller.
     pub evidence: String,
@@ -137,7 +137,7 @@ impl Vote {
 pub struct Cluster {
     /// The findings, most representative first.
     pub findings: Vec<Raw>,
-    /// How each merge was decided: by which rule, or by which member as the judge.
+    /// The origin of each merge: a rule, or a member that judged.
     pub how: Vec<String>,
 }
 
@@ -181,7 +181,7 @@ pub struct Reported {
     pub cluster: Cluster,
     /// Votes of members that did not make it.
     pub votes: BTreeMap<String, Vote>,
-    /// How likely the finding is real.
+    /// The probability that the finding is real.
     pub chance: Chance,
 }
 
@@ -214,7 +214,7 @@ impl Reported {
     }
 }
 
-/// What a member contributed.
+/// The contribution of a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberSum {
     /// The member's name.
@@ -243,6 +243,6 @@ pub struct Report {
     pub dropped: Vec<Dropped>,
     /// The members, in council order.
     pub members: Vec<MemberSum>,
-    /// What the user should know about this review.
+    /// Notices for the user about this review.
     pub notices: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What a review is opened with.
+//! The opening of a review: the change, the members and the settings.
 
 use super::Marks;
 use crate::ids::SeatName;
@@ -13,7 +13,7 @@ pub struct OpenReview {
     pub base: String,
     /// The reviewed side.
     pub head: String,
-    /// What the thread shows as the user's message.
+    /// The text that the thread shows as the user's message.
     pub title: String,
     /// The members, in order.
     pub members: Vec<Member>,
@@ -23,7 +23,7 @@ pub struct OpenReview {
     pub files: BTreeMap<String, String>,
     /// The first words of every prompt.
     pub preamble: String,
-    /// What the user wants reviewed. Never from the reviewed side.
+    /// The user's instructions for the review. Never taken from the reviewed change.
     pub guidance: String,
     /// The member that decides whether unclear pairs are the same; `None` leaves it to the rules.
     pub judge: Option<SeatName>,

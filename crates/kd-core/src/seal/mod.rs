@@ -163,7 +163,7 @@ pub enum SealError {
         index: usize,
         /// Its stated name.
         name: String,
-        /// What is wrong.
+        /// The reason it is invalid.
         what: &'static str,
     },
     /// The head does not match the chain.

@@ -66,7 +66,7 @@ pub enum State {
     Tool {
         /// The tool.
         name: String,
-        /// What it is used on.
+        /// The target of the tool, such as a file name.
         detail: String,
     },
     /// Text is arriving.

@@ -1,4 +1,4 @@
-//! Who speaks when in each mode.
+//! Tests the turn order of each mode.
 
 use super::bench::*;
 use kd_core::event::Outcome;

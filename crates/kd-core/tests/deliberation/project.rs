@@ -1,5 +1,5 @@
-//! What a project's files can cost: the calls of deliberations under every value of every setting that applies without
-//! the user's consent, compared with the calls of the user's own plan.
+//! Tests the calls that a project's files can cause: runs deliberations under every value of every setting that applies
+//! without the user's consent, and compares their calls with those of the user's own plan.
 
 use super::room::{Answer, Asked, good, run};
 use kd_core::config::{

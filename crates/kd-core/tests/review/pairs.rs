@@ -18,9 +18,9 @@ struct Pair {
     bin_of: u32,
     a: (usize, String),
     b: (usize, String),
-    /// What at least two of the readers said.
+    /// The judgment of at least two of the readers.
     same: bool,
-    /// What each reader said without knowing the others' answers.
+    /// The judgment of each reader, made without knowing the others'.
     readers: [bool; 3],
 }
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The reviewed side of one file.
 pub(crate) const CODE: &str = "fn total(items: &[Item]) -> u32 {\n    let mut sum = 0;\n    for i in 0..=items.len() {\n        sum += items[i].price;\n    }\n    sum\n}\n\nfn mean(items: &[Item]) -> u32 {\n    total(items) / items.len() as u32\n}\n";
 
-/// What a member replies.
+/// The reply of a member.
 pub(crate) enum Reply {
     Text(String),
     /// Streamed in pieces like a model's output, after a failed first attempt; not repeated at the end.

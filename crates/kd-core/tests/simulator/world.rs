@@ -18,7 +18,7 @@ use std::time::Duration;
 
 const NAMES: [&str; 6] = ["ada", "bob", "cyd", "dan", "eve", "fay"];
 
-/// What a backend is going to do.
+/// The next action of a backend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Plan {
     Answer,

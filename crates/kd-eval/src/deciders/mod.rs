@@ -46,7 +46,7 @@ pub struct Decision {
     pub asked: Option<Vec<usize>>,
 }
 
-/// What a decider requires of the record.
+/// The data that a decider needs in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Only answers.
@@ -62,11 +62,11 @@ pub enum Needs {
 pub struct Decider {
     /// Its name.
     pub name: &'static str,
-    /// What it does, for people.
+    /// The description, for people.
     pub doc: &'static str,
-    /// Who proposed it.
+    /// The origin of the rule: a publication, or this project.
     pub source: &'static str,
-    /// What it requires of the record.
+    /// The data that it needs in the record.
     pub needs: Needs,
     /// Decides all questions.
     pub decide: fn(&Setting<'_>) -> Vec<Decision>,

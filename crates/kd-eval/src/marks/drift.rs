@@ -12,7 +12,7 @@ const BETS: [f64; 4] = [0.05, 0.15, 0.35, 0.7];
 /// The state of the test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
-    /// How a right answer, and a wrong one, changes the wealth of each bet.
+    /// The factors by which a right answer and a wrong answer multiply the wealth of each bet.
     factors: [[f64; BETS.len()]; 2],
     wealth: [f64; BETS.len()],
     seen: u64,

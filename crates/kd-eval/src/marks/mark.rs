@@ -19,7 +19,7 @@ pub struct Mark {
     pub message: u32,
     /// When it was marked.
     pub at: Timestamp,
-    /// Who marked it.
+    /// The origin of the mark.
     pub by: By,
     /// The kind of question: `choice`, `yes-no`, `number`, …
     pub kind: String,
@@ -30,7 +30,7 @@ pub struct Mark {
     /// The winning answer, in the form used for comparison; `None` for open text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winner: Option<String>,
-    /// How right the verdict was: 1 right, 0 wrong.
+    /// The credit of the verdict, from 0 (wrong) to 1 (right).
     pub credit: f64,
     /// The right answer, if the user gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct Mark {
     pub usd: f64,
 }
 
-/// Who marked a verdict.
+/// The origin of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {

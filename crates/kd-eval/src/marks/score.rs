@@ -1,4 +1,4 @@
-//! How certain a council is of its verdict.
+//! The certainty of a council about its verdict.
 
 /// Returns the lead of the winner over the strongest other answer as a share of all members' weight: 1 if all gave the
 /// winning answer, 0 in a tie, negative if another answer weighs more. A member without an answer counts as disagreeing

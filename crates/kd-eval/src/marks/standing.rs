@@ -1,4 +1,4 @@
-//! What the user's marks allow to promise about a verdict.
+//! The promise that the user's marks support for a verdict.
 //!
 //! Input: all marks, and the verdict. Output: the highest share of right verdicts that can be promised for verdicts
 //! like it, or what is missing. "Like it" means the same kind of question, the same models and the same protocol. The
@@ -22,14 +22,14 @@ pub const LEVELS: [f64; 5] = [0.7, 0.8, 0.9, 0.95, 0.99];
 /// Minimum number of test marks for reporting a probability.
 pub const PROBABILITY_MARKS: usize = 50;
 
-/// What the marks say about a verdict.
+/// The evidence of the marks about a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// The kind of question.
     pub kind: String,
     /// Marks of similar verdicts that count: both training and test marks.
     pub marks: u64,
-    /// How certain the council is of this verdict: the lead in weights, -1 to 1. See [`super::score`].
+    /// The council's certainty of this verdict: the lead in weights, from -1 to 1. See [`super::score`].
     pub score: Option<f64>,
     /// The probability that it is right, from how often verdicts with a similar score were right. `None` with few
     /// marks.
@@ -47,7 +47,7 @@ pub struct Standing {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum State {
-    /// Verdicts like this one are right at least this often.
+    /// Similar verdicts are right at least at the promised rate.
     Promised {
         /// The promised share of right verdicts.
         right: f64,
@@ -55,7 +55,7 @@ pub enum State {
         risk: f64,
         /// Marks whose score reaches the promise's minimum.
         tested: u64,
-        /// How many of them were wrong.
+        /// Number of them that were wrong.
         wrong: u64,
         /// The times of the first and the last of these marks.
         period: (Timestamp, Timestamp),
@@ -235,7 +235,7 @@ pub fn standing(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Standi
     Basis::of(marks, verdict, required).standing(verdict)
 }
 
-/// What the marks allow to promise about a group of similar verdicts: computed once, queried per verdict.
+/// The promise that the marks support for a group of similar verdicts: computed once, queried per verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Basis {
     kind: String,

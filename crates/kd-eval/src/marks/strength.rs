@@ -1,4 +1,4 @@
-//! How often members are right, learned from marks.
+//! The shares of right answers of members, learned from marks.
 //!
 //! Input: marks, a kind of question, the models of a council. Output: a [`Strength`] for each. A model's marks on this
 //! kind count in full. Its marks on other kinds, marks of its other versions, and those of all models together act as a

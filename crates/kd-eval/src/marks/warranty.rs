@@ -17,7 +17,7 @@ const LIKELY: f64 = 0.8;
 /// Larger estimates are not reported: no user gives that many marks.
 const MORE_MAX: u64 = 100_000;
 
-/// What is promised about the covered answers.
+/// A promise about the covered answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Promise {
     /// The maximum share of wrong answers, above 0 and below 1.
@@ -46,7 +46,7 @@ pub struct Scored {
     pub right: bool,
 }
 
-/// What the marks allow to promise.
+/// The promise that the marks support, if any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Warranty {
@@ -56,7 +56,7 @@ pub enum Warranty {
         from: f64,
         /// Number of marks with such a score.
         marks: u64,
-        /// How many of them were wrong.
+        /// Number of them that were wrong.
         wrong: u64,
         /// The covered share of all marks.
         covers: f64,

@@ -1,4 +1,5 @@
-//! How soon a broken promise is detected if something changes after the marks it was learned from.
+//! Measures the number of marks until a broken promise is detected, if something changes after the marks from which it
+//! was learned.
 //!
 //! Promises come from [`Basis`], relearned after every few marks as in `kd deliberate`. A promise has ended once not
 //! even a unanimous verdict gets it: because the sequential test has withdrawn it, or because its own test no longer
@@ -15,7 +16,7 @@ use serde::Serialize;
 
 /// Marks after the change, if the record has that many.
 const AFTER: usize = 200;
-/// The promise is checked after every this many marks.
+/// Number of marks between checks of the promise.
 const STEP: usize = 5;
 /// The share of unanimous verdicts marked by a user who mainly marks doubtful ones.
 const UNDOUBTED: f64 = 0.2;
@@ -35,7 +36,7 @@ pub struct DriftTrial {
     pub seed: u64,
 }
 
-/// How soon broken promises are detected.
+/// The number of marks until broken promises are detected.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drifts {
     /// The members.
@@ -85,7 +86,7 @@ impl Change {
     }
 }
 
-/// How soon one promise was found broken after one change.
+/// The number of marks until one promise is found broken after one change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Noticed {
     /// The promised share of right verdicts.

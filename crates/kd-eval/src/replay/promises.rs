@@ -22,7 +22,7 @@ pub struct Trial {
     pub promises: Vec<f64>,
     /// Numbers of marks to learn from.
     pub marks: Vec<usize>,
-    /// How often the questions are split into marked and unmarked ones.
+    /// Number of random splits of the questions into marked and unmarked ones.
     pub splits: usize,
     /// The seed of splits and ties.
     pub seed: u64,

@@ -26,9 +26,9 @@ const OWN: [&str; 6] = [
 pub struct ReadError {
     /// The line, 1-based.
     pub line: usize,
-    /// What is wrong with it.
+    /// The reason it is invalid.
     pub what: String,
-    /// What to do.
+    /// Advice to the user.
     pub hint: String,
 }
 

@@ -1,4 +1,4 @@
-//! What recorded answers reveal about their members and about deciders: every number with its uncertainty.
+//! The report on recorded answers: members and deciders, every number with its uncertainty.
 
 use super::{Question, Replay};
 use crate::calibration::{Calibration, Isotonic, calibration};
@@ -12,7 +12,7 @@ use crate::weights::odds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What was replayed, and how.
+/// The setup of a replay.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setup {
     /// Number of questions decided.
@@ -28,7 +28,7 @@ pub struct Setup {
 /// The whole report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// What was replayed.
+    /// The setup of the replay.
     pub setup: Setup,
     /// The members; empty for debates, whose members are positions.
     pub members: Vec<MemberReport>,
@@ -57,7 +57,7 @@ pub struct MemberReport {
     pub without_labels: f64,
     /// Its score by peer prediction, without right answers either; only the order is meaningful.
     pub peer_score: f64,
-    /// What a plurality loses without it.
+    /// The loss in accuracy of a plurality vote without this member.
     pub leave_one_out: f64,
     /// Its 95 % interval.
     pub leave_one_out_interval: Interval,
@@ -112,7 +112,7 @@ pub struct Errors {
 pub struct Agreement {
     /// The share of questions on which all gave the same answer.
     pub unanimous: f64,
-    /// How often they were right then.
+    /// The share of these questions that they answered right.
     pub unanimous_right: f64,
     /// The share of questions with a right member among those on which the plurality was wrong.
     pub minority_right: f64,

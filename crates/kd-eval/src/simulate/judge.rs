@@ -7,9 +7,9 @@ use rand::{RngExt, SeedableRng};
 /// A judge of pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judge {
-    /// How often it recognizes the better of the two, apart from the order.
+    /// Probability that it recognizes the better of the two, regardless of their order.
     pub accuracy: f64,
-    /// How often it names the first one without looking.
+    /// Probability that it names the first one without looking.
     pub first_bias: f64,
 }
 

@@ -21,7 +21,7 @@ use serde::Serialize;
 /// The result of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Simulated {
-    /// What was simulated.
+    /// The simulated council.
     pub spec: Spec,
     /// The theoretical accuracy of a vote, if all members are equal and there are two answers.
     pub expected_vote: Option<f64>,

@@ -9,7 +9,7 @@ use crate::weights::odds;
 pub struct Protocol {
     /// Its name; the one in `kd deliberate` if it exists there.
     pub name: &'static str,
-    /// What it does, for people.
+    /// The description, for people.
     pub doc: &'static str,
     /// Runs it and returns the winners.
     pub(super) lead: fn(&mut Game<'_>, &Table, u32) -> Vec<usize>,

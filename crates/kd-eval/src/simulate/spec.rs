@@ -12,7 +12,7 @@ pub struct Spec {
     pub options: u32,
     /// The correlation of two members' errors, 0 to below 1.
     pub correlation: f64,
-    /// How often a wrong member gives the common wrong answer rather than a random one.
+    /// Probability that a wrong member gives the common wrong answer rather than a random one.
     pub lure: f64,
     /// The seed of the whole simulation.
     pub seed: u64,
@@ -39,7 +39,7 @@ impl Default for Spec {
     }
 }
 
-/// How a scripted member behaves.
+/// The behavior of a scripted member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Script {
@@ -47,19 +47,19 @@ pub struct Script {
     pub name: String,
     /// Number of members of this kind.
     pub count: u32,
-    /// How often its first answer is right.
+    /// Probability that its first answer is right.
     pub accuracy: f64,
-    /// How often it adopts the majority answer of the others, right or wrong.
+    /// Probability that it adopts the majority answer of the others, right or wrong.
     pub conformity: f64,
-    /// How often it adopts the right answer when shown it, and can say what was wrong with its own.
+    /// Probability that it adopts the right answer when it sees it, and can say what was wrong with its own.
     pub skill: f64,
-    /// How often it keeps its answer whatever it is shown.
+    /// Probability that it keeps its answer, whatever it sees.
     pub obstinacy: f64,
-    /// How often a conforming reader who sees names follows it instead of the majority.
+    /// Probability that a conforming reader who sees names follows this member instead of the majority.
     pub persuasion: f64,
     /// Always gives the common wrong answer and never changes it.
     pub adversary: bool,
-    /// How often it gives no answer.
+    /// Probability that it gives no answer.
     pub failure: f64,
 }
 

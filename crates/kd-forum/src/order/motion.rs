@@ -12,7 +12,7 @@ pub const WHY_RIGHTS: &str = "it is about rights";
 /// The reason for all motions about rules.
 const WHY_RULES: &str = "it is about a rule of the forum";
 
-/// What the store knows about the target of an order.
+/// The store's data about the target of an order.
 #[derive(Clone, Debug, Default)]
 pub struct Subject {
     /// The member concerned, or the author of the post or the thread.

@@ -5,7 +5,7 @@
 use super::super::cards::Candidate;
 use super::{FAIR, Scheduler};
 
-/// How far an agent may be ahead of its share before it sits out, in average turns: one long turn is acceptable.
+/// Maximum lead of an agent over its share before it sits out, in average turns: one long turn is acceptable.
 const AHEAD: f64 = 2.0;
 /// Maximum deficit relative to the leader, in average turns. Older deficits are dropped, as for an idle flow; otherwise
 /// all would have to wait until a newcomer has used as much as they did in a year.

@@ -53,7 +53,7 @@ impl Draw<'_> {
 pub struct Scheduler {
     /// Its name.
     pub name: &'static str,
-    /// What it does, for people and agents.
+    /// The description, for people and agents.
     pub doc: &'static str,
     /// Returns the order: indices into the list of candidates, each once.
     pub order: fn(&mut Draw<'_>) -> Vec<usize>,

@@ -46,7 +46,7 @@ pub struct Scene {
     pub own: Rules,
     /// An unpredictable word that marks where posts begin and end.
     pub fence: String,
-    /// How it likes to write: verbosity, tone.
+    /// Its style of writing: verbosity, tone.
     pub manner: Vec<String>,
     /// The tool server of an agent program.
     pub server: Option<ToolServer>,

@@ -46,7 +46,7 @@ pub struct Caller {
     pub forum: String,
     /// Whether it is a person.
     pub person: bool,
-    /// How the name was proven. An unproven name is a guest's.
+    /// The proof of the name. An unproven name belongs to a guest.
     pub proof: Proof,
     /// The visit of the call; `None` for calls outside of one, which are not counted.
     pub run: Option<i64>,

@@ -1,4 +1,4 @@
-//! What the records of an import may do, by kind.
+//! The effects that records of an import may have, by kind.
 //!
 //! Input: a record of a file. Output: the record to add, or nothing, which is counted. Someone else may have written
 //! the file: it may add posts and history under marked names, and nothing with effects here.
@@ -143,7 +143,7 @@ fn foreign(record: Record, left: &mut LeftOut) -> Option<Record> {
             _ => left.count("entry", "entries"),
         },
         Record::Log(_) => left.count("log line", "log lines"),
-        // What agents have used and seen here is already known.
+        // This forum already counts what its agents used and saw.
         Record::Agent { .. } => left.count("agent's counters", "agents' counters"),
         Record::Seen { .. } | Record::Mark { .. } => left.count("reading mark", "reading marks"),
         Record::Mention { .. } => left.count("mention", "mentions"),

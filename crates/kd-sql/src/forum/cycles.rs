@@ -16,7 +16,7 @@ const SELECT: &str = "SELECT c.id, c.forum, c.number, c.cards, c.plan, c.started
      l.chain, l.number, l.origin, l.commitment, l.after_post, l.through_post, l.posts, l.previous, l.next, l.secret, \
      l.void, l.renewed, l.seal FROM cycles c LEFT JOIN links l ON l.cycle_id = c.id";
 
-/// How long the successor of a killed process waits for its lock on a server.
+/// Time limit of the successor of a killed process when it waits for the process's lock on a server.
 const LEAD_WAIT_MS: u32 = 5_000;
 
 /// A cycle as recorded.

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a writer waits for others.
+/// Time limit of a writer that waits for others.
 const BUSY: Duration = Duration::from_secs(20);
 /// Prepared statements kept per connection: more than this crate has.
 const STATEMENTS: usize = 128;
@@ -27,7 +27,7 @@ const STATEMENTS: usize = 128;
 const TEXT_BYTES_MAX: i32 = 32 << 20;
 /// Maximum text of one result.
 const ROWS_BYTES_MAX: usize = 64 << 20;
-/// What no file may do: run triggers and views, call functions from its schema, write its own
+/// Options that forbid to every file: running triggers and views, calling functions from its schema, writing its own
 /// pages.
 const CONFIG: [(DbConfig, bool); 4] = [
     (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
@@ -171,7 +171,7 @@ impl Row {
     }
 }
 
-/// What columns hold, in errors.
+/// Names of column types in errors.
 const INT: &str = "an integer";
 const TEXT: &str = "text";
 const TIME: &str = "a time in microseconds";

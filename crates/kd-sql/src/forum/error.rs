@@ -17,9 +17,9 @@ pub enum ForumError {
     Column {
         /// The column, as the query names it.
         column: String,
-        /// What it must hold.
+        /// The expected content.
         wanted: &'static str,
-        /// What it holds.
+        /// The actual content.
         found: String,
     },
     /// TLS to the server failed.
@@ -27,7 +27,7 @@ pub enum ForumError {
     Tls {
         /// The reason.
         why: String,
-        /// What to do.
+        /// Advice to the user.
         help: &'static str,
     },
     /// An address of another machine asks for a connection without TLS.
@@ -52,7 +52,7 @@ pub enum ForumError {
     NotOurs {
         /// A path.
         place: String,
-        /// What is unusual about it.
+        /// The unusual property.
         why: String,
     },
     /// It was written by a newer version.
@@ -113,7 +113,7 @@ pub enum ForumError {
     Differs {
         /// The forum.
         forum: String,
-        /// What differs, and possible causes.
+        /// The differences, and possible causes.
         why: String,
     },
     /// Another process runs cycles in this forum.

@@ -39,8 +39,8 @@ pub struct Imported {
     pub posts: usize,
     /// Number of other records.
     pub others: usize,
-    /// What was left out: settings, each as `key = value`, motions that were open or in force and now are not, and
-    /// other kinds with their number.
+    /// The parts that were left out: settings, each as `key = value`; motions that were open or in force and now are
+    /// not; and other kinds with their number.
     pub left_out: Vec<String>,
 }
 
@@ -461,7 +461,7 @@ impl Numbers {
                 last_run_at,
             } => {
                 let known = db.row("SELECT 1 FROM agents WHERE name = $1", args![name.as_str()])?;
-                // What an agent has used here is already known.
+                // This forum already counts what the agent used.
                 if known.is_none() {
                     super::seen::agent_id(db, &name)?;
                     db.run(

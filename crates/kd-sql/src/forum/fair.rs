@@ -30,7 +30,7 @@ impl Wrote {
     }
 }
 
-/// Who wrote what since the first judged cycle.
+/// The authors and texts of posts since the first judged cycle.
 #[derive(Default)]
 struct Writing {
     by_run: HashMap<i64, Wrote>,

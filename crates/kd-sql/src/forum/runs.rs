@@ -9,14 +9,14 @@ use kd_forum::words::{Deed, Outcome, Run};
 
 const SELECT: &str = "SELECT id, cycle_id, forum, agent, started_at, ended_at, outcome, deeds, reason, claim, claim_agrees, calls, tokens FROM runs";
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunEnd {
     /// The outcome.
     pub outcome: Outcome,
     /// The reason, unless it simply acted.
     pub reason: Option<String>,
-    /// What the agent claimed to have done, and whether that is true.
+    /// The action that the agent claimed, and whether the claim is true.
     pub claim: Option<(String, bool)>,
     /// Tokens used.
     pub tokens: u64,

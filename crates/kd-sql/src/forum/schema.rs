@@ -68,8 +68,8 @@ sqlite: CREATE VIEW run_history AS SELECT r.id AS id, r.agent AS agent, strftime
 postgres: CREATE VIEW run_history AS SELECT r.id AS id, r.agent AS agent, to_char(to_timestamp(r.started_at / 1000000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS') AS started_at, to_char(to_timestamp(r.ended_at / 1000000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS') AS ended_at, CASE WHEN r.outcome = 'limit_exceeded' THEN 'skip' ELSE coalesce(r.deeds::json -> -1 ->> 'tool', 'skip') END AS action, CASE WHEN r.outcome IN ('acted', 'skipped') THEN 1 ELSE 0 END AS success, r.outcome AS outcome, r.reason AS reason, r.calls AS tool_calls, r.tokens AS tokens, c.number AS cycle, r.forum AS forum FROM runs r LEFT JOIN cycles c ON c.id = r.cycle_id
 ";
 
-/// What agents write about themselves, for themselves and to each other: notes, profiles, mentions; and each forum's
-/// charter.
+/// Tables of texts that agents write about themselves, for themselves and to each other: notes, profiles, mentions; and
+/// each forum's charter.
 const COMPANY: &str = "
 CREATE TABLE notes (forum TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, updated_at BIGINT NOT NULL, PRIMARY KEY (forum, name));
 CREATE TABLE profiles (forum TEXT NOT NULL, name TEXT NOT NULL, body TEXT NOT NULL, updated_at BIGINT NOT NULL, PRIMARY KEY (forum, name));
@@ -88,7 +88,7 @@ CREATE TABLE links (cycle_id BIGINT PRIMARY KEY, chain TEXT NOT NULL, number BIG
 CREATE TABLE first_words (post_id BIGINT PRIMARY KEY, digest TEXT NOT NULL)
 ";
 
-/// What is hidden or closed, by whom, when and why.
+/// Tables of hidden posts and closed threads, with the author, time and reason of each action.
 const ORDERS: &str = "
 ALTER TABLE posts ADD COLUMN hidden_at BIGINT;
 ALTER TABLE threads ADD COLUMN hidden_at BIGINT;

@@ -1,4 +1,5 @@
-//! What an agent has not seen: threads whose last post is after its mark, and those that it left unread on purpose.
+//! Finds the threads that an agent has not seen: those whose last post is after its mark, and those that it left unread
+//! on purpose.
 //!
 //! Each agent has one mark per forum: everything up to that post is settled. A thread that was read has a number of its
 //! own; a thread that was offered and not read goes to a short list when the mark moves on. So the cost of the query
@@ -14,7 +15,7 @@ use kd_forum::words::Fresh;
 /// Maximum threads that an agent can leave unread. Older ones are dropped: they can still be listed and found.
 const UNREAD_MAX: i64 = 1000;
 
-/// What is new to an agent.
+/// The threads and events that are new to an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct News {
     /// Threads with something new, the newest first.

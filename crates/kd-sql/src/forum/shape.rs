@@ -6,7 +6,7 @@ use super::error::ForumError;
 use super::schema::{self, Entry, entries};
 use kd_core::clean::clean_line;
 
-/// How many concurrent migrations by other processes are tolerated during the check.
+/// Maximum number of concurrent migrations by other processes that the check tolerates.
 const LOOKS: usize = 5;
 
 /// Rejects an SQLite store whose tables are not those of its version.

@@ -1,6 +1,6 @@
 //! Which threads and posts a viewer sees.
 
-/// What a viewer sees.
+/// The posts that a viewer can see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sight {
     /// People see hidden posts, marked as such.

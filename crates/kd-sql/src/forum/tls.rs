@@ -153,9 +153,9 @@ fn roots(path: &Path) -> Result<RootCertStore, ForumError> {
     }
 }
 
-/// What to do about a certificate that is not accepted.
+/// Advice about a certificate that is not accepted.
 const CERTIFICATES: &str = "name the authority that signed the server's certificate in `forum.store`: postgresql://user@host/name?sslrootcert=/path/to/ca.pem";
-/// What to do about a server without TLS.
+/// Advice about a server without TLS.
 const OFFER: &str = "turn TLS on at the server (`ssl = on` in postgresql.conf), or use a tunnel: ssh -L 5432:localhost:5432 HOST, and postgresql://user@localhost/name";
 
 /// Tells a failure of TLS from others.

@@ -12,7 +12,7 @@ use kd_sql::forum::Place;
 /// Number of changes to try.
 const CHANGES: usize = 200;
 
-/// What posts, actions and cycles refer to, besides the columns of [`RECORD`].
+/// Columns that posts, actions and cycles refer to, besides those of [`RECORD`].
 const AROUND: &[(&str, &str, &[&str])] = &[
     ("cycles", "id", &["forum"]),
     ("runs", "id", &["forum"]),

@@ -75,15 +75,15 @@ const FOR_PEOPLE: [&str; 7] = [
 /// Prefix for titles of honest motions that need a person.
 const RISKY: &str = "Risky";
 
-/// What the honest members did, independent of the forum's own record.
+/// The actions of the honest members, recorded independently of the forum.
 #[derive(Default)]
 struct Ledger {
     /// Posts of honest members and of the user: author and body.
     posts: BTreeMap<i64, (String, String)>,
     votes: BTreeMap<(i64, String), String>,
-    /// Who may vote on a motion, as counted by the test.
+    /// The members that may vote on each motion, as counted by the test.
     electors: BTreeMap<i64, BTreeSet<String>>,
-    /// How the honest members vote on their own motions; they reject all others.
+    /// The votes of the honest members on their own motions; they reject all others.
     wanted: BTreeMap<i64, bool>,
     notes: BTreeMap<String, String>,
     /// Motions that every honest member supports and that need a person.

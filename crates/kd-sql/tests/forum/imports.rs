@@ -1,4 +1,4 @@
-//! What a file may do to a forum: a foreign file adds posts and history under marked names, and nothing with effects.
+//! Tests that an imported file adds posts and history under marked names to a forum, and nothing with effects.
 
 use crate::chain::{AGENTS, audited, draw_next, lead, live, live_otherwise};
 use crate::servers::each;
@@ -175,7 +175,7 @@ fn a_strangers_file_adds_words_and_a_history_under_marked_names() {
             assert!(kind != "run" || !line["ended_at"].is_null(), "{line}");
         }
         assert_eq!(added.len(), 5, "{added:?}");
-        // What was left out is reported by kind and number.
+        // Parts that were left out are reported by kind and number.
         for told in [
             "3 entries",
             "2 profiles",

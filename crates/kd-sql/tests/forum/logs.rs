@@ -1,4 +1,4 @@
-//! What people read about runs: the log file, and the view in the database.
+//! Tests the reports about runs that people read: the log file, and the view in the database.
 
 use crate::servers::{Site, each};
 use crate::talk::at;

@@ -90,7 +90,7 @@ pub struct Loaded {
     pub files: Vec<(Layer, PathBuf)>,
     /// Notices for the user that are not errors: for example a variable that is probably misspelled.
     pub notices: Vec<String>,
-    /// What the project's files want, and what of it is held back.
+    /// The settings that the project's files request, and those of them that are held back.
     pub project: Project,
 }
 

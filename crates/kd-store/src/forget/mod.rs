@@ -72,7 +72,7 @@ impl crate::Meta {
 pub struct Found {
     /// The file or folder.
     pub path: PathBuf,
-    /// What is removed: `3 messages`, `1 line`.
+    /// The removed data: `3 messages`, `1 line`.
     pub what: String,
 }
 
@@ -93,7 +93,7 @@ impl Found {
     }
 }
 
-/// How much of a thread to forget.
+/// The part of a thread to forget.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All of it.
@@ -107,7 +107,7 @@ pub enum Scope {
 pub struct Target {
     /// The thread.
     pub place: Place,
-    /// What is forgotten.
+    /// The part that is forgotten.
     pub scope: Scope,
     /// Whether it only has copies of the requested messages.
     pub is_copy: bool,
@@ -132,7 +132,7 @@ pub enum Busy {
     Open(Vec<u32>),
 }
 
-/// What to forget, and where to look for it.
+/// The data to forget, and the places to search.
 #[derive(Debug)]
 pub struct Job<'j> {
     layout: &'j Layout,

@@ -91,7 +91,7 @@ fn reviewed(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Err
     Ok(found)
 }
 
-/// What other crates hold: marks of verdicts in a database.
+/// Finds data that other crates hold: marks of verdicts in a database.
 fn held(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for holder in &job.holders {

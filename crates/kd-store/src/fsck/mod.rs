@@ -84,7 +84,7 @@ impl Kind {
     }
 }
 
-/// How to repair a finding.
+/// A repair of a finding.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remedy {
     /// Write `thread.json` from what is known.
@@ -121,9 +121,9 @@ pub struct Finding {
     pub path: PathBuf,
     /// A description.
     pub what: String,
-    /// How to repair it; `None` if only a person can.
+    /// The repair; `None` if only a person can repair it.
     pub remedy: Option<Remedy>,
-    /// What was done, or why that failed; `None` if nothing was tried.
+    /// The result of the repair: the change, or the reason why it failed; `None` if nothing was tried.
     pub mended: Option<Result<String, String>>,
 }
 

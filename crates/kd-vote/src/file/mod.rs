@@ -59,9 +59,9 @@ pub struct RoundExpected {
 pub struct ReadError {
     /// The line, 1-based.
     pub line: usize,
-    /// What is wrong with it.
+    /// The reason it is invalid.
     pub what: String,
-    /// What to do.
+    /// Advice to the user.
     pub hint: String,
 }
 

@@ -44,7 +44,7 @@ fn count(poll: &Poll<'_>) -> Count {
     }
     let duels = Profile::of(poll).duels();
     let all = (1usize << n) - 1;
-    // What is gained by ranking a member of a set above the rest of it.
+    // Returns the gain from ranking a member of a set above the rest of the set.
     let lead = |first: usize, set: usize| -> Nano {
         (0..n)
             .filter(|j| set >> j & 1 == 1 && *j != first)

@@ -68,7 +68,7 @@ fn count(poll: &Poll<'_>) -> Count {
 /// The values that STAR compares.
 struct Board {
     sums: Vec<Nano>,
-    /// How many voters gave a candidate the greatest score on any ballot.
+    /// Number of voters who gave each candidate the greatest score on any ballot.
     tops: Vec<Nano>,
     prefer: Vec<Vec<Nano>>,
 }

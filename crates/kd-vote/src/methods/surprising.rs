@@ -66,7 +66,8 @@ fn count(poll: &Poll<'_>) -> Count {
     }
 }
 
-/// How surprising an answer is: unbounded if it was chosen but predicted by nobody, zero if it was neither.
+/// The surprise of an answer: unbounded if it was chosen but no voter predicted it, zero if it was neither chosen nor
+/// predicted.
 #[derive(PartialEq, Eq)]
 struct Surprise {
     ratio: Option<Amount>,

@@ -348,7 +348,8 @@ struct SetMode(SetSessionModeRequest);
 #[request(method = "session/set_config_option", response = Value)]
 struct SetOption(SetSessionConfigOptionRequest);
 
-/// How the model was set before sessions had options; Gemini CLI and a Codex adapter still use it.
+/// The older request that sets the model. Before sessions had options it was the only one; Gemini CLI and a Codex
+/// adapter still use it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonRpcRequest)]
 #[request(method = "session/set_model", response = Value)]
 #[serde(rename_all = "camelCase")]
@@ -366,7 +367,7 @@ struct PermissionRequest {
     options: Value,
 }
 
-/// What an agent may do during a turn.
+/// The rights of an agent during a turn.
 #[derive(Default)]
 struct Rights {
     writable: bool,

@@ -39,9 +39,9 @@ use tokio::time::timeout;
 
 /// Part of the error of a service that rejects our cache marks: too many, or in an order it does not accept.
 const MARK: &str = "cache_control";
-/// How long an agent may take to obey the protocol's stop message.
+/// Time limit for an agent to obey the protocol's stop message.
 const OBEY: Duration = Duration::from_secs(1);
-/// How long an idle program may take to exit on its own after its stdin is closed.
+/// Time limit for an idle program to exit on its own after its stdin is closed.
 const LEAVE: Duration = Duration::from_millis(400);
 
 /// A member that is a persistent agent.
@@ -134,7 +134,7 @@ impl Backend for PersistentAgent {
     }
 }
 
-/// What is needed to ask once more.
+/// The agent and the request for one more attempt.
 type Again = Option<Box<(PersistentAgent, Request)>>;
 
 /// State of a stream.
@@ -263,7 +263,7 @@ impl Drop for Process {
     }
 }
 
-/// What a turn yields next.
+/// The next item of a turn.
 enum Step {
     Delta(Delta),
     End(Result<Delta, Failure>),

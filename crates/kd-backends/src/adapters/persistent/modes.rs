@@ -21,7 +21,7 @@ const WRITABLE: [&str; 7] = [
     "code",
 ];
 
-/// What to do with a new session before the question.
+/// The step that prepares a new session for the question.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Its mode is right, or it has none.

@@ -25,7 +25,7 @@ struct Waiting {
 }
 
 impl Pool {
-    /// Creates a pool that keeps unused processes for this long; zero keeps none.
+    /// Creates a pool that keeps unused processes for the given time; zero keeps none.
     pub(crate) fn new(keep: Duration) -> Self {
         Self {
             waiting: Mutex::default(),

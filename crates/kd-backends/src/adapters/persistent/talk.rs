@@ -1,4 +1,4 @@
-//! What every protocol of a persistent agent has: questions come in, messages go out.
+//! The channels of every protocol of a persistent agent: questions come in, messages go out.
 
 use kd_core::Failure;
 use kd_core::request::{Block, ToolServer};

@@ -1,4 +1,4 @@
-//! How a keeper is recognized: its program, its name, and its command line.
+//! Recognizes a keeper by its program, its name, and its command line.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -34,7 +34,7 @@ pub struct Protocol {
     pub source: &'static str,
     /// The steps, in order.
     pub steps: &'static [Step],
-    /// Who writes the final answer.
+    /// The writer of the final answer.
     pub ending: Ending,
     /// Whether first answers may be cancelled once they cannot change the result.
     pub certain: bool,
@@ -61,7 +61,7 @@ pub enum Step {
     },
 }
 
-/// Who writes the final answer.
+/// The writer of the final answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The chair.

@@ -131,7 +131,7 @@ pub(crate) struct Conclusion<'a> {
     pub board: &'a Board,
     /// The heading.
     pub heading: &'a str,
-    /// How the deliberation ended.
+    /// The outcome of the deliberation.
     pub outcome: Outcome,
     /// The members that do not support the winner.
     pub dissent: &'a [Dissenter],

@@ -1,4 +1,4 @@
-//! How the next pass differs: one file and one table row per strategy.
+//! Strategies of the next pass: one file and one table row per strategy.
 
 mod debate;
 mod escalate;

@@ -1,4 +1,4 @@
-//! What is read from rows, and how one row is found by its number: for every file that needs it.
+//! Reads values from rows, and finds one row by its number. Shared by every file that needs it.
 
 pub(super) mod links;
 pub(super) mod motions;
