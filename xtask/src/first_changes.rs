@@ -25,7 +25,7 @@ pub struct Change {
     file: Option<(&'static str, &'static str)>,
     /// The rows.
     edits: &'static [Edit],
-    /// What makes the change break its promise: then the test must fail.
+    /// The part of the change that breaks its promise: with it the test must fail.
     lie: Lie,
     /// Whether the judge is run once before with `BLESS=1`, which writes the pages that are generated from the table.
     blessed: bool,

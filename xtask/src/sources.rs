@@ -339,7 +339,7 @@ fn is_for_tests(attribute: &Group) -> bool {
     words.first() == Some(&"cfg") && words.contains(&"test") && !words.contains(&"not")
 }
 
-/// How many tokens the first item has: to its `;`, or to its body.
+/// Returns the number of tokens of the first item: up to its `;`, or to its body.
 fn item_len(tokens: &[TokenTree]) -> usize {
     let has_body =
         |t: &TokenTree| matches!(t, TokenTree::Group(g) if g.delimiter() == Delimiter::Brace);

@@ -7,13 +7,13 @@ use kd_core::view::{Content, View};
 use kd_core::{Event, Failure, Message, SeatName, ThreadId, Usage};
 use kd_engine::Update;
 
-/// How a round ended.
+/// The answers of a round.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Answers {
     /// The thread.
     pub thread: ThreadId,
-    /// How the round ended.
+    /// The outcome of the round.
     pub outcome: Outcome,
     /// The messages of the members, in the order in which they were written; the chair's conclusion is the last.
     pub messages: Vec<Message>,

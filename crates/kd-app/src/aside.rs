@@ -17,7 +17,7 @@ use kd_core::slash::Way;
 use kd_core::{Aside, Member, OpenDuet, Roster, SeatName};
 use kd_store::{Layout, Thread, memory};
 
-/// What an aside is built from.
+/// Plans asides: holds the data from which an aside is built.
 pub struct AsidePlanner<'a> {
     /// The settings.
     pub config: &'a Config,
@@ -29,7 +29,7 @@ pub struct AsidePlanner<'a> {
     pub roster: &'a Roster,
     /// Members that are not asked.
     pub muted: &'a [SeatName],
-    /// How members are asked.
+    /// The members, and the options with which they are asked.
     pub request: SeatRequest,
     /// Download nothing.
     pub offline: bool,

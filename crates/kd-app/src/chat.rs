@@ -26,7 +26,7 @@ const THREADS_MAX: usize = 500;
 /// Files that are offered.
 const FILES_MAX: usize = 50;
 
-/// How a chat seats its members.
+/// A request to open a chat: its members and its thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChatRequest {
     /// The members and how they are asked.
@@ -65,7 +65,7 @@ pub struct ChatOpening {
     pub has_older: bool,
     /// The rule for who speaks next.
     pub mode: Option<String>,
-    /// How many turns may follow the answers; `None` leaves it to the mode.
+    /// Maximum number of turns that follow the answers; `None` leaves it to the mode.
     pub auto_messages: Option<u32>,
     /// The unsent draft of the last visit.
     pub draft: String,
@@ -166,7 +166,7 @@ impl Chat {
         &self.layout
     }
 
-    /// What is masked in the words of the user and the members.
+    /// Returns the secrets that are masked in the words of the user and the members.
     pub fn secrets(&self) -> &Secrets {
         &self.secrets
     }

@@ -57,7 +57,7 @@ pub struct Started {
     pub session: Session,
     /// To send into it.
     pub say: Op,
-    /// What the user should know before the answer, for example settings that are held back.
+    /// Notices for the user to read before the answer, for example settings that are held back.
     pub notices: Vec<String>,
     /// The thread.
     pub opened: Opened,
@@ -290,8 +290,8 @@ impl<'k> Council<'k> {
     }
 }
 
-/// What is held back of a folder, as the event with which a session begins; `left_out` are members that a thread is
-/// without.
+/// Returns the event with which a session begins if settings of a folder are held back; `left_out` are members that are
+/// missing from a thread.
 pub(crate) fn held_event(kingdom: &Kingdom, left_out: &[SeatName]) -> Option<Event> {
     if !kingdom.announces() {
         return None;

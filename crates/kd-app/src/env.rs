@@ -171,8 +171,8 @@ impl Env {
         })
     }
 
-    /// How agents are started: the variables, and whether the user trusts what agent programs run and obey in the working
-    /// folder. They are not trusted where that cannot be determined.
+    /// Returns the options with which agents are started: the variables, and whether the user trusts the files that
+    /// agent programs run and obey in the working folder. If that cannot be determined, they are not trusted.
     pub fn backend_options(&self) -> kd_backends::Options {
         let trusts = || {
             let store = TrustStore::new(&self.user_dirs()).ok()?;

@@ -5,7 +5,7 @@ use std::{fmt, io};
 /// Declares the kinds of errors with the words by which programs know them.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $word:literal;)*) => {
-        /// What went wrong, for programs.
+        /// The kind of an error, for programs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorKind {
@@ -93,13 +93,13 @@ kinds! {
 /// An error that tells what happened, why, and what to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserError {
-    /// What went wrong, for programs.
+    /// The kind of error, for programs.
     pub kind: ErrorKind,
-    /// What happened, in one sentence.
+    /// The error, in one sentence.
     pub what: String,
     /// The causes, one per line.
     pub why: Option<String>,
-    /// What to do next.
+    /// Advice: the next step.
     pub next: Option<String>,
 }
 

@@ -76,7 +76,7 @@ pub struct FolderHost {
     store: Option<String>,
     /// The visit being served.
     visit: Option<Visit>,
-    /// What that visit may still be shown.
+    /// The amount of text that the visit may still be shown.
     budget: Mutex<Budget>,
     /// Names of tokens: the forum's registered agents.
     tokens: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a server needs from its host. The program that starts a server implements it.
+//! The interface that a server needs from its host. The program that starts a server implements it.
 
 use crate::council::Started;
 use kd_core::request::ToolSpec;
@@ -7,7 +7,7 @@ use kd_forum::account::Proof;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
 
-/// How a question is to be answered.
+/// The way to answer a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// All members answer, the chair concludes.
@@ -21,7 +21,7 @@ pub enum Method {
 /// A question to the council.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// How to answer it.
+    /// The way to answer it.
     pub method: Method,
     /// The question.
     pub question: String,

@@ -118,7 +118,7 @@ impl Kingdom {
         &self.loaded
     }
 
-    /// What the project wants, and what of it is held back.
+    /// Returns the settings that the project requests, and those of them that are held back.
     pub fn project(&self) -> &Project {
         &self.loaded.project
     }

@@ -67,10 +67,10 @@ pub use request::{Ask, Limits, Question, Terms, ThreadChoice};
 pub use runtime::Runtime;
 pub use think::Think;
 
-// What a front end needs of the layers below: sessions and their events.
+// Items of the layers below that a front end needs: sessions and their events.
 pub use kd_backends::delivery::Progress;
 
-/// What a backend of the host implements, and what it is asked and answers.
+/// The traits and messages that a backend of the host implements.
 pub mod backend {
     pub use kd_backends::Backend;
     pub use kd_core::{Delta, Failure, FailureKind, Finish, Request};

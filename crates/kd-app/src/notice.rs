@@ -1,4 +1,4 @@
-//! What the library tells the host program while it works.
+//! Messages from the library to the host program while it works.
 
 use kd_backends::delivery::Progress;
 use kd_backends::delivery::catalog::KnownModel;
@@ -33,7 +33,7 @@ pub enum Download {
     Ended {
         /// The model.
         model: Box<KnownModel>,
-        /// How long it took; `None` if it failed.
+        /// The duration of the download; `None` if it failed.
         took: Option<Duration>,
     },
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How often to check whether anyone still follows.
+/// Interval between checks whether any reader still follows.
 const LOOK: Duration = Duration::from_secs(5);
 /// Maximum pieces queued.
 const PIECES: usize = 64;

@@ -1,5 +1,5 @@
-//! What concerns a whole process, for programs that are nothing but a front end. A library inside another program calls
-//! none of it.
+//! Functions that affect the whole process, for programs that are only a front end. A library inside another program
+//! calls none of them.
 
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};

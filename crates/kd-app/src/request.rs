@@ -1,4 +1,4 @@
-//! What a host asks for: the question, the members, the thread, the limits.
+//! The request of a host: the question, the members, the thread, the limits.
 
 use kd_core::config::{Config, LimitsConfig};
 use kd_core::seating::SeatRequest;
@@ -55,7 +55,7 @@ impl ThreadChoice {
 }
 
 impl ThreadChoice {
-    /// What the user typed to name the thread.
+    /// Returns the name of the thread as the user typed it.
     pub(crate) fn by_user(&self) -> Option<&str> {
         match self {
             ThreadChoice::Given(_) => None,
@@ -64,7 +64,7 @@ impl ThreadChoice {
     }
 }
 
-/// What one question may spend, retries included. `None` leaves it to the settings.
+/// Spending limits of one question, retries included. `None` leaves a limit to the settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limits {
     /// US dollars; the prices of all members must be known.
@@ -84,10 +84,10 @@ impl Limits {
     }
 }
 
-/// What holds for every kind of question.
+/// Options that every kind of question has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Terms {
-    /// What may be spent.
+    /// The spending limits.
     pub limits: Limits,
     /// Ask only members that answer on this machine.
     pub private: bool,

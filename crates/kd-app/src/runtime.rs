@@ -7,9 +7,9 @@ use std::time::Duration;
 
 /// One thread for members and one for timers, so that a service that sends without end cannot hold up its own deadline.
 const WORKERS: usize = 2;
-/// How long dropped calls get to close their connections.
+/// Time limit for dropped calls to close their connections.
 const FAREWELL: Duration = Duration::from_millis(200);
-/// How long agent programs and their tools get to exit; longer than their grace period.
+/// Time limit for agent programs and their tools to exit; longer than their grace period.
 const CHILDREN: Duration = Duration::from_secs(3);
 
 /// A tokio runtime for sessions. When it is dropped, open calls are cancelled and agent programs of this process end.

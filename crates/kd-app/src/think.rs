@@ -23,7 +23,7 @@ pub struct Think {
     pub rigorous: Option<String>,
     /// The member that answers if they do not agree.
     pub arbiter: Option<String>,
-    /// How they are asked; its members are not used.
+    /// The options with which the members are asked; the member list in it is not used.
     pub all: SeatRequest,
     /// Maximum messages between the two.
     pub messages_max: Option<u32>,

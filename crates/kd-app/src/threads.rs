@@ -173,9 +173,9 @@ impl State {
 /// The newest turn of a thread: who was asked, and each member's state.
 #[derive(Debug, Default)]
 pub struct Standing {
-    /// How the question is answered.
+    /// The kind of round that answers the question.
     pub kind: RoundKind,
-    /// How the round ended, if the log says so and no member is writing.
+    /// The outcome of the round, if the log has it and no member is writing.
     pub outcome: Option<Outcome>,
     /// The members that were asked, each with its state.
     pub states: Vec<(SeatName, State)>,

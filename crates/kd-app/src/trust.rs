@@ -1,4 +1,4 @@
-//! What is held back of a folder, and which members may therefore not sit.
+//! Finds the settings of a folder that are held back, and the members that are therefore left out.
 
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};

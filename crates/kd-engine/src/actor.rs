@@ -27,7 +27,7 @@ use tokio::time::Instant;
 
 /// Inputs that may queue before turns are held back.
 const INBOX: usize = 1024;
-/// How long a piece may wait before it is written to the stream file, where other processes watch it grow.
+/// Maximum delay before a piece is written to the stream file, where other processes watch it grow.
 const FLUSH: Duration = Duration::from_millis(72);
 /// Input that arrives this close to the deadline also triggers the write: a separate wakeup costs more than the write.
 const NEARLY: Duration = Duration::from_millis(24);
@@ -36,13 +36,13 @@ const NEARLY: Duration = Duration::from_millis(24);
 pub(crate) type Reach =
     dyn Fn(&Member, &Spending) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
 
-/// What a session sends to its loop.
+/// An instruction of a session to its event loop.
 pub(crate) enum Instruction {
     Op(Op),
     Aside(Box<Aside>),
 }
 
-/// What a loop runs.
+/// The machine that an event loop runs.
 pub(crate) enum Runner {
     Machine(Box<dyn Machine + Send>),
     /// The machine that can begin asides.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Sender};
 
-/// What this process has written to the states of one branch.
+/// The session records of one branch that this process has written, by member.
 pub(crate) struct AgentRegistry {
     sessions: PathBuf,
     thread: String,

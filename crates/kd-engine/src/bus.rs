@@ -23,7 +23,7 @@ pub struct Subscription {
     skip_through: u64,
 }
 
-/// What a front end receives.
+/// A message to a front end.
 #[derive(Debug)]
 pub enum Update {
     /// The next record.

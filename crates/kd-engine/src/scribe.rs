@@ -38,7 +38,7 @@ pub(crate) enum Order {
     Finish(oneshot::Sender<()>),
 }
 
-/// What a session gives its writer thread.
+/// The data that a session gives to its writer thread.
 pub(crate) struct WriterConfig {
     pub(crate) thread: Arc<Thread>,
     /// Where messages are kept until they are answered, or why they cannot be; `None` where keeping was not requested.

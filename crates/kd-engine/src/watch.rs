@@ -21,14 +21,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc as inbox;
 
-/// A new message file is read this long after its last change, or when its writer closes it: other programs write files
-/// in pieces.
+/// Delay after the last change of a new message file before it is read, unless its writer closes it earlier: other
+/// programs write files in pieces.
 const REST: Duration = Duration::from_millis(40);
-/// How often to check that a followed stream's writer is alive.
+/// Interval between checks whether the writer of a followed stream is alive.
 const PULSE: Duration = Duration::from_secs(1);
-/// How long a stream that existed before this watch, and that no process locks or writes to, counts as alive. An
-/// archive can contain one, and it must not keep a member from being asked. A writer seen writing may be silent for as
-/// long as its member's turn may take.
+/// Time for which a stream counts as alive if it existed before this watch and no process locks or writes to it. An
+/// archive can contain such a stream, and it must not prevent a member from being asked. A writer that was seen writing
+/// may be silent for as long as its member's turn may take.
 const FRESH: Duration = Duration::from_secs(30);
 /// Polling interval where the system provides no notifications.
 const POLL: Duration = Duration::from_millis(300);
@@ -74,7 +74,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((meta.dev(), meta.ino()))
 }
 
-/// What wakes the watch thread.
+/// An event that wakes the watch thread.
 enum Wake {
     Told(notify::Result<notify::Event>),
     Stop,
@@ -178,7 +178,7 @@ struct Lookout {
     own: Own,
     /// The dialect of each member's program.
     dialects: BTreeMap<String, &'static Dialect>,
-    /// How long a live member may be silent.
+    /// Maximum silence of a live member.
     patience: BTreeMap<String, Duration>,
     /// Message files that may still be written, and when to read them.
     resting: BTreeMap<PathBuf, Instant>,
@@ -189,7 +189,7 @@ struct Lookout {
     told: inbox::Sender<Input>,
 }
 
-/// How a stream was discovered.
+/// The way in which a stream was discovered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     /// It already existed.
@@ -214,7 +214,7 @@ struct Followed {
     answered: bool,
     /// When it was last seen growing.
     written: Instant,
-    /// How long it may be silent before it counts as dead.
+    /// Maximum silence before it counts as dead.
     patience: Duration,
 }
 

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a member takes to answer.
+/// The time that a member takes to answer.
 const ANSWER: Duration = Duration::from_millis(8);
 
 struct Stage {

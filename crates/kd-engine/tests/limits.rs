@@ -37,7 +37,7 @@ enum Kind {
 
 const KINDS: [Kind; 4] = [Kind::Ask, Kind::Chat, Kind::Think, Kind::Deliberate];
 
-/// What a run reported.
+/// The report of a run.
 #[derive(Debug, Default)]
 struct Told {
     /// From the ends of all turns.

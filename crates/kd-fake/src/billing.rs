@@ -38,7 +38,7 @@ pub struct Price {
     pub output: u64,
 }
 
-/// What the service counted.
+/// The requests and tokens that the service counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bill {
     /// Requests, including refused ones.

@@ -19,7 +19,7 @@ pub enum Step {
     Framed(Arc<[u8]>),
     /// Waits.
     Pause(Duration),
-    /// Waits until this long after the request: a pace that does not drift.
+    /// Waits until the given time after the request: a pace that does not drift.
     Until(Duration),
     /// Ends the answer as the wire format requires: reason, usage, end marker.
     End,
@@ -110,7 +110,8 @@ impl Reply {
         Reply::Stream(vec![Step::Framed(bytes.into_bytes().into())])
     }
 
-    /// Builds `tokens` pieces, the first this long after the request, each further one `every` later. Does not drift.
+    /// Builds `tokens` pieces: the first comes `first` after the request, each further one `every` later. Does not
+    /// drift.
     pub fn steady(tokens: u32, first: Duration, every: Duration) -> Self {
         let mut steps = Vec::new();
         for token in 0..tokens {

@@ -50,7 +50,7 @@ pub struct Fake {
     accepting: JoinHandle<()>,
 }
 
-/// How many connections were opened and how many have ended.
+/// The numbers of connections that were opened and that have ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     opened: usize,
@@ -122,7 +122,7 @@ impl Fake {
         self.state.counts.borrow().closed
     }
 
-    /// Waits until this many connections have ended.
+    /// Waits until `count` connections have ended.
     pub async fn until_closed(&self, count: usize) {
         let mut counts = self.state.counts.subscribe();
         // The sender lives in `self`, so this cannot fail.

@@ -1,4 +1,4 @@
-//! How each wire format encodes pieces of an answer as server-sent events.
+//! Encodes pieces of an answer as server-sent events, in each wire format.
 
 use serde_json::{Value, json};
 

@@ -20,7 +20,7 @@ pub struct KnownModel {
     pub key: &'static str,
     /// The full name, for display.
     pub title: &'static str,
-    /// What the model is good for, in one sentence.
+    /// The suitable use of the model, in one sentence.
     pub note: &'static str,
     /// The file name.
     pub file: &'static str,

@@ -32,7 +32,7 @@ use crate::tokenizer::Tokenizer;
 #[derive(Clone)]
 pub struct Engine(Arc<Handle>);
 
-/// How a model is loaded and run.
+/// Options for loading and running a model.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Number of compute threads. Default: `KD_THREADS`, else the physical cores, at most 8.
@@ -45,12 +45,13 @@ pub struct Options {
     pub together: usize,
     /// Uses only the portable code, as `KD_SIMD=off` does for the whole process.
     pub plain: bool,
-    /// What evaluates the tokens. Default: `KD_ENGINE` (`built-in`, `llama-cpp`), else the built-in code, with
-    /// llama.cpp for files that it does not support if the feature `llama-cpp` is enabled.
+    /// The code that evaluates the tokens. By default `KD_ENGINE` decides (`built-in`, `llama-cpp`). If it is not set,
+    /// the built-in code runs; with the feature `llama-cpp`, llama.cpp runs files that the built-in code does not
+    /// support.
     pub carrier: Option<Carrier>,
 }
 
-/// What evaluates the tokens of an [`Engine`].
+/// The code that evaluates the tokens of an [`Engine`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// The built-in code.
@@ -89,7 +90,7 @@ pub struct ModelInfo {
 pub struct Job {
     /// The conversation so far; the answer is the assistant's next message.
     pub messages: Vec<ChatMessage>,
-    /// How tokens are chosen.
+    /// The method of choosing tokens.
     pub sampling: Sampling,
     /// Maximum tokens of the answer.
     pub max_tokens: usize,
@@ -108,7 +109,7 @@ pub struct Watch {
     pub labels: Vec<String>,
 }
 
-/// What a sink receives: `Started`, any number of `Text` and `Choice`, then `Done`; or `Failed` at any point.
+/// A message to a sink: `Started`, any number of `Text` and `Choice`, then `Done`; or `Failed` at any point.
 #[derive(Clone, Debug)]
 pub enum Piece {
     /// The prompt has been evaluated.

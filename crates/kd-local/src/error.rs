@@ -10,7 +10,7 @@ pub enum Error {
     /// The bytes are not a GGUF file, or the file is inconsistent.
     #[error("this is not a usable GGUF file: {what}")]
     Gguf {
-        /// What is wrong, with the offset in the file where known.
+        /// The problem, with its offset in the file if it is known.
         what: String,
     },
     /// A valid file that needs a feature this engine does not support.
@@ -22,7 +22,7 @@ pub enum Error {
     /// The vocabulary or the chat template of the file is unusable.
     #[error("the model's tokenizer cannot be used: {what}")]
     Tokenizer {
-        /// What is missing or inconsistent.
+        /// The missing or inconsistent part.
         what: String,
     },
     /// The prompt leaves no space for an answer.

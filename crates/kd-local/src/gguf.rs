@@ -45,7 +45,7 @@ pub struct Tensor<'a> {
     pub name: &'a str,
     /// Sizes, fastest-varying first: `dims[0]` is the row length, the product of the others the number of rows.
     pub dims: Vec<usize>,
-    /// How the values are packed.
+    /// The packing of the values.
     pub kind: GgmlType,
     /// Exactly `rows() * kind.row_bytes(row_len())` bytes.
     pub bytes: &'a [u8],

@@ -10,9 +10,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often a waiting thread checks before it parks: some microseconds, the usual gap between two regions of a step.
+/// Number of checks that a waiting thread makes before it parks: some microseconds, the usual gap between two regions
+/// of a step.
 const LOOKS: usize = 2_000;
-/// How often the system load is read.
+/// Interval between reads of the system load.
 const LOAD_EVERY: Duration = Duration::from_secs(2);
 
 /// A few parked threads; the caller of [`Pool::run`] is one more.

@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use crate::error::Error;
 use crate::kernels::{self, Simd};
 
-/// How tokens are chosen.
+/// The parameters for choosing tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {
     /// Above 1 flattens, below 1 sharpens; 0 always takes the most likely token.
@@ -20,11 +20,11 @@ pub struct Sampling {
     pub top_p: f32,
     /// Drops tokens less likely than this fraction of the most likely one; 0 drops none.
     pub min_p: f32,
-    /// Keeps this many of the most likely tokens; 0 keeps all.
+    /// Number of most likely tokens to keep; 0 keeps all.
     pub top_k: usize,
     /// Penalizes tokens used among the answer's last [`repeat_window`](Self::repeat_window) tokens; 1 disables it.
     pub repeat_penalty: f32,
-    /// How many tokens of the answer the three penalties consider.
+    /// Number of tokens of the answer that the three penalties consider.
     pub repeat_window: usize,
     /// Subtracted from a token's logit once per use.
     pub frequency_penalty: f32,

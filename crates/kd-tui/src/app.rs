@@ -23,9 +23,9 @@ use kd_core::{Event, Message, Op, Record, SeatName, Timestamp};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a toast is shown.
+/// Time for which a toast is shown.
 const TOAST: Duration = Duration::from_secs(6);
-/// How long the first Ctrl+C counts.
+/// Time within which a second Ctrl+C leaves the chat.
 const TWICE: Duration = Duration::from_secs(2);
 
 /// Returns the duration until a time, rounded up so that the time has passed by then.
@@ -40,7 +40,7 @@ pub struct Settings {
     pub theme: Theme,
     /// Whether glyphs beyond ASCII may be written.
     pub unicode: bool,
-    /// How long a member may take.
+    /// The time limit of a member.
     pub gives_up: Option<Duration>,
     /// Time zone for displayed times.
     pub zone: jiff::tz::TimeZone,
@@ -85,7 +85,7 @@ pub enum Msg {
     Edited(String),
 }
 
-/// What the loop has to do.
+/// An action for the loop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Send an op to the session.
@@ -122,7 +122,7 @@ pub enum Effect {
     Leave,
 }
 
-/// What fills the screen.
+/// The content of the screen.
 #[derive(Debug)]
 pub enum Screen {
     /// The log and the input.
@@ -144,7 +144,7 @@ pub struct App {
     pub candidates: Option<Candidates>,
     /// A search in sent messages.
     pub search: Option<Search>,
-    /// What fills the screen.
+    /// The content of the screen.
     pub screen: Screen,
     /// Colours.
     pub theme: Theme,
@@ -238,7 +238,7 @@ impl App {
                 self.ready = true;
                 self.dirty = true;
                 fx.extend(self.outbox.drain(..).map(Effect::Send));
-                // What was typed before the thread was open.
+                // The user may have typed before the thread was open.
                 self.prepare(&mut fx);
             }
             Msg::Failed(why) => {

@@ -49,7 +49,7 @@ pub trait Library: Send + Sync + 'static {
     fn var(&self, name: &str) -> Option<String>;
 }
 
-/// What the screen shows and therefore needs to read.
+/// The data that the screen shows and therefore needs to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// Which view.

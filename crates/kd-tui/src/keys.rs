@@ -112,7 +112,7 @@ pub struct Decoder {
     paste: Option<Vec<u8>>,
 }
 
-/// How the next bytes decode.
+/// The result of decoding the next bytes.
 enum Front {
     /// This many bytes decode to this.
     Taken(usize, Option<Input>),

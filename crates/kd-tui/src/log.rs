@@ -20,7 +20,7 @@ pub type Item = i64;
 const KEPT: usize = 256;
 /// Maximum number of upcoming members shown.
 const COMING_MAX: usize = 8;
-/// Older messages are fetched when fewer than this many remain above the visible part.
+/// Minimum number of rows above the visible part; below it, older messages are fetched.
 const MARGIN: i64 = 64;
 
 /// The log of a thread.
@@ -47,7 +47,7 @@ pub struct Log {
 
 #[derive(Debug)]
 struct Entry {
-    /// What the cached layout depends on.
+    /// The values on which the cached layout depends.
     key: (u64, usize, bool, usize),
     card: Card,
     growing: Growing,

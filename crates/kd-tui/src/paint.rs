@@ -14,7 +14,7 @@ use std::io::Write as _;
 const SHIFT_MAX: i32 = 16;
 /// Moving rows costs some bytes: it is not worth it for fewer saved rows.
 const SHIFT_GAIN: usize = 3;
-/// Up to this many equal cells between two changed ones are cheaper to rewrite than to skip.
+/// Maximum number of equal cells between two changed ones that are cheaper to rewrite than to skip.
 const GAP: u16 = 4;
 
 /// Begins a synchronized update: the terminal shows nothing of it before its end.

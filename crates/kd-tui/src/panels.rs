@@ -38,7 +38,7 @@ pub struct Look {
     pub now: Timestamp,
     /// Whether thinking is shown in full.
     pub unfolded: bool,
-    /// How long a member may take; `None` if unknown.
+    /// The time limit of a member; `None` if unknown.
     pub gives_up: Option<Duration>,
     /// Time zone for displayed times.
     pub zone: jiff::tz::TimeZone,

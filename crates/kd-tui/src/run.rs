@@ -31,14 +31,14 @@ use tokio::time::Instant;
 const FRAME: Duration = Duration::from_millis(33);
 /// Time between frames for keys. Together with [`FRAME`], the rate never stays above sixty per second.
 const ECHO: Duration = Duration::from_millis(8);
-/// How long to wait for more pieces after the first one in a while.
+/// Time to wait for more pieces after the first one in a while.
 const GATHER: Duration = Duration::from_millis(2);
-/// A draft is saved when nothing was typed for this long.
+/// Time without typing after which a draft is saved.
 const DRAFT: Duration = Duration::from_millis(300);
-/// How long to wait for stopped turns to be written when the user leaves immediately.
+/// Time limit for writing stopped turns when the user leaves immediately.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// What the screen starts with.
+/// The initial content of the screen.
 #[derive(Clone, Debug)]
 pub enum Start {
     /// This thread, or a new one.
@@ -47,7 +47,7 @@ pub enum Start {
     Choose,
 }
 
-/// How the screen ended.
+/// The reason why the screen ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// The thread that was open.

@@ -29,7 +29,7 @@ const LEAVE: &[u8] =
 /// Asks for the background color, synchronized updates and the keyboard protocol; every terminal answers the last
 /// query.
 const QUERIES: &[u8] = b"\x1b]11;?\x1b\\\x1b[?2026$p\x1b[?u\x1b[c";
-/// After this long, a lone escape is the key.
+/// Time after which a lone escape counts as the Esc key.
 const ESCAPE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 30_000_000,

@@ -131,7 +131,7 @@ const CASES: &[Case] = &[
     ("code: one line", |n| "```js\n".to_owned() + &many("a(", n)),
 ];
 
-/// Returns lists nested as deep as this many bytes allow.
+/// Returns lists nested as deeply as `bytes` bytes allow.
 fn stairs(bytes: usize) -> String {
     let mut text = String::new();
     let mut deep = 0;

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often each program is started.
+/// Number of starts of each program.
 const ROUNDS: usize = 25;
 /// Pieces in the stream whose CPU time is measured, and the time between two of them.
 const PIECES: usize = 2000;
@@ -30,7 +30,7 @@ fn main() {
     stream(&stage);
 }
 
-/// How the agent is asked.
+/// The form in which the agent is asked.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     /// One process per question.
@@ -76,7 +76,7 @@ impl Stage {
         self.dir.path().join(name)
     }
 
-    /// Writes an agent that emits this many pieces, pausing after each line. It supports the one-shot form or the one
+    /// Writes an agent that emits `pieces` pieces, pausing after each line. It supports the one-shot form or the one
     /// that stays for more questions.
     fn script(&self, form: Form, pieces: usize, pause: Duration) {
         let config = json!({"council": {"members": ["claude"], "conclude": false},

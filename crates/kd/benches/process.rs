@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How often each program is started.
+/// Number of starts of each program.
 const ROUNDS: usize = 25;
 /// Threads in the listed project.
 const THREADS: usize = 10;

@@ -11,11 +11,11 @@ use std::io::{self, Write as _};
 pub(crate) struct Error {
     /// One word for scripts, such as `usage`, `no_thread` or `no_model`.
     pub(crate) kind: &'static str,
-    /// What happened, in one sentence.
+    /// The error, in one sentence.
     pub(crate) what: String,
     /// The causes, one per line, where there is more to say.
     pub(crate) why: Option<String>,
-    /// What to do next.
+    /// Advice: the next step.
     pub(crate) next: Option<String>,
     /// The exit code.
     pub(crate) exit: Exit,

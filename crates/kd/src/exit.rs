@@ -8,7 +8,7 @@ use kd_core::view::{Turn, View};
 /// Declares the codes once: the enum, the list of all, and their meanings.
 macro_rules! exits {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $meaning:literal;)*) => {
-        /// How a command ended.
+        /// The exit code of a command.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub(crate) enum Exit {
@@ -70,7 +70,7 @@ impl Exit {
     }
 }
 
-/// What the failures of a round have in common.
+/// The kind of failure that all failures of a round share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failures {
     /// A limit of the run refused at least one request.

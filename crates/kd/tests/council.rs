@@ -211,7 +211,7 @@ fn three(fails_once: bool) -> Home {
 
 #[test]
 fn a_question_that_is_over_is_over_for_status_watch_and_retry() {
-    // How it is asked, its stdin, whether a member fails, and the resulting `asked_with`.
+    // The arguments, the stdin, whether a member fails, and the resulting `asked_with`.
     let rows: [(&[&str], &str, bool, &str); 9] = [
         (&["ask", "Which?"], "", false, "ask"),
         (&["ask", "@ann", "which?"], "", false, "ask"),

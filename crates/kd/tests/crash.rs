@@ -20,7 +20,7 @@ use support::{Dice, Home, announced, whole};
 const KILLS: usize = 500;
 /// Threads written concurrently, each in its own home.
 const LANES: usize = 4;
-/// After this many kills in a lane, one round runs to its end.
+/// Number of kills in a lane before one round runs to its end.
 const REST: usize = 25;
 /// Processes killed while creating a thread.
 const NEW_THREADS: usize = 40;
@@ -43,7 +43,7 @@ enum Phase {
     Ending,
 }
 
-/// What a lane observed.
+/// The observations of a lane.
 #[derive(Default)]
 struct Tally {
     kills: BTreeMap<Phase, usize>,
@@ -82,7 +82,7 @@ fn script(name: &str, pause_ms: u64) -> Value {
 }
 
 impl Phase {
-    /// Returns where a process was that had written this output and announced this many messages.
+    /// Returns the phase of a process, given its output and the number of messages that it announced.
     fn of(said: &[u8], announced: usize) -> Self {
         match announced {
             _ if said.is_empty() => Phase::Starting,
@@ -98,7 +98,7 @@ impl Phase {
 enum Point {
     /// This long after its start.
     After(Duration),
-    /// This long after it has written this many lines.
+    /// The given time after the process has written the given number of lines.
     Lines(usize, Duration),
 }
 
@@ -123,7 +123,7 @@ struct Lane {
     /// All messages that were ever on disk.
     known: BTreeMap<u32, Message>,
     asked: Vec<String>,
-    /// How long a round takes on this machine, and how many lines it writes.
+    /// The duration of a round on this machine, and the number of lines that it writes.
     usual: (Duration, u64),
     tally: Tally,
 }
@@ -159,7 +159,7 @@ impl Lane {
         lane
     }
 
-    /// Kills this many processes and returns what was observed.
+    /// Kills `kills` processes and returns the observations.
     fn run(mut self, kills: usize) -> Tally {
         let mut dead = 0;
         while dead < kills {

@@ -18,7 +18,7 @@ const KEY: &str = "sk-fake-9876543210fedcba";
 const SHAKY: &str = "shaky";
 const CALM: [&str; 2] = ["calm-one", "calm-two"];
 const CALM_ANSWER: &str = "I am well: **take the simple one**.";
-/// What the failing service answers once it has recovered.
+/// The answer of the failing service once it has recovered.
 const WELL_AGAIN: &str = "Well again.";
 /// Maximum attempts of one turn. The pause between two is about half a second; it is not configurable.
 const ATTEMPTS: usize = 2;
@@ -28,7 +28,7 @@ const AT_ONCE: usize = 8;
 /// The member's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// It answers, with this many bytes.
+    /// It answers, with the given number of bytes.
     Answers(usize),
     /// It fails: the kind, and whether it was retried.
     Fails(&'static str, bool),
@@ -167,7 +167,7 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-/// What one run of the program showed.
+/// The result of one run of the program.
 struct Seen {
     /// `answers`, or the kind of failure, with the number of attempts if several.
     outcome: String,

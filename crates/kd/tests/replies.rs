@@ -10,7 +10,7 @@ use serde_json::json;
 use std::net::SocketAddr;
 use support::{Home, Said};
 
-/// What happens to the member's vote.
+/// The effect on the member's vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Vote {
     Counts,

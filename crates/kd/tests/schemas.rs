@@ -348,8 +348,8 @@ fn every_output_is_what_its_schema_says() {
     assert_eq!(line["v"], json!(MARK.version));
 }
 
-/// What a schema leaves open, by name: data internal to deliberations, and `thread.json`, which other programs also
-/// write.
+/// The parts that a schema leaves open, by name: data internal to deliberations, and `thread.json`, which other
+/// programs also write.
 const OPEN: &[(&str, &str)] = &[
     ("deliberate", "plan"),
     ("deliberate", "warranty"),

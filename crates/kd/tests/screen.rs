@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use support::{Home, PATIENCE, pty, whole};
 
-/// How often to check the disk, where it shows more than the screen.
+/// Interval between checks of the disk, where it shows more than the screen.
 const LOOK: Duration = Duration::from_millis(20);
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 40;

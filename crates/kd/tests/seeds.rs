@@ -307,7 +307,7 @@ struct Line {
     written: &'static str,
     ours: &'static [&'static str],
     env: &'static [(&'static str, &'static str)],
-    /// What differs, and by which decision; empty if nothing does.
+    /// The difference, and the decision that explains it; empty if nothing differs.
     differs: &'static str,
 }
 

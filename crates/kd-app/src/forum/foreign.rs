@@ -17,7 +17,7 @@ pub struct ForeignForum {
     held: Vec<Elected>,
 }
 
-/// What one forum of the store elected.
+/// The elected settings of one forum of the store.
 struct Elected {
     forum: String,
     settings: Vec<(&'static str, String)>,

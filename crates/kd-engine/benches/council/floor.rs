@@ -52,7 +52,7 @@ impl Floor {
         }
     }
 
-    /// Asks one question with this many concurrent calls. Returns the total length of all answers.
+    /// Asks one question with `calls` concurrent calls. Returns the total length of all answers.
     pub(crate) async fn question(&self, calls: usize) -> io::Result<usize> {
         let answers = (0..calls).map(|_| self.call());
         let answers = futures::future::try_join_all(answers).await?;

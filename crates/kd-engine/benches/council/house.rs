@@ -47,7 +47,7 @@ impl House {
         }
     }
 
-    /// Asks one question in a new thread with this many members, and waits until everything is on disk.
+    /// Asks one question in a new thread with `members` members, and waits until everything is on disk.
     pub(crate) async fn question(self, members: usize) -> Outcome {
         let members: Vec<Member> = (1..=members).map(member).collect();
         let names: Vec<_> = members.iter().map(|m| m.name.clone()).collect();

@@ -27,7 +27,7 @@ const NINE: usize = 9;
 /// Rounds in which `ours` and `floor` alternate.
 const ROUNDS: usize = 5;
 
-/// What the server does.
+/// The behavior of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// 100 tokens at once.

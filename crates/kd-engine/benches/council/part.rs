@@ -16,7 +16,7 @@ pub(crate) enum Who {
     Floor,
 }
 
-/// What to run.
+/// The size of one run: members of a council, questions at once, and questions in all.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) members: usize,

@@ -30,7 +30,7 @@ use std::time::Duration;
 use threads::Threads;
 use tokio::sync::watch;
 
-/// How soon the user wants it to stop.
+/// The user's request to stop a forum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
     /// Not at all.
@@ -42,7 +42,7 @@ pub enum Stop {
     Now,
 }
 
-/// What a forum runs with.
+/// The settings and agents with which a forum runs.
 pub struct Plan {
     /// Its name.
     pub forum: String,
@@ -92,7 +92,7 @@ pub struct Forum<'a> {
     stop: watch::Receiver<Stop>,
     say: Box<dyn FnMut(&LogLine) + 'a>,
     seats: BTreeMap<String, Arc<dyn Backend>>,
-    /// How far a virtual clock is ahead.
+    /// The lead of a virtual clock over the real one.
     ahead: jiff::SignedDuration,
     interval_ms: Option<u64>,
     /// Held as long as cycles run.
@@ -310,7 +310,7 @@ impl<'a> Forum<'a> {
         })
     }
 
-    /// Runs cycles at the interval between their starts, until the user stops it or this many are complete.
+    /// Runs cycles at the interval between their starts, until the user stops it or `most` cycles are complete.
     ///
     /// # Errors
     /// As [`Self::cycle`], but waits if the rules allow no cycle yet.

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// How long busy threads may take to end.
+/// Time limit for busy threads to end.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A runtime that is abandoned when dropped, without waiting for it.

@@ -48,7 +48,7 @@ enum Step {
     Complain(String),
     /// `{"play": PATH, "pause_micros": N}`: writes the lines of a recording, with a pause after each.
     Play(PathBuf, Duration),
-    /// `{"flood": BYTES, "line": TEXT}`: writes this many bytes by repeating the line; without a line, as one line that
+    /// `{"flood": BYTES, "line": TEXT}`: writes BYTES bytes by repeating the line; without a line, as one line that
     /// does not end.
     Flood(u64, Option<String>),
     /// `{"shell": PATH, "session": BOOL, "orphan": BOOL, "stubborn": BOOL}`: starts a sleeper in its own process group

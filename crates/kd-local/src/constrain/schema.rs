@@ -22,7 +22,7 @@ const OPEN_PART: usize = 2000;
 const FRACTION: usize = 32;
 /// Deeper nesting, and longer chains of `$ref`, are refused.
 const MAX_DEPTH: usize = 64;
-/// How many links of a `$ref` chain are followed when counting; a recursive schema counts as open there.
+/// Maximum number of links of a `$ref` chain that are followed when counting; a recursive schema counts as open there.
 const MAX_REFS: usize = 8;
 
 /// Returns the schema to give to the grammar compiler.

@@ -1,4 +1,4 @@
-//! What evaluates tokens for the worker: the built-in model, or llama.cpp with the feature `llama-cpp`.
+//! The code that evaluates tokens for the worker: the built-in model, or llama.cpp with the feature `llama-cpp`.
 //!
 //! Takes rows of several sequences and returns logits. A sequence can start from the evaluated prefix of another.
 
@@ -61,7 +61,7 @@ pub(crate) enum Fault {
     Broken(Error),
 }
 
-/// What the worker needs to know about a sequence.
+/// The state of a sequence that the worker reads.
 pub(crate) trait Evaluated {
     /// Returns the number of tokens evaluated so far.
     fn len(&self) -> usize;

@@ -32,7 +32,7 @@ pub(super) struct Member<S> {
     over: bool,
 }
 
-/// What a job starts with.
+/// The initial data of a job.
 pub(super) struct Start<S> {
     pub(super) prompt: Vec<u32>,
     pub(super) sequence: S,

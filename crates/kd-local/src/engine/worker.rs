@@ -19,7 +19,7 @@ use crate::kernels::Simd;
 use crate::model::Row;
 use crate::tokenizer::Tokenizer;
 
-/// How long an idle engine waits for a second job, so that the members of a council start together.
+/// Time for which an idle engine waits for a second job, so that the members of a council start together.
 const QUIET: Duration = Duration::from_millis(2);
 /// Maximum of that wait in total.
 const GATHER: Duration = Duration::from_millis(12);
@@ -28,7 +28,7 @@ const STEP: Duration = Duration::from_millis(120);
 /// Minimum and maximum prompt rows per step.
 const ROWS: (usize, usize) = (16, 256);
 
-/// What the worker needs.
+/// The parts of a worker.
 pub(crate) struct Parts<B> {
     pub(crate) brain: B,
     pub(crate) simd: Simd,

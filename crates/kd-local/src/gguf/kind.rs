@@ -1,6 +1,6 @@
 //! Tensor types: how values are packed into blocks, and the sizes of blocks.
 
-/// How a tensor's values are packed: blocks of [`block_len`](GgmlType::block_len) values that take
+/// The packing of a tensor's values: blocks of [`block_len`](GgmlType::block_len) values that take
 /// [`block_bytes`](GgmlType::block_bytes) bytes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(non_camel_case_types, missing_docs, reason = "the format's own names")]

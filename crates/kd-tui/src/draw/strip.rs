@@ -15,7 +15,7 @@ const LEVELS: u8 = 7;
 /// Label of a turn with nothing to add.
 const PASSED: &str = "passed";
 
-/// What a member did in this round.
+/// The state of a member in this round.
 struct Spoke<'a> {
     name: &'a str,
     /// The result of its last turn, if not an answer.

@@ -3,7 +3,7 @@
 
 use crate::keys::{Code, Key};
 
-/// What fills the screen.
+/// The content of the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
     /// Threads and their posts.

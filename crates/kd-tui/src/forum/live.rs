@@ -15,11 +15,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
-/// How often to poll the store: posts arrive every few seconds at most.
+/// Interval between reads of the store: posts arrive every few seconds at most.
 const LOOK: Duration = Duration::from_millis(300);
-/// The same for the fairness table, which reads all cycles.
+/// Interval between reads of the fairness table, which reads all cycles.
 const LOOK_FAIRNESS: Duration = Duration::from_secs(5);
-/// Looks may take at most one part in this many of the time.
+/// Divisor of the time that reads may take: at most one part in four.
 const PART: u32 = 4;
 
 type Looking = JoinHandle<(Wants, Result<Found, String>, Duration)>;

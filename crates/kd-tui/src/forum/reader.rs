@@ -23,7 +23,7 @@ pub(super) enum Side {
     Text,
 }
 
-/// What the loop has to do.
+/// An action for the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Effect {
@@ -154,7 +154,7 @@ impl Reader {
         new |= self.threads != found.threads || self.counts != found.counts || self.me != found.me;
         new |= self.open_motions != found.open_motions;
         if !self.opened {
-            // What existed when the user arrived is not new.
+            // Threads that existed when the user arrived are not new.
             let seen = |t: &Thread| (t.id, (t.last_post_id, t.post_count));
             self.read = found.threads.iter().map(seen).collect();
             self.opened = true;

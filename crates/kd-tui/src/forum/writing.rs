@@ -7,7 +7,7 @@ use kd_forum::proposal::Proposal;
 use kd_forum::words::Choice;
 use kd_forum::words::MOTION_KINDS;
 
-/// What is being written.
+/// The kind of text that the user is writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields name the subject")]
 pub enum Writing {
@@ -21,7 +21,7 @@ pub enum Writing {
     Reply { thread: i64, quote: Option<i64> },
     /// New text for one of the user's posts.
     Edit { post: i64 },
-    /// What a motion proposes.
+    /// The proposal of a motion.
     Motion,
     /// The reason for a motion.
     Reason { what: String },
@@ -39,7 +39,7 @@ pub enum Writing {
     Undo,
 }
 
-/// What Enter does with the input.
+/// The effect of Enter on the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Ask for further input.

@@ -9,7 +9,7 @@ use rustix::termios::{self, OptionalActions, Termios};
 use std::io::{self, Write};
 use std::sync::{Mutex, Once, PoisonError};
 
-/// What restores the terminal while it is taken: its original mode, and the sequences that undo ours.
+/// The data that restore the terminal while it is taken: its original mode, and the sequences that undo ours.
 static TAKEN: Mutex<Option<(Option<Termios>, &'static [u8])>> = Mutex::new(None);
 static HOOK: Once = Once::new();
 

@@ -164,7 +164,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// How every member is asked, with this time limit.
+    /// Returns the options with which every member is asked, with this time limit.
     pub(crate) fn request(&self, timeout: Option<Duration>) -> SeatRequest {
         SeatRequest {
             model: self.model.clone(),

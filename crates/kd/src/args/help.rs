@@ -195,7 +195,7 @@ fn fit_line(line: &str, columns: usize, example: bool) -> Vec<String> {
     lines
 }
 
-/// What stands before and behind the first gap of two blanks.
+/// Splits a line at its first gap of two blanks.
 fn split(line: &str, indent: usize) -> (&str, &str) {
     match line[indent..].find("  ") {
         Some(gap) => (&line[..indent + gap], line[indent + gap..].trim_start()),

@@ -30,7 +30,7 @@ pub(crate) struct ChatLines {
     pub(crate) view: View,
     /// Whether the user's messages are written too; not where they see their own typing.
     echo: bool,
-    /// What is written of the open turns. A text may be replaced by another, so a length would not be enough.
+    /// The written text of each open turn. A text may be replaced by another, so a length would not be enough.
     written: BTreeMap<TurnId, String>,
     /// Members speaking for other programs, already announced.
     elsewhere: Vec<SeatName>,

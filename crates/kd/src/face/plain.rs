@@ -16,7 +16,7 @@ use kd_core::{Delta, Event, FailureKind, Record, TurnId};
 use std::collections::BTreeMap;
 use std::io;
 
-/// A paragraph longer than this many bytes is written up to its last line end.
+/// Maximum length of a paragraph in bytes. A longer paragraph is written up to its last line end.
 const PARAGRAPH_MAX: usize = 2048;
 
 /// Plain output.
@@ -24,7 +24,7 @@ pub(crate) struct Plain {
     styles: Styles,
     quiet: bool,
     council: bool,
-    /// What is written of each turn.
+    /// The written part of each turn.
     written: BTreeMap<Option<TurnId>, Written>,
     /// The turn whose current line is unfinished.
     open: Option<TurnId>,
@@ -32,7 +32,7 @@ pub(crate) struct Plain {
     whispers: usize,
 }
 
-/// How much of a turn is written.
+/// The part of a turn that is written.
 #[derive(Debug)]
 enum Written {
     /// This prefix of its text. The text may be replaced by another, so a length would not be enough.

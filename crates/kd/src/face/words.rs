@@ -146,7 +146,7 @@ fn duet(end: &Debate, outcome: Outcome) -> String {
     debate(end.why, end.exchanged, missing)
 }
 
-/// Describes how a debate ended after this many messages; `missing` names failed members.
+/// Describes the end of a debate, given the number of its messages; `missing` names failed members.
 pub(crate) fn debate(why: DuetEnd, messages: u32, missing: &str) -> String {
     let after = format!("after {}", count(messages.into(), "message"));
     match why {

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use std::io::{self, BufRead, Write};
 
-/// How often to repeat the question after an invalid answer; then it counts as no.
+/// Maximum number of times that the question is asked. If all answers are invalid, the answer counts as no.
 const TRIES: usize = 3;
 
 /// Asks on stderr and reads the answer from stdin. An empty line and the end of input mean no; the question is repeated

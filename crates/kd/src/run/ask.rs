@@ -14,7 +14,7 @@ use kd_core::Op;
 use kd_core::view::View;
 use std::io::{self, Write};
 
-/// What the council does.
+/// The task of the council.
 pub(super) enum Job {
     /// Answers the question on the command line.
     Ask,

@@ -14,9 +14,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long saving the question may take.
+/// Time limit for saving the question.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often to check whether the process died before that, which changes no file.
+/// Interval between checks whether the process died before that, which changes no file.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Starts the round and returns once its question is on disk.

@@ -376,7 +376,7 @@ impl Room<'_> {
     }
 }
 
-/// How the thread is being left.
+/// The state of leaving a thread.
 struct Stay {
     next: Option<Next>,
     /// The session is closing.

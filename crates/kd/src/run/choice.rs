@@ -24,13 +24,13 @@ const NAME_MAX: usize = 40;
 
 /// One line of the prompt.
 struct Offer {
-    /// What answers and its cost.
+    /// The line of the offer: the members and their cost.
     line: String,
     /// Whether it costs nothing, or only what its line says is already paid.
     free: bool,
     /// The configuration.
     text: String,
-    /// Who answers from then on.
+    /// The line after the choice: the members that answer from now on.
     who: String,
 }
 

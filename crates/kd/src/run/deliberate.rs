@@ -364,7 +364,7 @@ fn finish(
         };
         outfile::write(path, text.as_bytes(), here)?;
     }
-    // What is remembered is shown to members asked later.
+    // Results in memory are shown to members in later questions.
     if config.deliberation.memory.long_term
         && !thread.meta().is_private()
         && let (Some(plan), Some(verdict), Some(thread)) =

@@ -16,7 +16,7 @@ pub(super) struct Here {
     held: Mutex<Held>,
 }
 
-/// What is held back of the folder.
+/// The settings of the folder that are held back.
 #[derive(Clone, Default)]
 struct Held {
     settings: Vec<String>,

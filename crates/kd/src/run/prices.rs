@@ -213,7 +213,7 @@ fn update(commit: Option<&str>, from: Option<&str>, here: &Here) -> Result<(), E
     Ok(())
 }
 
-/// What another table changes.
+/// The change of a price by another table.
 #[derive(Debug, Default, PartialEq)]
 struct Change {
     new: u64,

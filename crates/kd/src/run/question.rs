@@ -7,8 +7,8 @@ use std::io::{self, IsTerminal, Read, Write};
 
 /// Maximum bytes of a question with its context, as accepted by the council.
 const BYTES_MAX: usize = 16 << 20;
-/// How long an open pipe may stay silent before we continue without it: some programs start us with a pipe on stdin
-/// that is never written to or closed.
+/// Maximum silence of an open pipe before `kd` continues without it: some programs start `kd` with a pipe on stdin that
+/// they never write to or close.
 const SILENCE: Timespec = Timespec {
     tv_sec: 2,
     tv_nsec: 0,

@@ -29,7 +29,7 @@ pub(super) const UNASKED: &str = "cannot ask the question";
 /// Updates that may queue for a slow reader of our output before the bus drops some: more than any round has.
 const WAITING: usize = 1 << 16;
 
-/// How a round ended.
+/// The end of a round.
 pub(super) struct Ended {
     pub(super) view: View,
     /// Whether the user stopped it.
@@ -64,7 +64,7 @@ pub(super) fn perform(
     finish(output, council, stage, (&id, stopped), here)
 }
 
-/// How a round with a custom output ended.
+/// The end of a round with a custom output.
 pub(super) struct Played {
     /// The view at the end.
     pub(super) view: View,

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// How long agent programs left by a killed run may take to end.
+/// Time limit for agent programs left by a killed run to end.
 const LEFT_OVER: Duration = Duration::from_secs(3);
 
 pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {

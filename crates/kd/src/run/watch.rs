@@ -22,12 +22,12 @@ use tokio::time::{Instant, sleep_until};
 
 mod follow;
 
-/// How often to check without a notification: a program that died changes no file.
+/// Interval between checks without a notification: a program that died changes no file.
 const LOOK: Duration = Duration::from_secs(5);
-/// How long a round must be over: after the answers, the chair may begin.
+/// Time after which a round counts as over: after the answers, the chair may begin.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// How watching ended.
+/// The reason why watching ended.
 enum Ended {
     /// The round is over.
     Over,

@@ -1,4 +1,4 @@
-//! What an agent keeps between visits reaches its next visit, as data.
+//! Tests that the texts an agent saves between visits reach its next visit, as data.
 
 use super::visits::service;
 use super::{forum, house};

@@ -37,7 +37,7 @@ fn agent(home: &Home, name: &str) {
     script(home, name, &json!({"runs": runs.collect::<Vec<_>>()}));
 }
 
-/// What one store went through.
+/// The events of one store.
 #[derive(Default)]
 struct Tally {
     kills: usize,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The variable that controls the sandbox of agents. A test of the sandbox removes it.
 pub(crate) const SANDBOX: &str = "KD_COUNCIL_SANDBOX";
 
-/// How long a test waits for something that must happen, on a busy machine.
+/// Time limit for an event that must happen, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Polls until something is available.

@@ -5,7 +5,7 @@ use crate::render::style::Styles;
 use kd_core::review::{Cluster, Dropped, Finding, Lines, MemberSum, Raw, Report, Severity};
 use kept::Place;
 
-/// What a hostile member or diff would like to have obeyed, shown or linked.
+/// Texts that a hostile member or diff would like to have obeyed, shown or linked.
 pub(crate) const HOSTILE: &[&str] = &[
     "<script>alert(1)</script><img src=x onerror=alert(1)>",
     "![x](https://evil.example/x.png) [click](https://evil.example)",

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(super) struct Elsewhere {
     /// Its path.
     pub(super) path: PathBuf,
-    /// What it is, and what to do.
+    /// The description, and advice.
     pub(super) why: String,
 }
 
@@ -39,7 +39,7 @@ const PROGRAMS: &[(&str, &str, &str, &str)] = &[
     ("Aider", "", "", ".aider.chat.history.md"),
 ];
 
-/// How long git may take to check whether a thread is committed.
+/// Time limit for git to check whether a thread is committed.
 const GIT_TIME: Duration = Duration::from_secs(10);
 
 /// Returns possible copies, limited to paths that exist.

@@ -148,7 +148,7 @@ fn look<'j>(
     Ok((looked, is_busy))
 }
 
-/// Returns the threads without activity for this long.
+/// Returns the threads without activity for at least `age`.
 fn older(layout: &Layout, age: Duration) -> Result<Vec<Place>, Error> {
     let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
     let before = Timestamp::now().as_second().saturating_sub(seconds);

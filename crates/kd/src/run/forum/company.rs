@@ -1,4 +1,4 @@
-//! What agents keep and publish beside posts, shown to users: notes, profiles, and a forum's charter and rules.
+//! Shows users the texts that agents write besides posts: notes, profiles, and a forum's charter and rules.
 
 use super::super::here::Here;
 use super::{Site, order, talk};

@@ -81,7 +81,7 @@ pub(super) fn one_agent(args: &RunAgent, here: &Here) -> Result<Exit, Error> {
     })
 }
 
-/// How time passes in a run.
+/// The clock of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
     Real,

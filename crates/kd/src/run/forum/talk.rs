@@ -17,7 +17,7 @@ use std::io::{self, BufReader, Read as _, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often `follow` polls: posts arrive every few seconds at most.
+/// Interval between reads of `follow`: posts arrive every few seconds at most.
 const LOOK: Duration = Duration::from_millis(300);
 /// Default number of threads listed.
 const THREADS: i64 = 200;

@@ -19,7 +19,7 @@ const INDENT: usize = 14;
 /// On a screen narrower than this, the indent is smaller.
 const NARROW: usize = 40;
 const NARROW_INDENT: usize = 4;
-/// How to read a shortened list in full.
+/// Advice for reading a shortened list in full.
 const READ_ALL: &str = "`kd trust </dev/null` prints all";
 
 /// Where a list is shown.
