@@ -66,7 +66,7 @@ pub fn words(cycle: &Cycle) -> String {
     out
 }
 
-/// Which file takes which names from which.
+/// Returns, for each file, the files from which it takes names, and these names.
 fn graph(sources: &Sources) -> Cycle {
     let mut edges = Cycle::new();
     for (module, own) in sources.modules.iter().enumerate() {

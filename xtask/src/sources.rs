@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Re-exports that are followed one after another; more are a loop.
 const HOPS_MAX: usize = 32;
 
-/// Why the sources could not be read.
+/// The reason why the sources could not be read.
 #[derive(Debug)]
 pub enum Error {
     /// A file could not be read.

@@ -21,7 +21,7 @@ use kd_store::{Layout, Thread, memory};
 pub struct AsidePlanner<'a> {
     /// The settings.
     pub config: &'a Config,
-    /// Where the thread is kept.
+    /// The place where the thread is stored.
     pub layout: &'a Layout,
     /// The thread.
     pub thread: &'a Thread,

@@ -161,7 +161,7 @@ impl Chat {
         &self.kingdom
     }
 
-    /// Where the threads are kept.
+    /// Returns the place where the threads are stored.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

@@ -66,7 +66,7 @@ pub struct Started {
 /// The thread of a session.
 #[derive(Debug)]
 pub struct Opened {
-    /// Where it is kept.
+    /// The place where it is stored.
     pub layout: Layout,
     /// Its ID.
     pub id: ThreadId,
@@ -99,7 +99,7 @@ impl Opened {
         }
     }
 
-    /// Why the thread did not become the current one, if that failed.
+    /// Returns the reason why the thread did not become the current one, if that failed.
     pub fn not_made_current(&self) -> Option<UserError> {
         match self.made_current.as_ref()?.try_recv() {
             Ok(Err(error)) => Some(error.into()),
@@ -481,7 +481,7 @@ pub(crate) fn names(roster: &Roster) -> Vec<SeatName> {
     roster.members().iter().map(|m| m.name.clone()).collect()
 }
 
-/// Where new threads are created.
+/// Returns the place where new threads are created.
 ///
 /// # Errors
 /// If the folder cannot be created.

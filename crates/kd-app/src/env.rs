@@ -273,7 +273,7 @@ impl Env {
         Ok(opened)
     }
 
-    /// Where configuration files may be.
+    /// Returns the paths at which configuration files may be.
     pub fn config_paths(&self, layout: Option<&Layout>) -> ConfigPaths {
         ConfigPaths::usual(layout, &|name| self.var_os(name))
     }

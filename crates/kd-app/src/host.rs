@@ -56,7 +56,7 @@ pub enum Followed {
 /// Follows a thread until it is dropped.
 pub trait Following: Send {}
 
-/// Why something could not be done, in words the caller can act on.
+/// The reason for a refusal, in words that tell the caller what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);

@@ -116,7 +116,7 @@ pub fn check(path: Option<&Path>, env: &Env) -> Result<(), UserError> {
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(|e| failed(e.into()))
 }
 
-/// Why a path cannot be written to.
+/// The reason why a path cannot be written to.
 enum Fault {
     Io(std::io::Error),
     /// A link in the path, and its target.

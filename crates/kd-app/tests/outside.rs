@@ -58,7 +58,8 @@ fn a_program_outside_the_workspace_asks_a_council() {
     assert_eq!(said.trim(), "ada: Complete", "{errors}");
 }
 
-/// Where cargo keeps the sources of the dependencies; the home folder of the program is another one.
+/// Returns the folder where cargo stores the sources of the dependencies; the home folder of the program is another
+/// one.
 fn cargo_home() -> std::path::PathBuf {
     let named = std::env::var_os("CARGO_HOME").map(Into::into);
     let home = || std::env::home_dir().expect("a home").join(".cargo");

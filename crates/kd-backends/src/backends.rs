@@ -26,14 +26,14 @@ use std::time::Duration;
 /// External settings of [`Backends`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where keys and switches are looked up.
+    /// The environment in which keys and switches are looked up.
     pub env: Env,
     /// Whether the user trusts the agents' working folder. Only then the trust check of an agent program itself is
     /// disabled.
     pub trusted: bool,
     /// Pauses and attempts for retries of services; `providers.<name>.attempts` overrides the number of attempts.
     pub backoff: Backoff,
-    /// Where requests are recorded, and the daily limit.
+    /// The ledger that records requests, and the daily limit.
     pub ledger: Option<Arc<dyn Ledger>>,
     /// Finds a checkout's git data outside of it. Without it, agents in a sandbox cannot read that of linked worktrees
     /// and submodules.
@@ -72,9 +72,9 @@ pub struct Backends {
     own: OwnBackends,
     /// Idle agent programs.
     pool: Arc<Pool>,
-    /// Where agents work; `None` is the current folder.
+    /// The folder in which agents work; `None` is the current folder.
     folder: Option<PathBuf>,
-    /// Where relative paths of programs start; `None` is the current folder.
+    /// The folder from which relative paths of programs start; `None` is the current folder.
     start: Option<PathBuf>,
     trusted: bool,
     /// Whether the system blocks read-only agents from other files.

@@ -62,7 +62,7 @@ pub struct Report {
     pub first_token_secs: Option<f64>,
     /// Whether it answered.
     pub answered: bool,
-    /// Why it did not answer.
+    /// The reason why it did not answer.
     pub problem: Option<String>,
     /// Advice to the user.
     pub advice: Option<String>,

@@ -19,7 +19,7 @@ const KEY_MAX: u64 = 16 << 10;
 #[derive(Clone)]
 pub struct Key(SecretString);
 
-/// Where a key is kept.
+/// The place where a key is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
     /// The first of these environment variables that is set.

@@ -24,7 +24,7 @@ pub struct Known {
     pub base_url: &'static str,
     /// The variables that may contain its key; empty if it needs none.
     pub key_env: &'static [&'static str],
-    /// Where to get a key; empty if it needs none.
+    /// The page that issues keys; empty if the service needs none.
     pub key_page: &'static str,
     /// The default model: cheap, and good enough to argue. `None` if the available models are unknown.
     pub suggested: Option<&'static str>,

@@ -13,7 +13,7 @@ pub enum Links {
     Refuse,
 }
 
-/// Why a file was not read.
+/// The reason why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// An I/O error.

@@ -61,7 +61,7 @@ pub struct Grant {
     key: Option<String>,
     /// Values of the variables that were named for it.
     secrets: Vec<String>,
-    /// Why it cannot be called.
+    /// The reason why it cannot be called.
     fault: Option<String>,
 }
 

@@ -27,7 +27,7 @@ pub struct Spending(Arc<Handle>, Option<Arc<Payer>>);
 /// A ledger, and the daily limit.
 #[derive(Clone, Debug, Default)]
 pub struct Day {
-    /// Where requests are recorded, if anywhere.
+    /// The ledger that records requests, if any.
     pub ledger: Option<Arc<dyn Ledger>>,
     /// The user's limit per day in US dollars, for all runs together. `None` is no limit.
     pub usd: Option<f64>,

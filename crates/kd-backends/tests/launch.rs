@@ -1,5 +1,5 @@
-//! Which program answers for a member: always that of the agent it was created from, whatever the member is called and
-//! whichever other agents use the same backend.
+//! Tests which program answers for a member: always that of the agent it was created from, whatever the member is
+//! called and whichever other agents use the same backend.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 

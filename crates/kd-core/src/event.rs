@@ -20,7 +20,7 @@ pub struct Record {
     pub v: u32,
     /// Number of the event in this run, from 1, without gaps.
     pub seq: u64,
-    /// When it happened.
+    /// The time when it happened.
     pub ts: Timestamp,
     /// The thread.
     pub thread: ThreadId,
@@ -79,7 +79,7 @@ pub enum DuetPhase {
     Decision,
 }
 
-/// Why the exchange of a debate ended.
+/// The reason why the exchange of a debate ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DuetEnd {

@@ -1,4 +1,4 @@
-//! Why a turn gave no complete answer.
+//! The reason why a turn gave no complete answer.
 
 use crate::usage::Certainty;
 use crate::usage::Usage;
@@ -53,7 +53,7 @@ impl FailureKind {
     }
 }
 
-/// Why a turn gave no complete answer: the kind for rules, the message for users.
+/// The reason why a turn gave no complete answer: the kind for rules, the message for users.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// The kind.

@@ -9,7 +9,7 @@ use crate::event::{Event, Record};
 use crate::ids::TurnId;
 use std::collections::BTreeSet;
 
-/// Where a fork leaves its source.
+/// The point at which a fork leaves its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cut {
     /// After the last message.
@@ -17,7 +17,7 @@ pub enum Cut {
     End,
     /// Before the message with this number.
     Before(u32),
-    /// When this stage of the newest deliberation had been asked and not answered.
+    /// The point after this stage of the newest deliberation was asked and before it was answered.
     Stage(String),
 }
 

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 pub struct Format {
     /// Its name in errors: "the memory of a project".
     pub what: &'static str,
-    /// Where it is kept or printed.
+    /// The place where it is stored or printed.
     pub at: &'static str,
     /// The version currently written.
     pub version: u32,

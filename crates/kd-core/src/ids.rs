@@ -12,7 +12,7 @@ use std::fmt;
 #[serde(try_from = "String", into = "String")]
 pub struct SeatName(String);
 
-/// Why a text is not a valid member name.
+/// The reason why a text is not a valid member name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` cannot name a member: {why}")]
 pub struct BadSeatName {

@@ -56,7 +56,7 @@ pub struct Payer {
 pub struct Entry {
     /// The version of the format.
     pub v: u32,
-    /// When it was booked.
+    /// The time when it was booked.
     pub at: Timestamp,
     /// The project folder.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -137,7 +137,7 @@ pub enum Command {
     Wake {
         /// The timer.
         timer: TimerId,
-        /// When.
+        /// The time.
         at: Timestamp,
     },
 }

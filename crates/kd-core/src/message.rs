@@ -129,13 +129,13 @@ pub struct Provenance {
     /// The model's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Where this is known from: `observed`, `configured` or `provider`.
+    /// The source of this information: `observed`, `configured` or `provider`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_source: Option<String>,
     /// The reasoning effort.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Where this is known from: `configured` or `provider`.
+    /// The source of this information: `configured` or `provider`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort_source: Option<String>,
     /// First line of `--version` of an agent program.
@@ -155,7 +155,7 @@ pub struct Draft {
     pub from: String,
     /// The recipients.
     pub to: Address,
-    /// When it was finished.
+    /// The time when it was finished.
     pub at: Timestamp,
     /// `None` for the user's messages.
     pub status: Option<Status>,
@@ -195,7 +195,7 @@ pub struct Message {
     pub from: String,
     /// The recipients.
     pub to: Address,
-    /// When it was finished, to the second.
+    /// The time when it was finished, to the second.
     pub at: Timestamp,
     /// `None` for the user's messages and in old files.
     pub status: Option<Status>,

@@ -113,7 +113,7 @@ impl Tariff {
     }
 }
 
-/// Why a table is invalid.
+/// The reason why a table is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// It has a newer version.

@@ -267,7 +267,7 @@ pub enum Said {
     },
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
@@ -328,7 +328,7 @@ pub enum Delta {
     },
     /// The answer is complete. Always the last delta, and the only sign of success.
     Finished {
-        /// Why it ended.
+        /// The reason why it ended.
         finish: Finish,
         /// The whole text, if the backend sends it and it differs from the joined pieces.
         text: Option<String>,

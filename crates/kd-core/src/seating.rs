@@ -40,7 +40,7 @@ pub struct Seated {
     pub built_in: bool,
 }
 
-/// Why no member can take part.
+/// The reason why no member can take part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SeatingError {
     /// An unknown name.

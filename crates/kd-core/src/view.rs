@@ -123,7 +123,7 @@ pub enum Content {
     Message {
         /// The message.
         message: Box<Message>,
-        /// Why its turn failed, if it failed during this session.
+        /// The reason why its turn failed, if it failed during this session.
         failure: Option<Failure>,
         /// The usage of its turn.
         usage: Option<Usage>,

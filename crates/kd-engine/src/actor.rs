@@ -99,7 +99,7 @@ struct Running {
 /// A turn waiting because another process is asking its member.
 struct Waiting {
     request: Request,
-    /// When it gives up; `None` without a time limit.
+    /// The time when it gives up; `None` without a time limit.
     until: Option<Instant>,
     spending: Spending,
 }

@@ -36,7 +36,7 @@ use tokio::task::JoinHandle;
 /// Ops of a front end that may queue. No person fills the queue; a script that does gets an error.
 const OPS: usize = 256;
 
-/// Why a session could not be opened or used.
+/// The reason why a session could not be opened or used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system could not start a thread.

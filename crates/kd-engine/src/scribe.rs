@@ -41,7 +41,8 @@ pub(crate) enum Order {
 /// The data that a session gives to its writer thread.
 pub(crate) struct WriterConfig {
     pub(crate) thread: Arc<Thread>,
-    /// Where messages are kept until they are answered, or why they cannot be; `None` where keeping was not requested.
+    /// The queue that stores messages until they are answered, or the reason why it cannot; `None` if a queue was not
+    /// requested.
     pub(crate) queue: Option<Result<Queue, String>>,
     /// Tells the watch which stream files belong to this process.
     pub(crate) own: Own,

@@ -212,7 +212,7 @@ struct Followed {
     after: u32,
     /// Whether its message was reported.
     answered: bool,
-    /// When it was last seen growing.
+    /// The time when it was last seen growing.
     written: Instant,
     /// Maximum silence before it counts as dead.
     patience: Duration,

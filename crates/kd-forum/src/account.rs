@@ -110,9 +110,9 @@ pub struct Account {
     pub status: Status,
     /// Whether it may vote on motions opened from now on.
     pub votes: bool,
-    /// When it last joined.
+    /// The time when it last joined.
     pub joined_at: Timestamp,
-    /// When it left.
+    /// The time when it left.
     pub left_at: Option<Timestamp>,
 }
 

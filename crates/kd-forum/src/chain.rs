@@ -76,7 +76,7 @@ pub struct Link {
     /// The secret, revealed when the cycle has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// Why the cycle is void.
+    /// The reason why the cycle is void.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<String>,
     /// The commitment that replaced `next`, whose secret was lost with this cycle's.

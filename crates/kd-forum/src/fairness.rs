@@ -62,7 +62,7 @@ pub struct Turn<'a> {
     pub words: u64,
     /// Threads opened.
     pub threads: u64,
-    /// When it began, in seconds on any clock.
+    /// The time when it began, in seconds on any clock.
     pub at_secs: Option<f64>,
 }
 

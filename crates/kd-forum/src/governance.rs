@@ -95,7 +95,7 @@ pub struct Motion {
     pub reason: String,
     /// The proposer.
     pub proposer: String,
-    /// When it was opened.
+    /// The time when it was opened.
     pub created_at: Timestamp,
     /// The cycle after which the vote closes.
     pub closes_after: i64,
@@ -118,7 +118,7 @@ pub struct CastVote {
     pub choice: Choice,
     /// The reason.
     pub reason: String,
-    /// When it was cast.
+    /// The time when it was cast.
     pub at: Timestamp,
 }
 

@@ -27,7 +27,7 @@ pub enum LogEvent {
     CycleVoided {
         /// Its number.
         cycle: i64,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// An interrupted cycle continues.
@@ -65,7 +65,7 @@ pub enum LogEvent {
         /// The resulting post.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         post_id: Option<i64>,
-        /// Why it skipped or failed.
+        /// The reason why it skipped or failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
@@ -100,7 +100,7 @@ pub enum LogEvent {
         agent: String,
         /// The server.
         server: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// A wait before the next agent.
@@ -151,7 +151,7 @@ pub enum LogEvent {
 /// One log line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// When.
+    /// The time.
     pub at: Timestamp,
     /// The forum.
     pub forum: String,

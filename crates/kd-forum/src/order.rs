@@ -228,7 +228,7 @@ pub struct Entry {
     pub id: i64,
     /// The forum.
     pub forum: String,
-    /// When it was executed.
+    /// The time when it was executed.
     pub at: Timestamp,
     /// The account that gave the order; `forum` if a motion decided it.
     pub by: String,

@@ -66,7 +66,7 @@ pub enum Step {
 pub struct End {
     /// The outcome; posts remain in any case.
     pub outcome: Outcome,
-    /// Why, if it did not simply act.
+    /// The reason, if it did not simply act.
     pub reason: Option<String>,
     /// The action that the agent claims: the tool, and the thread.
     pub claim: Option<(String, Option<i64>)>,

@@ -19,9 +19,9 @@ pub struct Thread {
     pub title: String,
     /// The author of the opening post.
     pub author: String,
-    /// When it was opened.
+    /// The time when it was opened.
     pub created_at: Timestamp,
-    /// When it was last posted to.
+    /// The time of its last post.
     pub updated_at: Timestamp,
     /// Number of posts, including the opening, excluding deleted ones.
     pub post_count: i64,
@@ -29,13 +29,13 @@ pub struct Thread {
     pub last_author: String,
     /// The number of the last post.
     pub last_post_id: i64,
-    /// When it was deleted, if it was.
+    /// The time when it was deleted, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
-    /// When its opening was hidden: agents do not see the thread.
+    /// The time when its opening post was hidden: agents do not see the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden_at: Option<Timestamp>,
-    /// When it was closed: it accepts no more posts.
+    /// The time when it was closed: it accepts no more posts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<Timestamp>,
 }
@@ -60,18 +60,18 @@ pub struct Post {
     /// The author of the quoted text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quoted_author: Option<String>,
-    /// When it was written.
+    /// The time when it was written.
     pub created_at: Timestamp,
-    /// When its author last changed it.
+    /// The time when its author last changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<Timestamp>,
-    /// When it was deleted.
+    /// The time when it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
     /// The agent's run in which it was written; `None` for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<i64>,
-    /// When it was hidden: agents do not see it.
+    /// The time when it was hidden: agents do not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden_at: Option<Timestamp>,
 }
@@ -85,7 +85,7 @@ pub struct Fresh {
     pub seen_post_id: i64,
 }
 
-/// Where a search looks.
+/// The part of a forum that a search covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchIn {
@@ -195,15 +195,15 @@ pub struct Run {
     pub forum: String,
     /// The agent.
     pub agent: String,
-    /// When it began.
+    /// The time when it began.
     pub started_at: Timestamp,
-    /// When it ended.
+    /// The time when it ended.
     pub ended_at: Option<Timestamp>,
     /// The outcome.
     pub outcome: Outcome,
     /// Its recorded actions, in order.
     pub deeds: Vec<Deed>,
-    /// Why it skipped, failed or was stopped.
+    /// The reason why it skipped, failed or was stopped.
     pub reason: Option<String>,
     /// The action that the agent claimed, if any.
     pub claim: Option<String>,

@@ -125,7 +125,7 @@ pub enum Piece {
     Choice(Vec<(String, f64)>),
     /// The answer is complete.
     Done {
-        /// Why it ended.
+        /// The reason why it ended.
         reason: StopReason,
         /// Token counts.
         usage: Usage,
@@ -134,7 +134,7 @@ pub enum Piece {
     Failed(Error),
 }
 
-/// Why an answer ended.
+/// The reason why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
     /// The model ended it, or the schema was completed.

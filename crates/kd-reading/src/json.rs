@@ -25,9 +25,9 @@ pub struct Found {
     pub value: Value,
     /// The form in which it was found.
     pub form: Form,
-    /// Where it begins, in bytes.
+    /// The position in bytes at which it begins.
     pub start: usize,
-    /// Where it ends, in bytes.
+    /// The position in bytes at which it ends.
     pub end: usize,
     /// Fields that occur twice with different values.
     pub twice: Vec<String>,

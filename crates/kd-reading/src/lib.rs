@@ -121,7 +121,7 @@ impl From<Form> for Step {
     }
 }
 
-/// Why no answer was read.
+/// The reason why no answer was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unread {

@@ -8,9 +8,9 @@ use super::language::{Language, is_han};
 pub struct Number {
     /// Its normal form: digits, a decimal point, no leading or trailing zeros.
     pub key: String,
-    /// Where it begins, in bytes.
+    /// The position in bytes at which it begins.
     pub start: usize,
-    /// Where it ends, including the word that scales it, in bytes.
+    /// The position in bytes at which it ends, including the word that scales it.
     pub end: usize,
 }
 

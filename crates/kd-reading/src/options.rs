@@ -25,9 +25,9 @@ pub struct Mention {
     pub item: usize,
     /// Whether the text rejects it.
     pub rejected: bool,
-    /// Where its words begin, in bytes.
+    /// The position in bytes at which its words begin.
     pub start: usize,
-    /// Where its words end, in bytes.
+    /// The position in bytes at which its words end.
     pub end: usize,
     /// Whether only some words of its name are present.
     pub partial: bool,

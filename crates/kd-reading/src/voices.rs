@@ -1,5 +1,5 @@
-//! Whose view a clause gives: the author's current one, or a reported, earlier or hypothetical one. A mention of an
-//! option in the latter chooses nothing.
+//! Finds whose view a clause gives: the author's current one, or a reported, earlier or hypothetical one. A mention of
+//! an option in such another view chooses nothing.
 
 use super::clauses::{self, Role, Sentence};
 use super::cues;

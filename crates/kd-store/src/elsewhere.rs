@@ -1,11 +1,11 @@
-//! Why the threads of a project are not in its folder.
+//! The reason why the threads of a project are not in its folder.
 
 use crate::layout::KD;
 use crate::owner::Distrust;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why threads are stored in the user's data folder.
+/// The reason why threads are stored in the user's data folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Elsewhere {
     /// A `.kd` there would apply to every project below.

@@ -6,14 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why a store operation failed.
+/// The reason why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no `.kd` folder here or in a parent folder.
     #[error("no `.kd` folder in {start} or any folder above it")]
     NoBase {
-        /// Where the search began.
+        /// The folder in which the search began.
         start: PathBuf,
     },
     /// `KD_BASE` points to a folder without `.kd`.
@@ -115,7 +115,7 @@ pub enum Error {
     NoThread {
         /// The requested id.
         wanted: String,
-        /// Where it was searched.
+        /// The folder that was searched.
         path: PathBuf,
         /// Existing threads, newest last.
         near: Vec<String>,
@@ -125,7 +125,7 @@ pub enum Error {
     AmbiguousThread {
         /// The requested id.
         wanted: String,
-        /// Where it was searched.
+        /// The folder that was searched.
         path: PathBuf,
         /// All threads that begin with it.
         candidates: Vec<String>,

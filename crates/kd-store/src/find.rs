@@ -56,7 +56,7 @@ pub struct PassedOver {
     pub why: Reason,
 }
 
-/// Why a `.kd` is not used.
+/// The reason why a `.kd` is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// Its content may be from other users; for an owner, see [`TrustStore::accept_owners`].

@@ -26,7 +26,7 @@ use std::io::Write;
 /// The key of `thread.json`.
 pub(crate) const KEY: &str = "fork";
 
-/// Where a thread was forked from.
+/// The origin of a forked thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
     /// The source thread.
@@ -68,7 +68,7 @@ impl Meta {
     }
 }
 
-/// Why a thread could not be forked.
+/// The reason why a thread could not be forked.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
     /// An I/O error, or an invalid file in the thread.

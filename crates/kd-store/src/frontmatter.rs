@@ -88,7 +88,7 @@ pub struct Parsed {
     pub from: Option<String>,
     /// The recipients.
     pub to: Address,
-    /// When it was finished, if that can be parsed.
+    /// The time when it was finished, if that can be parsed.
     pub at: Option<Timestamp>,
     /// The end of the turn.
     pub status: Option<Status>,

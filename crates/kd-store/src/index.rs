@@ -56,7 +56,7 @@ pub(crate) struct Tip {
     offset: u64,
 }
 
-/// Which entries to return.
+/// The entries to return.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Want {
     /// The last N.

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub(crate) const THREAD_FILE: &str = "thread.json";
 /// The lock of all our writers of a thread.
 pub(crate) const THREAD_LOCK: &str = ".kd-thread.lock";
-/// Where messages are written before they have a number.
+/// The folder in which messages are written before they have a number.
 pub(crate) const SPOOL_FOLDER: &str = ".kd-new";
 /// The branch's state, inside its folder.
 pub(crate) const STATE_FILE: &str = "state.json";
@@ -80,7 +80,7 @@ pub struct Layout {
     pub(crate) config_root: PathBuf,
     /// Whether the user owns `.kd`, and did not set it with `KD_BASE`.
     pub(crate) own: bool,
-    /// Why it is in the user's data folder, if it is.
+    /// The reason why it is in the user's data folder, if it is.
     pub(crate) elsewhere: Option<Elsewhere>,
     /// The user's own state of this project, outside of it.
     pub(crate) state: Option<PathBuf>,

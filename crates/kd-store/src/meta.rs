@@ -35,7 +35,7 @@ pub struct Meta {
     /// `council` or `review`.
     #[serde(default = "council")]
     pub phase: String,
-    /// When it was opened, as the file states it.
+    /// The time when it was opened, as the file states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<String>,
     /// Everything else.

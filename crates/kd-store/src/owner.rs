@@ -15,7 +15,7 @@ const GROUP_WRITE: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 
-/// Why a folder is not trusted as the user's own.
+/// The reason why a folder is not trusted as the user's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Distrust {
     /// It is a link; `KD_BASE` would follow it.

@@ -45,7 +45,7 @@ pub struct Mark {
     pub of: u32,
     /// The thread of its review.
     pub thread: String,
-    /// When it was marked.
+    /// The time when it was marked.
     pub at: Timestamp,
 }
 

@@ -26,7 +26,7 @@ const BYTES_MAX: u64 = 512 * 1024;
 pub struct Agent {
     /// Its process id.
     pub pid: i32,
-    /// When it started, in clock ticks since boot.
+    /// The start time, in clock ticks since boot.
     pub started: u64,
     /// The mark in its environment, inherited by its children.
     pub mark: String,
@@ -39,7 +39,7 @@ pub struct Agent {
 pub struct RunRecord {
     /// The process id of the run.
     pub pid: i32,
-    /// When it started, in clock ticks since boot.
+    /// The start time, in clock ticks since boot.
     pub started: u64,
     /// The folder it was started in.
     pub folder: PathBuf,

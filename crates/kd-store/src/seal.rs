@@ -33,14 +33,14 @@ const NAME_BYTES_MAX: usize = 255;
 /// Digits and a line break, with some tolerance for editors.
 const KEY_FILE_BYTES: u64 = 256;
 
-/// Where an imported thread comes from.
+/// The origin of an imported thread.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Its original id.
     pub of: ThreadId,
     /// The head of its seal.
     pub head: String,
-    /// When it was sealed, according to the file.
+    /// The time when it was sealed, according to the file.
     pub sealed_at: String,
     /// The public key that signed the seal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ impl Meta {
     }
 }
 
-/// Why a thread cannot be sealed or imported.
+/// The reason why a thread cannot be sealed or imported.
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     /// An I/O error, or an invalid file in the thread.

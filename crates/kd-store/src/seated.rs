@@ -1,4 +1,4 @@
-//! Which members the user chose for which thread: `threads.jsonl` in the user's own state of the project, never below
+//! The members that the user chose for each thread: `threads.jsonl` in the user's own state of the project, never below
 //! `.kd`, so that a thread that comes with a folder cannot choose its members in the user's name.
 
 use crate::error::Error;

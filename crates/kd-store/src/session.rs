@@ -34,10 +34,10 @@ pub struct AgentState {
     /// Its backend.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_backend: Option<String>,
-    /// When its process was started.
+    /// The time when its process was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
-    /// When it was last active.
+    /// The time when it was last active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_activity: Option<String>,
     /// The commit it started from.

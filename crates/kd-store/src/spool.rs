@@ -1,4 +1,4 @@
-//! Where a message is written before it has a number: files in `.kd-new/`, one per writer.
+//! The files in which messages are written before they have a number: in `.kd-new/`, one per writer.
 //!
 //! A running writer holds a lock on its file, so that the file of a killed writer can be recognized and removed. The
 //! files are in a separate folder because creating them there does not change the thread folder's time, which validates

@@ -47,7 +47,7 @@ pub struct TrustedFolder {
         skip_serializing_if = "BTreeSet::is_empty"
     )]
     pub settings: BTreeSet<Fingerprint>,
-    /// When the last of them was allowed.
+    /// The time when the last of them was allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_at: Option<String>,
     /// The settings that were last declined, as one list.

@@ -1,4 +1,4 @@
-//! Which `.kd` counts, where the search ends, and where a new one is created.
+//! Tests which `.kd` is used, where the search ends, and where a new one is created.
 //!
 //! Only root can create folders of other users; other users see a notice instead.
 #![allow(

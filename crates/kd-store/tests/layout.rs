@@ -1,4 +1,4 @@
-//! Where things are: the search for the root, branches, worktrees, thread ids.
+//! Tests the places of files: the search for the root, branches, worktrees, thread ids.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -175,7 +175,7 @@ pub struct App {
     prepared: bool,
     /// Until when a second Ctrl+C leaves.
     armed: Option<Timestamp>,
-    /// When the members were told to stop.
+    /// The time when the members were told to stop.
     stopped: Option<Timestamp>,
     /// The message sent but not in the thread yet.
     unsaid: Option<String>,

@@ -52,7 +52,7 @@ pub trait Library: Send + Sync + 'static {
 /// The data that the screen shows and therefore needs to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// Which view.
+    /// The view.
     pub view: View,
     /// Number of threads to list.
     pub threads: i64,
@@ -81,7 +81,7 @@ pub struct Found {
     pub posts: Vec<Post>,
     /// The current state of the posts on the screen.
     pub again: Vec<Post>,
-    /// Which of these posts are hidden: by whom and why.
+    /// The hidden posts among these, each with the account that hid it and the reason.
     pub hidden: BTreeMap<i64, String>,
     /// The search words and their hits.
     pub hits: Option<(String, Vec<Hit>)>,

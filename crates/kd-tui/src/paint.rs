@@ -33,7 +33,7 @@ pub struct Painter {
     /// Whether frames are wrapped into synchronized updates.
     pub synchronized: bool,
     out: Vec<u8>,
-    /// Where the next byte would be written, if known.
+    /// The position at which the next byte would be written, if known.
     at: Option<(u16, u16)>,
     /// The active style.
     style: (Color, Color, Modifier),

@@ -121,7 +121,7 @@ struct Stage {
     gone: bool,
     inbox: mpsc::UnboundedSender<AppMessage>,
     drawn: Instant,
-    /// When to draw the next frame.
+    /// The time at which to draw the next frame.
     due: Option<Instant>,
     /// The saved draft.
     draft: String,

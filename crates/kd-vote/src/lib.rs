@@ -52,7 +52,7 @@ pub struct Rule {
     pub doc: &'static str,
     /// The origin of the rule: a publication, or this project.
     pub source: &'static str,
-    /// When its result can mislead.
+    /// The condition under which its result can mislead.
     pub misleads: &'static str,
     /// The kind of ballot it reads.
     pub reads: Reads,

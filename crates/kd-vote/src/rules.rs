@@ -71,7 +71,7 @@ pub enum ConfidenceMap {
 /// The way in which instant-runoff reads ballots and eliminates candidates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runoff {
-    /// Which candidate to eliminate if several are lowest.
+    /// The candidate to eliminate if several are lowest.
     pub ties: TiePolicy,
     /// The meaning of two names at one rank.
     pub overvote: Overvote,
@@ -91,7 +91,7 @@ pub struct Runoff {
     pub drop_first: Vec<usize>,
 }
 
-/// Which candidate instant-runoff eliminates if several are lowest.
+/// The candidate that instant-runoff eliminates if several are lowest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TiePolicy {
     /// All of them together, unless no candidate would be left.

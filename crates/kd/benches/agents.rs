@@ -190,7 +190,7 @@ fn stream(stage: &Stage) {
 /// One run of a program.
 struct Run {
     first: Option<Duration>,
-    /// When text arrived, and the CPU time used by then.
+    /// The times at which text arrived, and the CPU time used by then.
     words: Vec<(Duration, Duration)>,
     end: Duration,
     cpu: Duration,

@@ -6,7 +6,7 @@ use kd_app::UserError;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) struct Error {
     /// One word for scripts, such as `usage`, `no_thread` or `no_model`.

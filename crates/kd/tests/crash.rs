@@ -28,7 +28,7 @@ const NEW_THREADS: usize = 40;
 const PIECES: usize = 6;
 const MEMBERS: [&str; 3] = ["ada", "bob", "cy"];
 
-/// Where a process was when it died.
+/// The phase in which a process died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     /// No output yet.
@@ -94,7 +94,7 @@ impl Phase {
     }
 }
 
-/// When to kill the next process.
+/// The point at which to kill the next process.
 enum Point {
     /// This long after its start.
     After(Duration),

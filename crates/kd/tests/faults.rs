@@ -172,7 +172,7 @@ struct Seen {
     /// `answers`, or the kind of failure, with the number of attempts if several.
     outcome: String,
     exit: i32,
-    /// Why it failed and what to do next.
+    /// The reason for the failure, and the advice.
     words: Option<(String, String)>,
 }
 

@@ -417,9 +417,9 @@ pub(super) const OTHERS: &[(&str, State)] = &[
     ("qwen", State::Own(&["~/.qwen/"])),
 ];
 
-/// Where a program keeps its state.
+/// The place where a program stores its state.
 pub(super) enum State {
-    /// Where the program of this backend keeps it.
+    /// The same place as the known program of this backend.
     Of(&'static str),
     /// In these places, as in [`Program::own`].
     Own(&'static [&'static str]),

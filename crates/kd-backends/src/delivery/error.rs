@@ -1,9 +1,9 @@
-//! Why there is no model file, and what to do about it.
+//! Reasons why there is no model file, with advice.
 
 use kd_local::catalog::{KnownModel, MODELS};
 use std::path::PathBuf;
 
-/// Why there is no model file.
+/// The reason why there is no model file.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The given file does not exist.
@@ -30,7 +30,7 @@ pub enum FetchError {
     Absent {
         /// The model.
         model: Box<KnownModel>,
-        /// Where it would be stored.
+        /// The place where it would be stored.
         dir: PathBuf,
     },
     /// The model is missing and must not be downloaded.
@@ -38,7 +38,7 @@ pub enum FetchError {
     Offline {
         /// The model.
         model: Box<KnownModel>,
-        /// Where it would be stored.
+        /// The place where it would be stored.
         dir: PathBuf,
     },
     /// Every source failed.
@@ -46,7 +46,7 @@ pub enum FetchError {
     AllRoads {
         /// The model.
         model: Box<KnownModel>,
-        /// Where it would be stored.
+        /// The place where it would be stored.
         dir: PathBuf,
         /// Each source, and why it failed.
         tried: Vec<(String, String)>,

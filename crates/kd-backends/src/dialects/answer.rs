@@ -14,7 +14,7 @@ pub(super) struct Answer {
     shown: String,
     thought: bool,
     retries: u32,
-    /// Why the program is retrying, until text arrives.
+    /// The reason why the program is retrying; unset when text arrives.
     asking_again: Option<Failure>,
 }
 

@@ -99,7 +99,7 @@ pub enum Exit {
 pub struct Dialect {
     /// Its name in configuration files and for `kd debug decode`.
     pub name: &'static str,
-    /// Which program's output it reads.
+    /// The program whose output it reads.
     pub what: &'static str,
     /// The two-way dialect of the same program, if it is a different one.
     dialog: Option<&'static str>,

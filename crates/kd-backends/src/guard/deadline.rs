@@ -77,7 +77,7 @@ struct Watched {
     heard: bool,
     first: Duration,
     idle: Duration,
-    /// Why the last attempt failed, until text arrives.
+    /// The reason why the last attempt failed; unset when text arrives.
     trouble: Option<Failure>,
 }
 

@@ -68,7 +68,7 @@ struct Attempts {
     backoff: Backoff,
     attempt: u32,
     begun: Option<Instant>,
-    /// Why the previous attempt failed.
+    /// The reason why the previous attempt failed.
     before: Option<Failure>,
     now: Now,
 }

@@ -42,7 +42,7 @@ pub(super) struct Seen {
     changed: Option<SystemTime>,
 }
 
-/// Why there is no snapshot.
+/// The reason why there is no snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unwatched {
     /// There are too many files, or reading them is too slow.

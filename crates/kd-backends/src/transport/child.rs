@@ -216,7 +216,7 @@ struct Keeper {
     news: Option<tokio::net::UnixStream>,
     /// The beginning of an incomplete note.
     begun: Vec<u8>,
-    /// Why the program was not started.
+    /// The reason why the program was not started.
     why: Option<String>,
 }
 

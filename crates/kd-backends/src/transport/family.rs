@@ -24,7 +24,7 @@ pub const MARK: &str = "KD_FAMILY";
 pub struct Birth {
     /// Its process id.
     pub pid: i32,
-    /// When it started, in clock ticks since boot; zero if unknown.
+    /// The start time, in clock ticks since boot; zero if unknown.
     pub started: u64,
     /// The value of [`MARK`] in its environment.
     pub mark: String,
@@ -218,7 +218,7 @@ pub fn end_left_over(birth: &Birth) -> bool {
     lives
 }
 
-/// Where a [`Birth`] comes from, and so how far it is trusted.
+/// The origin of a [`Birth`], which decides how far it is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
     /// This process started it and has not reaped it yet.

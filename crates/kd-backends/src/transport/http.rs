@@ -26,7 +26,7 @@ const ERROR_BODY_MAX: usize = 64 << 10;
 /// them one by one; without this, a burst would pass through the program token by token.
 const TOGETHER_MAX: usize = 256;
 
-/// Where a request goes.
+/// The target of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct To<'a> {
     /// The service's address, without a trailing slash.
@@ -563,7 +563,7 @@ fn refuses_all(code: u16) -> bool {
     matches!(code, 300..=407 | 409..=499 | 503 | 529)
 }
 
-/// Why a request was rejected.
+/// The reason why a request was rejected.
 enum Refusal {
     /// The service does not support the requested form of the answer.
     Form(Failure),

@@ -19,7 +19,7 @@ pub(super) struct Seen {
     pub(super) parent: i32,
     pub(super) group: i32,
     pub(super) session: i32,
-    /// When it started, in clock ticks since boot.
+    /// The start time, in clock ticks since boot.
     pub(super) started: u64,
     pub(super) zombie: bool,
 }

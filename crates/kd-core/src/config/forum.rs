@@ -181,7 +181,7 @@ pub fn needs_person(settings: &Settings, key: &str, value: &str) -> bool {
     }
 }
 
-/// Why a parameter cannot be set to a value.
+/// The reason why a parameter cannot be set to a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadSetting(pub String);
 

@@ -14,7 +14,7 @@ use std::str::FromStr;
 #[serde(try_from = "String", into = "String")]
 pub struct KeyPath(Vec<String>);
 
-/// Why a text is not a path.
+/// The reason why a text is not a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadKeyPath(String);

@@ -24,7 +24,7 @@ pub struct Wanted {
     pub why: Why,
 }
 
-/// Why a setting needs consent.
+/// The reason why a setting needs consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {

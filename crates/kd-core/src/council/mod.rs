@@ -166,7 +166,7 @@ const CONCLUSION_TOKENS: u32 = 1024;
 const ANSWER_TOKEN_BYTES: u64 = 6;
 /// Maximum characters of a notice or a reason.
 const LINE_CHARS_MAX: usize = 400;
-/// Why a turn is skipped.
+/// The reason why a turn is skipped.
 const SPOKE_AGAIN: &str = "you sent a new message: no further turns";
 /// The note for waiting messages when the user stopped all members.
 const UNASKED: &str = "the queued message is in the thread, but no member was asked: members read it with your next message";

@@ -16,7 +16,7 @@ use crate::protocols::{self, Assignment, PROTOCOLS};
 use crate::usage::Usage;
 use jiff::Timestamp;
 
-/// Why an operation is refused, and what can be done instead.
+/// The reason why an operation is refused, with advice.
 type Refusal = String;
 
 impl Council {

@@ -84,7 +84,7 @@ pub enum Fact {
         seat: SeatName,
         /// The whole answer.
         text: String,
-        /// Why it ended.
+        /// The reason why it ended.
         finish: Finish,
         /// Its usage, as reported by the provider.
         usage: Option<Usage>,
@@ -229,7 +229,7 @@ pub struct Rated {
     pub weakness: String,
 }
 
-/// Which open answers mean the same, and what they claim.
+/// The groups of open answers with the same meaning, and the claims of the answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grouping {
     /// The pass.
@@ -244,7 +244,7 @@ pub struct Grouping {
     /// Points that no answer covers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
-    /// Why answers stay separate.
+    /// The reason why answers stay separate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }

@@ -43,7 +43,7 @@ const SOON: u32 = 1;
 const OVER: u32 = 2;
 /// Percentage of the time limit after which only the chair is asked.
 const SOON_PERCENT: u64 = 80;
-/// Why a turn is cancelled that can no longer change the result.
+/// The reason for canceling a turn that can no longer change the result.
 pub(super) const NEEDLESS: &str = "the result was certain without it";
 /// Returns the timer of a deadline.
 pub(super) fn timer(id: MachineId, over: bool) -> TimerId {
@@ -62,7 +62,7 @@ pub struct Deliberation {
     pub(super) phase: Phase,
     pub(super) ledger: Ledger,
     pub(super) open: BTreeMap<TurnId, Turn>,
-    /// Whose turns and timers it counts.
+    /// The machine whose turns and timers it counts.
     id: MachineId,
     last_turn: u32,
     /// The stack of frames; the last is on top.

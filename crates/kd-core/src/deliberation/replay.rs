@@ -25,7 +25,7 @@ pub struct Replayed {
     pub events: Vec<Event>,
     /// Whether the record covers the whole deliberation. A truncated record can still match.
     pub finished: bool,
-    /// Where the current reader differs from the record; the record takes precedence.
+    /// The replies that the current reader reads differently; the record takes precedence.
     pub reread: Vec<Reread>,
 }
 

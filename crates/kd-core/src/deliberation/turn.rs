@@ -20,7 +20,7 @@ pub(super) struct Turn {
     pub(super) needless: bool,
     /// Set while its message is being written.
     pub(super) reply: Option<(String, Option<Usage>)>,
-    /// Why the answer broke off; set while the partial answer is being written.
+    /// The reason why the answer broke off; set while the partial answer is being written.
     pub(super) broken: Option<Failure>,
 }
 

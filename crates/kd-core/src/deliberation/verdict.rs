@@ -34,7 +34,7 @@ pub struct Verdict {
     pub passes: u32,
     /// The pass whose result this is, from 1.
     pub best_pass: u32,
-    /// Why no further pass was made.
+    /// The reason why no further pass was made.
     pub stopped: String,
     /// Total usage.
     pub spent: Spent,

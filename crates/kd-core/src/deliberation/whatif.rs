@@ -79,7 +79,7 @@ pub struct WhatIf {
     pub decisions: Vec<Decision>,
     /// The decision; `None` if the run stopped before it.
     pub decided: Option<Decided>,
-    /// Why the run stopped: the missing reply.
+    /// The reason why the run stopped: the missing reply.
     pub stopped: Option<String>,
     /// Number of recorded replies used.
     pub replies: usize,
@@ -748,7 +748,7 @@ impl<'r> Course<'r> {
     }
 }
 
-/// Why a turn failed whose reply no longer mattered.
+/// The reason why a turn failed whose reply no longer mattered.
 const NEEDLESS: &str = super::machine::NEEDLESS;
 
 /// Returns the vote under new labels; `None` if nothing of it is left.

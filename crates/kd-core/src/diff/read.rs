@@ -3,7 +3,7 @@
 use super::{Diff, FileDiff, Hunk, Line, LineKind};
 use std::fmt;
 
-/// Why a text is not a readable diff.
+/// The reason why a text is not a readable diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
     /// The line, 1-based.

@@ -124,7 +124,7 @@ pub struct Duet {
     turn: Option<Turn>,
     /// Waiting questions, and whether they should be answered.
     waiting: VecDeque<(String, bool)>,
-    /// Whose turns and timers it counts.
+    /// The machine whose turns and timers it counts.
     id: MachineId,
     turns: u32,
     timers: u32,

@@ -29,7 +29,7 @@ pub(super) enum Part<'a> {
     Verify,
     /// Answer, because the exchange is over.
     Decide {
-        /// Why it is over.
+        /// The reason why it is over.
         why: &'a str,
     },
     /// Answer, because the other member failed.

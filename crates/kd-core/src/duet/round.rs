@@ -19,7 +19,7 @@ pub(super) struct Round {
     pub(super) tokens: u64,
     /// Members that failed, and why.
     pub(super) failed: Vec<(SeatName, String)>,
-    /// Why the answer must be given now.
+    /// The reason why the answer must be given now.
     pub(super) deciding: Option<DuetEnd>,
     /// Members asked for the final answer.
     pub(super) asked: Vec<SeatName>,

@@ -58,7 +58,7 @@ pub struct Brief<'a> {
     pub timeout: Option<u64>,
     /// The user's verdict marks, from which `auto` estimates the strength of members. Shared, as there may be many.
     pub marks: Arc<[Mark]>,
-    /// Why the marks are missing, if they could not be read.
+    /// The reason why the marks are missing, if they could not be read.
     pub marks_fault: Option<String>,
 }
 
@@ -71,7 +71,7 @@ pub struct Planned {
     pub notices: Vec<String>,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// No member is available.

@@ -21,9 +21,9 @@ pub struct Found {
     pub answers: AnswerKind,
     /// Whether the form of the question shows that; otherwise it is a guess.
     pub is_told: bool,
-    /// Why this type of task.
+    /// The reason for this type of task.
     pub why: String,
-    /// Why this preset.
+    /// The reason for this preset.
     pub why_preset: String,
 }
 

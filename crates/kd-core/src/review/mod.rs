@@ -105,7 +105,7 @@ pub struct Dropped {
     pub member: String,
     /// The finding, as the member reported it.
     pub finding: Finding,
-    /// Why it was dropped.
+    /// The reason why it was dropped.
     pub why: String,
 }
 
@@ -223,7 +223,7 @@ pub struct MemberSum {
     pub findings: u32,
     /// Findings that were dropped.
     pub dropped: u32,
-    /// Why the member returned no review.
+    /// The reason why the member returned no review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }

@@ -141,7 +141,7 @@ where
     T::deserialize(from).map(Some)
 }
 
-/// Why a file is not a valid, unchanged seal.
+/// The reason why a file is not a valid, unchanged seal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
     /// Not a document of this format.

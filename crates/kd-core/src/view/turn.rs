@@ -42,7 +42,7 @@ pub struct Turn {
     pub model: Option<String>,
     /// The times of the queueing and of the last change, if records give them.
     pub span: Option<(Timestamp, Timestamp)>,
-    /// When it ended, if records give the time.
+    /// The time when it ended, if the records have it.
     pub ended: Option<Timestamp>,
     /// Its message, once on disk.
     pub message: Option<Box<Message>>,
@@ -75,7 +75,7 @@ pub enum State {
     Retrying {
         /// The number of the attempt that failed.
         attempt: u32,
-        /// When the next one begins, if records give the times.
+        /// The time when the next one begins, if the records have it.
         at: Option<Timestamp>,
         /// The reason.
         failure: Failure,

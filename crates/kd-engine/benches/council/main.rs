@@ -57,7 +57,7 @@ impl Kind {
     }
 }
 
-/// When the last token of [`Kind::Paced`] is due, in milliseconds.
+/// The time at which the last token of [`Kind::Paced`] is due, in milliseconds.
 const IDEAL_MS: f64 = 200.0 + 99.0 * 5.0;
 
 fn main() {

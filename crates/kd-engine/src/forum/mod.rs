@@ -99,7 +99,7 @@ pub struct Forum<'a> {
     leader: Option<Leader>,
 }
 
-/// Why a forum cannot run.
+/// The reason why a forum cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The store failed.

@@ -135,7 +135,7 @@ impl Way {
     /// Checks whether it can be used on this record.
     ///
     /// # Errors
-    /// What the record lacks, in words.
+    /// The data that the record lacks, in words.
     pub fn fits(self, replay: &Replay) -> Result<(), &'static str> {
         let rounds = replay
             .questions

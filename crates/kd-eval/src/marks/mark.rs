@@ -17,7 +17,7 @@ pub struct Mark {
     pub thread: String,
     /// The number of the message with the verdict.
     pub message: u32,
-    /// When it was marked.
+    /// The time when it was marked.
     pub at: Timestamp,
     /// The origin of the mark.
     pub by: By,

@@ -38,7 +38,7 @@ pub struct Standing {
     /// The promise.
     #[serde(flatten)]
     pub state: State,
-    /// When an earlier promise was withdrawn: only marks since then count.
+    /// The time when an earlier promise was withdrawn: only marks since then count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<Timestamp>,
 }

@@ -81,7 +81,7 @@ pub(super) struct Watch {
     keys: Vec<Vec<u8>>,
     /// The text has been searched for the keys up to here.
     searched: usize,
-    /// Where the value of the last occurrence begins, until its choice has been reported.
+    /// The position at which the value of the last occurrence begins, until its choice has been reported.
     value: Option<usize>,
 }
 

@@ -48,7 +48,7 @@ pub(crate) trait Brain {
     fn reset(&mut self);
 }
 
-/// Why nothing was evaluated.
+/// The reason why nothing was evaluated.
 #[derive(Debug)]
 #[cfg_attr(
     not(feature = "llama-cpp"),

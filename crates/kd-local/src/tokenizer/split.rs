@@ -28,7 +28,7 @@ struct Stage {
     last_space_apart: Option<Spaces>,
 }
 
-/// Which matches of white space come from the `\s+` at the pattern's end.
+/// The matches of white space that come from the `\s+` at the pattern's end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Spaces {
     /// All of them (GPT-2).

@@ -33,9 +33,9 @@ pub struct CycleRecord {
     /// The result of the draw. Empty while the secret of a running cycle is hidden; [`ForumStore::plan`] returns it to
     /// the leader.
     pub plan: Plan,
-    /// When it started.
+    /// The time when it started.
     pub started_at: Timestamp,
-    /// When every agent had had a turn.
+    /// The time when every agent had had a turn.
     pub ended_at: Option<Timestamp>,
     /// Milliseconds from its start to the start of the next.
     pub interval_ms: Option<u64>,

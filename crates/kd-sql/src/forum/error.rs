@@ -3,7 +3,7 @@
 use kd_core::formats::Newer;
 use std::path::PathBuf;
 
-/// Why a forum operation failed.
+/// The reason why a forum operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForumError {
@@ -129,7 +129,7 @@ pub enum ForumError {
         forum: String,
         /// The rule's value.
         secs: u32,
-        /// When the next cycle may start.
+        /// The time when the next cycle may start.
         next: jiff::Timestamp,
     },
 }

@@ -16,9 +16,9 @@ use kd_forum::words::{Deed, Run};
 
 /// Posts digested at a time.
 const PAGE: i64 = 500;
-/// Why a cycle without its secret is void.
+/// The reason why a cycle without its secret is void.
 const LOST: &str = "the file with its secret is lost";
-/// Why a cycle is void whose secret was used for another draw.
+/// The reason why a cycle is void whose secret was used for another draw.
 const DRAWN: &str = "another order was drawn from its secret, and the record does not hold it";
 
 /// A drawn cycle.

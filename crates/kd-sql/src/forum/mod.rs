@@ -70,7 +70,7 @@ pub struct ForumStore {
     state: Option<PathBuf>,
 }
 
-/// Where a forum's data is.
+/// The place where a forum's data is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An SQLite file.

@@ -1,5 +1,6 @@
-//! Which forum files the user's `kd` created: `forums.jsonl` in the user's state folder, never beside the forum. A file
-//! that came with a folder cannot claim to be one of them: its path, its inode and the id inside must all match.
+//! The list of forum files that the user's `kd` created: `forums.jsonl` in the user's state folder, never beside the
+//! forum. A file that came with a folder cannot claim to be one of them: its path, its inode and the id inside must all
+//! match.
 
 use super::db::{Db, args, first_text};
 use super::error::ForumError;

@@ -1,4 +1,4 @@
-//! Which threads and posts a viewer sees.
+//! The threads and posts that a viewer can see.
 
 /// The posts that a viewer can see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

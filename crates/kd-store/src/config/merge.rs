@@ -11,11 +11,11 @@ pub(super) struct Part {
     pub(super) layer: Layer,
     /// Its settings.
     pub(super) value: Value,
-    /// Where its settings are.
+    /// The places of its settings.
     pub(super) places: Places,
 }
 
-/// Where the settings of a layer are.
+/// The places of a layer's settings.
 #[derive(Debug)]
 pub(super) enum Places {
     /// In a file, on these lines.

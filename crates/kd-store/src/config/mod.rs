@@ -101,7 +101,7 @@ pub struct Setting {
     pub path: KeyPath,
     /// Its value; `null` if unset.
     pub value: Value,
-    /// Where it was set.
+    /// The place where it was set.
     pub origin: Origin,
     /// Its row in the key table.
     pub key: &'static Key,

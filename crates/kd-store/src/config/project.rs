@@ -46,7 +46,7 @@ pub struct Project {
     pub reviewers: bool,
     /// The texts that reach models.
     pub texts: Vec<ProjectText>,
-    /// Why the user's decisions could not be read; nothing is allowed then.
+    /// The reason why the user's decisions could not be read; nothing is allowed then.
     pub fault: Option<String>,
 }
 
@@ -57,9 +57,9 @@ pub struct WantedSetting {
     pub path: KeyPath,
     /// Its value.
     pub value: Value,
-    /// Where it is set.
+    /// The place where it is set.
     pub origin: Origin,
-    /// Why it needs consent.
+    /// The reason why it needs consent.
     pub why: Because,
     /// Whether the user allowed exactly this.
     pub allowed: bool,
@@ -97,7 +97,7 @@ fn list<'s>(settings: impl Iterator<Item = &'s WantedSetting>) -> Fingerprint {
     Fingerprint::of(&Value::Array(all))
 }
 
-/// Why a setting has no effect.
+/// The reason why a setting has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Because {
     /// It was not allowed.
@@ -123,7 +123,7 @@ pub struct ProjectText {
     pub path: KeyPath,
     /// Its value.
     pub value: Value,
-    /// Where it is set.
+    /// The place where it is set.
     pub origin: Origin,
 }
 

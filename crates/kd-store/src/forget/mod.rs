@@ -37,7 +37,7 @@ const KEY: &str = "forgotten";
 pub struct Forgotten {
     /// Its number.
     pub message: u32,
-    /// When it was forgotten.
+    /// The time when it was forgotten.
     pub at: Timestamp,
 }
 
@@ -123,7 +123,7 @@ pub trait Holder: std::fmt::Debug {
     fn forget(&self, job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error>;
 }
 
-/// Why a thread cannot be forgotten now.
+/// The reason why a thread cannot be forgotten now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Busy {
     /// These members are answering in it.

@@ -83,7 +83,7 @@ pub struct Reader {
     /// The input sent and not confirmed yet.
     sent: Option<(Writing, String)>,
     pub(super) told: Option<String>,
-    /// Why the store could not be read.
+    /// The reason why the store could not be read.
     pub(super) broken: Option<String>,
     pub(super) help: Option<usize>,
     pub(super) opened: bool,

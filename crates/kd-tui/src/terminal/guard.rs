@@ -13,7 +13,7 @@ use std::sync::{Mutex, Once, PoisonError};
 static TAKEN: Mutex<Option<(Option<Termios>, &'static [u8])>> = Mutex::new(None);
 static HOOK: Once = Once::new();
 
-/// When a change of modes takes effect.
+/// The treatment of keys that were typed before a change of modes.
 pub(super) enum Typed {
     /// Keys typed before stay.
     Kept,

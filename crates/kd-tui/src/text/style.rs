@@ -3,7 +3,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// When colours are used.
+/// The condition under which colors are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Color {
     /// On terminals that support them.

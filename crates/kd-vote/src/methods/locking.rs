@@ -12,7 +12,7 @@ const STATES_MAX: usize = 20_000;
 /// Maximum cells written over all states: 20,000 states of 64 candidates.
 const CELLS_MAX: usize = 20_000 * 64 * 64;
 
-/// Which candidate is above which, transitively closed.
+/// For each pair of candidates, whether the first is above the second, transitively closed.
 pub(super) type Above = Vec<Vec<bool>>;
 
 /// Returns whether a victory can still be locked in: it neither is implied already nor contradicts locked ones.

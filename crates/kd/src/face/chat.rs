@@ -44,7 +44,7 @@ pub(crate) struct ChatLines {
     awaited: bool,
 }
 
-/// Why a message waits.
+/// The reason why a message waits.
 const WAITS: &str = "your message waits until the members have answered";
 
 /// Maximum piped lines queued: fewer than a thread allows.

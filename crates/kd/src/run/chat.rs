@@ -32,7 +32,7 @@ struct Room<'a> {
     told: bool,
 }
 
-/// Where to go next.
+/// The next thread or screen.
 enum Next {
     /// To an existing thread.
     Thread(Place),

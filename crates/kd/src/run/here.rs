@@ -1,4 +1,4 @@
-//! Where we run: the environment, and the terminal. The only file of the program that looks at them for the commands.
+//! The environment and the terminal of a command. The only file of the program that looks at them for the commands.
 
 use super::notices;
 use crate::args::Color;

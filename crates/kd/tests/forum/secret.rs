@@ -71,7 +71,7 @@ fn the_order_of_a_running_cycle_is_nowhere_until_it_has_ended() {
             let allowed = *source == "export" && told == "sitting_out";
             assert!(allowed || !text.contains(told), "{source}: {told}: {text}");
         }
-        // Where waiting agents are listed on one line, they are in alphabetical order.
+        // Waiting agents on one line are in alphabetical order.
         for line in text.lines() {
             let mut places: Vec<_> = waiting.iter().filter_map(|name| line.find(name)).collect();
             let told = places.clone();

@@ -36,7 +36,7 @@ struct Acp {
     connection: Driven,
     words: mpsc::UnboundedSender<Word>,
     rights: Arc<Mutex<Rights>>,
-    /// Why the agent is not asked (any more), unless the protocol itself failed.
+    /// The reason why the agent is not asked (any more), unless the protocol itself failed.
     verdict: Verdict,
     /// The session that was prompted.
     session: Option<Value>,

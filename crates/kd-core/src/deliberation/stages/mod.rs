@@ -38,7 +38,7 @@ pub struct Stage {
     pub name: &'static str,
     /// Description for users: "opinions, blind".
     pub title: &'static str,
-    /// Why members are asked.
+    /// The purpose for which members are asked.
     pub purpose: Purpose,
     /// Whether replies are messages of the conversation.
     pub spoken: bool,

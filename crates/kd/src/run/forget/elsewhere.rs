@@ -14,8 +14,8 @@ pub(super) struct Elsewhere {
     pub(super) why: String,
 }
 
-/// Where agent programs keep the sessions of all questions: the program, the variable that moves its folder, the
-/// default folder below the home folder, and the subfolder of sessions.
+/// The places where agent programs keep the sessions of all questions: the program, the variable that moves its folder,
+/// the default folder below the home folder, and the subfolder of sessions.
 const PROGRAMS: &[(&str, &str, &str, &str)] = &[
     ("Claude Code", "CLAUDE_CONFIG_DIR", ".claude", "projects"),
     (

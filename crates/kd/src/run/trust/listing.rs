@@ -22,7 +22,7 @@ const NARROW_INDENT: usize = 4;
 /// Advice for reading a shortened list in full.
 const READ_ALL: &str = "`kd trust </dev/null` prints all";
 
-/// Where a list is shown.
+/// The screen on which a list is shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Screen {
     /// Columns of the terminal; `None` if lines are not wrapped.
