@@ -17,7 +17,8 @@ pub fn open(place: &Place, env: &Env) -> Result<ForumStore, ForumError> {
     ForumStore::open(place, env.user_dirs().state().ok())
 }
 
-/// Returns the store's location: as given by the user, else as configured, else beside the threads.
+/// Returns the store's location: the one that the user gave; without it the configured one; without both the one beside
+/// the threads.
 ///
 /// # Errors
 /// If the working folder is unknown.

@@ -47,7 +47,8 @@ impl From<SeatingError> for UserError {
     }
 }
 
-/// Returns whom the question addresses: `--to` and mentioned members, else everyone.
+/// Returns the members that the question addresses: those in `--to` and those mentioned. If there are none, it
+/// addresses all members.
 ///
 /// # Errors
 /// If a name of `to` is not a member's.

@@ -9,7 +9,8 @@ use kd_core::last_round::{RoundKind, TurnSeen};
 use kd_core::{Address, FailureKind, LastRound, Message, SeatName, Status};
 use kd_store::{Layout, Place, Thread};
 
-/// Returns the thread a command refers to: the named one, else the current one, else the newest.
+/// Returns the thread that a command refers to: the named one. Without a name it is the current thread; if there is no
+/// current thread, it is the newest.
 ///
 /// # Errors
 /// If there is no project or no such thread.
@@ -19,7 +20,8 @@ pub fn find(env: &Env, id: Option<&str>) -> Result<(Layout, Place), UserError> {
     Ok((layout, place))
 }
 
-/// Resolves an ID or its prefix; without one, returns the current thread, else the newest.
+/// Resolves an ID or its prefix. Without one, returns the current thread; if there is no current thread, returns the
+/// newest.
 ///
 /// # Errors
 /// If there is no such thread.

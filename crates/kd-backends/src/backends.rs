@@ -40,7 +40,8 @@ pub struct Options {
     pub git_data: Option<GitData>,
     /// Backends of the program that uses this crate, by name.
     pub own: OwnBackends,
-    /// The folder in which agents work and from which relative paths of programs are read; else that of the process.
+    /// The folder in which agents work and from which relative paths of programs are read. If unset, it is the folder
+    /// of the process.
     pub folder: Option<PathBuf>,
 }
 

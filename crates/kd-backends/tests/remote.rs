@@ -1,5 +1,5 @@
-//! A hostile or broken forum on another machine: the call fails in bounded time and memory, the token goes nowhere
-//! else, and the answer is treated as data.
+//! Tests against a hostile or broken forum on another machine: the call fails in bounded time and memory, the token
+//! goes to no other address, and the answer is treated as data.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use kd_backends::Env;

@@ -71,7 +71,7 @@ pub fn learned(questions: &[Labelled<'_>], n: usize) -> Vec<f64> {
     w
 }
 
-/// A question with several answers, one of them right: who gave which.
+/// The votes on a question with several answers, one of them right.
 struct Contest {
     /// The index of each member's answer among the answers given, and `None` if it gave none.
     gave: Vec<Option<usize>>,

@@ -84,7 +84,7 @@ impl Orders {
         }
     }
 
-    /// Returns the answer: JSON if the prompt asks for it, else the lines to say.
+    /// Returns the answer: JSON if the prompt asks for it, otherwise the lines to say.
     pub fn answer(&self, prompt: &str) -> String {
         if let Some(reply) = &self.reply {
             return reply.clone();

@@ -14,7 +14,7 @@ const REST_ENERGY: f64 = 0.15;
 pub struct Candidate {
     /// Its name.
     pub name: String,
-    /// The probability of sitting out: its own setting, else the forum's.
+    /// The probability that the agent sits out: its own setting, or the forum's if it has none.
     pub skip_probability: f64,
     /// Its activity relative to others; 1 is normal.
     pub weight: f64,

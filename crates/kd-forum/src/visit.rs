@@ -270,7 +270,7 @@ impl Visit {
         )
     }
 
-    /// Returns the next pending call, else the next request.
+    /// Returns the next pending call; if there is none, the next request.
     fn next(&mut self) -> Step {
         if let Some(end) = &self.over {
             return Step::Over(end.clone());

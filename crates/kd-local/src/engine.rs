@@ -35,7 +35,8 @@ pub struct Engine(Arc<Handle>);
 /// Options for loading and running a model.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Number of compute threads. Default: `KD_THREADS`, else the physical cores, at most 8.
+    /// Number of compute threads. The default is `KD_THREADS`; if it is not set, the number of physical cores, at most
+    /// 8.
     pub threads: Option<usize>,
     /// Maximum tokens of prompt and answer together. Default: the model's training context, at most 16,384.
     pub context: Option<usize>,
@@ -63,7 +64,7 @@ pub enum Carrier {
 /// Describes a loaded model.
 #[derive(Clone, Debug)]
 pub struct ModelInfo {
-    /// The name given in the file, else the file name.
+    /// The name given in the file; if there is none, the file name.
     pub name: String,
     /// `llama` or `qwen2`; with llama.cpp, any architecture it supports.
     pub architecture: String,

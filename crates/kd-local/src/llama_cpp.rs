@@ -116,7 +116,7 @@ pub(crate) fn load(path: &Path, name: String, options: &Options) -> Result<Engin
     }
 }
 
-/// Reads vocabulary and template with the built-in code where possible, else with llama.cpp.
+/// Reads vocabulary and template with the built-in code. If that is not possible, reads them with llama.cpp.
 fn read_words(
     path: &Path,
     model: &Arc<LlamaModel>,

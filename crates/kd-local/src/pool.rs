@@ -221,7 +221,7 @@ fn load_of_machine() -> Option<f64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Returns the number of physical cores if known, else the available parallelism.
+/// Returns the number of physical cores; if it is unknown, the available parallelism.
 pub(crate) fn cores() -> usize {
     let offered = std::thread::available_parallelism().map_or(1, usize::from);
     let Ok(text) = std::fs::read_to_string("/proc/cpuinfo") else {

@@ -1,4 +1,5 @@
-//! Letters and short words that may name an option or something else: the label `A`, the article, the verb `go`.
+//! Letters and short words that may name an option but also have another meaning: the label `A` is also an article, and
+//! `go` is also a verb.
 
 use super::language::is_han;
 use super::words::{Stop, Word};

@@ -1,4 +1,4 @@
-//! Options named by their position in the question, in a sentence that says nothing else: `The latter.`, `Lieber
+//! Finds options named by their position in the question, in a sentence without other content: `The latter.`, `Lieber
 //! letzteres.`
 
 use super::language::is_han;

@@ -357,7 +357,8 @@ impl Folder {
         Ok(Some((bytes, start > 0)))
     }
 
-    /// Opens a file for appending and reading. If it is missing, creates it if `create` is set, else returns `None`.
+    /// Opens a file for appending and reading. If it is missing, creates it if `create` is set, and otherwise returns
+    /// `None`.
     ///
     /// # Errors
     /// As [`Folder::file`], or if the file cannot be created or has a second hard link.

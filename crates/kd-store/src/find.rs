@@ -102,8 +102,12 @@ impl fmt::Display for PassedOver {
 }
 
 impl Layout {
-    /// Finds the project of a folder: `KD_BASE`, else the nearest `.kd` here or above, else one in another worktree of
-    /// the same repository, else one that [`Layout::find_or_create`] created in the user's data folder.
+    /// Finds the project of a folder: the first of these that exists.
+    ///
+    /// 1. `KD_BASE`
+    /// 2. the nearest `.kd` in the folder or above it
+    /// 3. the `.kd` of another worktree of the same repository
+    /// 4. a `.kd` that [`Layout::find_or_create`] created in the user's data folder
     ///
     /// # Errors
     /// [`Error::BadBase`] if `KD_BASE` contains no `.kd`; [`Error::Git`] if git cannot name the branch.
@@ -460,8 +464,8 @@ impl Finder {
         meta.is_ok_and(|meta| meta.is_dir() && self.user.owns(&meta))
     }
 
-    /// Returns where a new `.kd` belongs: the top of the checkout, else the folder itself. A home directory that is a
-    /// checkout (of dotfiles) is no project.
+    /// Returns the folder for a new `.kd`: the top of the checkout; outside of a checkout the folder itself. A home
+    /// directory that is a checkout (of dotfiles) is no project.
     fn home_of_new(&self) -> PathBuf {
         let top = Checkout::find(&self.start).map(|checkout| checkout.root);
         top.filter(|top| !self.is_too_wide(top))

@@ -31,7 +31,7 @@ pub enum Distrust {
     },
 }
 
-/// The owner of a folder, neither the user nor root.
+/// The owner of a folder, who is not the user and not root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// The folder.

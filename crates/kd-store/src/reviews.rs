@@ -138,8 +138,8 @@ impl Reviews {
         self.write(&self.index_file(), &index)
     }
 
-    /// Returns the report of a thread, by its id or a unique prefix, or else the newest; with the thread's id. `None`
-    /// if there is none.
+    /// Returns the report of a thread by its id or a unique prefix, together with the thread's id. Without an id,
+    /// returns the newest report. `None` if there is none.
     ///
     /// # Errors
     /// It cannot be read, or the prefix is ambiguous.

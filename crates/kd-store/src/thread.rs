@@ -595,7 +595,7 @@ impl Thread {
         self.senders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the wanted entries: from the index if it is valid, else from the folder.
+    /// Returns the wanted entries: from the index if it is valid, otherwise from the folder.
     fn entries(&self, want: Want) -> Result<Vec<Entry>, Error> {
         if let Some(entries) = self.index.entries(want) {
             return Ok(entries);

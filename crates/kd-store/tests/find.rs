@@ -148,7 +148,7 @@ fn an_owner_that_the_user_accepted_counts_at_that_path_alone() {
     assert_eq!((opened.layout.root(), opened.created), (&*work, false));
     assert_eq!(mode(&kd), 0o755, "it is not ours to close");
     assert!(!kd.join(".gitignore").exists());
-    // Another owner is not accepted, neither of the `.kd` nor of a folder on the way.
+    // Another owner is not accepted, whether of the `.kd` or of a folder on the way.
     for folder in [&kd, &work] {
         chown(folder, Some(STRANGER + 1), None).unwrap();
         assert_eq!(stage.found(&work), None, "{}", folder.display());

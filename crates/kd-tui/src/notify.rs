@@ -6,7 +6,7 @@ use crate::clipboard::through;
 /// The value of `chat.notify`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notify {
-    /// By an escape sequence where the terminal is known to support it, else by the bell.
+    /// By an escape sequence if the terminal is known to support it, otherwise by the bell.
     #[default]
     Auto,
     /// By an escape sequence.

@@ -536,8 +536,7 @@ impl Stage {
     }
 }
 
-/// Creates a command that runs no code from the working folder, neither through `PATH` nor through settings files
-/// there.
+/// Creates a command that runs no code from the working folder, whether through `PATH` or through settings files there.
 fn outside(name: &str, home: Option<&str>) -> Command {
     let mut command = Command::new(name);
     let path = search_path::absolute(std::env::var_os("PATH").as_deref());
@@ -567,7 +566,7 @@ fn feed(program: &[&str], text: &str) -> bool {
     child.wait().is_ok_and(|status| status.success()) && written
 }
 
-/// Copies a text through the terminal and a program, or else to a file.
+/// Copies a text through the terminal and a program; if neither is possible, to a file.
 pub(crate) fn copy(
     terminal: &Terminal,
     text: &str,

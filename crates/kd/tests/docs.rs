@@ -18,7 +18,7 @@ const SKIPPED: [(&str, &str); 3] = [
     ("--replay answers.csv", "the file is the reader's"),
 ];
 
-/// Places where a number next to a noun of [`counts`] counts something else, and what.
+/// Places where a number next to a noun of [`counts`] counts other things, and the name of these things.
 const OTHER_COUNTS: [(&str, &str); 2] = [
     ("in three roles", "the roles that the first question offers"),
     ("five members, five rules", "the rules of a benchmark"),

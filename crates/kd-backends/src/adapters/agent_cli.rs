@@ -643,9 +643,10 @@ impl AgentCli {
     }
 }
 
-/// Checks whether a program may be started in a folder: one that runs code from the folder at startup may only if the
-/// user trusts it. Looks as far up as the program does: to the top of the repository, or else to the root, where trust
-/// in the folder does not extend to its parents. The home directory and folders above it are the user's own.
+/// Checks whether a program may be started in a folder. A program that runs code from the folder at startup may be
+/// started only if the user trusts the folder. The check looks as far up as the program does: to the top of the
+/// repository; outside of a repository to the root, where trust in the folder does not extend to its parents. The home
+/// directory and folders above it are the user's own.
 fn allowed(
     program: &Program,
     call: &Call<'_>,

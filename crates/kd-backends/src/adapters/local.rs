@@ -67,7 +67,7 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// Creates a member on its own model, or else the configured one.
+    /// Creates a member with its own model; if it has none, with the configured model.
     pub(crate) fn new(
         engines: Arc<Engines>,
         config: &LocalConfig,

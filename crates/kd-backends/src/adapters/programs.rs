@@ -621,7 +621,7 @@ fn codex_profile() -> &'static str {
     NAME.get_or_init(|| format!("kd-{:016x}", RandomState::new().build_hasher().finish()))
 }
 
-/// In headless mode, neither the shell nor writing tools are registered by default.
+/// In headless mode, the shell and the writing tools are not registered by default.
 fn gemini(call: &Call<'_>) -> Vec<OsString> {
     let mode = if call.writable { "yolo" } else { "default" };
     let mut args = words(&["-o", "stream-json", "--approval-mode", mode]);

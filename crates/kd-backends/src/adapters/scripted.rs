@@ -114,7 +114,7 @@ impl Script {
         Some(Self { runs: vec![acts] })
     }
 
-    /// Loads a builtin by name, or else the script at that path.
+    /// Loads a built-in script by its name, or the script at a path if no built-in one has this name.
     ///
     /// # Errors
     /// If the file cannot be read, or is not a script.

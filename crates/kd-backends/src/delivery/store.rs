@@ -1,8 +1,8 @@
 //! The folder of downloaded models: `$XDG_CACHE_HOME/kd/models/<sha256>.gguf`, with `.part`, `.lock` and `.seen` beside
 //! it.
 //!
-//! A file is trusted if its checksum was verified and its path, length and modification time still match `.seen`; else
-//! the checksum is verified again. So starting up costs no hashing, and a changed file is never used.
+//! A file is trusted if its checksum was verified and its path, length and modification time still match `.seen`;
+//! otherwise the checksum is verified again. So starting up costs no hashing, and a changed file is never used.
 
 use super::Progress;
 use super::error::FetchError;

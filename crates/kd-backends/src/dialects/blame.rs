@@ -154,7 +154,8 @@ const WORDS: [(FailureKind, &[&str]); 8] = [
     ),
 ];
 
-/// Builds a failure with this message; its kind comes from the status and the words, else it is the proposed one.
+/// Builds a failure with this message. Its kind comes from the status and the words; if they tell nothing, it is the
+/// proposed kind.
 pub(super) fn failure(said: &str, status: Option<u64>, else_kind: FailureKind) -> Failure {
     let message = one_line(&plain(said), MESSAGE_MAX);
     let kind = kind(said, status).unwrap_or(else_kind);
@@ -289,7 +290,8 @@ pub(super) fn unfinished_again(
     }
 }
 
-/// Returns the most telling line of stderr: the first that mentions an error or an unusable file, else the last.
+/// Returns the most informative line of stderr: the first that mentions an error or an unusable file. If there is none,
+/// returns the last line.
 fn last_words(stderr: &str) -> Option<String> {
     /// Lines that say nothing about a failure.
     const NOISE: [&str; 3] = [

@@ -34,7 +34,7 @@ impl Untouched {
         Self { inner, env, folder }
     }
 
-    /// Returns the folder to watch: the repository that the agent works in, else its folder.
+    /// Returns the folder to watch: the repository in which the agent works, or its folder if it is in no repository.
     fn top(&self) -> Option<PathBuf> {
         let folder = self.folder.clone();
         let folder = folder.or_else(|| std::env::current_dir().ok())?;

@@ -156,7 +156,7 @@ impl Turn {
         self.ended.map(|ended| self.elapsed(ended))
     }
 
-    /// Returns the final text: of its message if it ended well, else what was received.
+    /// Returns the final text: that of its message if the turn ended well, otherwise the text that was received.
     pub fn body(&self) -> &str {
         match (&self.message, &self.state) {
             (Some(message), State::Done) => &message.body,

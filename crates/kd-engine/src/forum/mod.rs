@@ -188,7 +188,7 @@ impl<'a> Forum<'a> {
         Ok(self.store.narrow(&self.plan.forum, &settings)?)
     }
 
-    /// Runs a cycle: the interrupted one if there is one, else a new one.
+    /// Continues the interrupted cycle; if there is none, runs a new one.
     ///
     /// # Errors
     /// If another process runs the cycles, the record differs from the noted state, the rules allow no cycle yet, every
@@ -586,7 +586,7 @@ impl<'a> Forum<'a> {
         Ok(())
     }
 
-    /// Logs how a run ended: its last action, else `skip`. A visit beyond the limit counts as a skip.
+    /// Logs the end of a run: its last action, or `skip` if it took none. A visit beyond the limit counts as a skip.
     fn completed(run: &Run) -> LogEvent {
         LogEvent::RunCompleted {
             agent: run.agent.clone(),

@@ -80,7 +80,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Parses a setting: an address that begins with `postgres://` or `postgresql://`, else a path.
+    /// Parses a setting: an address if it begins with `postgres://` or `postgresql://`, otherwise a path.
     pub fn parse(text: &str, base: &Path) -> Self {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             Self::Server(text.to_owned())

@@ -136,7 +136,8 @@ impl ForumStore {
             .collect()
     }
 
-    /// Returns who answered whom in a forum, in order: the quoted author, or else the previous author in the thread.
+    /// Returns who answered whom in a forum, in order. A post answers the author that it quotes; without a quote, it
+    /// answers the previous author in the thread.
     ///
     /// # Errors
     /// If the database fails or is damaged.

@@ -1,5 +1,5 @@
-//! The stores that every test runs on: a file, and a separate schema on a PostgreSQL server. The server is the one of
-//! `KD_TEST_POSTGRES_URL`, else one that is started here if its programs are installed, else none: then that half is
+//! The stores that every test runs on: a file, and a separate schema on a PostgreSQL server. `KD_TEST_POSTGRES_URL`
+//! names the server. Without it, a server is started here if its programs are installed. If they are not, that half is
 //! skipped with a note, unless `KD_TEST_POSTGRES=required`.
 
 use kd_sql::forum::{ForumStore, Place};

@@ -30,7 +30,8 @@ pub(super) enum Places {
 }
 
 impl Part {
-    /// Returns the position of a path in this layer, or else of the nearest path above it.
+    /// Returns the position of a path in this layer. If the path is not there, returns the position of the nearest path
+    /// above it.
     pub(super) fn origin(&self, path: &KeyPath) -> Origin {
         let mut at = Some(path.clone());
         while let Some(path) = at {

@@ -26,7 +26,7 @@ pub(super) fn thread(path: &Path, report: &mut Report) -> Result<(), Error> {
         return Ok(());
     }
     let folder = &Folder::open(path)?;
-    // A lock that is not a regular file would block everything else, so it is handled first.
+    // A lock that is not a regular file would block all other repairs, so it is handled first.
     let lock_file = path.join(layout::THREAD_LOCK);
     for finding in &mut report.findings {
         if let (true, Some(remedy)) = (finding.path == lock_file, &finding.remedy) {

@@ -282,7 +282,8 @@ impl Reader {
         }
     }
 
-    /// Builds the status line: the notice, else the current input mode, else the available keys, as many as fit.
+    /// Builds the status line: the notice; without a notice the current input mode; in no mode as many of the available
+    /// keys as fit.
     fn status(&self, width: usize) -> Line {
         let (dim, bold) = (Style::new().dimmed(), Style::new().bold());
         let dot = self.looks.styles.glyph(" · ", " - ");

@@ -1,4 +1,4 @@
-//! Black: Condorcet, else Borda.
+//! Black's rule: the Condorcet winner; if there is none, the Borda winner.
 
 use crate::limits::QUADRATIC;
 use crate::profile::Profile;

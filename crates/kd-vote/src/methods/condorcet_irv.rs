@@ -1,4 +1,4 @@
-//! Condorcet, else instant-runoff.
+//! The Condorcet winner; if there is none, the winner by instant-runoff.
 
 use crate::limits::CUBIC;
 use crate::poll::least_of;

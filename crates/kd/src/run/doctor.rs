@@ -217,8 +217,8 @@ fn is_well(report: &Report) -> bool {
     report.answered && report.read_only != Some(false)
 }
 
-/// Returns the named members, or else the configured ones and the agent programs on this machine. The built-in model is
-/// called once, however many members use it.
+/// Returns the named members. If none is named, returns the configured ones and the agent programs on this machine. The
+/// built-in model is called once, however many members use it.
 async fn members(config: &Config, args: &Doctor, here: &Here) -> Result<Vec<Member>, Error> {
     let mut names = args.members.clone();
     if names.is_empty() {
@@ -308,7 +308,8 @@ fn table(reports: &[Report], here: &Here) -> String {
     text + &billed + &read_only
 }
 
-/// Describes what keeps agents from writing, or who pays: one line if it is the same for all, else one per variant.
+/// Describes what keeps agents from writing, or who pays: one line if it is the same for all, otherwise one line per
+/// variant.
 fn ways<'r>(
     title: &str,
     reports: &'r [Report],

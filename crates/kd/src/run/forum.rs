@@ -98,7 +98,7 @@ struct Site {
 }
 
 impl Site {
-    /// Opens the store given by flags, or else by the configuration; creates it if missing.
+    /// Opens the store given by flags; without flags, the configured store. Creates it if it is missing.
     fn open(place: &Where, here: &Here) -> Result<Self, Error> {
         let layout = here.make_layout()?.layout;
         let loaded = trust::settings(here, Some(&layout))?;

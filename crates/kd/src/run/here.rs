@@ -94,7 +94,7 @@ impl Here {
         io::stdout().is_terminal() && !dumb && !self.is_on("ACCESSIBLE")
     }
 
-    /// Returns the columns for text on stdout: the terminal's, else 80.
+    /// Returns the columns for text on stdout: the terminal's, or 80 without a terminal.
     pub(super) fn columns(&self) -> usize {
         kd_tui::terminal::size().map_or(80, |(columns, _)| columns.into())
     }

@@ -169,7 +169,7 @@ fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..end.map_or(0, |at| at + 1)]
 }
 
-/// Returns the base branch: origin's default, else the first of the default names that exists.
+/// Returns the base branch: origin's default branch; if that is unknown, the first of the default names that exists.
 pub(super) fn usual_base(git: &GitCommand) -> Result<String, Error> {
     let origin = [
         "symbolic-ref",

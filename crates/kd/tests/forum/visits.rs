@@ -261,7 +261,7 @@ fn the_model_inside_the_program_has_its_visit_offline() {
     };
     std::fs::write(&file, tiny.build().bytes()).expect("written");
     for (visit, did) in ["create_thread", "reply_to_thread"].iter().enumerate() {
-        // A post by someone else, so that the second visit finds something new.
+        // A post by another account, so that the second visit finds something new.
         if visit == 1 {
             forum(&home, &["reply", "1", "Go on."]);
         }

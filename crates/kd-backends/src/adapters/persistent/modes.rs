@@ -115,7 +115,7 @@ pub(super) fn reads_only(mode: &str) -> bool {
     READ_ONLY.contains(&plain(mode).as_str())
 }
 
-/// Returns the option of the category `mode`, or else with that id.
+/// Returns the option of the category `mode`; if there is none, the option with the id `mode`.
 fn mode_option(options: &Value) -> Option<&Value> {
     let options = options.as_array()?;
     let by = |key: &'static str| options.iter().find(move |option| option[key] == "mode");
