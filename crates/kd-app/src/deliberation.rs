@@ -265,7 +265,7 @@ pub(crate) fn brief(
 
 /// Returns the user's marks, or why they are not used: an unreadable file must not prevent asking.
 #[cfg(feature = "forum")]
-pub(crate) fn marks(env: &Env) -> (Arc<[Mark]>, Option<String>) {
+pub fn marks(env: &Env) -> (Arc<[Mark]>, Option<String>) {
     match kd_sql::marks::read(&env.user_dirs()) {
         Ok(marks) => (marks.into(), None),
         Err(error) => (Arc::default(), Some(error.to_string())),

@@ -44,6 +44,7 @@ pub mod page;
 pub mod process;
 pub mod ready;
 mod request;
+pub mod resume;
 mod runtime;
 pub mod seating;
 pub mod secrets;

@@ -61,7 +61,10 @@ pub fn prefix(records: &[Record], cut: &Cut) -> Result<Prefix, NoStage> {
     };
     let kept = &records[..end];
     let unfinished = unfinished(kept);
-    let records = (0..end).filter(|at| !is_reply_of(&kept[*at].event, &unfinished));
+    let is_open = |at: usize| is_reply_of(&kept[at].event, &unfinished);
+    // How a reply was read follows it, and goes with it.
+    let is_of_open = |at: usize| is_open(at) || at > 0 && is_reading(kept, at) && is_open(at - 1);
+    let records = (0..end).filter(|at| !is_of_open(*at));
     Ok(Prefix {
         before,
         records: records.collect(),
@@ -171,6 +174,10 @@ fn is_reply_of(event: &Event, turns: &BTreeSet<TurnId>) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_reading(records: &[Record], at: usize) -> bool {
+    matches!(fact(&records[at].event), Some(Fact::Readings { .. }))
 }
 
 fn fact(event: &Event) -> Option<&Fact> {

@@ -93,6 +93,8 @@ struct Ready {
     machine: Runner,
     opened: Effects,
     seats: Vec<Member>,
+    /// What front ends show of a machine that continues.
+    shown: Option<View>,
 }
 
 impl From<Opening> for Ready {
@@ -102,6 +104,7 @@ impl From<Opening> for Ready {
             machine: Runner::Machine(opening.machine),
             opened: opening.opened,
             seats: opening.seats,
+            shown: None,
         }
     }
 }
@@ -116,6 +119,7 @@ impl Ready {
             machine: Runner::Machine(Box::new(council)),
             opened,
             seats,
+            shown: None,
         }
     }
 
@@ -128,6 +132,7 @@ impl Ready {
             machine: Runner::Conversation(Box::new(conversation)),
             opened,
             seats,
+            shown: None,
         }
     }
 }
@@ -306,6 +311,19 @@ impl Engine {
         self.begin(thread, opening.into(), None, None)
     }
 
+    /// Like [`Engine::run`], for a machine that continues: `shown` is the view until then, which the session returns as
+    /// its opening.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    pub fn run_on(&self, thread: Thread, opening: Opening, shown: View) -> Result<Session, Error> {
+        let ready = Ready {
+            shown: Some(shown),
+            ..opening.into()
+        };
+        self.begin(thread, ready, None, None)
+    }
+
     fn begin(
         &self,
         mut thread: Thread,
@@ -337,7 +355,8 @@ impl Engine {
             .extend(fault.map(|text| kd_core::Event::Noticed { text }));
         let thread = Arc::new(thread);
         let own = watch::Own::default();
-        let (mut view, mut queue, mut watch) = (View::default(), None, None);
+        let continues = opening.shown.is_some();
+        let (mut view, mut queue, mut watch) = (opening.shown.unwrap_or_default(), None, None);
         if let Some(joined) = joined {
             view = joined.view;
             queue = Some(joined.queue);
@@ -361,7 +380,7 @@ impl Engine {
             then,
         };
         let scribe = Scribe::start(config).map_err(Error::Scribe)?;
-        let found = watch.is_some().then(|| view.clone());
+        let found = (watch.is_some() || continues).then(|| view.clone());
         let bus = bus::Bus::new(view);
         let handle = bus.handle();
         let first = handle.subscribe();
@@ -465,6 +484,11 @@ impl Session {
         }
         let mut subscription = self.subscribe();
         (subscription.catch_up(), subscription)
+    }
+
+    /// Takes the view that a continued machine was opened with; the first subscription has what follows.
+    pub fn take_opening(&mut self) -> Option<View> {
+        self.opening.take()
     }
 
     /// Stops taking ops, waits for running turns, and returns when everything is on disk.

@@ -288,6 +288,125 @@ fn a_deliberation_forks_at_a_stage_with_the_records_until_then() {
 }
 
 #[test]
+fn a_fork_at_a_stage_goes_on_asking() {
+    let home = decided();
+    let known = home.threads();
+    let said = home.run(&["deliberate", "--resume"]);
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert!(
+        said.err.contains("its deliberation has ended"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("kd fork council-"), "{}", said.err);
+
+    let said = home.run(&["fork", "--stage", "review"]);
+    assert!(said.err.contains("kd deliberate --resume"), "{}", said.err);
+    let fork = new_of(&home, &known);
+    // Everybody thinks otherwise now; opinions are not asked for again.
+    for name in ["ann", "bob", "cyd"] {
+        let script = decides("no").to_string();
+        std::fs::write(home.path().join(format!("{name}.json")), script).expect("written");
+    }
+    let said = home.run(&["deliberate", "--resume", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let found = said.json();
+    assert_eq!(found["thread_id"], id(&fork).as_str());
+    let shared = messages(&known[0]);
+    assert_eq!(messages(&fork)[..4], shared[..4], "the opinions");
+    assert!(messages(&fork).len() > 4);
+    // One record, decided again as one.
+    let said = home.run(&["replay"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.contains("agree byte for byte"), "{}", said.out);
+    let why = home.run(&["why"]).out;
+    assert!(!why.contains("It did not conclude."), "{why}");
+    assert_eq!(messages(&known[0]), shared, "the source is unchanged");
+    // A question asked later is no part of the record.
+    assert_eq!(home.run(&["ask", "-qc", "And now?"]).code, Some(0));
+    let said = home.run(&["replay"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let said = home.run(&["fork", "--stage", "review", "--stay"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.err.contains("kd deliberate --resume council-"),
+        "{}",
+        said.err
+    );
+}
+
+/// The record is data: it neither starts another program nor lifts a limit.
+#[test]
+fn a_record_that_goes_on_decides_neither_who_answers_nor_how_much_is_spent() {
+    let home = decided();
+    let known = home.threads();
+    assert_eq!(home.run(&["fork", "--stage", "review"]).code, Some(0));
+    let fork = new_of(&home, &known);
+    let log = fork.join(".kd-events.jsonl");
+    let text = std::fs::read_to_string(&log).expect("a log");
+    for (from, to, what, cause) in [
+        (
+            "\"backend\":\"scripted\"",
+            "\"backend\":\"openai\"",
+            "configured otherwise than recorded",
+            "its backend was openai",
+        ),
+        ("\"agent\":\"ann\"", "\"agent\":\"zoe\"", "zoe", ""),
+        (
+            "\"calls\":64",
+            "\"calls\":6400",
+            "its plan may use 6400 calls",
+            "your settings allow 64",
+        ),
+        (
+            "\"micro_usd\":null",
+            "\"micro_usd\":null,\"calls\":null",
+            "",
+            "",
+        ),
+        (
+            "\"pass\":1",
+            "\"pass\":2",
+            "differs from what would be decided",
+            "kd replay",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}: {text}");
+        std::fs::write(&log, text.replace(from, to)).expect("written");
+        let said = home.run(&["deliberate", "--resume"]);
+        assert_ne!(said.code, Some(0), "{from}: {}", said.out);
+        assert!(
+            said.err.contains(what) && said.err.contains(cause),
+            "{from}: {}",
+            said.err
+        );
+        assert_eq!(messages(&fork).len(), 4, "{from}");
+    }
+    // A message that the record does not know.
+    std::fs::write(&log, &text).expect("written");
+    std::fs::copy(fork.join("0004-cyd.md"), fork.join("0005-cyd.md")).expect("copied");
+    let said = home.run(&["deliberate", "--resume"]);
+    assert!(
+        said.err.contains("another question was asked after"),
+        "{}",
+        said.err
+    );
+    std::fs::remove_file(fork.join("0005-cyd.md")).expect("removed");
+    // Two processes do not continue it together.
+    let place = kd_store::Thread::open_folder(&fork).expect("a thread");
+    let lease = kd_store::Lease::try_take(&place, "council").expect("a lock");
+    let said = home.run(&["deliberate", "--resume"]);
+    assert!(
+        said.err.contains("another process continues"),
+        "{}",
+        said.err
+    );
+    drop(lease);
+    let said = home.run(&["deliberate", "-q", "--resume", "--max-calls", "64"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+}
+
+#[test]
 fn a_tree_is_exported_as_one_document() {
     let home = home();
     home.run(&["ask", "-q", "First?"]);

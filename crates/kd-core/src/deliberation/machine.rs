@@ -80,7 +80,9 @@ pub struct Deliberation {
     pub(super) over: bool,
     pub(super) usage: Usage,
     seen: BTreeSet<(u32, String)>,
-    started: Option<Timestamp>,
+    pub(super) started: Option<Timestamp>,
+    /// What an earlier session has spent.
+    pub(super) paid: Spent,
 }
 
 /// The phase of the deliberation.
@@ -132,7 +134,9 @@ impl Machine for Deliberation {
     }
 
     fn ceiling(&self) -> Ceiling {
-        self.plan.limits.ceiling()
+        let mut limits = self.plan.limits;
+        limits.take(self.paid);
+        limits.ceiling()
     }
 
     fn keeps(&self, _turn: TurnId) -> Keep {
@@ -197,6 +201,7 @@ impl Deliberation {
             usage: Usage::default(),
             seen: BTreeSet::new(),
             started: None,
+            paid: Spent::default(),
         };
         let effects = Effects {
             commands: Vec::new(),
@@ -878,16 +883,22 @@ impl Deliberation {
     /// Starts the time limit once the question is on disk.
     fn begin(&mut self, now: Timestamp, fx: &mut Effects) {
         self.started = Some(now);
-        if let Some(most) = self.plan.limits.duration_ms {
-            for (over, ms) in [(false, most * SOON_PERCENT / 100), (true, most)] {
-                if let Ok(at) = now.checked_add(Duration::from_millis(ms)) {
-                    let timer = timer(self.id, over);
-                    fx.commands.push(Command::Wake { timer, at });
-                }
-            }
-        }
+        self.set_timers(now, fx);
         self.phase = Phase::Running;
         self.open_first();
+    }
+
+    /// Sets the timers of a time limit that began then.
+    pub(super) fn set_timers(&self, began: Timestamp, fx: &mut Effects) {
+        let Some(most) = self.plan.limits.duration_ms else {
+            return;
+        };
+        for (over, ms) in [(false, most * SOON_PERCENT / 100), (true, most)] {
+            if let Ok(at) = began.checked_add(Duration::from_millis(ms)) {
+                let timer = timer(self.id, over);
+                fx.commands.push(Command::Wake { timer, at });
+            }
+        }
     }
 
     /// Announces a message once.

@@ -3,16 +3,18 @@
 
 use super::fact::Fact;
 use super::machine::{COUNCIL, Deliberation};
+use super::plan::Plan;
 use super::reader::{Reading, Reread};
 use crate::clean::clean_text;
 use crate::event::{Event, Record};
 use crate::formats::Newer;
-use crate::ids::MachineId;
+use crate::ids::{MachineId, TurnId};
 use crate::machine::{Command, Input, Machine};
 use crate::message::{Address, Draft, Message};
 use crate::op::Op;
 use crate::prompt::PREAMBLE;
-use crate::request::Delta;
+use crate::request::{Delta, Request};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,49 +49,14 @@ pub fn check(records: &[Record]) -> Result<(), Newer> {
 /// Replays a deliberation. `records` are those of one deliberation, from the event that opened its thread; deltas are
 /// ignored. `None` if they contain no deliberation.
 pub fn replay(records: &[Record]) -> Option<Replayed> {
-    let records: Vec<&Record> = records
-        .iter()
-        .filter(|r| {
-            !matches!(
-                r.event,
-                Event::TurnDelta { .. } | Event::StreamFound { .. } | Event::StreamLost { .. }
-            )
-        })
-        .collect();
-    let (at, plan, notices, named) =
-        records
-            .iter()
-            .enumerate()
-            .find_map(|(at, r)| match &r.event {
-                Event::Deliberated { fact } => match &**fact {
-                    Fact::Opened {
-                        plan,
-                        notices,
-                        preamble,
-                    } => Some((at, plan.clone(), notices.clone(), preamble.clone())),
-                    _ => None,
-                },
-                _ => None,
-            })?;
-    let from = at.checked_sub(1)?;
-    let Event::ThreadOpened { messages, .. } = &records.get(from)?.event else {
-        return None;
-    };
-    let records = &records[from..];
-    let preamble = named.unwrap_or_else(|| PREAMBLE.trim().to_owned());
-    let readings = readings_of(records);
-    let question = plan.question.clone();
-    let (mut machine, opened) =
-        Deliberation::open_with(*plan, notices, preamble, *messages, readings);
+    let beginning = Beginning::of(records)?;
+    let records = &beginning.records;
+    let (mut machine, opened, mut saves) = beginning.open(beginning.plan.clone());
     let mut found = Replayed {
-        events: opened.events,
+        events: opened,
         ..Replayed::default()
     };
-    let saves = Saves {
-        question,
-        drafts: Vec::new(),
-    };
-    decide(&mut machine, records, saves, &mut found);
+    decide(&mut machine, records, &mut saves, &mut found);
     found.finished = found.difference.is_none()
         && matches!(
             records.last().map(|r| &r.event),
@@ -99,19 +66,107 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
     Some(found)
 }
 
-/// The writes requested by the machine, compared with the recorded messages.
-struct Saves {
+/// What a record begins with.
+pub(super) struct Beginning<'r> {
+    pub(super) plan: Plan,
+    notices: Vec<String>,
+    preamble: String,
+    /// How many messages the thread had.
+    pub(super) messages: u32,
+    /// The records from the event that opened the thread.
+    pub(super) records: Vec<&'r Record>,
+}
+
+impl<'r> Beginning<'r> {
+    /// Finds the beginning. Leaves out what no deliberation decides: pieces of answers, and notes of the session.
+    pub(super) fn of(records: &'r [Record]) -> Option<Self> {
+        let is_decided = |r: &&Record| {
+            !matches!(
+                r.event,
+                Event::TurnDelta { .. }
+                    | Event::StreamFound { .. }
+                    | Event::StreamLost { .. }
+                    | Event::HeldBack { .. }
+                    | Event::Noticed { .. }
+            )
+        };
+        let mut records: Vec<&Record> = records.iter().filter(is_decided).collect();
+        let (at, opened) =
+            records
+                .iter()
+                .enumerate()
+                .find_map(|(at, record)| match &record.event {
+                    Event::Deliberated { fact } => match &**fact {
+                        Fact::Opened { .. } => Some((at, (**fact).clone())),
+                        _ => None,
+                    },
+                    _ => None,
+                })?;
+        let Fact::Opened {
+            plan,
+            notices,
+            preamble,
+        } = opened
+        else {
+            return None;
+        };
+        let from = at.checked_sub(1)?;
+        let Event::ThreadOpened { messages, .. } = &records.get(from)?.event else {
+            return None;
+        };
+        let messages = *messages;
+        records.drain(..from);
+        Some(Self {
+            plan: *plan,
+            notices,
+            preamble: preamble.unwrap_or_else(|| PREAMBLE.trim().to_owned()),
+            messages,
+            records,
+        })
+    }
+
+    /// Opens the machine with a plan, and returns it with its first events.
+    pub(super) fn open(&self, plan: Plan) -> (Deliberation, Vec<Event>, Saves) {
+        let saves = Saves {
+            question: plan.question.clone(),
+            ..Saves::default()
+        };
+        let (machine, opened) = Deliberation::open_with(
+            plan,
+            self.notices.clone(),
+            self.preamble.clone(),
+            self.messages,
+            readings_of(&self.records),
+        );
+        (machine, opened.events, saves)
+    }
+}
+
+/// The commands of the machine: its writes are compared with the recorded messages.
+#[derive(Default)]
+pub(super) struct Saves {
     question: String,
-    drafts: Vec<Draft>,
+    pub(super) drafts: Vec<Draft>,
+    /// The requests, by turn.
+    pub(super) requests: BTreeMap<TurnId, Box<Request>>,
+    /// The turns that it cancelled.
+    pub(super) cancelled: BTreeSet<TurnId>,
 }
 
 impl Saves {
     fn note(&mut self, commands: Vec<Command>) {
-        self.drafts
-            .extend(commands.into_iter().filter_map(|command| match command {
-                Command::Save(draft) => Some(*draft),
-                _ => None,
-            }));
+        for command in commands {
+            match command {
+                Command::Save(draft) => self.drafts.push(*draft),
+                Command::Ask { turn, request } => {
+                    self.requests.insert(turn, request);
+                }
+                Command::Cancel { turn } => {
+                    self.cancelled.insert(turn);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Returns the expected message if the recorded text differs.
@@ -170,7 +225,12 @@ pub fn changed_messages(records: &[Record], messages: &[Message]) -> Vec<String>
 }
 
 /// Runs the machine as far as it matches the record.
-fn decide(machine: &mut Deliberation, records: &[&Record], mut saves: Saves, found: &mut Replayed) {
+pub(super) fn decide(
+    machine: &mut Deliberation,
+    records: &[&Record],
+    saves: &mut Saves,
+    found: &mut Replayed,
+) {
     let mut said = false;
     let mut next = 0;
     loop {
@@ -244,6 +304,10 @@ pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
     let before = at.checked_sub(1);
     if let Some(from) = before.filter(|b| matches!(records[*b].event, Event::ThreadOpened { .. })) {
         records.drain(..from);
+        // What was asked after it is another conversation.
+        let opens = |r: &Record| matches!(r.event, Event::ThreadOpened { .. });
+        let end = records.iter().skip(1).position(opens);
+        records.truncate(end.map_or(records.len(), |end| end + 1));
         return Some(records);
     }
     records.drain(..at);
@@ -304,7 +368,7 @@ fn readings_of(records: &[&Record]) -> Vec<Reading> {
     readings.flatten().collect()
 }
 
-fn say() -> Op {
+pub(super) fn say() -> Op {
     Op::Say {
         body: String::new(),
         to: Address::All,

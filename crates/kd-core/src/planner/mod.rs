@@ -769,6 +769,18 @@ fn seat(
     })
 }
 
+/// Returns an agent as it is configured now, as a member; `model` is for agents that name none.
+///
+/// # Errors
+/// If nobody has this name.
+pub fn configured(config: &Config, agent: &str, model: Option<&str>) -> Result<Member, PlanError> {
+    let brief = Brief {
+        model: model.map(str::to_owned),
+        ..Brief::default()
+    };
+    base(config, &brief, agent, 0)
+}
+
 /// Returns the agent of a name as a member; the built-in model for `local`.
 fn base(config: &Config, brief: &Brief<'_>, name: &str, place: u64) -> Result<Member, PlanError> {
     let local = name == LOCAL && !config.agents.contains_key(LOCAL);

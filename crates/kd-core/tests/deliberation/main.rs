@@ -9,6 +9,7 @@ mod noted;
 mod passes;
 mod project;
 mod protocols;
+mod resume;
 mod room;
 mod sameness;
 mod seal;

@@ -98,39 +98,68 @@ pub(crate) fn run_with(
     answer: &mut dyn FnMut(&Asked) -> Answer,
     mut meddle: impl FnMut(usize) -> Option<Input>,
 ) -> Run {
-    let (mut machine, opened) = Deliberation::open(plan.clone(), Vec::new(), "Preamble.".into(), 0);
-    let mut room = Run {
+    let (machine, opened) = Deliberation::open(plan.clone(), Vec::new(), "Preamble.".into(), 0);
+    let room = Run {
         records: Vec::new(),
         verdict: None,
         commands: 0,
     };
-    let mut inputs: VecDeque<Input> = VecDeque::new();
-    let mut messages = 0;
-    let now = Timestamp::UNIX_EPOCH;
-    room.take(opened, &mut inputs, &mut messages, answer);
-    inputs.push_back(Input::Op(Op::Say {
+    let say = Input::Op(Op::Say {
         body: plan.question.clone(),
         to: Address::All,
-    }));
-    for step in 0..10_000 {
-        if let Some(input) = meddle(step) {
-            inputs.push_front(input);
-        }
-        let Some(input) = inputs.pop_front() else {
-            assert!(
-                machine.is_done(),
-                "it stands still: {:?}",
-                room.records.last()
-            );
-            return room;
-        };
-        let effects = machine.step(now, input);
-        room.take(effects, &mut inputs, &mut messages, answer);
-    }
-    panic!("it does not end");
+    });
+    room.play((machine, opened), 0, Some(say), answer, &mut meddle)
+}
+
+/// Continues a deliberation from its records; `answer` plays every member.
+pub(crate) fn run_on(
+    records: Vec<Record>,
+    plan: Plan,
+    answer: &mut dyn FnMut(&Asked) -> Answer,
+) -> Run {
+    let resumed = kd_core::deliberation::resume(&records, plan, Timestamp::UNIX_EPOCH);
+    let resumed = resumed.expect("it goes on");
+    let room = Run {
+        records,
+        verdict: None,
+        commands: 0,
+    };
+    let begun = (resumed.machine, resumed.effects);
+    room.play(begun, resumed.messages, None, answer, &mut |_| None)
 }
 
 impl Run {
+    fn play(
+        mut self,
+        (mut machine, begun): (Deliberation, Effects),
+        mut messages: u32,
+        first: Option<Input>,
+        answer: &mut dyn FnMut(&Asked) -> Answer,
+        meddle: &mut dyn FnMut(usize) -> Option<Input>,
+    ) -> Self {
+        let room = &mut self;
+        let mut inputs: VecDeque<Input> = VecDeque::new();
+        let now = Timestamp::UNIX_EPOCH;
+        room.take(begun, &mut inputs, &mut messages, answer);
+        inputs.extend(first);
+        for step in 0..10_000 {
+            if let Some(input) = meddle(step) {
+                inputs.push_front(input);
+            }
+            let Some(input) = inputs.pop_front() else {
+                assert!(
+                    machine.is_done(),
+                    "it stands still: {:?}",
+                    room.records.last()
+                );
+                return self;
+            };
+            let effects = machine.step(now, input);
+            room.take(effects, &mut inputs, &mut messages, answer);
+        }
+        panic!("it does not end");
+    }
+
     fn take(
         &mut self,
         effects: Effects,
@@ -138,7 +167,19 @@ impl Run {
         messages: &mut u32,
         answer: &mut dyn FnMut(&Asked) -> Answer,
     ) {
-        let mut asked: Vec<(TurnId, String, Vec<Labelled>)> = Vec::new();
+        // Of a deliberation that goes on, requests may have been recorded before.
+        let mut asked: Vec<(TurnId, String, Vec<Labelled>)> = self
+            .facts()
+            .filter_map(|fact| match fact {
+                Fact::SeatAsked {
+                    turn,
+                    stage,
+                    labels,
+                    ..
+                } => Some((*turn, stage.clone(), labels.clone())),
+                _ => None,
+            })
+            .collect();
         for event in effects.events {
             if let Event::Deliberated { fact } = &event {
                 match &**fact {

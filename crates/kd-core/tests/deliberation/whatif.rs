@@ -50,13 +50,18 @@ fn name(text: &str) -> SeatName {
 
 /// Returns a member's reply, determined by the member and the request, not by labels: it names candidates.
 pub(crate) fn says(asked: &Asked, world: u64) -> Answer {
+    wanting(asked, world, &["yes", "no"])
+}
+
+/// As [`says`]; each member wants one of these answers.
+pub(crate) fn wanting(asked: &Asked, world: u64, answers: &[&str]) -> Answer {
     let mut hash = world;
     for byte in asked.seat.bytes().chain(asked.stage.bytes()) {
         hash = hash.wrapping_mul(31).wrapping_add(u64::from(byte));
     }
     let mut dice = Dice(hash);
     dice.roll(2);
-    let wants = ["yes", "no"][dice.roll(2)];
+    let wants = answers[dice.roll(answers.len())];
     let fails = dice.roll(12) == 0 && asked.stage != "conclude";
     if fails {
         return Answer::Fail(FailureKind::Crashed);
@@ -90,7 +95,7 @@ fn by_meaning(asked: &Asked, mut reply: Map<String, Value>, world: u64) -> Strin
         *value = match field.as_str() {
             "choice" => json!(ranked[0]),
             "ranking" => json!(ranked),
-            "approve" => json!([ranked[0]]),
+            "approve" => json!(ranked[..ranked.len().min(1 + likes("approve") % 2)]),
             "scores" => labels
                 .iter()
                 .map(|l| (l.label.clone(), json!(likes(&l.item) % 6)))

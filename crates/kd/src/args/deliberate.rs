@@ -18,6 +18,7 @@ Examples:
   kd deliberate --export report.html \"…\"         the full record with charts
   kd why                                         how the council reached its decision
   kd replay                                      repeat the decision from the record, without a model
+  kd deliberate --resume                         finish a fork at a stage, or what was interrupted
 
 Exit codes: 0 unanimous, majority or plurality; 4 cut by a limit; 5 degraded; 7 split; 8 no quorum;
 11 no promise (--require).";
@@ -29,6 +30,14 @@ pub(crate) struct Deliberate {
     /// The question; `-` reads it from stdin. Piped input is appended as context
     #[arg(value_name = "QUESTION")]
     pub(crate) question: Vec<String>,
+
+    /// Finish the deliberation of a thread that was forked at a stage or interrupted; a unique prefix of
+    /// its id is enough [default: the current thread]
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "",
+          conflicts_with_all = ["question", "members", "planning", "preset", "size", "protocol", "rule", "answer", "plan",
+                                "edit", "dry_run", "iterate", "strategy", "max_iterations", "rounds", "max_time", "timeout",
+                                "max_tokens", "seed"])]
+    pub(crate) resume: Option<String>,
 
     /// The agents to choose members from, in order; roles are assigned in turn
     #[arg(

@@ -2,6 +2,7 @@
 
 mod edit;
 pub(super) mod record;
+mod resume;
 mod whatif;
 
 use super::here::Here;
@@ -37,6 +38,9 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
+    if let Some(id) = &args.resume {
+        return resume::run(args, id, here);
+    }
     let quiet = args.output.quiet;
     outfile::check(args.output.output.as_deref(), here)?;
     outfile::check(args.export.as_deref(), here)?;
@@ -107,14 +111,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         report,
         standing.as_ref(),
     )?;
-    if !json && let Some(standing) = standing.as_ref().filter(|_| !played.closed) {
-        let words = standing.words();
-        let room = match io::stderr().is_terminal() {
-            true => here.columns(),
-            false => usize::MAX,
-        };
-        wrap(&words, room).iter().for_each(|line| notice_line(line));
-    }
+    show_standing(args, standing.as_ref(), &played, here);
     if !quiet && !played.closed {
         closing(&id.0, here);
     }
@@ -428,6 +425,19 @@ fn standing(
     }
     let verdict = kd_core::deliberation::unmarked(report, &project_key(layout.root()))?;
     Some(promises::standing(&brief.marks, &verdict, args.require))
+}
+
+/// Shows what is promised about the verdict.
+fn show_standing(args: &Deliberate, standing: Option<&Standing>, played: &Played, here: &Here) {
+    let Some(standing) = standing.filter(|_| !args.output.is_json() && !played.closed) else {
+        return;
+    };
+    let room = match io::stderr().is_terminal() {
+        true => here.columns(),
+        false => usize::MAX,
+    };
+    let words = standing.words();
+    wrap(&words, room).iter().for_each(|line| notice_line(line));
 }
 
 /// Returns whether the promise is at least as high as required.

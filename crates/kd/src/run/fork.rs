@@ -40,7 +40,8 @@ pub(super) fn run(args: &Fork, here: &Here) -> Result<(), Error> {
     let styles = here.err_styles();
     let id = &forked.id().0;
     let go_on = match (&cut, args.stay) {
-        (Cut::Stage(_), _) => format!("see it: kd why {id}"),
+        (Cut::Stage(_), false) => "go on:  kd deliberate --resume".to_owned(),
+        (Cut::Stage(_), true) => format!("go on:  kd deliberate --resume {id}"),
         (_, false) => "go on:  kd ask --continue \"…\"".to_owned(),
         (_, true) => format!("go on:  kd ask --thread {id} \"…\""),
     };

@@ -263,6 +263,9 @@ async fn conduct(
         .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
     let mut session = open()?;
     let id = session.thread().clone();
+    if let Some(view) = session.take_opening() {
+        stage.view = view;
+    }
     let mut updates = take(session.subscribe());
     let mut stopped = false;
     loop {

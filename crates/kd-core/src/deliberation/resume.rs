@@ -1,0 +1,181 @@
+//! Continues a deliberation that has not ended: one forked at a stage, or one whose process was killed.
+//!
+//! Input: its records, and its plan with the members as they are configured now. Output: the machine in the state at
+//! the end of the record, and what is left to do: requests without a reply, messages without a file, events that
+//! followed from the last record. What happens then is one record with the old one, and is replayed as one.
+
+use super::fact::Fact;
+use super::ledger::Cut;
+use super::machine::{Deliberation, Phase};
+use super::plan::Plan;
+use super::replay::{Beginning, Replayed, Saves, decide, say};
+use crate::event::{Event, Record};
+use crate::failure::{Failure, FailureKind};
+use crate::ids::TurnId;
+use crate::machine::{Command, Effects, Input, Machine};
+use crate::view::View;
+use jiff::Timestamp;
+
+/// A deliberation that continues.
+#[derive(Debug)]
+pub struct Resumed {
+    /// The machine.
+    pub machine: Deliberation,
+    /// What is left to do.
+    pub effects: Effects,
+    /// The number of the last message in the record.
+    pub messages: u32,
+    /// The deliberation so far, for front ends.
+    pub view: View,
+}
+
+/// Why a deliberation cannot be continued.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CannotResume {
+    /// The records contain no deliberation.
+    #[error("the thread has no deliberation")]
+    None,
+    /// It was asked for inside a conversation.
+    #[error("its deliberation was part of a chat")]
+    Aside,
+    /// It has ended.
+    #[error("its deliberation has ended")]
+    Ended,
+    /// Another question was asked after it.
+    #[error("another question was asked after its deliberation")]
+    GoneOn,
+    /// The machine decides otherwise than the record says.
+    #[error("record {at} of its deliberation differs from what would be decided")]
+    Differs {
+        /// The index of the record, from 1.
+        at: usize,
+    },
+}
+
+/// Returns the plan of a log's newest deliberation, if it can be continued.
+///
+/// # Errors
+/// If it cannot.
+pub fn resumable(log: &[Record]) -> Result<Plan, CannotResume> {
+    Ok(Beginning::of(newest(log)?).ok_or(CannotResume::None)?.plan)
+}
+
+/// Returns the records of a log from its newest deliberation on.
+fn newest(log: &[Record]) -> Result<&[Record], CannotResume> {
+    let opens = |r: &Record| matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::Opened { .. }));
+    let at = log.iter().rposition(opens).ok_or(CannotResume::None)?;
+    let from = at.checked_sub(1).ok_or(CannotResume::None)?;
+    let began = |r: &Record| matches!(r.event, Event::ThreadOpened { .. });
+    if !began(&log[from]) {
+        return Err(CannotResume::Aside);
+    }
+    if log[at..]
+        .iter()
+        .any(|r| matches!(r.event, Event::FloorYielded { .. }))
+    {
+        return Err(CannotResume::Ended);
+    }
+    if log[at..].iter().any(began) {
+        return Err(CannotResume::GoneOn);
+    }
+    Ok(&log[from..])
+}
+
+/// Continues the newest deliberation of a log. `plan` is [`resumable`]'s; only how its members are started may differ.
+///
+/// # Errors
+/// If it cannot be continued.
+pub fn resume(log: &[Record], plan: Plan, now: Timestamp) -> Result<Resumed, CannotResume> {
+    let beginning = Beginning::of(newest(log)?).ok_or(CannotResume::None)?;
+    let records = &beginning.records;
+    let (mut machine, opened, mut saves) = beginning.open(plan);
+    let mut found = Replayed {
+        events: opened,
+        ..Replayed::default()
+    };
+    decide(&mut machine, records, &mut saves, &mut found);
+    // Events that followed from the last record, and that are not recorded yet.
+    let events = match &found.difference {
+        None => Vec::new(),
+        Some((None, _)) => found.events.split_off(records.len()),
+        Some(_) => {
+            let at = found.agreed + 1;
+            return Err(CannotResume::Differs { at });
+        }
+    };
+    let mut effects = Effects {
+        events,
+        ..Effects::default()
+    };
+    machine.paid = machine.ledger.used();
+    let last = records.last().map_or(now, |record| record.ts);
+    machine.start_over(last, now, &mut effects);
+    machine.redo(saves, now, &mut effects);
+    let added = records.iter().filter_map(|record| match &record.event {
+        Event::MessageAdded { message, .. } => Some(message.seq),
+        _ => None,
+    });
+    let mut view = View::default();
+    for record in records {
+        view.fold_record(record);
+    }
+    // The records of a session are numbered from 1.
+    view.seq = 0;
+    Ok(Resumed {
+        messages: added.fold(beginning.messages, u32::max),
+        view,
+        effects,
+        machine,
+    })
+}
+
+impl Deliberation {
+    /// Lets the time limit run on as if no time had passed since the last record.
+    fn start_over(&mut self, last: Timestamp, now: Timestamp, fx: &mut Effects) {
+        let Some(started) = self.started else {
+            return;
+        };
+        let used = last.duration_since(started);
+        let started = now.checked_sub(used).unwrap_or(now);
+        self.started = Some(started);
+        if self.cut != Some(Cut::Time) {
+            self.set_timers(started, fx);
+        }
+    }
+
+    /// Gives the commands again that have no recorded result.
+    fn redo(&mut self, saves: Saves, now: Timestamp, fx: &mut Effects) {
+        if matches!(self.phase, Phase::Waiting) {
+            return self.also(now, Input::Op(say()), fx);
+        }
+        for draft in saves.drafts {
+            let waits = match draft.turn {
+                Some(turn) => self.open.get(&turn).is_some_and(|t| !t.speaks()),
+                None => matches!(self.phase, Phase::Saving | Phase::Writing(_)),
+            };
+            if waits {
+                fx.commands.push(Command::Save(Box::new(draft)));
+            }
+        }
+        let open = self.open.iter().filter(|(_, turn)| turn.speaks());
+        let open: Vec<TurnId> = open.map(|(id, _)| *id).collect();
+        for turn in open {
+            match saves.requests.get(&turn) {
+                Some(request) if !saves.cancelled.contains(&turn) => {
+                    let request = request.clone();
+                    fx.commands.push(Command::Ask { turn, request });
+                }
+                _ => {
+                    let failure = Failure::new(FailureKind::Cancelled, "it was stopped");
+                    self.also(now, Input::Failed { turn, failure }, fx);
+                }
+            }
+        }
+    }
+
+    fn also(&mut self, now: Timestamp, input: Input, fx: &mut Effects) {
+        let more = self.step(now, input);
+        fx.commands.extend(more.commands);
+        fx.events.extend(more.events);
+    }
+}

@@ -1,0 +1,64 @@
+//! `kd deliberate --resume`: finishes a deliberation that was forked at a stage or interrupted.
+
+use super::super::here::Here;
+use super::super::{stage, trust};
+use super::{closing, exit, face, finish, keeps, settings, show_standing, standing};
+use crate::args::deliberate::Deliberate;
+use crate::error::Error;
+use crate::exit::Exit;
+use kd_app::{Opened, outfile, secrets};
+use kd_core::planner::Brief;
+
+pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Error> {
+    let quiet = args.output.quiet;
+    outfile::check(args.output.output.as_deref(), here)?;
+    outfile::check(args.export.as_deref(), here)?;
+    let kingdom = trust::open(here, quiet)?;
+    let config = settings(args, kingdom.loaded())?;
+    kingdom.sweep();
+    let masked = secrets::of(&config, args.privacy.allow_secrets, here);
+    let resuming = kingdom.resuming(Some(id), config, args.model.as_deref())?;
+    let config = resuming.config().clone();
+    resuming.make_ready(args.offline)?;
+    let (face, repaint) = face(args, here);
+    let mut opened = None;
+    // The lease is held until the deliberation is over.
+    let mut lease = None;
+    let played = stage::play(face, repaint, stage::UNASKED, || {
+        let (started, held) = resuming.start(masked)?;
+        lease = Some(held);
+        opened = Some(started.opened);
+        Ok(started.session)
+    })?;
+    drop(lease);
+    let Some(Opened {
+        layout, id, folder, ..
+    }) = opened
+    else {
+        return Ok(Exit::Error);
+    };
+    let report = &played.view.report;
+    let (marks, marks_fault) = kd_app::deliberation::marks(here);
+    let brief = Brief {
+        marks,
+        marks_fault,
+        ..Brief::default()
+    };
+    let standing = standing(args, &layout, report, &brief);
+    finish(
+        (args, here),
+        &config,
+        &layout,
+        &folder,
+        report,
+        standing.as_ref(),
+    )?;
+    show_standing(args, standing.as_ref(), &played, here);
+    if !quiet && !played.closed {
+        closing(&id.0, here);
+    }
+    Ok(match (exit(report, &played), args.require) {
+        (Exit::Done, Some(share)) if !keeps(standing.as_ref(), share) => Exit::NoPromise,
+        (exit, _) => exit,
+    })
+}
