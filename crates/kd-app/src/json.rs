@@ -1,9 +1,11 @@
 //! JSON for programs and people.
 
+use kd_core::build_log::inert_json;
 use serde::Serialize;
 use std::io;
 
-/// Serializes JSON so that it is safe on a terminal: escapes control, bidi and invisible characters.
+/// Serializes JSON so that it is safe on a terminal and in the log of a build: escapes control, bidi and invisible
+/// characters, and marks of commands.
 ///
 /// # Errors
 /// If the value cannot be written as JSON.
@@ -16,6 +18,7 @@ pub fn text(value: &impl Serialize, pretty: bool) -> io::Result<String> {
     .map_err(io::Error::other)?;
     let raw =
         |c: char| c != '\n' && (kd_core::display::is_unsafe(c) || kd_core::clean::is_invisible(c));
+    let json = inert_json(json);
     if !json.contains(raw) {
         return Ok(json);
     }

@@ -4,6 +4,7 @@
 //! [`Input`]s and returns [`Command`]s and [`Event`]s; it never waits and never fails. Its driver (the engine, a
 //! simulator, a test) executes the commands and returns the results as new inputs.
 
+pub mod build_log;
 pub mod clean;
 pub mod config;
 pub mod conversation;

@@ -4,13 +4,14 @@ use crate::face::words;
 use crate::render::clean;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kd_app::{Download, Notice, Progress};
+use kd_core::build_log::inert;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
 /// Shows a notice on stderr.
 pub(super) fn notice_line(text: &str) {
     // If this cannot be written, nobody reads it.
-    let _ = writeln!(io::stderr(), "{}", clean::line(text));
+    let _ = writeln!(io::stderr(), "{}", inert(&clean::line(text)));
 }
 
 /// Shows the notices of the library.

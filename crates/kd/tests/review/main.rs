@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod forged;
 mod limits;
 
 use serde_json::{Value, json};

@@ -6,6 +6,9 @@ use kd_app::words::count;
 use kd_core::review::{Finding, Reported};
 use serde_json::{Value, json};
 
+/// Maximum bytes of a text: GitHub refuses more than 65,536 characters, and with it the whole review.
+const BODY_BYTES_MAX: usize = 60_000;
+
 /// Builds the body of `POST /repos/OWNER/REPO/pulls/N/reviews`: a comment at each finding whose lines the diff shows,
 /// the others in the text above. It neither approves nor requests changes.
 pub(super) fn github(kept: &Kept, all: bool) -> Value {
@@ -110,8 +113,21 @@ fn body(kept: &Kept, others: &[String]) -> String {
             count(alone.len() as u64, "finding")
         );
     }
+    let mut left = others.len();
     for other in others {
+        if body.len() + other.len() > BODY_BYTES_MAX {
+            break;
+        }
         body += &format!("\n\n{other}");
+        left -= 1;
     }
-    body + &markdown::notes(kept)
+    if left > 0 {
+        let left = count(left as u64, "finding");
+        body += &format!("\n\nLeft out for their length: {left}. `kd review show` prints all.");
+    }
+    let notes = markdown::notes(kept);
+    match body.len() + notes.len() > BODY_BYTES_MAX + BODY_BYTES_MAX / 16 {
+        true => body,
+        false => body + &notes,
+    }
 }

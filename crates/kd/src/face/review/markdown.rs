@@ -6,6 +6,7 @@
 use super::kept::Kept;
 use super::{chance, place, source, votes};
 use kd_app::words::count;
+use kd_core::build_log::inert;
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::review::{Finding, Reported};
 use std::fmt::Write as _;
@@ -150,6 +151,7 @@ pub(super) fn text(foreign: &str) -> String {
 /// Formats a text as inline code.
 pub(super) fn code(foreign: &str) -> String {
     let line = clean_line(foreign, CHARS_MAX);
+    let line = inert(&line);
     let ticks = "`".repeat(longest_run(&line) + 1);
     let pad = if line.starts_with('`') || line.ends_with('`') {
         " "
@@ -157,7 +159,7 @@ pub(super) fn code(foreign: &str) -> String {
         ""
     };
     match line.is_empty() {
-        true => line,
+        true => String::new(),
         false => format!("{ticks}{pad}{line}{pad}{ticks}"),
     }
 }
@@ -165,8 +167,9 @@ pub(super) fn code(foreign: &str) -> String {
 /// Formats a text as a code block that nothing in it can end.
 fn block(foreign: &str) -> String {
     let code = clean_text(foreign);
+    let lines: Vec<_> = code.trim_end_matches('\n').split('\n').map(inert).collect();
     let fence = "`".repeat(longest_run(&code).max(2) + 1);
-    format!("{fence}text\n{}\n{fence}\n", code.trim_end_matches('\n'))
+    format!("{fence}text\n{}\n{fence}\n", lines.join("\n"))
 }
 
 fn longest_run(text: &str) -> usize {

@@ -6,6 +6,7 @@ use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, wrap};
 use kd_app::words::count;
+use kd_core::build_log::inert;
 use kd_core::review::{Reported, Severity};
 
 /// Maximum code lines shown per finding.
@@ -54,7 +55,9 @@ pub(crate) fn terminal(kept: &Kept, all: bool, styles: Styles, columns: usize) -
         }
     }
     lines.extend(foot(kept, styles, columns));
-    lines
+    // In a build, the terminal is the log.
+    let inert = |line: String| inert(&line).into_owned();
+    lines.into_iter().map(inert).collect()
 }
 
 fn head(kept: &Kept, shown: usize, styles: Styles, columns: usize) -> Vec<String> {

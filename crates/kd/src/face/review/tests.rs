@@ -16,7 +16,43 @@ pub(crate) const HOSTILE: &[&str] = &[
     "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}gnp.exe\u{200f}",
     "[link](1) {0} {{1}} %SRCROOT% \\[x\\]",
     "&lt;b&gt; &#64;octocat <https://evil.example> <a@evil.example> [r]: https://evil.example",
+    "</details></summary></td></table><details open><summary>x</summary>",
+    "::error file=src/lock.rs,line=1::owned\n::add-mask::a\n   ::stop-commands::t\n::set-output name=a::b",
+    "##[error]owned ##vso[task.setvariable variable=a]b",
+    "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\nMAJOR  src/other.rs:1  0000000000\n    P(real) 99 %",
+    "\"}], \"results\": [{\"ruleId\": \"x\"}] //",
+    "\u{2028}::error::a\u{2029}::error::b\u{85}::error::c\r::error::d\u{b}::error::e\u{c}::error::f",
+    "е\u{301}\u{301}\u{301}vil \u{430}dmin \u{2066}x\u{2069} \u{e0041}\u{feff}\u{ad}",
     "***\n___\n~~x~~ ``` `` ` $`a`$ $$x$$ :boom: ::set-output name=x::y",
+];
+
+/// File names of a hostile change.
+pub(crate) const NAMES: &[&str] = &[
+    "a\nb.rs",
+    "a\r\n::error::b.rs",
+    "-rf.rs",
+    "--output=x.rs",
+    "a\"b'c.rs",
+    "a`b``c.rs",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "C:\\x.rs",
+    "C:/x.rs",
+    "\\\\host\\share\\x.rs",
+    "a b#c?d=e&f.rs",
+    "%2e%2e/%2e%2e/x.rs",
+    "file:///etc/passwd",
+    "javascript:alert(1)",
+    "\u{202e}sr.exe",
+    "::error file=x::y.rs",
+    "##[error]x.rs",
+    "<img src=x onerror=alert(1)>.rs",
+    "[x](https://evil.example).rs",
+    "@octocat.rs",
+    "a|b\tc.rs",
+    "",
+    ".",
+    "\u{1b}[2Ja.rs",
 ];
 
 fn finding(text: &str, file: &str, first: u32) -> Finding {
@@ -186,12 +222,112 @@ fn nothing_that_members_write_is_markup_link_mention_or_command() {
     }
 }
 
-#[test]
-fn the_terminal_obeys_nothing() {
-    let lines = terminal(&kept(HOSTILE), true, Styles::NONE, 80);
-    for line in &lines {
+const FORMATS: [Format; 7] = [
+    Format::Terminal,
+    Format::Markdown,
+    Format::Sarif,
+    Format::Json,
+    Format::JsonlEvents,
+    Format::Github,
+    Format::Gitlab,
+];
+
+/// Returns what a user, a file or a program gets in this format.
+fn output(kept: &Kept, format: Format) -> String {
+    match format {
+        Format::Terminal => terminal(kept, true, Styles::NONE, 80).join("\n"),
+        format => document(kept, format, true).expect("text"),
+    }
+}
+
+/// Returns whether a runner of a code host takes a line for a command. It trims all white space, and finds the older
+/// form anywhere.
+fn is_build_command(line: &str) -> bool {
+    let line = line.trim();
+    let named = |line: &str| {
+        let name = line.split([' ', ':', ']']).next().unwrap_or_default();
+        name.chars().any(char::is_alphabetic)
+    };
+    line.strip_prefix("::").is_some_and(named)
+        || line.contains("##vso[")
+        || line.split("##[").skip(1).any(named)
+}
+
+/// Checks what must hold in every format, whatever members and the change contain.
+fn harmless(text: &str, format: Format, about: &str) {
+    let at = format!("{about:?} as {format:?}: {text}");
+    for line in text.lines() {
+        assert!(!is_build_command(line), "{line:?} in {at}");
         let odd = |c: char| c.is_control() || crate::render::clean::is_unsafe(c);
-        assert!(!line.contains(odd), "{line:?}");
+        assert!(!line.contains(odd), "{line:?} in {at}");
+    }
+    if format == Format::Terminal {
+        // A finding begins at the margin, and nobody else can write there.
+        let heads = text.lines().filter(|line| line.starts_with("MAJOR  "));
+        assert_eq!(heads.count(), 3, "{at}");
+    } else if format != Format::Markdown {
+        let value: serde_json::Value = serde_json::from_str(text).expect(&at);
+        let count = match format {
+            Format::Sarif => value["runs"][0]["results"].as_array().map(Vec::len),
+            Format::Github | Format::Gitlab => Some(3),
+            _ => value["report"]["findings"].as_array().map(Vec::len),
+        };
+        assert_eq!(count, Some(3), "{at}");
+    }
+}
+
+#[test]
+fn no_text_of_a_member_or_a_change_is_more_than_text_in_any_format() {
+    let texts = HOSTILE.iter().map(|text| (*text, "src/lock.rs"));
+    let names = NAMES.iter().map(|name| ("a claim", *name));
+    for (text, name) in texts.chain(names) {
+        let mut kept = kept(&[text]);
+        for reported in &mut kept.report.findings {
+            if reported.id == "f1" {
+                name.clone_into(&mut reported.cluster.findings[0].finding.file);
+            }
+        }
+        for format in FORMATS {
+            harmless(&output(&kept, format), format, &format!("{text} {name}"));
+        }
+    }
+}
+
+#[test]
+fn a_finding_at_a_place_that_the_diff_does_not_show_is_no_comment() {
+    for name in NAMES {
+        let mut kept = kept(&["a claim"]);
+        kept.report.findings[0].cluster.findings[0].finding.file = (*name).into();
+        for (format, path) in [
+            (Format::Github, "/path"),
+            (Format::Gitlab, "/position/new_path"),
+        ] {
+            let text = output(&kept, format);
+            let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            let comments = value["comments"].as_array().or(value.as_array());
+            for comment in comments.expect("comments") {
+                let path = comment.pointer(path).and_then(|path| path.as_str());
+                assert!(
+                    matches!(path, None | Some("src/lock.rs")),
+                    "{name:?}: {path:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_review_of_many_findings_fits_into_what_a_code_host_takes() {
+    let long = "x ".repeat(2000);
+    let mut many = kept(&[]);
+    let one = finding(&long, "src/far.rs", 7);
+    many.report.findings = (0..200)
+        .map(|n| reported(&format!("f{n}"), &["ann", "bob"], &one))
+        .collect();
+    many.report.notices = vec![long; 20];
+    for body in rendered(&many).iter().skip(1) {
+        assert!(body.chars().count() < 65_536, "{}", body.len());
+        assert!(body.contains("Left out for their length: 19"), "{body}");
     }
 }
 

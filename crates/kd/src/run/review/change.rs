@@ -53,6 +53,8 @@ pub(super) struct Change {
     /// Uses of changed functions elsewhere.
     pub(super) uses: Vec<String>,
     pub(super) notices: Vec<String>,
+    /// Files whose names are shown otherwise than they are: code hosts do not know them.
+    odd: BTreeSet<String>,
     pub(super) git: Option<GitCommand>,
     /// The top of the working tree.
     pub(super) top: Option<PathBuf>,
@@ -129,6 +131,7 @@ impl Change {
             notices: vec![format!(
                 "only the lines of the diff are known ({why}): quotes of other lines cannot be checked"
             )],
+            odd: BTreeSet::new(),
             git,
             top,
         })
@@ -202,6 +205,7 @@ impl Change {
             lines,
             uses,
             notices,
+            odd: BTreeSet::new(),
             git: Some(git.clone()),
             top: top.map(Path::to_path_buf),
         })
@@ -210,6 +214,8 @@ impl Change {
     /// Sanitizes what members and users will read, and reports what was hidden in it.
     fn finish(&mut self) {
         let hidden = self.diff.clean();
+        let names = hidden.iter().filter(|(_, line)| *line == 0);
+        self.odd = names.map(|(path, _)| path.clone()).collect();
         let lines = std::mem::take(&mut self.lines);
         // A name with invisible characters must not replace another file's name: that file keeps its lines.
         let (odd, plain): (Vec<_>, Vec<_>) = lines
@@ -356,7 +362,11 @@ impl Change {
 
     /// Returns the lines of the diff, as code hosts need them for comments.
     pub(super) fn places(&self) -> Vec<Place> {
-        self.diff.files.iter().filter_map(place).collect()
+        let places = self.diff.files.iter().filter_map(place);
+        let known = |name: &String| !self.odd.contains(name);
+        places
+            .filter(|place| known(&place.file) && known(&place.old))
+            .collect()
     }
 }
 
@@ -682,6 +692,7 @@ mod tests {
             diff,
             uses: Vec::new(),
             notices: Vec::new(),
+            odd: BTreeSet::new(),
             git: None,
             top: None,
         }

@@ -6,6 +6,7 @@ use crate::exit::{Exit, Failures};
 use crate::face::jsonl::JsonLines;
 use crate::face::{Face, Io};
 use crate::render::clean;
+use kd_core::build_log::inert;
 use kd_core::event::{Outcome, Purpose};
 use kd_core::review::Report;
 use kd_core::view::View;
@@ -50,7 +51,7 @@ impl Watching {
     fn say(&self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
         match self.quiet {
             true => Ok(()),
-            false => writeln!(io.err, "{}", clean::line(line)),
+            false => writeln!(io.err, "{}", inert(&clean::line(line))),
         }
     }
 }
