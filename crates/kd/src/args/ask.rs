@@ -78,7 +78,7 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    /// The question's terms, for the library.
+    /// Returns the terms of the question, for the library.
     pub(crate) fn request(&self) -> kd_app::Ask {
         kd_app::Ask {
             seats: SeatRequest {
@@ -114,7 +114,7 @@ pub(crate) fn terms(spending: &Spending, privacy: Privacy, offline: bool) -> Ter
     }
 }
 
-/// In which thread.
+/// The thread of the question.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Going {
     /// Continue the current thread, or the one named
@@ -127,12 +127,12 @@ pub(crate) struct Going {
 }
 
 impl Going {
-    /// The thread to go on in: its id, or nothing for the current one.
+    /// The thread to continue: its id, or an empty text for the current one.
     pub(crate) fn wanted(&self) -> Option<&str> {
         self.thread.as_deref().or(self.resume.as_deref())
     }
 
-    /// The same, for the library.
+    /// Returns the thread of the question, for the library.
     pub(crate) fn choice(&self) -> ThreadChoice {
         match self.wanted() {
             None => ThreadChoice::New,
@@ -142,7 +142,7 @@ impl Going {
     }
 }
 
-/// Which model, and how it picks its words.
+/// The model and its sampling.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Model {
     /// Model for members that name none; for the built-in engine, a key of `kd model list` or a GGUF file
@@ -177,7 +177,7 @@ impl Model {
     }
 }
 
-/// What the run may spend, retries included.
+/// The spending limits of the run, retries included.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct Spending {
@@ -192,7 +192,7 @@ pub(crate) struct Spending {
     pub(crate) max_total_tokens: Option<u64>,
 }
 
-/// What may be sent.
+/// The privacy of the question.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Privacy")]
 pub(crate) struct Privacy {
@@ -204,7 +204,7 @@ pub(crate) struct Privacy {
     pub(crate) private: bool,
 }
 
-/// How the answers are shown.
+/// The output of the answers.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Output {
@@ -226,7 +226,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Whether a program reads it.
+    /// Returns whether a program reads the output.
     pub(crate) fn is_json(&self) -> bool {
         self.json || self.jsonl
     }

@@ -43,7 +43,7 @@ pub(crate) struct Show {
     pub(crate) json: bool,
 }
 
-/// Change one setting; comments in the file are kept
+/// Change one setting; comments in the file stay
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -72,7 +72,7 @@ pub(crate) struct Unset {
 /// The file that is changed.
 #[derive(Debug, Args)]
 pub(crate) struct Layer {
-    /// Which file to change
+    /// The file to change
     #[arg(long, value_enum, value_name = "LAYER", default_value_t = File::Project)]
     pub(crate) layer: File,
 }

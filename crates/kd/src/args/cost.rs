@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// Show what was spent today and this month
+/// Show the spending of today and this month
 ///
 /// Counts every request to a model with its member, model and price, never its text. The record is in your data folder.
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ Examples:
 `by logins` is what the tokens of agent programs with their own login would have
 cost with an API key; their subscription covers them.")]
 pub(crate) struct Cost {
-    /// What to sum by
+    /// The group of each sum
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = By::Member)]
     pub(crate) by: By,
     /// Count from this day, such as 2026-01-31 [default: the first of this month]

@@ -69,7 +69,7 @@ Examples:
   kd council review --base develop Is the locking right?
   kd council review --async --to claude")]
 pub(crate) struct Review {
-    /// What to look at [default: should it be merged, and what is wrong with it]
+    /// The question [default: should the change be merged, and what is wrong with it]
     #[arg(value_name = "QUESTION")]
     pub(crate) question: Vec<String>,
     /// The branch, tag or commit to compare with
@@ -109,7 +109,7 @@ pub(crate) struct Reset {
 /// Show the newest question and its answers
 #[derive(Debug, Args)]
 pub(crate) struct Last {
-    /// How many questions with their answers
+    /// Number of questions to show with their answers
     #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: u32,
     /// Print one JSON object

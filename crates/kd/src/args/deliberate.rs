@@ -64,7 +64,7 @@ pub(crate) struct Deliberate {
     /// Voting rule; `kd vote rules` lists them
     #[arg(long, value_name = "NAME", help_heading = "Plan")]
     pub(crate) rule: Option<String>,
-    /// How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, ranking, code, judged or text
+    /// Kind of the answers: choice:a,b, yes-no, number, date, exact, json, set, ranking, code, judged or text
     #[arg(long, value_name = "KIND", help_heading = "Plan")]
     pub(crate) answer: Option<String>,
     /// Run the plan of a file; --edit shows the format
@@ -80,7 +80,7 @@ pub(crate) struct Deliberate {
     /// Run another pass when the council does not agree
     #[arg(long, help_heading = "Iteration")]
     pub(crate) iterate: bool,
-    /// What changes in the next pass: refine, escalate, specialize or debate
+    /// Strategy of the next pass: refine, escalate, specialize or debate
     #[arg(long, value_name = "NAME", help_heading = "Iteration")]
     pub(crate) strategy: Option<String>,
     /// Maximum number of passes, 1 to 5
@@ -123,7 +123,7 @@ pub(crate) struct Deliberate {
     #[command(flatten)]
     pub(crate) privacy: Privacy,
 
-    /// Exit with code 11 unless your marks show that verdicts like this are right at least this often, 0.5 to 0.999
+    /// Exit with code 11 unless your marks show that at least this share of similar verdicts is right, 0.5 to 0.999
     #[arg(long, value_name = "SHARE", value_parser = values::promise, help_heading = "Output")]
     pub(crate) require: Option<f64>,
     /// Also write the full record to a file: .md, .html or .json
@@ -175,7 +175,7 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// Whether anything is to be decided in another way.
+    /// Returns whether an option asks for a decision under other conditions.
     pub(crate) fn is_what_if(&self) -> bool {
         !self.without.is_empty()
             || self.rule.is_some()
@@ -210,7 +210,7 @@ pub(crate) enum Format {
 // The subcommands of `kd memory`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Memory {
-    /// Show what is remembered across deliberations
+    /// Show the memory across deliberations
     Show(MemoryShow),
     /// Remember a preference, or what this project is about
     Set(MemorySet),
@@ -231,7 +231,7 @@ pub(crate) struct MemoryShow {
 pub(crate) struct MemorySet {
     /// The name of a preference, or `domain`
     pub(crate) name: String,
-    /// What to remember
+    /// The text to remember
     pub(crate) value: String,
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 Examples:
   kd eval --replay answers.csv                                   all members of the file, by plurality
   kd eval --replay answers.csv --members ada,bob,cyd --rule plurality,log-odds,auto
-  kd eval --replay answers.csv --councils 40 --rule plurality,auto    40 random councils beside their best member
+  kd eval --replay answers.csv --councils 40 --rule plurality,auto    40 random councils, compared with their best member
   kd eval --replay answers.csv --members ada,bob,cyd --promise 0.8,0.9 --marks 100,400    whether promises are kept
   kd eval --replay answers.csv --members ada,bob,cyd --promise 0.9 --drift    how soon broken promises are noticed
   kd eval --replay debates.jsonl --mode CoT --rule first-round,last-round,trajectory
@@ -48,10 +48,10 @@ pub(crate) struct Eval {
         requires = "replay"
     )]
     pub(crate) rule: Vec<String>,
-    /// Number of possible answers, for log-odds and Dawid-Skene [default: from the file, else 20]
+    /// Number of possible answers, for log-odds and Dawid-Skene [default: as in the file; if it has none, 20]
     #[arg(long, value_name = "K", requires = "replay", value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
     pub(crate) options: Option<u64>,
-    /// Draw this many random councils and compare each decider with the best member
+    /// Number of random councils; each decider is compared with the best member
     #[arg(long, value_name = "N", requires = "replay", conflicts_with = "members", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) councils: Option<u32>,
     /// Number of members per council

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// What the exit codes mean
+/// Explain the exit codes
 ///
 ///   0    every member that was asked answered
 ///   1    error: something could not be read, written or parsed

@@ -16,7 +16,7 @@ Examples:
 pub(crate) struct Export {
     /// The thread's id or a unique prefix, without `council-` if you like [default: the current one]
     pub(crate) id: Option<String>,
-    /// The format [default: by the file's extension, .json or .html, else md]
+    /// The format [default: json or html if the file has this extension, otherwise md]
     #[arg(short, long, value_enum)]
     pub(crate) format: Option<Format>,
     /// Include every thread forked from it, and the forks of those

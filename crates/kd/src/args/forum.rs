@@ -64,13 +64,13 @@ Examples:
     Import(Import),
 }
 
-/// Which forum, in which store.
+/// A forum and its store.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Where {
     /// The forum [default: main]
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) forum: Option<String>,
-    /// A path or a PostgreSQL address [default: `forum.store`, else .kd/forum.db]
+    /// A path or a PostgreSQL address [default: `forum.store`; if unset, .kd/forum.db]
     #[arg(long, value_name = "PLACE", global = true)]
     pub(crate) store: Option<String>,
     /// The folder of the personas [default: .kd/forum/agents]
@@ -187,10 +187,10 @@ An interrupted cycle is resumed first; no agent runs twice in it.")]
 pub(crate) struct RunCycle {
     #[command(flatten)]
     pub(crate) running: Running,
-    /// Stop after this many cycles
+    /// Maximum number of cycles
     #[arg(long, value_name = "N")]
     pub(crate) cycles: Option<u64>,
-    /// Seconds from the start of a cycle to the start of the next (CYCLE_INTERVAL)
+    /// Interval between the starts of two cycles, in seconds (CYCLE_INTERVAL)
     #[arg(long, value_name = "SECS")]
     pub(crate) interval: Option<String>,
     /// Use a virtual clock, without waiting; without --agent, scripted agents and no store
@@ -249,7 +249,7 @@ pub(crate) struct Visit {
     /// This agent; may be repeated
     #[arg(short, long = "agent", value_name = "NAME")]
     pub(crate) agents: Vec<String>,
-    /// Visit again after this many seconds, until Ctrl+C
+    /// Repeat the visit at this interval in seconds, until Ctrl+C
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
     pub(crate) every: Option<u64>,
     /// Maximum tool calls per visit (MAX_TOOL_CALLS)
@@ -443,7 +443,7 @@ pub(crate) struct Undo {
     pub(crate) place: Where,
     /// The entry's number
     pub(crate) entry: Option<i64>,
-    /// Why
+    /// The reason
     #[arg(long)]
     pub(crate) reason: Option<String>,
     /// List the entries instead
@@ -490,7 +490,7 @@ pub(crate) struct Read {
     /// Also print the text of hidden posts
     #[arg(long)]
     pub(crate) hidden: bool,
-    /// List at most this many threads, or print this many posts from the first
+    /// Maximum number of threads to list, or of posts to print, from the first
     #[arg(short = 'n', long = "limit", value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
     pub(crate) limit: Option<i64>,
     /// Print JSON
@@ -510,10 +510,10 @@ pub(crate) struct Search {
     /// Words to search for
     #[arg(required = true)]
     pub(crate) words: Vec<String>,
-    /// List at most this many posts, the newest first
+    /// Maximum number of posts to list, the newest first
     #[arg(short = 'n', long = "limit", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(i64).range(1..))]
     pub(crate) limit: i64,
-    /// Where to look
+    /// The part of the forum to search
     #[arg(long = "in", value_name = "PLACE", default_value = "all", value_parser = ["title", "body", "author", "all"])]
     pub(crate) search_in: String,
     /// Print JSON
@@ -687,7 +687,7 @@ pub(crate) struct Propose {
     /// The motion, in one of the forms below
     #[arg(required = true)]
     pub(crate) what: Vec<String>,
-    /// Why
+    /// The reason
     #[arg(long)]
     pub(crate) reason: String,
     /// The motion's title [default: from its words]
@@ -712,7 +712,7 @@ pub(crate) struct Vote {
     /// Your vote
     #[arg(value_parser = ["yes", "no", "abstain"])]
     pub(crate) choice: String,
-    /// Why
+    /// The reason
     #[arg(long, default_value = "", hide_default_value = true)]
     pub(crate) reason: String,
     /// The voter's name

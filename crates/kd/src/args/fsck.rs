@@ -5,7 +5,7 @@ use clap::Args;
 /// Check the files of threads and repair them
 ///
 /// Finds missing or damaged `thread.json` files, duplicate numbers, messages without a header and abandoned streams,
-/// as other versions, editors, clones and crashes leave behind. Nothing is deleted: replaced and misplaced files move
+/// which other versions, editors, clones and crashes leave behind. Nothing is deleted: replaced and misplaced files move
 /// to `.kd-lost` in the thread's folder.
 #[derive(Debug, Args)]
 #[command(after_help = "\

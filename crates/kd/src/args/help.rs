@@ -6,11 +6,11 @@ use kd_tui::text::style::{Color, Styles};
 use kd_tui::text::wrap::width;
 use std::io::{self, IsTerminal, Write};
 
-/// Lines longer than this are hard to read.
+/// Maximum columns of a line: longer lines are hard to read.
 const COLUMNS_MAX: usize = 100;
-/// Columns where there is no terminal.
+/// Columns of the help without a terminal.
 const COLUMNS_PIPE: usize = 80;
-/// Columns that a description beside a name needs.
+/// Minimum columns of a description next to a name.
 const BESIDE_MIN: usize = 32;
 /// The heading of the options that every command takes.
 const GLOBAL: &str = "Global options:";
@@ -22,11 +22,11 @@ pub(crate) const OVERVIEW: &str = "\
 {usage-heading} {usage}
 
 Ask:
-  ask          Several opinions, and a conclusion
-  think        One answer, checked by a second member
-  deliberate   A decision: opinions, reviews, votes, reasons
-  chat         A conversation with all members
-  review       Findings in a change of code, with votes
+  ask          Get several opinions, and a conclusion
+  think        Get one answer, checked by a second member
+  deliberate   Decide by opinions, reviews and a vote
+  chat         Chat with all members
+  review       Find problems in a change, and vote on them
 
 Look back:
   last         Show the newest question and its answers
@@ -39,7 +39,7 @@ Look back:
   mark         Mark a verdict as right or wrong
   marks        List, export, import or forget marks
   memory       Show or forget what deliberations remember
-  cost         Show what was spent today and this month
+  cost         Show the spending of today and this month
   export       Export a thread as one document
   fork         Start a thread with the beginning of another
   forget       Remove a thread or a message everywhere
@@ -69,7 +69,7 @@ Lab:
 Global options:
 {options}{after-help}";
 
-/// Prints help as it fits the terminal; false if this is no help.
+/// Prints help, wrapped to the terminal. Returns false if the error is no help.
 pub(crate) fn print(error: &clap::Error, columns: Option<usize>) -> bool {
     let missing = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     if !missing && error.kind() != ErrorKind::DisplayHelp {
@@ -93,7 +93,7 @@ pub(crate) fn print(error: &clap::Error, columns: Option<usize>) -> bool {
     true
 }
 
-/// The text in so many columns.
+/// Wraps a help text to a number of columns.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut examples = false;
@@ -121,7 +121,7 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     out
 }
 
-/// The lines, with the global options behind all others.
+/// Returns the lines, with the global options after all others.
 fn global_last(text: &str) -> Vec<&str> {
     // A section is a heading and the indented lines below it.
     let mut sections: Vec<Vec<&str>> = vec![Vec::new()];
@@ -203,7 +203,7 @@ fn split(line: &str, indent: usize) -> (&str, &str) {
     }
 }
 
-/// A command, broken between its words and never inside quotes.
+/// Breaks a command between its words, never inside quotes.
 fn command(line: &str, columns: usize, hang: usize) -> Vec<String> {
     let (mut words, mut start, mut quote) = (Vec::new(), 0, None);
     for (at, c) in line.char_indices() {
@@ -241,7 +241,7 @@ fn wrapped(line: &str, columns: usize, indent: usize, hang: usize) -> Vec<String
     joined(&words, columns, hang, "")
 }
 
-/// Words in lines; `more` ends a line that goes on.
+/// Joins words to lines; `more` ends each line but the last.
 fn joined(words: &[&str], columns: usize, hang: usize, more: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -274,12 +274,12 @@ fn is_prose(line: &str) -> bool {
         && !text.starts_with("Usage:")
 }
 
-/// Whether a line goes on in the next.
+/// Returns whether a sentence continues on the next line.
 fn flows(line: &str, next: &str) -> bool {
     !line.ends_with(['.', ':']) || next.starts_with(char::is_lowercase)
 }
 
-/// The text without colors.
+/// Returns the text without colors.
 fn shown(line: &str) -> String {
     let mut out = String::new();
     let mut chars = line.chars();
@@ -307,7 +307,7 @@ mod tests {
     use crate::args::{Cli, whole};
     use clap::CommandFactory;
 
-    /// The help of every command, with its path.
+    /// Returns the help of every command, with its path.
     fn all() -> Vec<(String, String)> {
         let mut built = Cli::command();
         built.build();

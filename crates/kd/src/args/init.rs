@@ -4,7 +4,7 @@ use clap::Args;
 
 /// Set up your own agents and models
 ///
-/// Looks for agent programs on the PATH, a local Ollama and API keys in the environment, lets you choose, and writes a
+/// Looks for agent programs on the PATH, a local Ollama server and API keys in the environment, lets you choose, and writes a
 /// commented configuration. Calls no model and writes no key. If nothing is found, lists what it looked for and how to
 /// get each (exit code 3).
 #[derive(Debug, Args)]

@@ -26,7 +26,7 @@ pub(crate) struct Mcp {
     /// The forum [default: main]
     #[arg(long, value_name = "NAME")]
     pub(crate) forum: Option<String>,
-    /// The forum's store: a path or a PostgreSQL address [default: `forum.store`, else .kd/forum.db]
+    /// The forum's store: a path or a PostgreSQL address [default: `forum.store`; if unset, .kd/forum.db]
     #[arg(long, value_name = "PLACE")]
     pub(crate) store: Option<String>,
     /// The visit to serve: only its tools, counted and recorded (set by `kd forum run-…`)

@@ -65,7 +65,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Global {
     /// Colors: auto, always or never; NO_COLOR, CLICOLOR_FORCE and FORCE_COLOR are honored
@@ -99,8 +99,9 @@ impl From<Color> for crate::render::style::Color {
     }
 }
 
-/// The commands, in the order of `kd --help`. What stands here is all that is made at each start: the options of a command
-/// only when it is called, which saves the others most of a millisecond. So each line stands here and above its options.
+/// The commands, in the order of `kd --help`. At each start only these lines are built. The options of a command are built
+/// when it is called, which saves the other commands most of a millisecond. So each line is written twice: here and above
+/// the options.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -163,7 +164,7 @@ pub(crate) enum Command {
     /// Download, check and measure models for the built-in engine
     #[command(arg_required_else_help = true)]
     Model(Group<model::Model>),
-    /// Show what was spent today and this month
+    /// Show the spending of today and this month
     Cost(cost::Cost),
     /// Show or update the prices of models
     Prices(prices::Prices),
@@ -184,7 +185,7 @@ pub(crate) enum Command {
     Forum(Box<Group<forum::Forum>>),
     /// Print completions for a shell
     Completions(Completions),
-    /// What the exit codes mean
+    /// Explain the exit codes
     #[command(hide = true)]
     ExitCodes(exit_codes::ExitCodes),
     /// Write the man pages to a folder
@@ -199,8 +200,7 @@ pub(crate) struct Group<C: Subcommand> {
     pub(crate) command: C,
 }
 
-/// The whole command line with its groups made: `kd help council …` is completed from the names that stand there before
-/// a command is called.
+/// Builds the whole command line with the commands of its groups, from which `kd help council …` is completed.
 pub(crate) fn whole() -> clap::Command {
     type Augment = fn(clap::Command) -> clap::Command;
     let groups: [(&str, Augment); 7] = [
@@ -255,7 +255,7 @@ pub(crate) fn whole() -> clap::Command {
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Completions {
-    /// Which shell
+    /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
 }

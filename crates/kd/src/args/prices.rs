@@ -31,7 +31,7 @@ pub(crate) struct Prices {
 /// The commands below `kd prices`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PricesCommand {
-    /// Fetch the list of litellm and use it
+    /// Download the list of litellm and use it
     Update {
         /// Take the list of this commit of litellm instead of the newest
         #[arg(long, value_name = "COMMIT", conflicts_with = "from")]

@@ -25,13 +25,13 @@ pub(crate) struct Think {
     #[arg(value_name = "QUESTION")]
     pub(crate) question: Vec<String>,
 
-    /// The fast member; answers first [default: think.fast, else the first member]
+    /// The fast member; answers first [default: think.fast; if unset, the first member]
     #[arg(long, value_name = "NAME", help_heading = "Members")]
     pub(crate) fast: Option<String>,
-    /// The rigorous member; checks the answer [default: think.rigorous, else the second member]
+    /// The rigorous member; checks the answer [default: think.rigorous; if unset, the second member]
     #[arg(long, value_name = "NAME", help_heading = "Members")]
     pub(crate) rigorous: Option<String>,
-    /// Who answers if they do not agree [default: think.arbiter, else the rigorous member]
+    /// The member that answers if they do not agree [default: think.arbiter; if unset, the rigorous member]
     #[arg(long, value_name = "NAME", help_heading = "Members")]
     pub(crate) arbiter: Option<String>,
     /// Time limit per reply [seconds, or 90s, 2m, 1h]
@@ -41,7 +41,7 @@ pub(crate) struct Think {
     /// Maximum number of messages between the two [default: 6]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Limits")]
     pub(crate) max_messages: Option<u32>,
-    /// Have the other member check answers given before this message [default: 1 for the built-in model, else 0]
+    /// Have the other member check answers given before this message [default: 1 for the built-in model, 0 for others]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100), help_heading = "Limits")]
     pub(crate) min_messages: Option<u32>,
     /// Maximum tokens of all prompts and replies together
