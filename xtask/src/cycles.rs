@@ -16,7 +16,7 @@ const LEFT: &[&str] = &[
     "crates/kd-reading/src",
 ];
 
-/// Files of one crate that need each other, with what each takes from which: (from, to) → names.
+/// Files of one crate that need each other, with the names that each takes from the other: (from, to) → names.
 pub type Cycle = BTreeMap<(PathBuf, PathBuf), BTreeSet<String>>;
 
 /// All cycles of all crates below `root`.

@@ -77,7 +77,7 @@ pub type Joining = Pin<Box<dyn Future<Output = Result<Session, String>> + Send>>
 /// Threads, drafts and files, for the screen. Calls may block on the disk; every error is one line that says what to
 /// do.
 pub trait ChatHost: Send + Sync + 'static {
-    /// Returns what can be shown at once of a thread (by ID or unique prefix) or of a new one.
+    /// Returns the part of a thread (by ID or unique prefix), or of a new one, that can be shown at once.
     fn open(&self, id: Option<&str>) -> Result<ChatOpening, String>;
 
     /// Opens the session of a thread.
@@ -497,7 +497,7 @@ impl ChatHost for Chat {
     }
 
     fn remember(&self, text: &str) {
-        // The same applies to a sent message: it is in the thread.
+        // A sent message needs no draft either: it is in the thread.
         let _ = typed::remember(&self.layout, text);
     }
 

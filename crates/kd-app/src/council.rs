@@ -489,7 +489,7 @@ pub fn new_layout(env: &Env) -> Result<Layout, UserError> {
     Ok(told(env.make_layout()?.layout, "the thread is", env))
 }
 
-/// The same place; the host is told if what is created there is not kept in the working folder.
+/// Returns the place unchanged. Notifies the host if files created there are not stored in the working folder.
 pub fn told(layout: Layout, what_is: &str, env: &Env) -> Layout {
     if let Some(why) = layout.elsewhere() {
         let place = format!("{what_is} saved in {}", layout.kd().display());

@@ -23,7 +23,7 @@ type Notify = dyn Fn(&Notice) + Send + Sync;
 
 /// Environment variables, a working folder and a receiver of notices. Nothing else of the process is read.
 ///
-/// Clones share what was told already, so that a notice about the folder is given once.
+/// Clones share the set of notices that were already given, so that a notice about the folder is given once.
 #[derive(Clone)]
 pub struct Env {
     vars: Arc<BTreeMap<OsString, OsString>>,
@@ -74,7 +74,7 @@ impl Env {
         }
     }
 
-    /// The same with this working folder. The process does not change its own.
+    /// Returns this environment with another working folder. The process does not change its own.
     #[must_use]
     pub fn in_folder(self, folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Env {
         }
     }
 
-    /// The same with a receiver of notices. Without one they are dropped.
+    /// Returns this environment with a receiver of notices. Without one they are dropped.
     #[must_use]
     pub fn telling(self, notify: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
         Self {
@@ -92,14 +92,14 @@ impl Env {
         }
     }
 
-    /// The same with a backend of the host. Members whose `backend` has this name are answered by it.
+    /// Returns this environment with a backend of the host. It answers for members whose `backend` has this name.
     #[must_use]
     pub fn with_backend(mut self, name: impl Into<String>, backend: Arc<dyn Backend>) -> Self {
         self.backends.0.insert(name.into(), backend);
         self
     }
 
-    /// The same, which keeps remarks ([`Notice::Note`]) and downloads to itself if `quiet`.
+    /// Returns this environment; if `quiet`, it suppresses remarks ([`Notice::Note`]) and downloads.
     #[must_use]
     pub fn quiet(&self, quiet: bool) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Env {
         self.tell(&Notice::Warning(text.into()));
     }
 
-    /// The same, the first time that this text is told.
+    /// Gives a warning, unless the same text was given before.
     fn warn_once(&self, text: String) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.insert(text.clone()) {
@@ -199,7 +199,7 @@ impl Env {
         UserDirs::from_env(&|name| self.var_os(name))
     }
 
-    /// The record of what all runs of the user have spent.
+    /// Returns the record of the spending of all runs of the user.
     ///
     /// # Errors
     /// If the user's folders are unknown.

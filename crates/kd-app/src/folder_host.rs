@@ -441,7 +441,7 @@ impl Host for FolderHost {
     }
 }
 
-/// Converts an error to one line, with what to do next.
+/// Converts an error to one line, with its advice.
 fn refusal(error: UserError) -> Refusal {
     Refusal(error.as_line())
 }

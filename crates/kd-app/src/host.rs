@@ -107,8 +107,8 @@ pub trait Host: Send + Sync + 'static {
         false
     }
 
-    /// Returns what a visiting agent sees of an answer: fenced, and cut to its visit's character limit. `None` for all
-    /// other callers.
+    /// Returns the part of an answer that a visiting agent sees: between delimiters, and cut to its visit's character
+    /// limit. `None` for all other callers.
     fn shown(&self, _tool: &str, _answer: &Value) -> Option<String> {
         None
     }

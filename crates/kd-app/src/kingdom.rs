@@ -66,7 +66,7 @@ impl Kingdom {
         }
     }
 
-    /// The same, whose sessions do not tell what is held back.
+    /// Returns this kingdom; its sessions do not announce the settings that are held back.
     #[cfg(feature = "forum")]
     pub(crate) fn not_announcing_what_is_held_back(self) -> Self {
         Self {

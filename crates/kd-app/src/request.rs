@@ -39,7 +39,8 @@ pub enum ThreadChoice {
     Current,
     /// The one with this ID, or with this beginning of an ID, because the user named it: that seats its members.
     Named(String),
-    /// The same, because a program named it. Members whom only the folder seats stay out.
+    /// The thread with this ID, or with this beginning of an ID, because a program named it. Members that only the
+    /// folder seats are left out.
     Given(String),
 }
 

@@ -81,7 +81,7 @@ pub fn shortened(thread: &Thread) -> Option<String> {
     ))
 }
 
-/// Returns who is writing to a thread right now.
+/// Returns the members that are writing to a thread right now.
 ///
 /// kd's own writers hold a lock; other programs do not, and count while their stream grows.
 ///
@@ -172,7 +172,7 @@ impl State {
     }
 }
 
-/// The newest turn of a thread: who was asked, and each member's state.
+/// The newest turn of a thread: the members that were asked, with the state of each.
 #[derive(Debug, Default)]
 pub struct Standing {
     /// The kind of round that answers the question.
@@ -311,7 +311,8 @@ fn with_log(
     }
 }
 
-/// Returns who was asked in a turn, and each member's state. `running` lists who is writing right now.
+/// Returns the members that were asked in a turn, with the state of each. `running` lists the members that are writing
+/// right now.
 pub fn states(
     turn: &[Message],
     members: &[SeatName],

@@ -69,7 +69,7 @@ pub struct Backends {
     engines: Arc<Engines>,
     /// Running scripts, by member and script.
     scripts: Mutex<BTreeMap<(String, String), Arc<dyn Backend>>>,
-    /// Those of the program that uses this crate.
+    /// The backends of the program that uses this crate.
     own: OwnBackends,
     /// Idle agent programs.
     pool: Arc<Pool>,
@@ -216,7 +216,7 @@ impl Backends {
         }
     }
 
-    /// Returns how a member is paid, and a description: "its own login".
+    /// Returns the way in which a member is paid, and a description: "its own login".
     pub fn billing(&self, member: &Member) -> (Billing, String) {
         if TABLE.iter().any(|(own, _)| *own == member.backend) {
             return (Billing::Free, "nobody (runs on this machine)".to_owned());
@@ -263,7 +263,7 @@ impl Backends {
         self
     }
 
-    /// Returns what prevents an agent from writing in read-only turns, and a description.
+    /// Returns the mechanism that prevents an agent from writing in read-only turns, and a description.
     ///
     /// # Errors
     /// The member is not an agent program.
@@ -449,7 +449,7 @@ fn no_model(member: &Member) -> Failure {
     ))
 }
 
-/// Returns who is charged, for the ledger.
+/// Returns the payer, for the ledger.
 fn payer(member: &Member, model: Option<String>, billing: Billing) -> Payer {
     Payer {
         member: member.name.to_string(),

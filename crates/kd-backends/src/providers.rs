@@ -151,7 +151,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Returns how to request the form of an answer from a model.
+    /// Returns the form in which a structured answer is requested from a model.
     pub(crate) fn form(&self, model: &str) -> AskedForm {
         let forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
         forms.get(model).copied().unwrap_or_default()
@@ -312,7 +312,7 @@ impl Service {
         }
     }
 
-    /// Returns how it is paid.
+    /// Returns the way in which it is paid.
     pub(crate) fn billing(&self) -> Billing {
         // If it has a price, it is charged for, wherever it runs.
         let priced = !self.config.prices.is_empty();

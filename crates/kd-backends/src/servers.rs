@@ -398,7 +398,7 @@ impl Server {
         Ok(found)
     }
 
-    /// Converts a tool to what the model sees.
+    /// Converts a tool to the description that the model sees.
     fn offered(&self, name: String, tool: &Value) -> ToolSpec {
         let doc = clean_line(tool["description"].as_str().unwrap_or_default(), DOC_CHARS);
         let schema = schema(&tool["inputSchema"], 0).unwrap_or_else(any_object);

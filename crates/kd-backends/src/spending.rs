@@ -84,7 +84,7 @@ struct Node {
     echoes: BTreeMap<u64, Spent>,
     /// The first turns in this account that reserved something.
     turns: BTreeSet<u64>,
-    /// A turn that has sent nothing yet: it is entitled to a share of what is left.
+    /// A turn that has sent nothing yet: it is entitled to a share of the remaining budget.
     waits: bool,
     /// The turn is over and sends nothing more.
     closed: bool,
@@ -315,7 +315,7 @@ impl Spending {
         books.ceilings(&path).any(|c| c.bounds_answers())
     }
 
-    /// Returns what was spent so far.
+    /// Returns the amounts spent so far.
     pub fn used(&self) -> Spent {
         let books = lock(&self.0.books);
         let node = books.nodes.get(&self.0.id);
@@ -430,7 +430,7 @@ impl Books {
         nodes.map(|node| node.account.ceiling())
     }
 
-    /// Returns what a turn must leave for others, including what earlier answers add.
+    /// Returns the reserve that a turn must leave for others, including the amounts that earlier answers add.
     fn keep(&self, path: &[u64]) -> Keep {
         let nodes = path.iter().filter_map(|id| self.nodes.get(id));
         nodes.fold(Keep::default(), |sum, node| {
@@ -595,7 +595,7 @@ impl Books {
     }
 }
 
-/// Returns what is charged for a request of unknown usage and without a limit.
+/// Returns the charge for a request of unknown usage and without a limit.
 fn uncounted() -> (Spent, Usage) {
     let spent = Spent {
         calls: 1,

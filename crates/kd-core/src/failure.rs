@@ -152,7 +152,7 @@ impl Failure {
         }
     }
 
-    /// Returns what to do next.
+    /// Returns advice for the user.
     pub fn hint(&self) -> &str {
         if let Some(advice) = &self.advice {
             return advice;

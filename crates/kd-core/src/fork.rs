@@ -124,7 +124,7 @@ fn after_asking(records: &[Record], wanted: &str) -> Result<usize, NoStage> {
     Ok(began + records[began..].iter().take_while(asks).count())
 }
 
-/// Returns where the newest deliberation of a log was opened.
+/// Returns the position at which the newest deliberation of a log was opened.
 fn newest_deliberation(records: &[Record]) -> Option<usize> {
     let opens = |record: &Record| matches!(fact(&record.event), Some(Fact::Opened { .. }));
     records.iter().rposition(opens)

@@ -178,7 +178,7 @@ impl TurnId {
         MachineId(0).turn(number)
     }
 
-    /// The same turn in a session that has only its machine: the record of a deliberation is complete in itself.
+    /// Returns this turn for a session that has only its machine: the record of a deliberation is complete in itself.
     #[must_use]
     pub const fn alone(self) -> Self {
         Self::new(self.number)

@@ -102,7 +102,7 @@ impl Entry {
         }
     }
 
-    /// Returns what the tokens of a login would cost with a key.
+    /// Returns the price that the tokens of a login would have with a key.
     pub fn covered_usd(&self) -> f64 {
         match self.payer.billing {
             Billing::Login => self.sane_usd(),

@@ -21,7 +21,7 @@ pub trait Machine {
         Ceiling::default()
     }
 
-    /// Returns what a request of this turn must leave for others, for example a final answer.
+    /// Returns the reserve that a request of this turn must leave for others, for example for a final answer.
     fn keeps(&self, _turn: TurnId) -> Keep {
         Keep::default()
     }

@@ -190,8 +190,8 @@ impl Family {
     }
 }
 
-/// Returns how many bytes after a prefix belong to the name of a model: up to the last part with a digit, and words for
-/// sizes after it.
+/// Returns the number of bytes after a prefix that belong to the name of a model: up to the last part with a digit, and
+/// words for sizes after it.
 fn name_tail(rest: &str) -> usize {
     const SIZES: [&str; 14] = [
         "mini", "nano", "pro", "turbo", "flash", "lite", "large", "medium", "small", "preview",

@@ -40,7 +40,7 @@ pub struct SlashCommand {
     pub aliases: &'static [&'static str],
     /// Its argument as shown in the help.
     pub args: &'static str,
-    /// The same, for parsing.
+    /// The argument, for parsing.
     pub takes: Takes,
     /// Its description, in one line.
     pub doc: &'static str,

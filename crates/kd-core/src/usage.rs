@@ -23,7 +23,7 @@ impl Certainty {
         *self == Certainty::Exact
     }
 
-    /// Returns how exact the sum of two amounts is.
+    /// Returns the precision of the sum of two amounts.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {

@@ -66,7 +66,7 @@ pub struct View {
     pub round_usage: Usage,
     /// Usage of all turns since the view was opened.
     pub usage: Usage,
-    /// The same, by member.
+    /// Usage of all turns since the view was opened, by member.
     pub usage_by_seat: BTreeMap<SeatName, Usage>,
     /// The number of the last record.
     pub seq: u64,
@@ -425,7 +425,7 @@ impl View {
         self.turns.iter().find(is_it)
     }
 
-    /// Returns how the round ended, and its usage; `None` during a round.
+    /// Returns the outcome and the usage of the round; `None` during a round.
     pub fn yielded(&self) -> Option<(Outcome, Usage)> {
         self.outcome.map(|outcome| (outcome, self.round_usage))
     }

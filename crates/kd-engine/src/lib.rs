@@ -60,7 +60,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns what to do next.
+    /// Returns advice for the user.
     pub fn hint(&self) -> String {
         match self {
             Error::Watch(_) => {

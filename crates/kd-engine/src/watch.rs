@@ -102,7 +102,8 @@ impl Watch {
         Self::over(thread, seen, members, Own::default(), None, told)
     }
 
-    /// Like [`Watch::start`], for a process that also writes to the thread; sends `first` after what already exists.
+    /// Like [`Watch::start`], for a process that also writes to the thread. Sends `first` after the data that already
+    /// exist.
     pub(crate) fn over(
         thread: Arc<Thread>,
         seen: u32,

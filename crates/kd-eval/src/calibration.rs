@@ -16,7 +16,7 @@ pub struct Calibration {
     pub came: f64,
     /// Expected calibration error: ten bins of equal width, closed on the right.
     pub ece: f64,
-    /// The same with ten bins of counts as equal as tied forecasts allow.
+    /// Expected calibration error with ten bins of counts as equal as tied forecasts allow.
     pub adaptive_ece: f64,
     /// The mean squared error (Brier 1950).
     pub brier: f64,

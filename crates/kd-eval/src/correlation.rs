@@ -29,9 +29,9 @@ pub fn mean_correlation(rights: &[Vec<bool>]) -> Option<f64> {
     mean(pairs(rights.len()).filter_map(|(i, j)| pearson(&rights[i], &rights[j])))
 }
 
-/// Returns how many independent members `n` members are worth whose errors correlate by `rho`: `n / (1 + (n - 1) rho)`.
-/// `None` if the formula is meaningless: at a negative correlation it grows without bound, merely by the noise of few
-/// questions.
+/// Returns the number of independent members that `n` members are worth if their errors correlate by `rho`: `n / (1 +
+/// (n - 1) rho)`. `None` if the formula is meaningless: at a negative correlation it grows without bound, merely by the
+/// noise of few questions.
 pub fn n_eff(n: usize, rho: f64) -> Option<f64> {
     let n = n as f64;
     (rho >= 0.0).then(|| n / (1.0 + (n - 1.0) * rho))

@@ -194,7 +194,8 @@ pub fn detectable_paired(discordant: u64, n: u64) -> f64 {
     }
 }
 
-/// The same for two separate samples of `n` questions each around a share of `p`.
+/// Returns the smallest true difference that a test detects with 80 % power, for two separate samples of `n` questions
+/// each around a share of `p`.
 pub fn detectable_unpaired(p: f64, n: u64) -> f64 {
     if n == 0 {
         f64::INFINITY

@@ -8,9 +8,9 @@ pub fn independent(n: u32, p: f64) -> f64 {
     })
 }
 
-/// The same with correlated errors: the question's difficulty is drawn from `Beta(p s, (1 - p) s)` with `s = (1 - rho)
-/// / rho`, so that two members' errors correlate by `rho`. `rho` is at least 0 and below 1 (at 1 a council is one
-/// member).
+/// Like [`independent`], with correlated errors: the question's difficulty is drawn from `Beta(p s, (1 - p) s)` with `s
+/// = (1 - rho) / rho`, so that two members' errors correlate by `rho`. `rho` is at least 0 and below 1 (at 1 a council
+/// is one member).
 pub fn correlated(n: u32, p: f64, rho: f64) -> f64 {
     if rho <= 0.0 {
         return independent(n, p);

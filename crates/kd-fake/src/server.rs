@@ -112,12 +112,12 @@ impl Fake {
         lock(&self.state.seen).clone()
     }
 
-    /// Returns how many connections were opened so far.
+    /// Returns the number of connections that were opened so far.
     pub fn opened(&self) -> usize {
         self.state.counts.borrow().opened
     }
 
-    /// Returns how many connections have ended so far.
+    /// Returns the number of connections that have ended so far.
     pub fn closed(&self) -> usize {
         self.state.counts.borrow().closed
     }

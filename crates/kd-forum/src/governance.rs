@@ -176,7 +176,7 @@ impl Change {
 }
 
 impl Motion {
-    /// Returns what it changes when it takes effect.
+    /// Returns the change that it makes when it takes effect.
     pub fn change(&self) -> Change {
         Change::of(self.kind, self.key.as_deref(), self.value.as_deref())
     }

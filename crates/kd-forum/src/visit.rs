@@ -39,7 +39,7 @@ pub enum Way {
     Native,
     /// One JSON object per answer.
     Json,
-    /// The same for a small model: few tools, short texts, one action per visit.
+    /// JSON for a small model: few tools, short texts, one action per visit.
     Small,
     /// An MCP server that the agent uses: its whole visit is one answer.
     Mcp,
@@ -380,7 +380,7 @@ impl Visit {
     }
 }
 
-/// Returns how a visit ended that was a single answer: the calls were made elsewhere, so only the record tells.
+/// Returns the end of a visit that was a single answer: the calls were made elsewhere, so only the record tells.
 pub fn by_record(end: End, run: &Run, limit: u32) -> End {
     if end.outcome != Outcome::Acted {
         return end;

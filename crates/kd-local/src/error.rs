@@ -59,7 +59,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns what the user can do about it, in one sentence, if anything.
+    /// Returns advice for the user, in one sentence, if there is any.
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Gguf { .. } => {

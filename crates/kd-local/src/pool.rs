@@ -100,7 +100,7 @@ impl Pool {
         }
     }
 
-    /// Returns how many threads take part in the next region, including the caller.
+    /// Returns the number of threads that take part in the next region, including the caller.
     pub(crate) fn threads(&self) -> usize {
         self.active.load(Ordering::Relaxed)
     }

@@ -218,7 +218,7 @@ fn four_bits(kind: GgmlType) -> bool {
     matches!(kind, GgmlType::Q4_0 | GgmlType::Q4_1 | GgmlType::Q4_K)
 }
 
-/// Returns block `b` of a row, rounded to what a tile can hold.
+/// Returns block `b` of a row, rounded to values that a tile can hold.
 fn block(kind: GgmlType, row: &[u8], b: usize) -> Block {
     if let Some((q, d, m)) = integers(kind, row, b) {
         // A 4-bit tile holds 0..=15: for centered formats the offset moves into the minimum.

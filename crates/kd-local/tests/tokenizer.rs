@@ -49,7 +49,7 @@ fn every_hard_line_is_encoded_as_by_the_reference_under_all_rules() {
     }
 }
 
-/// The same with the model file itself: `KD_MODEL=… cargo test -p kd-local --test tokenizer -- --ignored`.
+/// Runs the same test with the model file itself: `KD_MODEL=… cargo test -p kd-local --test tokenizer -- --ignored`.
 #[test]
 #[ignore = "needs the model file that KD_MODEL names"]
 fn the_model_file_is_the_fixture() {

@@ -435,7 +435,7 @@ fn joined(sentence: &str) -> Option<Vec<String>> {
     named(&options, sentence)
 }
 
-/// Returns where the alternatives begin: after a colon, a dash, or a word such as "between".
+/// Returns the start of the alternatives: after a colon, a dash, or a word such as "between".
 fn region(before: &[Word<'_>]) -> usize {
     let colon = before
         .iter()

@@ -109,7 +109,7 @@ pub(super) fn places(
     })
 }
 
-/// Returns where a word ends if it begins at `start`.
+/// Returns the end of a word if it begins at `start`.
 fn fits(lower: &str, start: usize, word: &str) -> Option<usize> {
     let (word, open) = match word.strip_suffix('*') {
         Some(stem) => (stem, true),
@@ -121,7 +121,7 @@ fn fits(lower: &str, start: usize, word: &str) -> Option<usize> {
     (han || open || ends).then(|| start + word.len())
 }
 
-/// Returns where a word begins in a text.
+/// Returns the start of a word in a text.
 pub(super) fn find(lower: &str, word: &str) -> Option<usize> {
     let (word, open) = match word.strip_suffix('*') {
         Some(stem) => (stem, true),

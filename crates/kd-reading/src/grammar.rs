@@ -174,7 +174,7 @@ struct Whole<'a> {
     is_first: bool,
 }
 
-/// Returns what a clause asks for by its first words.
+/// Returns the kind of answer that a clause asks for by its first words.
 fn of_clause(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     let Whole {
         sentence,
@@ -298,7 +298,7 @@ fn is_relative(
     }
 }
 
-/// Returns what "how" asks for.
+/// Returns the kind of answer that "how" asks for.
 fn of_how(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
     if has(MEASURES, low(1)) {
@@ -351,7 +351,7 @@ fn is_tool(word: &Word<'_>) -> bool {
     one(low) || low.split('-').any(|part| part.len() > 2 && one(part))
 }
 
-/// Returns what "when" asks for: a date or advice.
+/// Returns the kind of answer that "when" asks for: a date or advice.
 fn of_when(
     clause: &[Word<'_>],
     is_first: bool,
@@ -415,7 +415,7 @@ fn of_when(
     })
 }
 
-/// Returns what "which" or "what" asks for: the noun after it, or after the verb "be".
+/// Returns the kind of answer that "which" or "what" asks for: the noun after it, or after the verb "be".
 fn of_which(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     let lower = whole.lower;
     let low = |at: usize| clause.get(at).map_or("", |w| w.low.as_str());
@@ -754,7 +754,7 @@ fn of_code(clause: &[Word<'_>], all: &[Word<'_>]) -> Option<Kind> {
     (named && purpose || vague && tool && purpose).then_some(Kind::Code)
 }
 
-/// Returns what a request asks for by its verb.
+/// Returns the kind of answer that a request asks for by its verb.
 fn of_request(clause: &[Word<'_>], whole: &Whole<'_>) -> Option<Kind> {
     let lower = whole.lower;
     let verb = clause[0].low.as_str();

@@ -72,7 +72,7 @@ fn stems(text: &str) -> Option<(Vec<String>, String)> {
         .then_some((options, rest))
 }
 
-/// A label: where it begins, and where its option begins.
+/// A label: the start of the label, and the start of its option.
 struct Mark {
     from: usize,
     to: usize,
@@ -161,7 +161,7 @@ fn marks(text: &str, first: char, lines: bool) -> Vec<Mark> {
     found
 }
 
-/// Returns where the last option within a line ends: at the end of its sentence, or before an aside.
+/// Returns the end of the last option within a line: the end of its sentence, or the start of an aside.
 fn last_end(piece: &str) -> usize {
     let lead = piece.len() - piece.trim_start().len();
     let body = &piece[lead..];

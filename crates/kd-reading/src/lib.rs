@@ -364,7 +364,7 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
     {
         return InObjects::Ambiguous;
     }
-    // So does a number announced in the text.
+    // A number that the text announces also contradicts the object.
     if let (Wanted::Number, Answer::Text(key), [_]) = (wanted, last, read.as_slice()) {
         let words = without_objects(text);
         let said = prose::number(&words, Language::of(&words));

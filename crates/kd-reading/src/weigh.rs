@@ -263,7 +263,7 @@ fn prepared(text: &str, options: &Options) -> Vec<Spoken> {
     out
 }
 
-/// Returns what the next sentence says about the option named in a question: `Rust? Yes.`
+/// Returns the opinion of the next sentence about the option named in a question: `Rust? Yes.`
 fn answered(sentence: &Sentence, next: Option<&Sentence>, mentions: &[Mention]) -> Option<Weight> {
     let [_] = mentions else { return None };
     let short = sentence.text.split_whitespace().count() <= 3;

@@ -40,7 +40,7 @@ fn corpus(file: &str) -> &'static str {
 /// The labels of a ballot.
 const LABELS: [&str; 4] = ["A", "B", "C", "D"];
 
-/// Returns what was asked for, and the name of each option.
+/// Returns the kind of answer, and the name of each option.
 fn wanted(kind: &str) -> (Wanted, Vec<String>) {
     let (kind, rest) = kind.split_once(':').unwrap_or((kind, ""));
     let names: Vec<String> = rest.split('|').map(str::to_owned).collect();

@@ -174,8 +174,8 @@ impl Marks {
             .collect()
     }
 
-    /// Forgets the marks of a thread, or of these messages of it, including all earlier ones. Returns how many verdicts
-    /// had one; changes nothing in a dry run.
+    /// Forgets the marks of a thread, or of some of its messages, including all earlier ones. Returns the number of
+    /// verdicts that had a mark; changes nothing in a dry run.
     ///
     /// # Errors
     /// As [`Marks::add`].
@@ -214,7 +214,7 @@ impl Marks {
         forget().map_err(|source| refused(&path, source))
     }
 
-    /// Forgets all marks. Returns how many verdicts had one.
+    /// Forgets all marks. Returns the number of verdicts that had one.
     ///
     /// # Errors
     /// As [`Marks::add`].

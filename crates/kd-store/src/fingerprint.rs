@@ -1,9 +1,9 @@
-//! Fingerprints of what the user decides on.
+//! Fingerprints of the settings and files about which the user decides.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of what the user decides on, in hexadecimal.
+/// The SHA-256 of the settings or files about which the user decides, in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Fingerprint(pub(crate) String);
 

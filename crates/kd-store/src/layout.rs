@@ -417,7 +417,7 @@ pub(crate) fn first_level() -> impl Iterator<Item = &'static str> {
     .into_iter()
 }
 
-/// Returns what is expected at a path below `.kd`; `None` if nothing of `kd` belongs there.
+/// Returns the object that is expected at a path below `.kd`; `None` if nothing of `kd` belongs there.
 pub(crate) fn expects(below: &Path) -> Option<Expected> {
     let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
     let parts = parts?;
@@ -468,7 +468,7 @@ fn is_runner_log(name: &str) -> bool {
     name.starts_with("runner") && name.ends_with(".log")
 }
 
-/// Returns what is expected under a name in a thread's folder; `None` if nothing of `kd` belongs there.
+/// Returns the object that is expected under a name in a thread's folder; `None` if nothing of `kd` belongs there.
 pub(crate) fn expects_in_thread(name: &str) -> Option<Expected> {
     let file = Path::new(name);
     Some(match name {
@@ -550,8 +550,8 @@ pub fn stream_member(file: &Path) -> Option<&str> {
         .strip_suffix(STREAM_SUFFIX)
 }
 
-/// Creates `.kd`, accessible only to the user, with a `.gitignore`. Closes an existing one to other users and adds a
-/// missing `.gitignore`.
+/// Creates `.kd`, accessible only to the user, with a `.gitignore`. If `.kd` exists, removes the access of other users
+/// and adds a missing `.gitignore`.
 pub(crate) fn make_kd(root: &Path) -> Result<(), Error> {
     let kd = root.join(KD);
     match fs::DirBuilder::new().mode(0o700).create(&kd) {
@@ -561,7 +561,8 @@ pub(crate) fn make_kd(root: &Path) -> Result<(), Error> {
     Folder::open(&kd).and_then(|kd| close(&kd).and_then(|()| ignore(&kd)))
 }
 
-/// Does the same for an existing `.kd`, as far as possible: on a read-only file system it is unchanged.
+/// Removes other users' access to an existing `.kd` and adds a missing `.gitignore`, as far as possible: on a read-only
+/// file system nothing changes.
 pub(crate) fn close_kd(root: &Path) {
     if let Ok(kd) = Folder::open(&root.join(KD)) {
         let _ = close(&kd);

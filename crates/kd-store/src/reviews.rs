@@ -106,7 +106,7 @@ impl Reviews {
         Ok(old)
     }
 
-    /// Forgets all marks. Returns how many there were.
+    /// Forgets all marks. Returns their number.
     ///
     /// # Errors
     /// The file cannot be read or removed. A malformed file is removed.

@@ -78,7 +78,8 @@ pub fn remember(layout: &Layout, text: &str) -> Result<(), Error> {
     private::append(&path, &line)
 }
 
-/// Forgets the messages sent on this branch for which `goes` is true. Returns how many; changes nothing in a dry run.
+/// Forgets the messages sent on this branch for which `goes` is true. Returns their number; changes nothing in a dry
+/// run.
 pub(crate) fn forget_sent(
     layout: &Layout,
     goes: &dyn Fn(&str) -> bool,

@@ -109,7 +109,7 @@ fn a_kd_of_another_user_is_passed_over_and_named() {
     );
     assert_eq!(line, wanted);
 
-    // The same if the folder around it is theirs, or a folder on the way down.
+    // The `.kd` is not used either if another user owns the folder around it, or a folder on the way down.
     chown(stage.path("a/b/.kd"), Some(0), Some(0)).unwrap();
     assert_eq!(stage.found(&work), Some(stage.path("a/b")));
     for theirs in ["a/b", "a"] {
@@ -155,7 +155,7 @@ fn an_owner_that_the_user_accepted_counts_at_that_path_alone() {
         chown(folder, Some(STRANGER), None).unwrap();
     }
     assert_eq!(stage.found(&work), Some(work.clone()));
-    // Nor is a copy of it, or the same folder under another name.
+    // A copy is not accepted, and neither is the same folder under another name.
     let moved = stage.path("moved");
     fs::rename(&work, &moved).unwrap();
     assert_eq!(stage.found(&moved), None);

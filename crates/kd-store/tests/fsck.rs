@@ -415,7 +415,7 @@ fn a_double_that_a_program_without_our_lock_makes_is_parted_by_our_next_writer()
         [(1, "one"), (ours.seq, "two"), (3, "by zed"), (4, "four")]
     );
 
-    // And at the end of a session, when nothing more is written.
+    // Duplicates are also resolved at the end of a session, when nothing more is written.
     fs::write(
         thread.path().join("0004-zed.md"),
         format!("{HEAD}---\n\nagain\n"),
@@ -438,7 +438,7 @@ fn a_double_that_a_program_without_our_lock_makes_is_parted_by_our_next_writer()
     age(&zed);
     assert_eq!(thread.append(&draft("ada", "six")).unwrap().seq, 6);
     assert!(abe.exists() && zed.exists());
-    // And announced messages keep their number, whatever their age.
+    // Announced messages keep their number, whatever their age.
     fs::write(
         thread.path().join("0006-zed.md"),
         format!("{HEAD}---\n\nlate\n"),

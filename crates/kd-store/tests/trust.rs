@@ -277,7 +277,7 @@ fn settings_of_one_agent_or_provider_are_allowed_together() {
         p(&format!("{url}, {key}, \"requests_per_minute\": 1")),
     );
     assert!(stage.held().is_empty());
-    // So is another agent or provider.
+    // Another agent or provider is independent as well: only its own settings are held back.
     let more = format!("{{\"providers\": {{\"openai\": {{{url}, {key}}}, \"b\": {{{url}}}}}}}");
     let stage = stage.has(Layer::Project, &more);
     assert_eq!(stage.held(), ["providers.b.base_url"]);

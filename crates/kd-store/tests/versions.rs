@@ -39,11 +39,11 @@ struct Case {
     corpus: &'static str,
     /// Puts a file in its place.
     put: fn(&Stage, &Path),
-    /// Returns what is read, or why it cannot be read.
+    /// Returns the content that is read, or the reason why it cannot be read.
     read: fn(&Stage) -> Result<String, String>,
     /// Tries everything that would change it.
     change: fn(&Stage),
-    /// The same file in the next version: a text and its replacement.
+    /// The next version of the file: a text in it and its replacement.
     newer: &'static [(&'static str, &'static str)],
 }
 

@@ -299,7 +299,7 @@ impl App {
         usize::from(self.size.0).saturating_sub(3).max(2)
     }
 
-    /// Returns how long until something changes without input; `None` if nothing does.
+    /// Returns the time until something changes without input; `None` if nothing does.
     pub fn next_change(&self) -> Option<Duration> {
         let toast = self
             .toast

@@ -96,7 +96,7 @@ impl Editor {
         self.cursor = self.text.len();
     }
 
-    /// Replaces a range, as one edit, and puts the cursor behind it.
+    /// Replaces a range, as one edit, and puts the cursor after it.
     pub fn replace(&mut self, range: Range<usize>, with: &str) {
         self.remember();
         self.text.replace_range(range.clone(), with);

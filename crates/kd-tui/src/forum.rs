@@ -36,13 +36,13 @@ pub trait Library: Send + Sync + 'static {
     /// Reads what is wanted.
     ///
     /// # Errors
-    /// Reading failed: why, and what to do.
+    /// If reading failed. The text has the reason and advice.
     fn look(&self, wants: &Wants) -> Result<Found, String>;
 
     /// Performs the user's action.
     ///
     /// # Errors
-    /// The action was refused: why, and what to do.
+    /// If the action was refused. The text has the reason and advice.
     fn act(&self, deed: &Deed) -> Result<Done, String>;
 
     /// Returns an environment variable.

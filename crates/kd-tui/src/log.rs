@@ -216,7 +216,7 @@ impl Log {
         &next[..next.len().min(COMING_MAX)]
     }
 
-    /// Returns what is at a position.
+    /// Returns the item at a position.
     pub fn shown(&self, item: Item) -> Option<Shown<'_>> {
         if item < 0 {
             let at = usize::try_from(item - self.first()).ok()?;
@@ -394,7 +394,7 @@ impl Log {
         self.cards.insert(item, Entry { key, card, growing });
     }
 
-    /// Returns what is visible, from the top. Stores the number of rows for scrolling.
+    /// Returns the visible part, from the top. Stores the number of rows for scrolling.
     pub fn slices(&mut self, rows: usize, look: &Look) -> Vec<Slice<'_>> {
         self.rows = rows;
         let (mut item, mut line): (Item, usize);

@@ -84,7 +84,7 @@ pub enum Body {
     None,
     /// Lines laid out once.
     Lines(Vec<Line>),
-    /// The growing lines, stored beside the card, with a cursor behind them.
+    /// The growing lines, stored beside the card, with a cursor after them.
     Growing,
 }
 
@@ -203,7 +203,7 @@ pub fn length(time: Duration) -> String {
     }
 }
 
-/// Returns how long ago a time was.
+/// Returns the time since `from`.
 pub fn since(from: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(from)).unwrap_or_default()
 }

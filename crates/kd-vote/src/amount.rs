@@ -11,8 +11,8 @@ use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 /// [`Nano`] units in one: weights, confidences and scores are given in billionths.
 pub const NANOS: i128 = 1_000_000_000;
 
-/// A number in billionths. Real values (a logarithm, a fitted map) are rounded to this once, on input; all further
-/// arithmetic is on integers, so the order of summation cannot matter.
+/// A number in billionths. Real values (a logarithm, a fitted map) are rounded to a billionth once, on input; all
+/// further arithmetic is on integers, so the order of summation cannot matter.
 pub type Nano = i128;
 
 /// Rounds a real number to billionths. Values that are not finite become 0.

@@ -1,4 +1,4 @@
-//! Compares our counts with what another program recorded.
+//! Compares our counts with the counts that another program recorded.
 
 use super::amount::Amount;
 use super::file::{Case, RoundExpected};

@@ -107,7 +107,7 @@ impl From<ErrorKind> for Exit {
 }
 
 impl Failures {
-    /// Returns what the failures of the view's round have in common.
+    /// Returns the kind of failure that all failures of the view's round share.
     pub(crate) fn of(view: &View) -> Self {
         let mut kinds = view.turns.iter().filter_map(Turn::failure).map(|f| f.kind);
         if kinds.clone().any(|kind| kind == FailureKind::Limit) {

@@ -292,7 +292,7 @@ fn a_record_that_was_changed_does_not_agree() {
     assert!(replayed.out.contains("differ"), "{}", replayed.out);
 }
 
-/// Returns what `kd replay` says after this change to a record.
+/// Returns the output of `kd replay` after a change to a record.
 fn replayed_after(change: impl Fn(&std::path::Path)) -> String {
     let home = home(["yes", "yes", "no"]);
     home.run(&["deliberate", "--plan", "plan.json", "--seed", "3", QUESTION]);

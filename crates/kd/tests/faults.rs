@@ -20,7 +20,7 @@ const CALM: [&str; 2] = ["calm-one", "calm-two"];
 const CALM_ANSWER: &str = "I am well: **take the simple one**.";
 /// The answer of the failing service once it has recovered.
 const WELL_AGAIN: &str = "Well again.";
-/// Maximum attempts of one turn. The pause between two is about half a second; it is not configurable.
+/// Maximum attempts of one turn. The pause between two attempts is about half a second; it is not configurable.
 const ATTEMPTS: usize = 2;
 /// Concurrent cases; each mostly waits.
 const AT_ONCE: usize = 8;

@@ -337,7 +337,7 @@ fn whoever_leaves_the_first_question_changes_nothing() {
         assert!(!shown.contains("Press 1 or"), "{args:?}: {shown}");
         assert!(!own_file(&home).exists());
     }
-    // Nor if the folder has members or asks for some.
+    // The question is not asked either if the folder has members or asks for some.
     let members = json!({"council": {"members": ["claude"]}});
     std::fs::write(home.work().join(".kd/config.json"), members.to_string()).expect("written");
     let mut terminal = Terminal::open(&home, &["ask", "Which?"], &[("PATH", &path)]);

@@ -44,7 +44,7 @@ async fn run(home: &Home, args: &[&str], input: &str) -> Said {
         .expect("it ends")
 }
 
-/// Returns what the `--jsonl` events report: requests, tokens, picodollars, and whether all of it was counted.
+/// Returns the usage in the `--jsonl` events: requests, tokens, picodollars, and whether all of it was counted.
 fn told(lines: &str) -> (u64, u64, f64, bool) {
     let (mut requests, mut tokens, mut pico, mut exact) = (0, 0, 0.0, true);
     for line in lines.lines() {

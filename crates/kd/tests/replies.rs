@@ -231,7 +231,7 @@ async fn home(kind: &'static Kind, wire: Wire) -> (Home, [Fake; 2]) {
     (home, [shaky, calm])
 }
 
-/// Returns what happened to the vote of the member under test.
+/// Returns the effect on the vote of the member under test.
 fn vote(home: &Home) -> Vote {
     let said = home.run(&["deliberate", "--json", "--seed", "1", QUESTION]);
     let shown = said.json();

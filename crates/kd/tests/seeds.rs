@@ -45,7 +45,7 @@ async fn server(plans: Vec<Value>) -> Fake {
         .expect("loopback")
 }
 
-/// Returns how often each model was asked.
+/// Returns the number of requests to each model.
 fn models(fake: &Fake) -> BTreeMap<String, usize> {
     let mut asked = BTreeMap::new();
     for seen in fake.seen() {

@@ -265,7 +265,7 @@ impl AgentCli {
         }
     }
 
-    /// Returns how to start a process that answers several questions.
+    /// Builds the launch of a process that answers several questions.
     pub(super) fn kept(
         &self,
         writable: bool,
@@ -288,7 +288,7 @@ impl AgentCli {
         Ok(self.spec_of(launch, folder, None, (rights, tools)))
     }
 
-    /// Returns how to start such a process, and the question itself.
+    /// Builds the launch of such a process, and the question itself.
     pub(super) fn warm(&self, request: &Request) -> Result<(Spec, Question), Failure> {
         let spec = self.kept(request.writable, request.server())?;
         let question = Question {
@@ -313,7 +313,7 @@ impl AgentCli {
         effort.filter(|effort| !effort.is_empty())
     }
 
-    /// Returns how to start a process for this request alone.
+    /// Builds the launch of a process for this request alone.
     fn spec(&self, request: &Request) -> Result<Spec, Failure> {
         let folder = self.folder()?;
         let prompt = prompt(request);
@@ -379,7 +379,7 @@ impl AgentCli {
         reach::name(argv, at.as_deref(), &self.start()?, &self.env)
     }
 
-    /// Returns what prevents it from writing in read-only turns.
+    /// Returns the mechanism that prevents it from writing in read-only turns.
     pub(crate) fn held_by(&self) -> HeldBy {
         let own = match &self.how {
             How::Known(program) => program.own_sandbox && self.name().is_some(),
@@ -441,7 +441,7 @@ impl AgentCli {
         own && self.choice.sandbox && cfg!(target_os = "linux")
     }
 
-    /// Returns what commands in its own sandbox may read.
+    /// Returns the paths that commands in its own sandbox may read.
     ///
     /// # Errors
     /// A path in the configuration is invalid.
@@ -695,7 +695,7 @@ fn bridge() -> Option<(String, Vec<String>)> {
     None
 }
 
-/// Returns what a command gets because of its program's name: paths that it may write even in read-only turns, and
+/// Returns the access that a command gets by its program's name: paths that it may write even in read-only turns, and
 /// whether it runs outside of Landlock. A program that belongs to the folder gets neither.
 pub fn given_by_name(argv: &[String], folder: &Path, env: &Env) -> (Vec<String>, bool) {
     let path = env.get("PATH").unwrap_or_default();

@@ -39,7 +39,7 @@ pub(crate) fn put<T: Serialize>(body: &mut Value, name: &str, value: Option<T>) 
     }
 }
 
-/// Rounds a number to what the user wrote: `0.7`, not `0.699999988079071`.
+/// Rounds a number to the digits that the user wrote: `0.7`, not `0.699999988079071`.
 pub(crate) fn short(number: f32) -> f64 {
     number.to_string().parse().unwrap_or(f64::from(number))
 }

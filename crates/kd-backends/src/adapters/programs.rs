@@ -419,7 +419,7 @@ pub(super) const OTHERS: &[(&str, State)] = &[
 
 /// The place where a program stores its state.
 pub(super) enum State {
-    /// The same place as the known program of this backend.
+    /// The state folders of the known program of this backend.
     Of(&'static str),
     /// In these places, as in [`Program::own`].
     Own(&'static [&'static str]),

@@ -172,8 +172,9 @@ fn stem(word: &str) -> Option<String> {
     Some(Path::new(name).file_stem()?.to_string_lossy().into_owned())
 }
 
-/// Returns the name of the program that a command starts; for an interpreter or launcher, of what it runs. `None` if
-/// that is in the working folder or its checkout: the folder's author chose that name, so it grants no rights.
+/// Returns the name of the program that a command starts; for an interpreter or launcher, the name of the program that
+/// it runs. `None` if that program is in the working folder or its checkout: the folder's author chose that name, so it
+/// grants no rights.
 pub(super) fn name(argv: &[String], at: Option<&Path>, folder: &Path, env: &Env) -> Option<String> {
     let (first, args) = argv.split_first()?;
     let is_relative = |word: &str| word.contains('/') && env.expand(word).is_relative();
@@ -329,8 +330,8 @@ pub(super) fn rights(agent: &Agent<'_>, env: &Env) -> Rights {
 /// Maximum length of the path list passed to a program: the system limits the length of an argument.
 const TOLD_BYTES_MAX: usize = 96 * 1024;
 
-/// Returns what commands may read in the agent's own sandbox: real paths, the most important first. Leaves out paths
-/// that its settings could read as patterns.
+/// Returns the paths that commands may read in the agent's own sandbox: real paths, the most important first. Leaves
+/// out paths that its settings could read as patterns.
 pub(super) fn readable(agent: &Agent<'_>, env: &Env) -> Vec<String> {
     let rights = rights(agent, env);
     let skills = place("$CODEX_HOME/skills", env).or_else(|| place("~/.codex/skills", env));
@@ -451,8 +452,8 @@ fn without_keys(folder: PathBuf, home: Option<&Path>) -> Vec<PathBuf> {
     }
 }
 
-/// Returns where a program and its libraries are: its own folder, the outermost `node_modules` that contains it, and
-/// the `lib` beside its `bin`.
+/// Returns the folders of a program and its libraries: its own folder, the outermost `node_modules` that contains it,
+/// and the `lib` beside its `bin`.
 fn installation(program: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let real = program.canonicalize();

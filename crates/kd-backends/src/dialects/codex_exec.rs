@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 const WHO: &str = "codex";
-/// Prefix of a retry message, followed by `n/m` or by what Codex waits for.
+/// Prefix of a retry message, followed by `n/m` or by the event that Codex waits for.
 pub(super) const RETRY: &str = "Reconnecting...";
 
 /// Decoder for `codex exec`; see the module docs.

@@ -266,7 +266,7 @@ mod tests {
         remove_file(top.join("gone")).unwrap();
         write(top.join("other"), "swapped").unwrap();
         std::fs::rename(top.join("other"), top.join("src/deep/swapped")).unwrap();
-        // The same length, and its time set back.
+        // A change that keeps the length and sets the time back.
         write(top.join("back"), "kcab").unwrap();
         let back = File::options().write(true).open(top.join("back")).unwrap();
         back.set_modified(old.modified().unwrap()).unwrap();

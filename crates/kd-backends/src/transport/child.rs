@@ -166,7 +166,7 @@ impl Child {
         None
     }
 
-    /// Returns how it exited, if it has.
+    /// Returns its exit status, if it has exited.
     ///
     /// # Errors
     /// The child was reaped elsewhere.
@@ -212,7 +212,7 @@ impl Child {
 #[derive(Debug)]
 struct Keeper {
     socket: UnixStream,
-    /// The same socket, registered with the runtime; `None` while nothing waits for it.
+    /// The socket, registered with the runtime; `None` while no task waits for it.
     news: Option<tokio::net::UnixStream>,
     /// The beginning of an incomplete note.
     begun: Vec<u8>,
@@ -296,7 +296,7 @@ impl Keeper {
         Ok(Note::of(note))
     }
 
-    /// Returns how the program exited, if it has. If the keeper is gone, the program was killed with it.
+    /// Returns the program's exit status, if it has exited. If the keeper is gone, the program was killed with it.
     fn told(&mut self) -> io::Result<Option<ExitStatus>> {
         loop {
             let mut room = [0; Note::LENGTH];
@@ -414,8 +414,8 @@ fn plain<'a>(start: &Start<'a>) -> Spawn<'a> {
     }
 }
 
-/// Returns how a child exited, if it has. Does not reap it, so that its process id, and that of its group and session,
-/// are not reused before [`super::family`] has stopped all of them.
+/// Returns the exit status of a child, if it has exited. Does not reap it, so that its process id, and that of its
+/// group and session, are not reused before [`super::family`] has stopped all of them.
 fn exited(pid: Pid) -> io::Result<Option<ExitStatus>> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = waitid(WaitId::Pid(pid), options)?;

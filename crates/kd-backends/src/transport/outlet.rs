@@ -12,7 +12,7 @@ use tokio::net::unix::pipe::Receiver;
 #[derive(Debug)]
 pub(super) struct Outlet {
     pipe: OwnedFd,
-    /// The same pipe, registered; `None` while nothing waits for it.
+    /// The pipe, registered with the runtime; `None` while no task waits for it.
     news: Option<Receiver>,
 }
 

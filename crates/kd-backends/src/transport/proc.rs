@@ -110,7 +110,7 @@ pub(super) fn own_pid() -> i32 {
     getpid().as_raw_nonzero().get()
 }
 
-/// Returns when a process started.
+/// Returns the start time of a process.
 pub(super) fn started(pid: i32) -> Option<u64> {
     stat(pid).map(|seen| seen.started)
 }

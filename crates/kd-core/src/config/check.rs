@@ -259,7 +259,7 @@ fn leaf(key: &Key, path: &KeyPath, value: &Value, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Returns what is wrong with a forum parameter that is parsed: a voting rule, kinds of motions.
+/// Returns the problem of a forum parameter that is parsed: a voting rule, kinds of motions.
 fn bad_in_forum(path: &KeyPath, text: &str) -> Option<String> {
     let [section, parameter] = path.segments() else {
         return None;
@@ -271,7 +271,7 @@ fn bad_in_forum(path: &KeyPath, text: &str) -> Option<String> {
     Some(format!("is {}: {bad}", shown(text)))
 }
 
-/// Returns what is wrong with an address; `Some(None)` for the default message.
+/// Returns the problem of an address; `Some(None)` for the default message.
 fn url_problem(text: Option<&str>) -> Option<Option<String>> {
     let Some(text) = text else { return Some(None) };
     let lower = text.to_ascii_lowercase();
@@ -301,7 +301,7 @@ fn url_problem(text: Option<&str>) -> Option<Option<String>> {
     None
 }
 
-/// Returns what is wrong with a variable name; `Some(None)` for the default message.
+/// Returns the problem of a variable name; `Some(None)` for the default message.
 fn variable_problem(text: Option<&str>) -> Option<Option<String>> {
     let Some(text) = text else { return Some(None) };
     let named = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

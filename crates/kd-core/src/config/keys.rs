@@ -456,7 +456,7 @@ pub enum Limit {
     Default,
     /// The lower number; unset means no limit.
     NoLimit,
-    /// The lower number; unset counts as this value, since its meaning depends on the member.
+    /// The lower number is stricter. An unset value counts as this number, since its meaning depends on the member.
     As(f64),
     /// The lower number, except that 0 means no limit.
     ZeroIsNone,

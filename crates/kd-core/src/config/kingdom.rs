@@ -14,7 +14,7 @@ const AGENTS: &[&str] = &["claude", "codex"];
 const CLAUDE_EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max"];
 const CODEX_EFFORTS: &[&str] = &["low", "medium", "high", "xhigh", "max", "ultra"];
 
-/// Returns what kingdom-cli 1.1.0 rejects in `.kd/config.json` in addition to our own checks.
+/// Returns the problems that kingdom-cli 1.1.0 reports in `.kd/config.json` in addition to our own checks.
 pub fn kingdom_problems(value: &Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     walk(&KeyPath::default(), value, &mut problems);

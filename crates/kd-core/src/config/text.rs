@@ -103,7 +103,7 @@ fn section(path: &KeyPath, text: &str) -> Option<Value> {
     value.is_object().then_some(value)
 }
 
-/// Returns the problem of a path that is not a key: a section, or unknown with what was probably meant.
+/// Returns the problem of a path that is not a key: it is a section, or unknown, with the nearest key.
 fn not_a_key(path: &KeyPath) -> Problem {
     let mut problems = super::check::check_shape(&nested(path, Value::Bool(true)));
     match problems.pop() {
@@ -146,7 +146,7 @@ pub fn env_name(key: &Key) -> Option<String> {
     })
 }
 
-/// Returns what a variable sets, given the agents and providers named in the files.
+/// Returns the setting of a variable, given the agents and providers named in the files.
 ///
 /// In a variable a name is in capitals, with `_` for every other character. It stands for the matching name in the
 /// files, or for its lowercase form.

@@ -885,7 +885,7 @@ fn round_from(
     Round::from_history(history, members, last, |king| call_of(king, members))
 }
 
-/// Returns how a message of the user addresses members.
+/// Returns the members that a message of the user addresses.
 fn call_of(king: &Message, members: &[SeatName]) -> Call {
     let known: Vec<&SeatName> = members.iter().collect();
     match &king.to {

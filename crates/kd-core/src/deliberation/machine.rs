@@ -210,14 +210,15 @@ impl Deliberation {
         (machine, effects)
     }
 
-    /// The same deliberation as another machine of its session.
+    /// Returns this deliberation as another machine of its session.
     #[must_use]
     pub(crate) fn numbered(mut self, id: MachineId) -> Self {
         self.id = id;
         self
     }
 
-    /// Returns where the current reader differs from the record that the deliberation was opened with.
+    /// Returns the replies that the current reader reads differently from the record with which the deliberation was
+    /// opened.
     pub(super) fn reread(&self) -> Vec<Reread> {
         self.plan.reader.reread()
     }

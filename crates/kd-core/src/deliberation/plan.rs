@@ -348,7 +348,7 @@ pub struct MemberCounts {
     pub reviewing: u64,
     /// Ballots asked for; a judge is asked for two.
     pub voting: u64,
-    /// The same if answers are not ballots; zero if they are.
+    /// Ballots asked for if answers are not ballots; zero if they are.
     pub open_voting: u64,
     /// Members that attack one answer: all except its owner.
     pub attacking: u64,

@@ -95,7 +95,7 @@ impl Reader {
         self.fresh.take()
     }
 
-    /// Returns where the current reader differs from the record.
+    /// Returns the replies that the current reader reads differently from the record.
     pub(super) fn reread(&self) -> Vec<Reread> {
         self.reread.borrow().clone()
     }

@@ -142,7 +142,7 @@ impl FileDiff {
         }
     }
 
-    /// Returns what happened to the file.
+    /// Returns the verb for the change of the file.
     pub fn verb(&self) -> &'static str {
         match (&self.old, &self.new) {
             (None, _) => "added",

@@ -197,7 +197,7 @@ impl Duet {
         (duet, effects)
     }
 
-    /// The same duet as another machine of its session.
+    /// Returns this duet as another machine of its session.
     #[must_use]
     pub(crate) fn numbered(mut self, id: MachineId) -> Self {
         self.id = id;

@@ -142,7 +142,7 @@ impl Bench {
         self.asked.last().unwrap().seat.as_str()
     }
 
-    /// Returns how it ended: reason, number of messages, answer, outcome.
+    /// Returns the end: reason, number of messages, answer, outcome.
     fn end(&self) -> (DuetEnd, u32, Option<&str>, Outcome) {
         assert_eq!(self.open, None);
         let [

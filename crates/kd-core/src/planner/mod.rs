@@ -108,7 +108,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Returns what to do next.
+    /// Returns advice for the user.
     pub fn hint(&self) -> String {
         match self {
             PlanError::Seating(_) => {

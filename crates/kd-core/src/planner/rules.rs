@@ -200,12 +200,12 @@ pub fn find(asked: &str) -> Found {
     }
 }
 
-/// Returns how answers can be compared if the form of the question shows it; open text otherwise.
+/// Returns the kind of answer if the form of the question shows it; otherwise open text.
 pub fn answers_of(asked: &str) -> AnswerKind {
     guessed(asked).0
 }
 
-/// Returns how answers can be compared, and whether the form of the question shows it.
+/// Returns the kind of answer, and whether the form of the question shows it.
 fn guessed(asked: &str) -> (AnswerKind, bool) {
     let (kind, is_told) = kinds::found(asked);
     let answers = match kind {

@@ -187,7 +187,7 @@ fn speaker(from: &str) -> String {
 #[derive(Default)]
 struct Names {
     exact: BTreeSet<String>,
-    /// The same without surrounding `_`, which Markdown hides.
+    /// The names without surrounding `_`, which Markdown hides.
     bare: BTreeSet<String>,
 }
 

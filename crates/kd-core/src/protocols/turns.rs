@@ -129,8 +129,8 @@ impl Turns {
     }
 }
 
-/// Returns how many turns follow the answers: none after a mention or the first message, otherwise the user's setting,
-/// or `unset`.
+/// Returns the number of turns that follow the answers: none after a mention or the first message; otherwise the user's
+/// setting, or `unset` if there is none.
 pub(super) fn extra_turns(table: &Table<'_>, unset: usize) -> usize {
     let talk = match table.call {
         Call::Named => false,

@@ -87,8 +87,8 @@ impl Plan {
         }
     }
 
-    /// Returns what a request for findings must leave for others. If nothing is set aside for second requests, a member
-    /// that was asked again has used what was set aside for its own votes: a review is worth more.
+    /// Returns the reserve that a request for findings must leave for others. If nothing is set aside for second
+    /// requests, a member that was asked again has used the amount set aside for its own votes: a review is worth more.
     pub(super) fn after_review(&self, repaired: &[bool]) -> Spent {
         let mut keep = self.judge;
         for (at, repaired) in repaired.iter().enumerate() {
@@ -108,7 +108,7 @@ impl Plan {
             || self.repairs.iter().any(|one| *one != Spent::default())
     }
 
-    /// Returns what the comparison must leave for votes.
+    /// Returns the reserve that the comparison must leave for votes.
     pub(super) fn after_judge(&self) -> Spent {
         sum(&self.votes)
     }

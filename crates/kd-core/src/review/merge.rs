@@ -318,7 +318,7 @@ impl Traits {
     }
 }
 
-/// Returns what the places add to a score; 0 if a place is unknown.
+/// Returns the amount that the places add to a score; 0 if a place is unknown.
 fn near(left: &Finding, right: &Finding) -> f64 {
     if left.lines.first == 0 || right.lines.first == 0 {
         return 0.0;

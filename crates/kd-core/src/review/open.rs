@@ -33,7 +33,7 @@ pub struct OpenReview {
     pub prices: BTreeMap<SeatName, Price>,
     /// Marks of earlier findings in this repository.
     pub marks: Marks,
-    /// Seeds the order of what voters see.
+    /// Random seed for the order of the findings that voters see.
     pub seed: u64,
     /// Number of messages in the thread.
     pub messages: u32,

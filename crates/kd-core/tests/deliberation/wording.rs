@@ -4,7 +4,7 @@ use crate::room::{Answer, good, plan, run, seat};
 use kd_core::deliberation::{AnswerKind, Fact};
 use kd_vote::Outcome;
 
-/// Returns what the record says about the answers or ballots of a member.
+/// Returns the notices in the record about the answers or ballots of a member.
 fn notices(run: &crate::room::Run, name: &str) -> Vec<String> {
     run.facts()
         .filter_map(|fact| match fact {

@@ -25,7 +25,7 @@ use tokio::sync::watch;
 
 /// Threads with news that an agent is shown unasked.
 const NEWS: i64 = 8;
-/// The same for the built-in model.
+/// Threads with news that the built-in model is shown unasked.
 const NEWS_SMALL: i64 = 2;
 /// Maximum new posts of one thread to look at.
 const POSTS: i64 = 50;
@@ -242,8 +242,8 @@ impl Forum<'_> {
         Ok(tools)
     }
 
-    /// Reports log entries about an agent's additional servers since this number. Another process may have written
-    /// them.
+    /// Reports log entries about an agent's additional servers, starting at the number `since`. Another process may
+    /// have written them.
     fn tell_servers(&mut self, agent: &str, since: i64) -> Result<(), RunError> {
         let forum = self.plan.forum.clone();
         for (_, line) in self.store.log_after(&forum, since, SERVER_LINES_MAX)? {
@@ -260,7 +260,7 @@ impl Forum<'_> {
         Ok(())
     }
 
-    /// Returns how a visit ended; taken from the record if another process made its calls.
+    /// Returns the end of a visit; taken from the record if another process made its calls.
     pub(super) fn by_record(
         &mut self,
         run: i64,
@@ -297,7 +297,7 @@ impl Forum<'_> {
         Some(server)
     }
 
-    /// Returns how an agent calls tools.
+    /// Returns the form in which an agent calls tools.
     pub(super) fn way(&self, persona: &Persona, member: &Member) -> Way {
         let served = self.plan.server.is_some() && self.backends.is_agent(member);
         match (persona.tools.as_deref(), persona.backend.as_str()) {

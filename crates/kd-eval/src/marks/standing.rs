@@ -230,7 +230,8 @@ fn is_of_models(mark: &Mark, members: &[super::Member], models: &[&str]) -> bool
     }
 }
 
-/// Returns what `marks` allow to promise about `verdict`, at [`LEVELS`] and the share that the user requires, if any.
+/// Returns the promise that `marks` support for `verdict`, at [`LEVELS`] and at the share that the user requires, if
+/// any.
 pub fn standing(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Standing {
     Basis::of(marks, verdict, required).standing(verdict)
 }
@@ -324,12 +325,12 @@ impl Basis {
         (self.test.len() >= PROBABILITY_MARKS).then_some(share)
     }
 
-    /// Returns when an earlier promise was withdrawn.
+    /// Returns the time when an earlier promise was withdrawn.
     pub fn withdrawn(&self) -> Option<Timestamp> {
         self.withdrawn
     }
 
-    /// Returns what is promised about a similar verdict.
+    /// Returns the promise about a similar verdict.
     pub fn standing(&self, verdict: &Mark) -> Standing {
         let own = scored(verdict, &self.weights);
         let state = match (self.covering(own), self.found.first()) {

@@ -171,7 +171,7 @@ pub(super) fn first_group(promise: Promise) -> u64 {
     high
 }
 
-/// Returns how many of `n` may be wrong; `None` if `n` is too small for the promise.
+/// Returns the maximum number of wrong verdicts among `n`; `None` if `n` is too small for the promise.
 fn most_wrong(n: u64, promise: Promise) -> Option<u64> {
     let passes = |k: u64| bound::at_most(k, n, promise.wrong) <= promise.risk;
     let (mut low, mut high) = (0, n + 1);

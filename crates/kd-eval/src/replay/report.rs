@@ -88,11 +88,11 @@ pub struct Council {
     pub gains: Reward,
     /// The share of members supporting the plurality, taken as the probability that it is right.
     pub votes: Option<Calibration>,
-    /// The same after a monotonic map fitted on the other half.
+    /// The calibration after a monotonic map that was fitted on the other half.
     pub fitted: Option<Calibration>,
     /// Spearman's correlation of the members' accuracy with the label-free Dawid–Skene estimates.
     pub spearman_dawid_skene: Option<f64>,
-    /// The same for peer prediction.
+    /// Spearman's correlation of the members' accuracy with the estimates of peer prediction.
     pub spearman_peer: Option<f64>,
 }
 
@@ -498,7 +498,7 @@ fn agreement(questions: &[Question], vote: &[f64], codes: &[Vec<Option<usize>>])
     }
 }
 
-/// Returns what agents did between the first and the second round.
+/// Returns the changes of agents' answers between the first and the second round.
 fn debate(replay: &Replay, first_vote: f64, last_vote: f64) -> Debate {
     let mut d = Debate {
         first_vote,

@@ -20,7 +20,7 @@ impl Echo {
         }
     }
 
-    /// Returns what the text of a call repeats, if anything.
+    /// Returns the text that a call repeats, if any.
     pub(super) fn find(&self, arguments: &Value) -> Option<&'static str> {
         let body = words(arguments["body"].as_str().unwrap_or_default());
         let told = |run: &[String]| self.instructions.windows(RUN).any(|known| known == run);

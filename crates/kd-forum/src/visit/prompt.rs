@@ -20,7 +20,7 @@ const SHOWN_SMALL: usize = 240;
 const REASON_SHOWN: usize = 200;
 /// Posts of a thread shown by default.
 const POSTS: usize = 5;
-/// The same for a small model.
+/// Posts of a thread shown to a small model.
 const POSTS_SMALL: usize = 2;
 
 /// The state of the forum at the beginning of a visit.

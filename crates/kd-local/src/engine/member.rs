@@ -84,7 +84,7 @@ impl<S: Evaluated> Member<S> {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Returns how many tokens the answer may still have.
+    /// Returns the number of tokens that the answer may still have.
     pub(super) fn unsaid(&self) -> usize {
         self.limit.saturating_sub(self.answered())
     }

@@ -125,7 +125,7 @@ impl Stage {
         }
     }
 
-    /// Returns where a match ends: before its last space, if a word follows it.
+    /// Returns the end of a match: before its last space, if a word follows it.
     fn end(&self, word: &str, start: usize, end: usize) -> usize {
         let Some(spaces) = self.last_space_apart else {
             return end;

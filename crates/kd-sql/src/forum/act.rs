@@ -439,7 +439,7 @@ impl ForumStore {
         Ok(listed)
     }
 
-    /// Returns what is new to a name, without marking it as read. Each list gets up to a third of the answer.
+    /// Returns the news for a name, without marking them as read. Each list gets up to a third of the answer.
     fn news_json(
         &mut self,
         me: &str,

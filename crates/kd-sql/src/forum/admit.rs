@@ -36,7 +36,7 @@ impl LeftOut {
         None
     }
 
-    /// Lists some by name, the rest by kind and number.
+    /// Lists a few records by name, and the others by kind and number.
     pub(super) fn told(self) -> Vec<String> {
         let counts = self.counts.into_iter();
         let counts = counts.map(|((one, several), count)| match count {

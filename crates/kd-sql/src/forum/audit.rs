@@ -312,7 +312,7 @@ fn check_texts(
 /// Repeats the draw.
 fn check_plan(cycle: &CycleRecord, earlier: Option<&CycleRecord>, faults: &mut Vec<String>) {
     let Some(cards) = cycle.revealed() else {
-        // Hidden until the end, or forever in a void cycle.
+        // The draw is hidden until the end of the cycle; if the cycle is void, forever.
         return;
     };
     if draw(&cards) != cycle.plan {

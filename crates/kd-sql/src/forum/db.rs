@@ -76,7 +76,7 @@ impl Row {
             .ok_or_else(|| self.wrong(at, wanted, value.map_or("nothing", Value::kind)))
     }
 
-    /// The same; `None` for NULL.
+    /// Returns a value converted by `read`; `None` for NULL.
     fn maybe<'r, T>(
         &'r self,
         at: usize,
@@ -148,7 +148,7 @@ impl Row {
             .map_err(|why| self.wrong(at, "JSON", format!("text that kd cannot read: {why}")))
     }
 
-    /// The same; `None` for a text of another shape, as a newer `kd` may write it.
+    /// Parses a JSON text; `None` for a text of another shape, which a newer `kd` may have written.
     pub(super) fn maybe_json<T: DeserializeOwned>(
         &self,
         at: usize,

@@ -91,8 +91,8 @@ fn noted(secrets: &Secrets) -> Option<(&str, i64)> {
     }
 }
 
-/// Returns how the record differs from the noted state; `None` if nothing is noted or nothing differs. The record may
-/// be ahead: a process may be killed between a seal and its note.
+/// Returns the difference between the record and the noted state; `None` if nothing is noted or nothing differs. The
+/// record may be ahead: a process may be killed between a seal and its note.
 pub(super) fn difference(
     db: &mut Db,
     forum: &str,

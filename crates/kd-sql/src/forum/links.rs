@@ -163,7 +163,7 @@ impl ForumStore {
         commitment.is_none_or(|commitment| leader.secrets.find(commitment).is_some())
     }
 
-    /// Returns the plan of a cycle. That of a running cycle follows from its secret, which only the leader has.
+    /// Returns the plan of a cycle. The plan of a running cycle follows from its secret, which only the leader has.
     pub fn plan(leader: &Leader, cycle: &CycleRecord) -> Plan {
         if cycle.plan != Plan::default() {
             return cycle.plan.clone();

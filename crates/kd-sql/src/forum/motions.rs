@@ -57,8 +57,8 @@ pub(super) fn all(db: &mut Db) -> Result<Vec<(Motion, Vec<CastVote>)>, ForumErro
         .collect()
 }
 
-/// Returns who may vote on a motion: the accounts registered when it was proposed. Empty for a motion from before
-/// accounts existed: its votes cannot be attributed.
+/// Returns the accounts that may vote on a motion: those registered when it was proposed. Empty for a motion from
+/// before accounts existed: its votes cannot be attributed.
 fn electorate(db: &mut Db, motion: &Motion) -> Result<Electorate, ForumError> {
     let rows = db.rows(
         "SELECT e.name, COALESCE(m.kind, 'guest') FROM electorate e LEFT JOIN members m ON m.forum = $1 AND m.name = e.name \

@@ -250,7 +250,7 @@ fn lowered_by_motions(db: &mut Db, forum: &str) -> Result<BTreeSet<String>, Foru
     rows.iter().map(|row| row.line(0)).collect()
 }
 
-/// Returns what an order of a motion would affect.
+/// Returns the data about the target of a motion's order.
 fn subject(db: &mut Db, forum: &str, order: &Order) -> Result<Subject, ForumError> {
     let mut of = Subject::default();
     let motion = match &order.target {

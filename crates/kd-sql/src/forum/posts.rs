@@ -21,7 +21,7 @@ pub struct NewPost<'a> {
     pub call: Option<(i64, i64)>,
 }
 
-/// Returns what the same tool call wrote before.
+/// Returns the post that the same tool call wrote before.
 pub(super) fn already(db: &mut Db, new: &NewPost<'_>) -> Result<Option<Post>, ForumError> {
     let Some((run, call)) = new.call else {
         return Ok(None);
@@ -136,8 +136,8 @@ impl ForumStore {
             .collect()
     }
 
-    /// Returns who answered whom in a forum, in order. A post answers the author that it quotes; without a quote, it
-    /// answers the previous author in the thread.
+    /// Returns the pairs of author and answered author in a forum, in order. A post answers the author that it quotes;
+    /// without a quote, it answers the previous author in the thread.
     ///
     /// # Errors
     /// If the database fails or is damaged.

@@ -35,9 +35,9 @@ struct Address {
 /// The authorities that may sign the server's certificate.
 #[derive(Debug, PartialEq, Eq)]
 enum Trust {
-    /// Those of the system.
+    /// The authorities of the system.
     System,
-    /// Those of a PEM file.
+    /// The authorities in a PEM file.
     File(PathBuf),
 }
 

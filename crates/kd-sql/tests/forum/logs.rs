@@ -178,7 +178,7 @@ fn a_run_is_read_in_the_view_of_the_seed() {
 
 type Row = (String, String, i64, String, String);
 
-/// Returns what a person reads with a database client.
+/// Returns the rows that a person reads with a database client.
 fn history(site: &Site) -> Vec<Row> {
     let sql = "SELECT agent, action, success, outcome, ended_at FROM run_history ORDER BY id";
     match &site.place {

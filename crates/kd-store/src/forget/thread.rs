@@ -449,7 +449,7 @@ fn note(
     }
 }
 
-/// Returns what remains of a message: its sender, its recipients and its time.
+/// Returns the rest of a forgotten message: its sender, its recipients and its time.
 fn tombstone(message: Option<Message>, entry: &Entry, time: jiff::Timestamp) -> String {
     let known = message.as_ref();
     frontmatter::format(&Draft {

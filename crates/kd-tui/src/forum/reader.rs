@@ -127,7 +127,7 @@ impl Reader {
         }
     }
 
-    /// Returns what has to be read for the screen.
+    /// Returns the data that have to be read for the screen.
     pub fn wants(&self) -> Wants {
         let reads = self.view == View::Threads;
         Wants {

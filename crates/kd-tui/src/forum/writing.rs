@@ -89,7 +89,7 @@ impl Writing {
         )
     }
 
-    /// Returns what follows from an input.
+    /// Returns the effect of an input.
     pub(super) fn next(&self, text: &str) -> Next {
         let text = text.trim();
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));

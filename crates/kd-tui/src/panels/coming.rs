@@ -1,4 +1,5 @@
-//! A member whose turn comes, in modes where members speak in turn: after whom.
+//! The panel of a member that waits for its turn, in modes where members answer one after another. Names the members
+//! before it.
 
 use super::{Card, Look};
 use anstyle::Style;

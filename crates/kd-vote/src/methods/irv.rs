@@ -190,7 +190,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns who wins in this round: more than half of the counting votes, or the better of the last two.
+    /// Returns the winner of this round: more than half of the counting votes, or the better of the last two.
     fn elected(
         &self,
         poll: &Poll<'_>,

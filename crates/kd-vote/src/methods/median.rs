@@ -86,7 +86,7 @@ impl Grades {
         None
     }
 
-    /// Returns how often the median can be removed before another run holds it.
+    /// Returns the number of times that the median can be removed before another run holds it.
     fn stays(&self, at: usize, before: Nano) -> Nano {
         let all: Nano = self.0.iter().map(|(_, n)| n).sum();
         let run = self.0[at].1;

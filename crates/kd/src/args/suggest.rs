@@ -32,7 +32,7 @@ const ELSEWHERE: [(&str, &str); 22] = [
     ("version", "--version"),
 ];
 
-/// The error for a word that is no command of `kd`; `None` for any other mistake. `first` is the first word behind `kd`.
+/// Returns the error for a word that is no command of `kd`; `None` for any other mistake. `first` is the word after `kd`.
 pub(crate) fn unknown(error: &clap::Error, first: Option<&str>) -> Option<Error> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;

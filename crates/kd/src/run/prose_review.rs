@@ -100,7 +100,7 @@ impl Change {
         })
     }
 
-    /// Returns what the user should know before sending it.
+    /// Returns the notices for the user before it is sent.
     fn notices(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(last) = self.stat.lines().last() {

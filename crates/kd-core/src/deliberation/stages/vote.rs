@@ -28,7 +28,7 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
     body: as_it_came,
 };
 
-/// The same if answers are not ballots: open text, and rules that need more than one choice.
+/// The vote if answers are not ballots: open text, and rules that need more than one choice.
 pub(in crate::deliberation) static OPEN: Stage = Stage {
     name: "open-vote",
     title: "vote on the answers",

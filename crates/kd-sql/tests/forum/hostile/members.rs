@@ -137,7 +137,7 @@ impl World<'_> {
         motions
     }
 
-    /// Returns what an honest member does: it answers, keeps a note, votes with the honest members, and proposes a
+    /// Returns the actions of an honest member: it answers, saves a note, votes with the honest members, and proposes a
     /// motion.
     pub(super) fn honest(&mut self, name: &str, cycle: i64) -> Vec<Value> {
         let mut calls = Vec::new();

@@ -13,7 +13,7 @@ use kd_core::usage::Certainty;
 /// The bars of a sparkline.
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// Returns how answers are compared, as far as the plan knows.
+/// Returns the kind of answer, as far as the plan has it.
 fn kind(plan: &Plan) -> String {
     match &plan.guess {
         Some(guess) if *guess != plan.answers => {
@@ -145,7 +145,7 @@ pub(crate) fn all(report: &Report, columns: usize, styles: Styles) -> Vec<String
     out
 }
 
-/// Formats who voted for what.
+/// Formats the votes of the members.
 pub(crate) fn vote(report: &Report, columns_max: usize, styles: Styles) -> Vec<String> {
     let Some(counted) = report.count() else {
         return Vec::new();

@@ -55,7 +55,7 @@ impl Kept {
         }
     }
 
-    /// Returns how many members delivered a review.
+    /// Returns the number of members that delivered a review.
     pub(crate) fn reviewed(&self) -> usize {
         let members = self.report.members.iter();
         members.filter(|member| member.failed.is_none()).count()

@@ -307,7 +307,7 @@ pub(super) fn with_plan(
     Ok(ended?)
 }
 
-/// Returns how agent programs reach the forum: through this program's own server.
+/// Returns the tool server through which agent programs reach the forum: this program itself.
 fn server(args: &Running, site: &Site, here: &Here) -> Option<ToolServer> {
     let program = std::env::current_exe().ok()?;
     let mut words = vec!["mcp".to_owned(), "--forum".into(), site.forum.clone()];

@@ -65,7 +65,7 @@ impl Follow {
         Ok(follow)
     }
 
-    /// Returns what happened since the last look.
+    /// Returns the events since the last look.
     pub(super) fn look(&mut self) -> Result<Vec<Record>, Error> {
         // A member may have ended since: report its stream first, then its message. But the user's message comes first.
         let first = self.turn.is_empty();
@@ -166,7 +166,7 @@ impl Follow {
         Ok(())
     }
 
-    /// Returns what was added to a member's stream since the last look.
+    /// Returns the pieces that were added to a member's stream since the last look.
     fn pieces(&mut self, seat: &SeatName) -> Result<Vec<Delta>, Error> {
         let fresh = self.reading(seat);
         let mut pieces = Vec::new();
