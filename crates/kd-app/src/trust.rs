@@ -58,7 +58,7 @@ impl GoesOn {
             threads::resolve(layout, Some(id)).is_ok_and(|place| place.id == *thread.id())
         });
         if is_named && !members.iter().all(|name| seated.contains(name.as_str())) {
-            // Without the note, they take part this time.
+            // If the note cannot be written, they take part this time only.
             let _ = layout.note_seated(thread.id(), &members);
             seated.extend(members.iter().map(ToString::to_string));
         }

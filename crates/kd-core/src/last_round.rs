@@ -61,9 +61,9 @@ impl RoundKind {
 pub enum TurnSeen {
     /// Not finished.
     Open,
-    /// With an answer.
+    /// Finished with an answer.
     Finished,
-    /// Without one.
+    /// Ended without an answer.
     Failed(FailureKind),
 }
 

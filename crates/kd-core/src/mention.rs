@@ -322,7 +322,7 @@ mod tests {
             ("@claude\n@codex", "claude codex"),
             ("hey @all", "all"),
             ("@ALL, and @codex", "all codex"),
-            // Without spaces.
+            // Chinese has no spaces around a mention.
             ("@claude，你好", "claude"),
             ("（@claude）你好", "claude"),
             ("请@claude看看", "claude"),

@@ -180,7 +180,7 @@ fn assigned(rest: &str) -> Option<(usize, usize)> {
     let len = run(value, |c| {
         !c.is_whitespace() && !matches!(c, '"' | '\'' | '`' | '$' | ',')
     });
-    // Not already masked, and not a placeholder.
+    // The value is neither masked already nor a placeholder.
     let is_value =
         len >= VALUE_MIN && !value.starts_with(['<', '{']) && !value[..len].contains("[secret:");
     is_value.then_some((name + 1 + quotes, len))

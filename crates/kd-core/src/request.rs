@@ -126,11 +126,11 @@ pub struct Sampling {
 /// Timeouts. Zero means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadlines {
-    /// Until the first response.
+    /// Timeout until the first response.
     pub first: Duration,
-    /// Between two responses.
+    /// Timeout between two responses.
     pub idle: Duration,
-    /// In total, including retries.
+    /// Timeout of the whole request, including retries.
     pub total: Duration,
 }
 

@@ -85,7 +85,7 @@ pub fn keep_record(dirs: UserDirs) {
         let writer = writer.get_or_init(|| {
             let (changed, changes) = mpsc::channel::<()>();
             let (dirs, folder) = (dirs.clone(), folder.clone());
-            // Without it, the agents' supervisors and marks still work.
+            // If no thread can be started, the agents' supervisors and marks still work.
             let _ = std::thread::Builder::new()
                 .name("kd-record".into())
                 .spawn(move || {

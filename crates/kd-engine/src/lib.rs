@@ -152,7 +152,7 @@ fn last_round(thread: &Thread, history: &[Message]) -> Option<LastRound> {
     if called.iter().all(answered) {
         return None;
     }
-    // Without a readable log, the messages must be enough.
+    // If the log cannot be read, the messages must be enough.
     let logged = kd_store::log::read(thread).ok()?;
     LastRound::of(&logged.records, king.seq)
 }
@@ -281,7 +281,7 @@ impl Engine {
             ),
         };
         open.history = thread.messages()?.messages;
-        // Also those of former members.
+        // Sweeps the streams of former members, too.
         let _ = kd_store::stream::sweep(&thread);
         open.queue = Some(left);
         open.last = last_round(&thread, &open.history);

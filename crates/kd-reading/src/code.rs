@@ -35,7 +35,7 @@ pub fn of(reply: &str) -> Option<String> {
     let text = text.trim();
     let fenced = fences(text);
     if let Some(first) = fenced.first() {
-        // With several blocks, none is the answer unless they are the same.
+        // If there are several blocks, none is the answer unless they are the same.
         let same = fenced.iter().all(|code| same(code, first));
         return same.then(|| first.clone());
     }

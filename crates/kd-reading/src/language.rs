@@ -178,7 +178,7 @@ impl Language {
                 best = (count, *language);
             }
         }
-        // Without such words, letters decide.
+        // If there are no such words, letters decide.
         let has = |letters: &str| lower.chars().any(|c| letters.contains(c));
         match best.0 {
             0 if has("äöüß") => Self::German,

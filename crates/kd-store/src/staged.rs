@@ -13,7 +13,7 @@ use kd_core::ids::ThreadId;
 use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 
-/// Hidden, and covered by the `.gitignore` of `.kd`.
+/// Prefix of a hidden folder that the `.gitignore` of `.kd` covers.
 const PREFIX: &str = ".kd-new-";
 const SUFFIX: &str = ".jsonl";
 const TRIES_MAX: u32 = 24;

@@ -142,7 +142,7 @@ impl Thread {
         };
         // If the disk is full, nothing remains.
         let thread = Thread::begin(folder, meta).inspect_err(|_| layout.discard_thread(&id))?;
-        // Without the note the thread counts as one that came with the folder: no reason to fail.
+        // If the note cannot be written, the thread counts as one that came with the folder: no reason to fail.
         let _ = layout.note_seated(&id, members);
         Ok(thread)
     }

@@ -1,7 +1,7 @@
 //! Text that the user typed into a chat: drafts, and the input history. Stored in the user's state folder, so that no
 //! project can put words into their mouth.
 //!
-//! Without a state folder nothing is kept.
+//! Without a state folder nothing is saved.
 
 use crate::error::Error;
 use crate::layout::Layout;

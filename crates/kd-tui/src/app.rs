@@ -173,7 +173,7 @@ pub struct App {
     ready: bool,
     /// Whether the members were prepared for the message being typed.
     prepared: bool,
-    /// Until when a second Ctrl+C leaves.
+    /// The time until which a second Ctrl+C leaves.
     armed: Option<Timestamp>,
     /// The time when the members were told to stop.
     stopped: Option<Timestamp>,

@@ -462,7 +462,7 @@ impl Stage {
     fn away(&mut self, what: impl FnOnce()) {
         self.terminal.pause();
         what();
-        // Without a terminal, the next read ends the loop.
+        // If the terminal is gone, the next read ends the loop.
         let _ = self.terminal.resume();
         self.title.clear();
         self.painter.forget();

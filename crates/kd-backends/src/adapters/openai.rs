@@ -57,7 +57,7 @@ impl Dialect for OpenAi {
         );
         parts::put(&mut body, "top_p", sampling.top_p.map(parts::short));
         parts::put(&mut body, "seed", sampling.seed);
-        // Not part of OpenAI's own API; other servers support it.
+        // OpenAI's own API does not have this field; other servers support it.
         parts::put(
             &mut body,
             "min_p",

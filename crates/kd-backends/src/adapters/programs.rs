@@ -305,7 +305,7 @@ pub const PROGRAMS: &[Program] = &[
         runs: &[],
         own: &["~/.gemini/"],
         own_sandbox: false,
-        // Otherwise it restarts itself as a child, which does not get our signals.
+        // Without this variable it restarts itself as a child, which does not get our signals.
         given: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
         gentle: Gentle::Terminate,
         prompt_as_argument: false,

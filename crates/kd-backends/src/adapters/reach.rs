@@ -556,7 +556,7 @@ mod tests {
             git_data: None,
         };
         let rights = rights(&agent, &env);
-        // With links resolved, as the system sees it.
+        // Resolves links, because the system sees real paths.
         let real = |at: &PathBuf| at.canonicalize().unwrap_or_else(|_| at.clone());
         let read: Vec<PathBuf> = rights.read.iter().map(real).collect();
         let can = |at: &str| read.iter().any(|right| top.join(at).starts_with(right));

@@ -138,7 +138,7 @@ fn begin_end(birth: Birth, ending: Ending, held: Held, trust: Trust) {
         }
         drop(held);
     };
-    // Without a thread the work runs here: late is better than never.
+    // If no thread can be started, the work runs here: late is better than never.
     if let Err((_, work)) = spawn(work) {
         work();
     }

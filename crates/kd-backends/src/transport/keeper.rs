@@ -283,7 +283,7 @@ mod platform {
         let temporary = plan.temporary.clone();
         tell(&control, Note::Started);
         if let Some(tools) = tools {
-            // Without a thread the agent has no tools, and says so.
+            // If no thread can be started, the agent has no tools, and says so.
             let _ = std::thread::Builder::new().spawn(move || tools.serve());
         }
         let_go();
@@ -353,7 +353,7 @@ mod platform {
             }
             Ok(())
         })?;
-        // Not reaped yet, so the id is still the child's.
+        // The child is not reaped yet, so the id is still its own.
         i32::try_from(command.spawn()?.id()).map_err(io::Error::other)
     }
 

@@ -346,7 +346,7 @@ impl Judge<'_> {
                 self.walk(&path.join(name), value);
             }
         } else if path.find(self.below).is_some_and(|set| !set.is_null()) {
-            // Not an object in place of a section: `null` removes everything the user set there.
+            // A value other than an object in place of a section: `null` removes everything the user set there.
             self.want(path, value, Why::Resets);
         }
     }

@@ -146,7 +146,7 @@ impl Report {
                     .push(format!("{whose} was cut at the token limit"));
             }
             Event::FloorYielded { outcome, .. } => self.ended = Some(*outcome),
-            // Not about the deliberation, or told by its facts.
+            // These events are not about the deliberation, or its facts contain the same.
             Event::ThreadOpened { .. }
             | Event::MessageAdded { .. }
             | Event::SayQueued { .. }

@@ -288,7 +288,7 @@ impl Traits {
         let (common, one, other) = shares(&self.words[a], &self.words[b], &self.word_weights);
         let mut score = 0.0;
         if left.claim.trim().to_lowercase() == right.claim.trim().to_lowercase() {
-            // Also if none of its words count.
+            // The same text always scores 1, even if none of its words count.
             score = 1.0;
         } else if one > 0.0 && other > 0.0 {
             score += 0.5 * common / (one * other).sqrt() + 0.5 * common / one.min(other);

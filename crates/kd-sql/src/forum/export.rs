@@ -244,7 +244,7 @@ impl ForumStore {
                 };
                 match &record {
                     Record::Thread(t) => {
-                        // Even the forum's own thread, which an import marks as foreign.
+                        // This includes the forum's own thread, which an import marks as foreign.
                         let own = written.and_then(|key| here.get(&key));
                         if let Some(id) = here.get(&thread_key(t)).or(own) {
                             return Err(ForumError::Repeated {

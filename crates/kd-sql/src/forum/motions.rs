@@ -577,7 +577,7 @@ fn in_force(
         .set_all(pairs.iter().map(|(k, v)| (*k, v.as_str())))
         .is_err()
     {
-        // With a newer configuration some may no longer be valid; the others still count.
+        // Under a newer configuration some settings may no longer be valid; the others still count.
         for (key, value) in &pairs {
             let _ = next.set(key, value);
         }

@@ -151,7 +151,7 @@ impl Screen {
     fn away(&mut self, what: impl FnOnce(&mut Reader)) {
         self.terminal.pause();
         what(&mut self.reader);
-        // Without a terminal, the next read ends the loop.
+        // If the terminal is gone, the next read ends the loop.
         let _ = self.terminal.resume();
         self.painter.forget();
     }

@@ -26,7 +26,7 @@ pub(super) struct Sheet {
     at: usize,
     /// Rows of the last frame.
     rows: usize,
-    /// Hidden posts: by whom and why.
+    /// Hidden posts, each with the account that hid it and the reason.
     pub(super) hidden: BTreeMap<i64, String>,
     /// Whether the text of hidden posts is shown.
     unfolded: bool,

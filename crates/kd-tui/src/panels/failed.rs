@@ -25,7 +25,7 @@ pub(super) fn message(
         format!(" ({})", ended(message.status)),
     ));
     title.push(look.dim(facts(message, None, trace, look)));
-    // Without an answer, the body is the error itself, which is shown better below.
+    // If there is no answer, the body is the error itself, which is shown better below.
     let told = failure.is_some() && message.body.starts_with('*');
     let mut card = Card {
         edge: style,

@@ -104,7 +104,7 @@ fn may_choose(args: &Ask) -> bool {
     let named = !args.members.is_empty() || args.model.model.is_some() || args.privacy.private;
     let for_a_program = args.output.is_json() || args.output.quiet || args.background;
     let goes_on = args.address.is_some() || args.going.wanted().is_some();
-    // Without words there is no question, and that is told first.
+    // If there are no words there is no question, and that error is reported first.
     !named && !for_a_program && !goes_on && !args.question.is_empty()
 }
 

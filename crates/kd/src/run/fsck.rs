@@ -87,7 +87,7 @@ pub(super) fn run(args: &Fsck, here: &Here) -> Result<Exit, Error> {
         for one in &looked {
             page(one, here, &mut out)?;
         }
-        // Without a thread, the first is `.kd` and the last the branch.
+        // If no thread is named, the first report is that of `.kd` and the last that of the branch.
         let threads = looked.len() - if args.thread.is_none() { 2 } else { 0 };
         let mut closing = format!(
             "{}, {}",

@@ -77,7 +77,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     let (layer, layout) = if args.user {
         (Layer::User, here.find_layout()?)
     } else {
-        // Not in the committed file, which has no comments: available members differ between machines.
+        // The committed file is not used: it has no comments, and available members differ between machines.
         (Layer::Local, Some(here.make_layout()?.layout))
     };
     let paths = here.config_paths(layout.as_ref());

@@ -19,7 +19,7 @@ const TOKENS_BYTES_MAX: u64 = 1 << 20;
 const TOKEN: &str = "KD_SERVE_TOKEN";
 
 pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
-    // Without a choice, serve all.
+    // If nothing is chosen, all three are served.
     let all = !args.mcp && !args.models && !args.page;
     let faces = Faces {
         mcp: args.mcp || all,

@@ -631,7 +631,7 @@ mod tests {
     fn agents_that_are_loose_with_the_envelope_are_heard() {
         let (mut talk, words) = greeted(question(false, Some("m")));
         let id = |words: &[Value]| words[0]["id"].clone();
-        // Without a version, and with a null error.
+        // A reply without `jsonrpc`, and with a null error.
         let words =
             talk.hear(&json!({"id": id(&words), "result": {"sessionId": "s"}, "error": null}));
         assert_eq!(methods(&words), ["session/set_config_option"]);

@@ -185,7 +185,7 @@ mod tests {
             (session(copilot[0], &copilot), mode(copilot[1])),
             (session("agent", &codex), mode("read-only")),
             (session("Code", &["Code", "Read_Only"]), mode("Read_Only")),
-            // Without a current mode, and with ids that are plain strings.
+            // A list without a current mode, whose ids are plain strings.
             (
                 json!({"modes": {"availableModes": ["yolo", "plan"]}}),
                 mode("plan"),
