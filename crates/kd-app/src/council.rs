@@ -45,7 +45,7 @@ impl Kingdom {
     /// Seats those who review a change.
     ///
     /// # Errors
-    /// As [`Kingdom::council`].
+    /// Those of [`Kingdom::council`].
     pub fn reviewers(&self, ask: Ask) -> Result<Council<'_>, UserError> {
         Council::seat(self, ask, Some(REVIEW))
     }
@@ -402,7 +402,7 @@ impl Prepared {
         let mut open = opening(&self.config, roster, &thread, self.conclude, self.seed)?;
         open.last = self.last;
         let id = thread.id().clone();
-        // For the next question: members need not wait for it.
+        // This prepares the next question; members do not wait for it.
         let then = move || {
             if new {
                 let _ = tell.send(layout.set_current_thread(&id));
@@ -494,7 +494,7 @@ pub fn told(layout: Layout, what_is: &str, env: &Env) -> Layout {
     if let Some(why) = layout.elsewhere() {
         let place = format!("{what_is} saved in {}", layout.kd().display());
         env.note(match why {
-            // The reason was told when it was passed over.
+            // The user was notified of the reason when the folder was skipped.
             Elsewhere::PassedOver(_) => place,
             why => format!("{why}; {place}"),
         });

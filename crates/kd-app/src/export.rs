@@ -53,7 +53,7 @@ pub fn write(
 /// Like [`write()`], without private data if there is a redactor.
 ///
 /// # Errors
-/// As [`write()`].
+/// Those of [`write()`].
 pub fn write_redacted(
     open: &Thread,
     format: Format,
@@ -121,7 +121,7 @@ fn write_json(
 /// Returns a thread as one document.
 ///
 /// # Errors
-/// As [`write()`].
+/// Those of [`write()`].
 pub fn text(open: &Thread, format: Format, env: &Env) -> Result<String, UserError> {
     let mut bytes = Vec::new();
     write(open, format, env, &mut bytes)?;

@@ -94,7 +94,7 @@ impl FolderHost {
     /// Creates the host of a folder. With `offline` nothing is downloaded.
     pub fn new(kingdom: Kingdom, offline: bool) -> Self {
         Self {
-            // Clients are told by the notices of an answer.
+            // Clients learn it from the notices of an answer.
             kingdom: kingdom.not_announcing_what_is_held_back(),
             offline,
             forum_name: MAIN.to_owned(),

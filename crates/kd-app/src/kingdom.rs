@@ -38,7 +38,7 @@ impl Kingdom {
     /// Opens the working folder of an environment.
     ///
     /// # Errors
-    /// As [`Kingdom::open`].
+    /// Those of [`Kingdom::open`].
     pub fn open_with(env: Env) -> Result<Self, UserError> {
         let layout = env.find_layout()?;
         let loaded = env.settings(layout.as_ref())?;

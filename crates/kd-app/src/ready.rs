@@ -31,7 +31,7 @@ pub fn make_ready(
 /// Like [`make_ready`], when these members will be asked; empty if not known yet.
 ///
 /// # Errors
-/// As [`make_ready`].
+/// Those of [`make_ready`].
 pub fn make_ready_for<'a>(
     config: &Config,
     offline: bool,

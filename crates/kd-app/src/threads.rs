@@ -281,7 +281,7 @@ fn with_log(
     };
     let outcome = round.outcome.filter(|_| running.is_empty());
     match round.kind {
-        // A protocol need not ask every member that was called.
+        // A protocol does not have to ask every member that was called.
         RoundKind::Council if outcome.is_some() && round.is_whole() => {
             let asked = |seat: &SeatName| round.asked.iter().any(|(s, ..)| s == seat);
             states.retain(|(seat, state)| *state != State::Pending || asked(seat));

@@ -144,7 +144,7 @@ impl Backends {
     /// Like [`Backends::seat`], charged to this account.
     ///
     /// # Errors
-    /// As [`Backends::seat`].
+    /// Those of [`Backends::seat`].
     pub fn seat_paid(
         &self,
         member: &Member,

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Answer limit if none is set and a budget needs one.
 const ANSWER_TOKENS: u32 = 4096;
-/// This many turns take precedence over what they must leave for others: one answer needs no conclusion, and two
-/// without one are better than one.
+/// Number of turns that take precedence over the reserve for others: one answer needs no conclusion, and two answers
+/// without a conclusion are better than one.
 const TURNS_FIRST: usize = 2;
 
 /// An account: of a run, of a session in it, or of one turn. Spending counts in all enclosing accounts too.
@@ -459,7 +459,7 @@ impl Books {
         }
     }
 
-    /// Checks that a request fits in every account of a path, besides what must be left.
+    /// Checks that a request fits in every account of a path, in addition to the reserve.
     fn fits(
         &self,
         path: &[u64],

@@ -452,7 +452,7 @@ async fn codex_gets_a_thread_for_each_question_and_shows_its_words_as_they_come(
         ]
     );
     for begun in [2, 5, 7, 10] {
-        // It would override what Codex was told at its start.
+        // It would override the settings that Codex got at its start.
         assert_eq!(heard[begun]["params"].get("sandbox"), None);
     }
     // The pool ends with its members; the root thread is deleted with the process.

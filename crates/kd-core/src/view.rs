@@ -634,7 +634,7 @@ impl View {
         }
     }
 
-    /// Ends a turn: its panel, a message by now, gets the result.
+    /// Ends a turn and stores the result in its panel, which already shows the message.
     fn end(&mut self, id: TurnId, failed: Option<&Failure>, used: Option<Usage>) {
         let now = self.now;
         let Some(turn) = self.open_mut(id) else {

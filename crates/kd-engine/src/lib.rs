@@ -225,7 +225,7 @@ impl Engine {
     /// nothing waits for.
     ///
     /// # Errors
-    /// As [`Engine::open`].
+    /// Those of [`Engine::open`].
     pub fn open_and(
         &self,
         thread: Thread,
@@ -241,7 +241,7 @@ impl Engine {
     /// unusable, the first message says that it is not kept. Must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// As [`Engine::open`], or if the thread cannot be read or its folder cannot be watched.
+    /// Those of [`Engine::open`]; also if the thread cannot be read or its folder cannot be watched.
     pub fn join(
         &self,
         thread: Thread,
@@ -255,7 +255,7 @@ impl Engine {
     /// thread is in memory only once.
     ///
     /// # Errors
-    /// As [`Engine::join`].
+    /// Those of [`Engine::join`].
     pub fn join_from_now(
         &self,
         thread: Thread,
@@ -306,7 +306,7 @@ impl Engine {
     /// Starts the event loop of any machine in its thread. Must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// As [`Engine::open`].
+    /// Those of [`Engine::open`].
     pub fn run(&self, thread: Thread, opening: Opening) -> Result<Session, Error> {
         self.begin(thread, opening.into(), None, None)
     }
@@ -315,7 +315,7 @@ impl Engine {
     /// its opening.
     ///
     /// # Errors
-    /// As [`Engine::open`].
+    /// Those of [`Engine::open`].
     pub fn run_on(&self, thread: Thread, opening: Opening, shown: View) -> Result<Session, Error> {
         let ready = Ready {
             shown: Some(shown),
@@ -446,7 +446,7 @@ impl Session {
     /// Like [`Session::send`], for a question that a conversation answers in another way.
     ///
     /// # Errors
-    /// As [`Session::send`].
+    /// Those of [`Session::send`].
     pub fn aside(&self, aside: Aside) -> Result<(), Error> {
         self.instruct(Instruction::Aside(Box::new(aside)))
     }

@@ -177,7 +177,7 @@ impl Writer {
             Order::Agents => self.registry.update(),
             Order::Finish(done) => {
                 self.write();
-                // A program that ignores our lock may have used the same number; if so, it has done so by now.
+                // A program that ignores our lock may have used the same number. In that case its file exists now.
                 let _ = self.config.thread.settle();
                 let _ = done.send(());
             }

@@ -75,7 +75,7 @@ pub fn bootstrap(differences: &[f64], draws: usize, seed: u64) -> Interval {
             _ => values.push((d, 1)),
         }
     }
-    // The most common value last: its count is the remainder and need not be drawn.
+    // The most common value is the last: its count is the remainder and is not drawn.
     values.sort_by(|a, b| a.1.cmp(&b.1).then(a.0.total_cmp(&b.0)));
     let mut chance = ChaCha12Rng::seed_from_u64(seed);
     let mut means: Vec<f64> = (0..draws)

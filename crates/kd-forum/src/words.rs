@@ -40,7 +40,7 @@ pub struct Thread {
     pub closed_at: Option<Timestamp>,
 }
 
-/// A post. The first of a thread is its opening.
+/// A post. The first post of a thread is its opening.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {
     /// Its number, from 1, increasing across the whole store.

@@ -80,7 +80,7 @@ impl Vocab {
         }
     }
 
-    /// Builds the token tree now, so that the first constrained answer need not wait for it. Thread-safe and
+    /// Builds the token tree now, so that the first constrained answer does not wait for it. Thread-safe and
     /// idempotent.
     ///
     /// # Errors

@@ -198,8 +198,8 @@ impl Tokenizer {
         let byte_of = bytes_by_char();
         for (id, (token, kind)) in (0u32..).zip(tokens.iter().zip(&self.kinds)) {
             let start = self.bytes.len();
-            // Special tokens are spelled literally; so, by convention, is an ordinary token with a character that
-            // stands for no byte.
+            // Special tokens are spelled literally. By convention, so is an ordinary token with a character that
+            // represents no byte.
             let spelt = *kind == Kind::Text && token.chars().all(|c| byte_of.contains_key(&c));
             if spelt {
                 self.bytes

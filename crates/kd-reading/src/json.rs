@@ -398,7 +398,7 @@ impl<'a> Reader<'a> {
             }
             out.push(c);
         }
-        // Never closed. If braces follow, only the quote is missing; otherwise the text was cut off here.
+        // The string is never closed. If braces follow, only the quote is missing; otherwise the text was cut off here.
         self.at += body.len();
         self.damaged = true;
         let kept = out.trim_end();

@@ -47,7 +47,7 @@ pub fn path(dirs: &UserDirs) -> Result<PathBuf, Error> {
 /// Reads the newest mark of each verdict, in the order of marking; empty if nothing was ever marked.
 ///
 /// # Errors
-/// As [`Marks::open`].
+/// Those of [`Marks::open`].
 pub fn read(dirs: &UserDirs) -> Result<Vec<Mark>, Error> {
     match private::open(&path(dirs)?, OFlags::RDONLY)? {
         Some(_) => Marks::open(dirs)?.all(),
@@ -136,7 +136,7 @@ impl Marks {
     /// Adds all of these marks or none. Returns the previous mark of each verdict.
     ///
     /// # Errors
-    /// As [`Marks::add`].
+    /// Those of [`Marks::add`].
     pub fn add_all(&mut self, marks: &[Mark]) -> Result<Vec<Option<Mark>>, Error> {
         let path = self.path.clone();
         let failed = |source| refused(&path, source);
@@ -178,7 +178,7 @@ impl Marks {
     /// verdicts that had a mark; changes nothing in a dry run.
     ///
     /// # Errors
-    /// As [`Marks::add`].
+    /// Those of [`Marks::add`].
     pub fn forget(
         &mut self,
         project: &str,
@@ -217,7 +217,7 @@ impl Marks {
     /// Forgets all marks. Returns the number of verdicts that had one.
     ///
     /// # Errors
-    /// As [`Marks::add`].
+    /// Those of [`Marks::add`].
     pub fn forget_all(&mut self) -> Result<usize, Error> {
         let path = self.path.clone();
         let mut forget = || -> Result<usize, rusqlite::Error> {

@@ -177,7 +177,7 @@ impl Folder {
     /// Opens a folder, creating it and its missing parents.
     ///
     /// # Errors
-    /// As [`Folder::find`], or if a folder cannot be created.
+    /// Those of [`Folder::find`]; also if a folder cannot be created.
     pub fn make(path: &Path) -> Result<Folder, Error> {
         if let Some(folder) = Folder::find(path)? {
             return Ok(folder);
@@ -194,7 +194,7 @@ impl Folder {
     /// Opens the folder of a file; also returns the file's name.
     ///
     /// # Errors
-    /// As [`Folder::open`], or if the path has no file name.
+    /// Those of [`Folder::open`]; also if the path has no file name.
     pub fn of_file(file: &Path) -> Result<(Folder, &OsStr), Error> {
         let (folder, name) = parts(file)?;
         Ok((Folder::open(folder)?, name))
@@ -224,7 +224,7 @@ impl Folder {
     /// Opens a subfolder, creating it if it is missing.
     ///
     /// # Errors
-    /// As [`Folder::folder`], or if it cannot be created.
+    /// Those of [`Folder::folder`]; also if it cannot be created.
     pub fn make_folder(&self, name: impl AsRef<OsStr>) -> Result<Folder, Error> {
         let name = name.as_ref();
         self.create_folder(name)?;
@@ -311,7 +311,7 @@ impl Folder {
     /// Reads a whole file; `None` if it does not exist.
     ///
     /// # Errors
-    /// As [`Folder::file`], or if the file exceeds the bound or cannot be read.
+    /// Those of [`Folder::file`]; also if the file exceeds the bound or cannot be read.
     pub fn read(&self, name: impl AsRef<OsStr>, bound: Bound) -> Result<Option<Vec<u8>>, Error> {
         Ok(self.read_timed(name, bound)?.map(|(bytes, _)| bytes))
     }
@@ -319,7 +319,7 @@ impl Folder {
     /// Reads a whole file and its modification time; `None` if it does not exist.
     ///
     /// # Errors
-    /// As [`Folder::read`].
+    /// Those of [`Folder::read`].
     pub fn read_timed(
         &self,
         name: impl AsRef<OsStr>,
@@ -337,7 +337,7 @@ impl Folder {
     /// content was left out.
     ///
     /// # Errors
-    /// As [`Folder::file`], or if the file cannot be read.
+    /// Those of [`Folder::file`]; also if the file cannot be read.
     pub fn read_end(
         &self,
         name: impl AsRef<OsStr>,
@@ -361,7 +361,7 @@ impl Folder {
     /// `None`.
     ///
     /// # Errors
-    /// As [`Folder::file`], or if the file cannot be created or has a second hard link.
+    /// Those of [`Folder::file`]; also if the file cannot be created or has a second hard link.
     pub fn append(&self, name: impl AsRef<OsStr>, create: bool) -> Result<Option<File>, Error> {
         let flags = match create {
             true => OFlags::RDWR | OFlags::APPEND | OFlags::CREATE,
@@ -373,7 +373,7 @@ impl Folder {
     /// Opens a file for changes in place; `None` if it does not exist.
     ///
     /// # Errors
-    /// As [`Folder::file`], or if the file has a second hard link.
+    /// Those of [`Folder::file`]; also if the file has a second hard link.
     pub fn change(&self, name: impl AsRef<OsStr>) -> Result<Option<File>, Error> {
         self.open_to_change(name.as_ref(), OFlags::RDWR)
     }
@@ -650,7 +650,7 @@ pub fn read(path: &Path, bound: Bound) -> Result<Option<Vec<u8>>, Error> {
 /// Reads a text file; `None` if it does not exist.
 ///
 /// # Errors
-/// As [`read`], or if the file is not UTF-8.
+/// Those of [`read`]; also if the file is not UTF-8.
 pub fn read_text(path: &Path, bound: Bound) -> Result<Option<String>, Error> {
     let text = |bytes| {
         String::from_utf8(bytes)

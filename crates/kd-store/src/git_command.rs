@@ -87,7 +87,7 @@ impl GitCommand {
     /// Like [`GitCommand::new`], with a time limit for each command.
     ///
     /// # Errors
-    /// As [`GitCommand::new`].
+    /// Those of [`GitCommand::new`].
     pub fn within(folder: &Path, limit: Duration) -> Result<Self, Error> {
         let mut git = Self {
             limit,

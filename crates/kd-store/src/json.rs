@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Reads a JSON file of at most one MiB; `None` if it does not exist.
 ///
 /// # Errors
-/// As [`read_bounded`].
+/// Those of [`read_bounded`].
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Error> {
     read_bounded(path, STATE)
 }

@@ -37,7 +37,7 @@ impl Lock {
     /// Takes the lock of a file in an open folder, waiting at most `wait`.
     ///
     /// # Errors
-    /// As [`Lock::take`].
+    /// Those of [`Lock::take`].
     pub fn take_beside(folder: &Folder, file: &str, wait: Duration) -> Result<Lock, Error> {
         Lock::take_in(folder, format!(".{file}.lock").as_ref(), wait)
     }

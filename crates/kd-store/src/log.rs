@@ -116,7 +116,7 @@ pub fn size(thread: &Thread) -> u64 {
 /// Reads a thread's log; empty if there is none. Of a log over the size limit, reads the end.
 ///
 /// # Errors
-/// As [`read_last`].
+/// Those of [`read_last`].
 pub fn read(thread: &Thread) -> Result<Logged, Error> {
     read_last(thread, bounds::EVENTS.bytes)
 }

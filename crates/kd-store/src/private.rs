@@ -56,7 +56,7 @@ pub(crate) fn read_small(path: &Path, bytes_max: u64) -> Option<String> {
 /// Reads a trusted file: no other user can have written it. `None` if it does not exist.
 ///
 /// # Errors
-/// As [`open`], or if others can write the file, or it is too large or cannot be read.
+/// Those of [`open`]; also if others can write the file, or it is too large or cannot be read.
 pub fn read(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Error> {
     let Some(file) = open(path, OFlags::RDONLY)? else {
         return Ok(None);
@@ -97,7 +97,7 @@ pub(crate) fn check_folder(folder: &Path) -> Result<bool, Error> {
 /// Reads up to `bytes_max` bytes from the end of a file; empty if the file does not exist.
 ///
 /// # Errors
-/// As [`open`], or if the file cannot be read.
+/// Those of [`open`]; also if the file cannot be read.
 pub fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     if let Some(mut file) = open(path, OFlags::RDONLY)? {
@@ -115,7 +115,7 @@ pub fn read_end(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Error> {
 /// Appends to a file, creating it and its folder if they are missing.
 ///
 /// # Errors
-/// As [`open`], or if the folder is not the user's own, or the folder or the file cannot be written.
+/// Those of [`open`]; also if the folder is not the user's own, or the folder or the file cannot be written.
 pub fn append(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     make_private(folder_of(path))?;
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;

@@ -102,10 +102,10 @@ impl Queue {
         Ok(())
     }
 
-    /// Forgets a delivery. The file is removed with the last one.
+    /// Forgets a delivery. Removes the file if it was the last delivery.
     ///
     /// # Errors
-    /// As [`Queue::keep`].
+    /// Those of [`Queue::keep`].
     pub fn forget(&mut self, id: &str) -> Result<(), Error> {
         if !self.ids.remove(id) {
             return Ok(());

@@ -91,7 +91,7 @@ impl Reviews {
     /// Marks a finding. Returns the previous mark.
     ///
     /// # Errors
-    /// As [`Reviews::marks`], or the file cannot be written.
+    /// Those of [`Reviews::marks`]; also if the file cannot be written.
     pub fn mark(&self, mark: Mark) -> Result<Option<Mark>, Error> {
         let _lock = self.lock()?;
         let mut marks = self.marks()?;

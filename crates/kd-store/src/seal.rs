@@ -170,7 +170,7 @@ pub fn key(dirs: &UserDirs) -> Result<Option<SecretKey>, SealError> {
 /// Reads the user's signing key, creating one if there is none. Returns whether it is new.
 ///
 /// # Errors
-/// As [`key`], or it cannot be written.
+/// Those of [`key`]; also if it cannot be written.
 pub fn key_or_new(dirs: &UserDirs) -> Result<(SecretKey, bool), SealError> {
     if let Some(key) = key(dirs)? {
         return Ok((key, false));

@@ -157,7 +157,7 @@ pub fn read(layout: &Layout, seat: &SeatName) -> Result<AgentState, Error> {
 /// Like [`read`], in the given sessions folder.
 ///
 /// # Errors
-/// As [`read`].
+/// Those of [`read`].
 pub fn read_in(sessions: &Path, seat: &SeatName) -> Result<AgentState, Error> {
     let state: Option<AgentState> =
         json::read_bounded(&layout::session_file_in(sessions, seat), bounds::SESSION)?;
@@ -170,7 +170,7 @@ pub fn read_in(sessions: &Path, seat: &SeatName) -> Result<AgentState, Error> {
 /// Changes a member's state under its lock, so that no change of another process is lost.
 ///
 /// # Errors
-/// As [`read`], or if the state is locked for too long or cannot be written.
+/// Those of [`read`]; also if the state is locked for too long or cannot be written.
 pub fn update(
     layout: &Layout,
     seat: &SeatName,
@@ -182,7 +182,7 @@ pub fn update(
 /// Like [`update`], in the given sessions folder.
 ///
 /// # Errors
-/// As [`update`].
+/// Those of [`update`].
 pub fn update_in(
     sessions: &Path,
     seat: &SeatName,

@@ -55,7 +55,7 @@ impl StreamWriter {
     /// A stream of another program, which holds no lock, counts as live until it was silent for `patience`.
     ///
     /// # Errors
-    /// As [`StreamWriter::create`], or if the first line cannot be written as JSON.
+    /// Those of [`StreamWriter::create`]; also if the first line cannot be written as JSON.
     pub fn begin(
         thread: &Thread,
         member: &str,

@@ -120,7 +120,7 @@ impl Thread {
     /// Creates a thread for the king and these members, and makes it the branch's current one.
     ///
     /// # Errors
-    /// As [`Thread::create_for`], or if the branch's state cannot be written. Nothing of the thread remains then.
+    /// Those of [`Thread::create_for`]; also if the branch's state cannot be written. Nothing of the thread remains then.
     pub fn create(layout: &Layout, members: &[SeatName]) -> Result<Thread, Error> {
         let thread = Thread::create_for(layout, members, meta::COUNCIL)?;
         layout
@@ -169,7 +169,7 @@ impl Thread {
     /// Opens an existing thread.
     ///
     /// # Errors
-    /// As [`Thread::open_folder`].
+    /// Those of [`Thread::open_folder`].
     pub fn open(place: &Place) -> Result<Thread, Error> {
         Thread::open_folder(&place.path)
     }
@@ -324,7 +324,7 @@ impl Thread {
         let put = |text: &String| self.spool.put(text.as_bytes());
         let mut spooled: Vec<Result<Spooled, Error>> = texts.iter().map(put).collect();
         if self.durability != Durability::Buffered {
-            // All are written by now, so the disk can sync them together.
+            // All messages are written now, so the disk can sync them together.
             for one in &mut spooled {
                 if let Err(error) = one.as_ref().map_or(Ok(()), Spooled::sync) {
                     *one = Err(error);
@@ -385,7 +385,7 @@ impl Thread {
     /// Returns the newest `n` messages, in order.
     ///
     /// # Errors
-    /// As [`Thread::messages`], or if an outdated index cannot be rebuilt.
+    /// Those of [`Thread::messages`]; also if an outdated index cannot be rebuilt.
     pub fn tail(&self, n: usize) -> Result<Messages, Error> {
         self.read(&self.entries(Want::Last(n))?)
     }
@@ -393,7 +393,7 @@ impl Thread {
     /// Returns all messages with a number above `seq`.
     ///
     /// # Errors
-    /// As [`Thread::tail`].
+    /// Those of [`Thread::tail`].
     pub fn since(&self, seq: u32) -> Result<Messages, Error> {
         self.read(&self.entries(Want::After(seq))?)
     }
@@ -401,7 +401,7 @@ impl Thread {
     /// Returns up to `n` messages with numbers below `seq`, the newest of those, in order; and whether there are more.
     ///
     /// # Errors
-    /// As [`Thread::messages`].
+    /// Those of [`Thread::messages`].
     pub fn before(&self, seq: u32, n: usize) -> Result<(Messages, bool), Error> {
         let mut entries = index::list(&self.folder)?;
         entries.retain(|e| e.seq < seq);
@@ -461,7 +461,7 @@ impl Thread {
     /// Returns the first `n` messages, in order.
     ///
     /// # Errors
-    /// As [`Thread::messages`].
+    /// Those of [`Thread::messages`].
     pub fn head(&self, n: usize) -> Result<Messages, Error> {
         let mut entries = index::list(&self.folder)?;
         entries.truncate(n);

@@ -102,7 +102,7 @@ impl TrustStore {
     /// user id.
     ///
     /// # Errors
-    /// As [`TrustStore::decided`].
+    /// Those of [`TrustStore::decided`].
     pub fn accepts_owner(&self, root: &Path, owner: u32) -> Result<bool, Error> {
         Ok(self
             .folder(root)?
@@ -114,7 +114,7 @@ impl TrustStore {
     /// files; for a linked worktree, a decision on the owning checkout counts if the files are the same.
     ///
     /// # Errors
-    /// As [`TrustStore::decided`].
+    /// Those of [`TrustStore::decided`].
     pub fn trusts(&self, programs: &Programs) -> Result<bool, Error> {
         let contents = self.read()?;
         let marked = |folder: &Path, level: &Level| {
@@ -134,7 +134,7 @@ impl TrustStore {
     /// Trusts what agent programs run and obey in a working folder, in its examined state.
     ///
     /// # Errors
-    /// As [`TrustStore::allow`].
+    /// Those of [`TrustStore::allow`].
     pub fn trust_programs(&self, programs: &Programs) -> Result<(), Error> {
         for level in programs.decided() {
             self.change(&level.folder, |folder| {
@@ -166,7 +166,7 @@ impl TrustStore {
     /// allowed.
     ///
     /// # Errors
-    /// As [`TrustStore::allow`].
+    /// Those of [`TrustStore::allow`].
     pub fn decline(&self, root: &Path, settings: &Fingerprint) -> Result<(), Error> {
         self.change(root, |folder| {
             folder.declined_settings = Some(settings.clone());
@@ -176,7 +176,7 @@ impl TrustStore {
     /// Accepts that this folder belongs to these user ids, replacing those accepted before.
     ///
     /// # Errors
-    /// As [`TrustStore::allow`].
+    /// Those of [`TrustStore::allow`].
     pub fn accept_owners(&self, root: &Path, owners: &BTreeSet<u32>) -> Result<(), Error> {
         self.change(root, |folder| folder.owners.clone_from(owners))
     }
@@ -184,7 +184,7 @@ impl TrustStore {
     /// Forgets every decision on this path. Returns whether there was one. The folder need not exist any more.
     ///
     /// # Errors
-    /// As [`TrustStore::allow`].
+    /// Those of [`TrustStore::allow`].
     pub fn revoke(&self, root: &Path) -> Result<bool, Error> {
         if self.folder(root)?.is_none() {
             return Ok(false);
@@ -199,7 +199,7 @@ impl TrustStore {
     /// Lists every folder with a decision, by path.
     ///
     /// # Errors
-    /// As [`TrustStore::decided`].
+    /// Those of [`TrustStore::decided`].
     pub fn list(&self) -> Result<Vec<TrustedFolder>, Error> {
         let mut all: Vec<TrustedFolder> = self.read()?.projects.into_values().collect();
         all.sort_by(|a, b| a.path.cmp(&b.path));

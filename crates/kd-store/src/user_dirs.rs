@@ -106,7 +106,7 @@ impl UserDirs {
     /// Returns the folder of a project's state: `projects/<name>-<hash>` in the state folder.
     ///
     /// # Errors
-    /// As [`UserDirs::state`].
+    /// Those of [`UserDirs::state`].
     pub fn project_state(&self, root: &Path) -> Result<PathBuf, Error> {
         Ok(self.state()?.join("projects").join(project_key(root)))
     }
@@ -115,7 +115,7 @@ impl UserDirs {
     /// the data folder.
     ///
     /// # Errors
-    /// As [`UserDirs::data`].
+    /// Those of [`UserDirs::data`].
     pub fn project_data(&self, root: &Path) -> Result<PathBuf, Error> {
         Ok(self.data()?.join("projects").join(project_key(root)))
     }

@@ -114,7 +114,7 @@ pub struct Decoder {
 
 /// The result of decoding the next bytes.
 enum Front {
-    /// This many bytes decode to this.
+    /// The number of bytes that were decoded, and the decoded input.
     Taken(usize, Option<Input>),
     /// More bytes are needed.
     Partial,

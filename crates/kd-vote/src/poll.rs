@@ -327,7 +327,7 @@ impl<'a> Poll<'a> {
                     return Err("a score is beyond a billion".into());
                 }
             }
-            // A single mark is a score of one: what a yes-or-no voter means.
+            // A single mark is a score of one, because a yes-or-no voter means that.
             Mark::Choice(c) => given[*c] = NANOS,
             Mark::Approvals(set) => set.iter().for_each(|c| given[*c] = NANOS),
             _ => return Err("it has no points".into()),

@@ -96,7 +96,7 @@ impl Phase {
 
 /// The point at which to kill the next process.
 enum Point {
-    /// This long after its start.
+    /// The given time after its start.
     After(Duration),
     /// The given time after the process has written the given number of lines.
     Lines(usize, Duration),

@@ -56,7 +56,7 @@ pub struct Choice {
     pub folder: Option<PathBuf>,
     /// The folder from which a relative path of a program is read; `None` is the current one.
     pub start: Option<PathBuf>,
-    /// Whether the user trusts that folder, so that the program need not ask again.
+    /// Whether the user trusts that folder, so that the program does not ask again.
     pub trusted: bool,
     /// The name under `agents`.
     pub agent: String,
@@ -434,8 +434,8 @@ impl AgentCli {
         Ok(Some(rights))
     }
 
-    /// Returns whether its own sandbox is told what commands may read: true for the program of the table, not for
-    /// adapters.
+    /// Returns whether its own sandbox gets a list of the paths that commands may read: true for the program of the
+    /// table, not for adapters.
     pub(crate) fn is_told_reads(&self) -> bool {
         let own = matches!(&self.how, How::Known(program) if program.own_sandbox);
         own && self.choice.sandbox && cfg!(target_os = "linux")

@@ -53,7 +53,7 @@ pub enum Act {
     Notice(String),
     /// The question repeated, word by word.
     Echo,
-    /// This many bytes of text, in pieces of 16 KiB.
+    /// Emits the given number of bytes of text, in pieces of 16 KiB.
     Flood(usize),
     /// Waits for this number of milliseconds.
     SleepMs(u64),

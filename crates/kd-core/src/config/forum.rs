@@ -280,10 +280,10 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets several parameters at once, so that intermediate states of a pair (the two delays) need not be valid.
+    /// Sets several parameters at once, so that intermediate states of a pair (the two delays) do not have to be valid.
     ///
     /// # Errors
-    /// As [`Self::set`]. Nothing is changed then.
+    /// Those of [`Self::set`]. Nothing is changed then.
     pub fn set_all<'a>(
         &mut self,
         pairs: impl IntoIterator<Item = (&'a str, &'a str)>,

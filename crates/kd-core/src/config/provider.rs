@@ -46,13 +46,13 @@ pub struct ProviderConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Price {
-    /// For prompt tokens.
+    /// Price of prompt tokens.
     pub input: f64,
-    /// For answer tokens.
+    /// Price of answer tokens.
     pub output: f64,
-    /// For cached prompt tokens; `None` means as `input`.
+    /// Price of cached prompt tokens; `None` means the price in `input`.
     pub cached: Option<f64>,
-    /// For prompt tokens written to the cache; `None` means 25% more than `input`.
+    /// Price of prompt tokens written to the cache; `None` means 25 % more than `input`.
     pub cache_write: Option<f64>,
 }
 

@@ -153,7 +153,7 @@ pub struct Choice {
 /// Plans by rules.
 ///
 /// # Errors
-/// As [`plan_with`].
+/// Those of [`plan_with`].
 pub fn plan(config: &Config, brief: &Brief<'_>) -> Result<Planned, PlanError> {
     plan_with(config, brief, &Choice::default())
 }

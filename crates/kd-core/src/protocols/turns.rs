@@ -75,8 +75,8 @@ impl Turns {
         self.coming.iter().filter(able).cloned().collect()
     }
 
-    /// Returns why the discussion ends early: two members only acknowledge each other, or all have passed. Never before
-    /// all members that are due have spoken.
+    /// Returns the reason why the discussion ends early: two members only acknowledge each other, or all have passed.
+    /// `None` until all members that are due have answered.
     fn quiet(&self, mine: &[Spoke], table: &Table<'_>) -> Option<String> {
         let heard = |seat: &SeatName| table.spoke.iter().any(|s| &s.seat == seat);
         let mut coming = self

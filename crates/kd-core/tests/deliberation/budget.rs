@@ -135,7 +135,8 @@ fn a_council_that_could_ask_nobody_is_decided_again_in_the_same_way() {
         };
         let afford = |micro| Deliberation::affordable(&with(micro), "Preamble.").is_ok();
         let affordable = least(10_000_000, afford);
-        // Just below the price of the first call, the preamble of each prompt decides.
+        // If the limit is just below the price of the first call, the preamble of each prompt decides whether the call
+        // fits.
         let first = least(10_000_000, |micro| micro >= affordable && asked(micro) > 0);
         for micro in (affordable.max(first.saturating_sub(300))..first).step_by(30) {
             assert_eq!(asked(micro), 0, "{}", protocol.name);

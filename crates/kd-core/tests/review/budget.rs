@@ -1,4 +1,4 @@
-//! Limits: reviews leave enough for votes, and what is left out is told.
+//! Tests limits: reviews leave enough for votes, and a notice names the parts that were left out.
 
 use crate::room::{Ran, Reply, finding, findings, kind, labels, review, run, votes};
 use kd_core::review::{OpenReview, Reported};
@@ -202,7 +202,7 @@ fn many_findings_are_voted_on_in_several_requests() {
         assert!(request.prompt.history.len() < 50 << 10);
         assert!(!labels(request).is_empty());
     }
-    // Six requests are all that a limit leaves: each voter gets the first findings, and the rest is told.
+    // A limit leaves only six requests: each voter gets the first findings, and a notice names the rest.
     let ran = run(of(calls(6)), reply);
     let told = ran.report.notices.join("\n");
     assert!(told.contains("bob did not vote on "), "{told}");

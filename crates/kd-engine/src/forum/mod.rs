@@ -313,7 +313,7 @@ impl<'a> Forum<'a> {
     /// Runs cycles at the interval between their starts, until the user stops it or `most` cycles are complete.
     ///
     /// # Errors
-    /// As [`Self::cycle`], but waits if the rules allow no cycle yet.
+    /// Like [`Self::cycle`], but waits if the rules allow no cycle yet.
     pub fn cycles(&mut self, most: Option<u64>) -> Result<u64, RunError> {
         let mut complete = 0;
         self.catch_up()?;

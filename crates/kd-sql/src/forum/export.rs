@@ -291,7 +291,7 @@ impl ForumStore {
     }
 }
 
-/// Writes what agents keep and say besides posts.
+/// Writes the texts that agents save and publish besides posts.
 fn company(
     db: &mut Db,
     put: &mut impl FnMut(&Record) -> Result<(), ForumError>,

@@ -222,7 +222,7 @@ impl ForumStore {
     /// Makes an open cycle void; turns already taken stay. The next cycle is drawn again.
     ///
     /// # Errors
-    /// As [`Self::finish_cycle`].
+    /// Those of [`Self::finish_cycle`].
     pub fn void_cycle(
         &mut self,
         leader: &mut Leader,
@@ -482,7 +482,7 @@ pub(super) fn insert(db: &mut Db, cycle: i64, link: &Link) -> Result<(), ForumEr
 
 /// Returns the number of the last post of a forum.
 fn last_post(db: &mut Db, forum: &str) -> Result<i64, ForumError> {
-    // Threads store their last post, so that posts need not be scanned.
+    // Threads store their last post, so that posts do not have to be scanned.
     let row = db.row(
         "SELECT MAX(last_post_id) FROM threads WHERE forum = $1",
         args![forum],

@@ -193,7 +193,8 @@ fn database(path: &Path) -> Result<(PathBuf, Links), ForumError> {
         return Ok((path.to_path_buf(), Links::Followed));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Never opened: closing a second descriptor would drop the locks of another connection of this process.
+    // These files are never opened: closing a second descriptor would drop the locks of another connection of this
+    // process.
     for end in ["", "-wal", "-shm", "-journal"] {
         let name = format!("{name}{end}");
         let Some(look) = folder.look(&name).map_err(refused)? else {

@@ -354,7 +354,7 @@ fn tell(db: &mut Db, motion: &Motion, text: &str, now: Timestamp) -> Result<(), 
     Ok(())
 }
 
-/// The first words state the result: readers need not know the voting rule.
+/// The first words state the result, so that readers do not have to know the voting rule.
 fn verdict(state: MotionState, outcome: &str) -> String {
     match state {
         MotionState::Passed => {
@@ -607,7 +607,7 @@ impl ForumStore {
         if self.own {
             return Ok(Vec::new());
         }
-        // A delay need not be valid together with the other configured one.
+        // A delay does not have to be valid together with the other configured one.
         let wide = Settings {
             delay_secs_min: 0.0,
             delay_secs_max: f64::MAX,
@@ -683,7 +683,7 @@ impl ForumStore {
     /// Returns a motion and its votes.
     ///
     /// # Errors
-    /// As [`Self::electorate`].
+    /// Those of [`Self::electorate`].
     pub fn motion(&mut self, id: i64) -> Result<(Motion, Vec<CastVote>), ForumError> {
         Ok((
             rows::motions::find(&mut self.db, id)?,

@@ -103,7 +103,7 @@ impl ForumStore {
     /// Returns a thread and its posts after a number, the oldest first. Deleted posts are included without their text.
     ///
     /// # Errors
-    /// As [`Self::thread_for`].
+    /// Those of [`Self::thread_for`].
     pub fn thread(
         &mut self,
         id: i64,

@@ -60,7 +60,7 @@ pub fn set(
 /// Removes one setting from a layer's file.
 ///
 /// # Errors
-/// As [`set`], or the setting is not in the file.
+/// Those of [`set`]; also if the setting is not in the file.
 pub fn unset(paths: &ConfigPaths, layer: Layer, path: &KeyPath) -> Result<Written, ConfigError> {
     one(
         paths,

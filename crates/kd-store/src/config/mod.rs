@@ -227,7 +227,7 @@ pub enum ProjectFile<'a> {
 /// Like [`load`], with other content of the project's shared file.
 ///
 /// # Errors
-/// As [`load`].
+/// Those of [`load`].
 pub fn load_with(
     paths: &ConfigPaths,
     project: ProjectFile<'_>,
@@ -247,7 +247,7 @@ pub fn load_with(
     }
     stack.env(env);
     stack.flags(flags);
-    // Checked as written, before anything is held back, so that mistakes are reported all the same.
+    // Settings are checked as written, before any is held back, so that all mistakes are reported.
     let linked = stack.link(paths);
     let mut project = project::look(&stack.parts, paths);
     let (value, origins) = if project.holds_back() {

@@ -218,7 +218,7 @@ impl Reader {
         new
     }
 
-    /// Returns whether the thread has more posts than one look returns: the next look need not wait.
+    /// Returns whether the thread has more posts than one look returns, so that the next look can follow at once.
     pub(super) fn has_more(&self, wants: &Wants, found: &Result<Found, String>) -> bool {
         wants.thread == self.chosen && found.as_ref().is_ok_and(|f| f.posts.len() as i64 == PAGE)
     }

@@ -290,7 +290,7 @@ impl ChatLines {
                     out,
                 )?;
             }
-            // Written when its last message lands; pieces in between are not told.
+            // The stream's answer is written when its last message is on disk; pieces before that are not shown.
             Event::StreamFound { .. } => {}
             // Nothing but settings: told before the chat.
             Event::HeldBack { .. } => {}

@@ -55,7 +55,7 @@ pub(super) fn carry_out(args: Ask, job: Job, here: &Here) -> Result<Exit, Error>
     let Some(opened) = opened else {
         return ended.map(|ended| ended.exit());
     };
-    // Agents that have ended by now are no longer shown in the members' states.
+    // Removes agents that have ended from the members' states.
     opened.tidy();
     let ended = ended.inspect_err(|_| opened.discard_unsaid())?;
     let Opened { id, .. } = &opened;

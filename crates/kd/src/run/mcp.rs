@@ -64,7 +64,7 @@ pub(super) fn name(name: Option<&str>) -> Result<Option<String>, Error> {
 
 /// Opens the folder for a server.
 pub(super) fn folder_host(here: &Here, offline: bool) -> Result<FolderHost, Error> {
-    // Nothing that the members do is told on stderr, except what the user should see.
+    // Only notices for the user are printed to stderr, and nothing about the members' work.
     let kingdom = trust::open(here, true)?;
     if let Some(layout) = kingdom.layout() {
         kd_app::process::sweep(here, &layout);

@@ -155,7 +155,7 @@ async fn go(mut turn: Box<Turn>, again: Again) -> Option<(Result<Delta, Failure>
                 return Some((Err(failure), State::Done));
             };
             if warm.pool.marks() && failure.message.contains(MARK) {
-                // The service accepts no marks besides the program's own, or not in this order.
+                // The service accepts only the program's own marks, or the marks are not in the order that it accepts.
                 warm.pool.mark_no_more();
                 drop(turn);
                 return match warm.open(&request, true) {

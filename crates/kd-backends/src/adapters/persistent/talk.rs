@@ -18,7 +18,7 @@ pub(crate) struct Link {
 pub(in crate::adapters) struct Question {
     /// The whole prompt, in blocks.
     pub(in crate::adapters) prompt: Vec<Block>,
-    /// Whether the program may be told which blocks its service should cache.
+    /// Whether the requests may mark the blocks that the service should cache.
     pub(in crate::adapters) marks: bool,
     /// The model, as the program names it.
     pub(in crate::adapters) model: Option<String>,
@@ -32,7 +32,7 @@ pub(in crate::adapters) struct Question {
     pub(in crate::adapters) mode: Option<&'static str>,
     /// A tool server to use.
     pub(in crate::adapters) server: Option<ToolServer>,
-    /// Whether the program was told at startup what its commands may read in a read-only turn.
+    /// Whether the program got, at its start, the list of paths that its commands may read in a read-only turn.
     pub(in crate::adapters) is_told_reads: bool,
 }
 

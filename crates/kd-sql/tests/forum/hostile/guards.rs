@@ -180,7 +180,7 @@ pub(super) fn check(world: &mut World<'_>, file: &Path, configured: &Settings) {
             "{row:?}"
         );
     }
-    // Settings and orders: only those of honest motions.
+    // All settings and orders come from honest motions.
     let honest = |id: &str| ledger.wanted.get(&id.parse().unwrap_or(0)) == Some(&true);
     for row in strings("SELECT motion_id, key, value FROM settings WHERE forum = ?1") {
         assert!(honest(&row[0]), "{row:?}");

@@ -151,7 +151,7 @@ impl Face for Deliberating {
                 "warning: a message could not be saved: {}",
                 clean::line(why)
             )?,
-            // Facts become progress lines; notices, also of cut answers, are told once.
+            // Facts become progress lines. Notices, also those of cut answers, are shown once.
             Event::Deliberated { .. } | Event::Noticed { .. } | Event::MessageAdded { .. }
                 if self.manner == Manner::Plain =>
             {

@@ -245,7 +245,7 @@ fn write_wrapped(line: &str, columns: Option<usize>, out: &mut dyn Write) -> Res
     Ok(())
 }
 
-/// Lists what stays in `.kd`, the command that removes it last.
+/// Lists the copies that stay in `.kd`; the last line is the command that removes them.
 fn kept(one: &Looked<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for target in one.job.targets().iter().filter(|target| target.is_copy) {
