@@ -55,7 +55,7 @@ impl Kingdom {
 pub struct Started {
     /// The session.
     pub session: Session,
-    /// To send into it.
+    /// The operation to send into it.
     pub say: Op,
     /// Notices for the user to read before the answer, for example settings that are held back.
     pub notices: Vec<String>,

@@ -392,7 +392,7 @@ pub(crate) enum AskedForm {
     Schema,
     /// Any JSON object; the schema is in the prompt.
     Object,
-    /// By the prompt alone.
+    /// The prompt alone asks for it.
     Words,
 }
 

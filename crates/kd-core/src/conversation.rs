@@ -37,9 +37,9 @@ pub struct Aside {
 /// The protocol of an aside.
 #[derive(Clone, Debug)]
 pub enum How {
-    /// By a debate of two members in tags, with the history of the conversation.
+    /// A debate of two members in tags, with the history of the conversation.
     Think(Box<OpenDuet>),
-    /// By a deliberation: opinions, review, vote and conclusion.
+    /// A deliberation: opinions, review, vote and conclusion.
     Deliberate {
         /// Its plan.
         plan: Box<Plan>,

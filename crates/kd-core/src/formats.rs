@@ -64,7 +64,7 @@ pub fn stated(bytes: &[u8], field: &str) -> Option<u64> {
 }
 
 const REFUSED: &str = "refused";
-/// For additive changes: no older files need conversion.
+/// The text for formats with additive changes only: no older files need conversion.
 const NONE: &str = "there are none";
 
 /// `thread.json`. kingdom-cli reads it too and writes no version.

@@ -15,14 +15,14 @@ const ASKED_WITH: &str = "asked_with";
 /// The kind of round that a message of the user starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RoundKind {
-    /// By the members, then the chair: `kd ask`, a message of a chat.
+    /// The members answer, then the chair: `kd ask`, a message of a chat.
     #[default]
     Council,
-    /// By a debate: `kd think`, `/think`.
+    /// A debate: `kd think`, `/think`.
     Debate,
-    /// By a deliberation: `kd deliberate`, `/deliberate`.
+    /// A deliberation: `kd deliberate`, `/deliberate`.
     Deliberation,
-    /// By a review: `kd review`.
+    /// A review: `kd review`.
     Review,
 }
 

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 pub enum Billing {
     /// Per token, with an API key.
     Key,
-    /// By the login of an agent program: a subscription or other plan. A reported price is what the tokens would cost
-    /// with a key.
+    /// The login of an agent program pays: a subscription or other plan. A reported price is the price that the tokens
+    /// would have with a key.
     Login,
     /// Free: runs on this machine.
     Free,

@@ -36,7 +36,7 @@ pub struct Table {
     pub date: String,
     /// Its source.
     pub source: String,
-    /// By service, then model.
+    /// The prices, by service, then by model.
     rows: BTreeMap<String, BTreeMap<String, Tariff>>,
 }
 

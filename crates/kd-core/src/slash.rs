@@ -100,9 +100,9 @@ pub enum Fork {
 /// The protocol of an aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// By a debate of a fast and a rigorous member.
+    /// A debate of a fast and a rigorous member.
     Think,
-    /// By a deliberation.
+    /// A deliberation.
     Deliberate,
 }
 

@@ -170,7 +170,7 @@ pub struct Trace {
     pub thinking: String,
     /// Number of tool uses.
     pub tools: u32,
-    /// From the request to the last piece, if records give the times.
+    /// The times of the request and of the last piece, if the records have them.
     pub span: Option<(Timestamp, Timestamp)>,
 }
 

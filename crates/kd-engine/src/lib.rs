@@ -424,7 +424,7 @@ pub struct Session {
     first: Option<Subscription>,
     /// The view before the first record, until it is taken.
     opening: Option<View>,
-    /// For starting members' programs ahead of time.
+    /// The engine and the members whose programs may be started ahead of time.
     ready: (Engine, Vec<Member>),
     running: JoinHandle<()>,
 }

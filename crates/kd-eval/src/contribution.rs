@@ -14,9 +14,9 @@ const SAMPLE: usize = 100;
 /// The answers of all members to one question; equal numbers are equal answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// By member.
+    /// The answer of each member.
     pub answers: &'a [Option<usize>],
-    /// By answer.
+    /// Whether each answer is right.
     pub right: &'a [bool],
 }
 

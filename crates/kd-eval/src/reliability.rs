@@ -13,11 +13,11 @@ const CLIP: (f64, f64) = (0.01, 0.99);
 /// Estimates of the reliability of members and of the right answers, from agreement alone.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DawidSkene {
-    /// For each member the estimated probability that its answer is right; no answer counts as wrong.
+    /// The estimated probability that each member's answer is right; no answer counts as wrong.
     pub right: Vec<f64>,
-    /// For each question its most likely answers: several if tied, none without answers.
+    /// The most likely answers to each question: several if tied, none without answers.
     pub winners: Vec<Vec<usize>>,
-    /// For each question the probability of the first of its winners.
+    /// The probability of the first winner of each question.
     pub probability: Vec<f64>,
 }
 

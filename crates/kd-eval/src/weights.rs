@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn twins_share_one_weight_and_the_better_member_has_more() {
-        // Of 100 questions the first member is right on 80; the two others are always right together, on the other 60.
+        // The first member is right on 80 of 100 questions. The two others are always right together, on 60.
         let right = [true, false];
         let rows: Vec<[Option<usize>; 3]> = (0..100)
             .map(|q| {

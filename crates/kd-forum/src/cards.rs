@@ -65,7 +65,7 @@ impl Candidate {
 pub enum Seed {
     /// Chosen by the user, or recorded by an older version. Anyone who knows it can predict every cycle.
     Number(u64),
-    /// For one cycle only, mixed from its secret.
+    /// A seed for one cycle only, mixed from its secret.
     Mixed([u8; 32]),
     /// Not revealed yet: [`draw`](super::cycle::draw) returns an empty plan.
     #[default]

@@ -22,9 +22,9 @@ pub type Hash = [u8; 32];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// From a secret with an earlier commitment.
+    /// Drawn from a secret with an earlier commitment.
     Committed,
-    /// From a number chosen by the user: anyone who knows it can predict the cycle.
+    /// Drawn from a number chosen by the user: anyone who knows it can predict the cycle.
     Seeded,
     /// The secret was lost before the draw; nothing was drawn.
     Lost,

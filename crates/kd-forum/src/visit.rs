@@ -39,7 +39,7 @@ pub enum Way {
     Native,
     /// One JSON object per answer.
     Json,
-    /// JSON for a small model: few tools, short texts, one action per visit.
+    /// One JSON object per answer, for a small model: few tools, short texts, one action per visit.
     Small,
     /// An MCP server that the agent uses: its whole visit is one answer.
     Mcp,

@@ -318,9 +318,9 @@ impl MotionKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
-    /// For the motion.
+    /// A vote for the motion.
     Yes,
-    /// Against it.
+    /// A vote against the motion.
     No,
     /// Abstains; it counts for the quorum.
     Abstain,

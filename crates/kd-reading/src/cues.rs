@@ -11,7 +11,7 @@ pub(super) use super::cue_roles::*;
 
 /// The words of a list, indexed by their beginnings; list order is kept.
 struct Index {
-    /// By first word, in lower case.
+    /// The phrases by their first word, in lower case.
     by_word: BTreeMap<&'static str, Vec<&'static str>>,
     /// Words with any ending, by their first two letters.
     open: BTreeMap<[char; 2], Vec<&'static str>>,

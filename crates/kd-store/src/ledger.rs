@@ -221,7 +221,7 @@ impl Ledger for LedgerFile {
 /// A line of the ledger.
 enum Line {
     Entry(Box<Entry>),
-    /// Of a newer version.
+    /// A line of a newer version.
     Newer,
     /// Not a line of kd.
     Other,

@@ -176,8 +176,8 @@ pub fn key_or_new(dirs: &UserDirs) -> Result<(SecretKey, bool), SealError> {
         return Ok((key, false));
     }
     let path = key_file(dirs)?;
-    // Of concurrent processes only one creates a key: a key replaced by another would be lost, with everything it
-    // signed.
+    // If several processes run at once, only one creates a key: a key replaced by another would be lost, with
+    // everything it signed.
     make_private(path.parent().unwrap_or(&path))?;
     let _lock = Lock::take(&lock::lock_path(&path), lock::WAIT)?;
     if let Some(key) = key(dirs)? {

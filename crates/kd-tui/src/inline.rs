@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 const CLEAR_LINE_END: &str = "\u{1b}[K";
 /// After the text of a line: clears its rest and everything below.
 const CLEAR_REST: &str = "\u{1b}[J";
-/// From the first column: clears this line and everything below. The blank is for tmux, which moves the screen into its
+/// Clears this line from the first column, and everything below. The blank is for tmux, which moves the screen into its
 /// history when it is cleared from the very first cell.
 const CLEAR_BELOW: &str = " \u{1b}[J\r\u{1b}[K";
 

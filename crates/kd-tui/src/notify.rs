@@ -6,14 +6,14 @@ use crate::clipboard::through;
 /// The value of `chat.notify`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notify {
-    /// By an escape sequence if the terminal is known to support it, otherwise by the bell.
+    /// An escape sequence if the terminal is known to support it, otherwise the bell.
     #[default]
     Auto,
-    /// By an escape sequence.
+    /// An escape sequence.
     Osc,
-    /// By the terminal bell.
+    /// The terminal bell.
     Bell,
-    /// Not at all.
+    /// No notification.
     Off,
 }
 

@@ -66,7 +66,7 @@ pub struct Card {
     pub edge: Style,
     /// The speaker and facts about the message.
     pub title: Line,
-    /// Between the title and the body.
+    /// Lines between the title and the body.
     pub head: Vec<Line>,
     /// The text.
     pub body: Body,

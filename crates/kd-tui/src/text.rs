@@ -1,4 +1,4 @@
-//! From text to terminal lines: sanitizing, widths, styles, Markdown. Pure functions of text and width.
+//! Converts text to terminal lines: sanitizing, widths, styles, Markdown. Pure functions of text and width.
 
 pub use kd_core::display as clean;
 pub mod growing;

@@ -202,9 +202,9 @@ pub(crate) struct Duels {
 /// The measure of a victory's strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strength {
-    /// By the margin.
+    /// The margin.
     Margins,
-    /// By the votes for the winner.
+    /// The number of votes for the winner.
     WinningVotes,
 }
 

@@ -105,8 +105,9 @@ fn weights(poll: &Poll<'_>, tied: &[usize]) -> Step {
     )
 }
 
-/// Between 1 and 2, if the rules enable it: how many families ranked each first. Voters of one family make correlated
-/// errors, so three of one count as one opinion; a voter without a family is its own family.
+/// Compares the number of families that ranked each tied candidate first, if the rules enable this. This step is
+/// between 1 and 2. Voters of one family make correlated errors, so three of one family count as one opinion; a voter
+/// without a family is its own family.
 fn families(poll: &Poll<'_>, tied: &[usize]) -> Step {
     const NAME: &str = "families";
     if poll.votes.iter().all(|v| v.ballot.family.is_none()) {

@@ -66,7 +66,7 @@ pub(super) struct Acp {
     cost: Option<f64>,
     cost_before: Option<f64>,
     system_error: bool,
-    /// For each requested permission: the options that reject it.
+    /// The options that reject each requested permission.
     permissions: BTreeMap<String, BTreeSet<String>>,
     /// A tool was refused, and no text has arrived since.
     refused: bool,

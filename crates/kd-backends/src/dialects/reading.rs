@@ -1,4 +1,4 @@
-//! From bytes to deltas: splits lines, feeds a decoder, ends turns.
+//! Converts bytes to deltas: splits lines, feeds a decoder, ends turns.
 //!
 //! Input: bytes in any pieces, or a recorded stream. Output: [`Delta`]s, with [`Delta::Finished`] or a [`Failure`] at
 //! the end of each turn.

@@ -21,7 +21,7 @@ impl Decoder for Text {
     fn line(&mut self, line: &[u8]) -> Vec<Delta> {
         let mut out = Vec::new();
         let line = String::from_utf8_lossy(line);
-        // Of a line overwritten with carriage returns, only the last version counts.
+        // If a line is overwritten with carriage returns, only its last version counts.
         let line = line.trim_end_matches('\r').rsplit('\r').next();
         let line = line.unwrap_or_default().trim_end();
         if !line.is_empty() {

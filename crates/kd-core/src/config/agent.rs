@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhasePrompts {
-    /// For conversations of the council.
+    /// The prompt for conversations of the council.
     pub council: String,
-    /// For designing.
+    /// The prompt for designing.
     pub design: String,
-    /// For code reviews.
+    /// The prompt for code reviews.
     pub review: String,
-    /// For work on a ticket (kingdom-cli).
+    /// The prompt for work on a ticket (kingdom-cli).
     pub peasant: String,
 }
 

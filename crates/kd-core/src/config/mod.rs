@@ -177,9 +177,9 @@ pub enum ChatTheme {
     /// Matches the terminal's background.
     #[default]
     Auto,
-    /// For a dark background.
+    /// Colors for a dark background.
     Dark,
-    /// For a light background.
+    /// Colors for a light background.
     Light,
     /// Only the 16 colors of the terminal's palette.
     Terminal,

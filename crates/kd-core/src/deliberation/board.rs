@@ -114,7 +114,7 @@ pub struct Cast {
 pub enum Marked {
     /// One candidate.
     Choice(usize),
-    /// From best to worst.
+    /// A ranking from best to worst.
     Ranking(Vec<usize>),
     /// Scores, in the order of the candidates.
     Scores(Vec<Option<f64>>),

@@ -26,11 +26,11 @@ const LEAST: (u64, u32) = (6 << 10, 1024);
 pub(super) struct Plan {
     /// Maximum bytes of findings in one request for votes or comparisons.
     pub(super) bytes: u64,
-    /// For the votes of each member.
+    /// The reserve for the votes of each member.
     votes: Vec<Spent>,
-    /// For the comparison of unclear findings.
+    /// The reserve for the comparison of unclear findings.
     judge: Spent,
-    /// For a second request to each member whose reply cannot be parsed.
+    /// The reserve for a second request to each member whose reply cannot be parsed.
     repairs: Vec<Spent>,
     /// Why votes or reviews may be missing.
     pub(super) shortage: Option<String>,

@@ -33,12 +33,12 @@ use tokio::sync::watch;
 /// The user's request to stop a forum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
-    /// Not at all.
+    /// Do not stop.
     #[default]
     No,
-    /// After the current agent.
+    /// Stop after the current agent.
     AfterAgent,
-    /// Immediately.
+    /// Stop immediately.
     Now,
 }
 

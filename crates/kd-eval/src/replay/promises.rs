@@ -54,11 +54,12 @@ pub struct Promises {
 pub struct Calibrated {
     /// Number of marks used for learning.
     pub marks: usize,
-    /// Of the agreement, taken as a probability.
+    /// The error of the agreement, taken as a probability.
     pub agreement: f64,
-    /// Of the probability derived from the marks; `None` if there are too few.
+    /// The error of the probability derived from the marks; `None` if there are too few.
     pub probability: Option<f64>,
-    /// Of the same probabilities if they were exact: above 0, because the number of questions is finite.
+    /// The error that these probabilities would show if they were exact: above 0, because the number of questions is
+    /// finite.
     pub ideal: Option<f64>,
 }
 

@@ -10,7 +10,7 @@ use crate::tokenizer::Tokenizer;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     labels: Vec<String>,
-    /// For each allowed token, the labels (by index) that it may lead to; at least one.
+    /// The allowed tokens, each with the labels (by index) that it may lead to; at least one.
     tokens: Vec<(u32, Vec<usize>)>,
 }
 

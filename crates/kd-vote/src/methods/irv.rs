@@ -338,7 +338,7 @@ impl<'a> Table<'a> {
                     .get(before.len())
                     .map(Vec::as_slice)
                     .unwrap_or_default();
-                // Of the last two, the answer names the winner; otherwise the eliminated candidate.
+                // If two candidates are left, the answer names the winner; otherwise it names the eliminated candidate.
                 let goes = |c: &usize| named.contains(c) != last_two;
                 let told = tied.iter().any(|c| named.contains(c));
                 (

@@ -26,7 +26,7 @@ fn count(poll: &Poll<'_>) -> Count {
     let mut scores: Vec<Amount> = vec![Amount::zero(); poll.len()];
     let mut factor = Amount::whole(1);
     let mut told = Vec::new();
-    // From the last round backwards: it counts in full.
+    // Goes from the last round, which counts in full, backwards.
     for r in (0..rounds).rev() {
         let mut sums = vec![0; poll.len()];
         for vote in &poll.votes {

@@ -224,7 +224,7 @@ impl Face for Live {
             | Event::MessageAdded { .. }
             | Event::FloorYielded { .. }
             | Event::DuetEnded { .. } => Ok(()),
-            // Of chats, and of other processes: not part of this round.
+            // Events of chats and of other processes are not part of this round.
             Event::SayQueued { .. }
             | Event::SayTakenBack { .. }
             | Event::ModeSet { .. }

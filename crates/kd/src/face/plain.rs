@@ -300,7 +300,7 @@ impl Face for Plain {
             | Event::MessageAdded { .. }
             | Event::FloorYielded { .. }
             | Event::DuetEnded { .. } => {}
-            // Of chats, and of other processes: not part of this round.
+            // Events of chats and of other processes are not part of this round.
             Event::SayQueued { .. }
             | Event::SayTakenBack { .. }
             | Event::ModeSet { .. }

@@ -1,4 +1,4 @@
-//! For tests: scripts the records of a round.
+//! Scripts the records of a round, for tests.
 
 use super::{Face, Io};
 use jiff::Timestamp;

@@ -34,9 +34,9 @@ struct Room<'a> {
 
 /// The next thread or screen.
 enum Next {
-    /// To an existing thread.
+    /// An existing thread.
     Thread(Place),
-    /// To a new one.
+    /// A new thread.
     New,
     /// Exit, with this code.
     Out(Exit),

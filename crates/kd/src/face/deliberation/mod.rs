@@ -166,7 +166,7 @@ impl Face for Deliberating {
             | Event::TurnFinished { .. }
             | Event::TurnFailed { .. }
             | Event::FloorYielded { .. } => {}
-            // Of chats, and of other processes: not part of this round.
+            // Events of chats and of other processes are not part of this round.
             Event::SayQueued { .. }
             | Event::SayTakenBack { .. }
             | Event::ModeSet { .. }
@@ -175,7 +175,7 @@ impl Face for Deliberating {
             | Event::StreamLost { .. } => {}
             // The command told it before the round.
             Event::HeldBack { .. } => {}
-            // Of debates and reviews.
+            // Events of debates and reviews are not shown.
             Event::PhaseBegan { .. }
             | Event::CouncilSaid { .. }
             | Event::DuetEnded { .. }

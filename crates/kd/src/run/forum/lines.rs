@@ -181,7 +181,7 @@ pub(super) fn now(site: &mut Site) -> Result<Vec<String>, ForumError> {
                 .candidates
                 .iter()
                 .filter(|c| !had.contains(c.name.as_str()));
-            // By name, like the log: the order is secret.
+            // Sorted by name, like the log: the order is secret.
             let rest: BTreeSet<String> = rest.map(|c| clean::line(&c.name)).collect();
             if !rest.is_empty() {
                 let rest: Vec<String> = rest.into_iter().collect();
