@@ -183,6 +183,9 @@ pub struct Reported {
     pub votes: BTreeMap<String, Vote>,
     /// The probability that the finding is real.
     pub chance: Chance,
+    /// The number of members that reviewed the part of the change with the finding; `None` if all reviewers did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<u32>,
 }
 
 impl Reported {

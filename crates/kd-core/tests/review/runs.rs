@@ -234,6 +234,36 @@ fn replies_that_cannot_be_read_are_asked_for_once_more() {
 }
 
 #[test]
+fn only_members_that_reviewed_a_part_could_agree_on_its_findings() {
+    let mut open = review(&["ann", "bob", "cyd"]);
+    open.parts = vec!["first part".into(), "second part".into()];
+    let ran = run(open, |name, request| {
+        let first = request.prompt.history.contains("first part");
+        match (kind(request), name, first) {
+            ("findings", "ann", true) => {
+                Reply::Text(findings(&[finding("src/sum.rs", 3, LOOP, OFF)]))
+            }
+            ("findings", "bob", false) => {
+                Reply::Text(findings(&[finding("src/sum.rs", 10, MEAN, ZERO)]))
+            }
+            // Nobody else reviews the second part.
+            ("findings", "ann" | "cyd", false) => Reply::Fail,
+            ("findings", ..) => Reply::Text(findings(&[])),
+            _ => Reply::Text(votes(request, |_| "real")),
+        }
+    });
+    let of = |claim: &str| {
+        let mut found = ran.report.findings.iter();
+        let one = found.find(|r| r.finding().is_some_and(|f| f.claim == claim));
+        let one = one.expect(claim);
+        (one.of, one.chance.source)
+    };
+    let source = |of| Source::Published { agreeing: 1, of };
+    assert_eq!(of(OFF), (None, source(3)));
+    assert_eq!(of(ZERO), (Some(1), source(1)));
+}
+
+#[test]
 fn votes_that_fail_leave_the_findings() {
     let ran = run(review(&["ann", "bob"]), |name, request| {
         match kind(request) {

@@ -143,6 +143,32 @@ fn a_branch_is_reviewed_and_its_findings_are_marked() {
     );
 }
 
+/// Returns what a terminal shows of a run: progress, the report, and what to do next. Members answer in any order, and
+/// threads have random names.
+fn screen(said: &Said) -> String {
+    let (before, after) = said.err.split_once("see it:").expect(&said.err);
+    let mut before: Vec<&str> = before.lines().collect();
+    before[2..].sort_by_key(|line| (line.contains("voted"), *line));
+    let all = format!("{}\n{}see it:{after}", before.join("\n"), said.out);
+    let words = all.split_inclusive([' ', '\n']);
+    words
+        .map(|word| match word.strip_prefix("council-") {
+            Some(_) => "council-fe40\n",
+            None => word,
+        })
+        .collect()
+}
+
+#[test]
+fn the_screen_in_the_docs_is_what_a_review_shows() {
+    let said = home().run(&["review"]);
+    ok(&said);
+    let docs = include_str!("../../../../docs/review.md");
+    let (_, shown) = docs.split_once("$ kd review\n").expect("a screen");
+    let (shown, _) = shown.split_once("```").expect("its end");
+    assert_eq!(screen(&said), shown);
+}
+
 #[test]
 fn every_way_to_name_the_change_reads_the_same_change() {
     let home = home();

@@ -23,7 +23,7 @@ use crate::request::{Delta, Request};
 use crate::spending::{Ceiling, Keep};
 use crate::usage::Usage;
 use jiff::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum bytes of a reply.
 const TEXT_BYTES_MAX: usize = 4 << 20;
@@ -40,10 +40,14 @@ pub struct Review {
     turns: BTreeMap<TurnId, Turn>,
     last_turn: u32,
     sums: Vec<Sum>,
-    /// Findings in order of arrival, with their turn and what was corrected.
-    found: Vec<(TurnId, Raw, Option<String>)>,
+    /// Findings in order of arrival.
+    found: Vec<Found>,
     /// The findings in order of turns, so that the order of replies does not matter.
     raws: Vec<Raw>,
+    /// The part of the change of each finding.
+    sources: Vec<usize>,
+    /// The members that reviewed each part.
+    covered: Vec<BTreeSet<usize>>,
     notes: BTreeMap<usize, String>,
     dropped: Vec<Dropped>,
     judged: Judged,
@@ -71,9 +75,21 @@ enum Phase {
     Done,
 }
 
+/// A finding that arrived.
+#[derive(Debug)]
+struct Found {
+    turn: TurnId,
+    part: usize,
+    raw: Raw,
+    /// The correction of its lines.
+    note: Option<String>,
+}
+
 #[derive(Debug)]
 struct Turn {
     member: usize,
+    /// The part of the change under review.
+    part: usize,
     /// The clusters or pairs shown, by label: their indices.
     shown: Vec<(String, usize)>,
     /// The turn that first asked for this: a repeated request keeps its place.
@@ -164,6 +180,8 @@ impl Review {
             last_turn: 0,
             found: Vec::new(),
             raws: Vec::new(),
+            sources: Vec::new(),
+            covered: Vec::new(),
             notes: BTreeMap::new(),
             dropped: Vec::new(),
             judged: Judged::new(),
@@ -274,7 +292,7 @@ impl Review {
         let name = self.open.members[turn.member].name.to_string();
         let labels: Vec<String> = turn.shown.iter().map(|(label, _)| label.clone()).collect();
         match self.phase {
-            Phase::Finding => self.take_findings(turn.first, turn.member, text),
+            Phase::Finding => self.take_findings(&turn, text),
             Phase::Judging => {
                 for (label, same) in read::same(text, &labels) {
                     let place = turn.shown.iter().find(|(shown, _)| *shown == label);
@@ -308,7 +326,8 @@ impl Review {
         }
     }
 
-    fn take_findings(&mut self, id: TurnId, member: usize, text: &str) {
+    fn take_findings(&mut self, turn: &Turn, text: &str) {
+        let member = turn.member;
         let sum = &mut self.sums[member];
         let name = self.open.members[member].name.to_string();
         let found = match read::findings(text) {
@@ -319,6 +338,7 @@ impl Review {
             }
         };
         sum.replied += 1;
+        self.covered[turn.part].insert(member);
         if found.left_out > 0 {
             let n = found.left_out;
             let s = if n == 1 { "" } else { "s" };
@@ -342,7 +362,12 @@ impl Review {
                         member: name.clone(),
                         finding: checked.finding,
                     };
-                    self.found.push((id, raw, checked.note));
+                    self.found.push(Found {
+                        turn: turn.first,
+                        part: turn.part,
+                        raw,
+                        note: checked.note,
+                    });
                 }
                 Err(why) => {
                     sum.dropped += 1;
@@ -361,17 +386,18 @@ impl Review {
             return;
         };
         failure.message = clean_line(&failure.message, LINE_CHARS_MAX);
+        let why = failure.message.strip_prefix("not sent: ");
+        let why = why.unwrap_or(&failure.message).to_owned();
         if let Some(used) = &failure.used {
             self.usage.add(&used.usage);
         }
         let name = self.open.members[turn.member].name.clone();
         match self.phase {
-            Phase::Finding => self.sums[turn.member].failed.push(failure.message.clone()),
+            Phase::Finding => self.sums[turn.member].failed.push(why),
             Phase::Judging => self.notices.push(format!(
-                "{name} could not judge unclear pairs: {}; the rules decided",
-                failure.message
+                "{name} could not judge unclear pairs: {why}; the rules decided"
             )),
-            _ => self.no_votes(&turn, &failure.message),
+            _ => self.no_votes(&turn, &why),
         }
         fx.events.push(Event::TurnFailed {
             turn: id,
@@ -408,23 +434,25 @@ impl Review {
     /// Asks every member about every part.
     fn begin(&mut self, fx: &mut Effects) {
         self.phase = Phase::Finding;
+        self.covered = vec![BTreeSet::new(); self.open.parts.len()];
         for part in 0..self.open.parts.len() {
             for member in 0..self.open.members.len() {
                 let request = ask::findings(&self.open, member, part);
-                self.ask(member, request, Vec::new(), fx);
+                self.ask((member, part), request, Vec::new(), fx);
             }
         }
     }
 
     fn ask(
         &mut self,
-        member: usize,
+        (member, part): (usize, usize),
         request: Request,
         shown: Vec<(String, usize)>,
         fx: &mut Effects,
     ) {
         let turn = Turn {
             member,
+            part,
             shown,
             first: TurnId::new(self.last_turn + 1),
             request: Some(Box::new(request.clone())),
@@ -460,10 +488,11 @@ impl Review {
         while self.turns.is_empty() {
             match self.phase {
                 Phase::Finding => {
-                    self.found.sort_by_key(|(turn, ..)| *turn);
-                    for (at, (_, raw, note)) in self.found.drain(..).enumerate() {
-                        self.raws.push(raw);
-                        self.notes.extend(note.map(|note| (at, note)));
+                    self.found.sort_by_key(|found| found.turn);
+                    for (at, found) in self.found.drain(..).enumerate() {
+                        self.raws.push(found.raw);
+                        self.sources.push(found.part);
+                        self.notes.extend(found.note.map(|note| (at, note)));
                     }
                     self.merged = merge(&self.raws, &self.judged);
                     self.phase = Phase::Judging;
@@ -514,7 +543,7 @@ impl Review {
             ));
         }
         if !shown.is_empty() {
-            self.ask(member, request, shown, fx);
+            self.ask((member, 0), request, shown, fx);
         }
     }
 

@@ -3,22 +3,26 @@
 use super::Review;
 use crate::review::chance::chance;
 use crate::review::{MemberSum, REPORT_VERSION, Report, Reported, Vote, message};
+use std::collections::BTreeSet;
 
 impl Review {
     /// Builds the report.
     pub(super) fn report(&mut self) -> Report {
-        let of = self.sums.iter().filter(|sum| sum.replied > 0).count();
-        let of = u32::try_from(of).unwrap_or(u32::MAX);
+        let all = self.sums.iter().filter(|sum| sum.replied > 0).count();
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let mut findings: Vec<Reported> = Vec::new();
         let votes = std::mem::take(&mut self.votes);
-        for (cluster, votes) in std::mem::take(&mut self.clusters).into_iter().zip(votes) {
+        let clusters = std::mem::take(&mut self.clusters);
+        for ((at, cluster), votes) in clusters.into_iter().enumerate().zip(votes) {
+            let of = self.reviewed(at);
             let mut reported = Reported {
                 id: message::id(&cluster),
                 cluster,
                 votes,
-                chance: chance(1, of, &self.open.marks),
+                chance: chance(1, count(of), &self.open.marks),
+                of: (of < all).then_some(count(of)),
             };
-            reported.chance = chance(reported.agreeing(), of, &self.open.marks);
+            reported.chance = chance(reported.agreeing(), count(of), &self.open.marks);
             findings.push(reported);
         }
         let severity = |r: &Reported| r.finding().map(|f| f.severity);
@@ -66,5 +70,17 @@ impl Review {
                 .collect(),
             notices: self.notices.clone(),
         }
+    }
+
+    /// Counts the members that reviewed the parts of a cluster's findings: only they could agree.
+    fn reviewed(&self, cluster: usize) -> usize {
+        let findings = self.merged.clusters.get(cluster).into_iter().flatten();
+        let parts = findings.filter_map(|at| self.sources.get(*at));
+        let members: BTreeSet<usize> = parts
+            .filter_map(|part| self.covered.get(*part))
+            .flatten()
+            .copied()
+            .collect();
+        members.len()
     }
 }

@@ -62,7 +62,7 @@ impl Review {
             }
             let bytes = self.plan.bytes;
             let (request, shown) = ask::votes(&self.open, member, &self.clusters, &batch, bytes);
-            self.ask(member, request, shown, fx);
+            self.ask((member, 0), request, shown, fx);
             asked = true;
         }
         asked
@@ -90,7 +90,7 @@ impl Review {
         let voting = &mut self.voting[turn.member];
         let left = std::mem::take(&mut voting.batches);
         voting.missing += turn.shown.len() + left.iter().map(Vec::len).sum::<usize>();
-        voting.why = Some(why.strip_prefix("not sent: ").unwrap_or(why).to_owned());
+        voting.why = Some(why.to_owned());
     }
 
     /// Adds a notice for each member whose votes are incomplete.

@@ -61,10 +61,18 @@ impl Kept {
         members.filter(|member| member.failed.is_none()).count()
     }
 
+    /// Returns the number of members that could have made a finding.
+    pub(crate) fn reviewers_of(&self, finding: &Reported) -> u32 {
+        let all = || u32::try_from(self.reviewed()).unwrap_or(u32::MAX);
+        finding.of.unwrap_or_else(all)
+    }
+
     /// Splits the findings into those shown and those that only one of several reviewers found or voted for.
     pub(crate) fn folded(&self) -> (Vec<&Reported>, Vec<&Reported>) {
         let alone = |finding: &&Reported| {
-            self.reviewed() > 1 && finding.agreeing() < 2 && finding.votes_for(Vote::Real) == 0
+            self.reviewers_of(finding) > 1
+                && finding.agreeing() < 2
+                && finding.votes_for(Vote::Real) == 0
         };
         let (alone, shown) = self.report.findings.iter().partition(alone);
         (shown, alone)

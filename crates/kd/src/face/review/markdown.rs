@@ -66,7 +66,8 @@ pub(super) fn notes(kept: &Kept) -> String {
             );
         }
     }
-    for notice in &report.notices {
+    let limits = super::limits(&report.findings);
+    for notice in report.notices.iter().map(String::as_str).chain(limits) {
         let _ = writeln!(out, "- {}", text(notice));
     }
     match out.is_empty() {

@@ -28,18 +28,23 @@ pub(crate) fn document(kept: &Kept, format: Format, all: bool) -> Result<String,
     Ok(json::text(&value, true)? + "\n")
 }
 
+/// Returns a share in percent, a half rounded up as in the tables of the documentation.
+fn points(share: f64) -> f64 {
+    (share * 100.0).round()
+}
+
 /// Formats a share in percent.
 fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+    format!("{} %", points(share))
 }
 
 /// Formats the probability that a finding is real, with its interval: `54 % (40–67 %)`.
 pub(crate) fn chance(chance: &Chance) -> String {
     format!(
-        "{} ({:.0}–{:.0} %)",
+        "{} ({}–{} %)",
         percent(chance.share),
-        chance.low * 100.0,
-        chance.high * 100.0
+        points(chance.low),
+        points(chance.high)
     )
 }
 
@@ -47,13 +52,23 @@ pub(crate) fn chance(chance: &Chance) -> String {
 pub(crate) fn source(chance: &Chance) -> String {
     match chance.source {
         Source::Published { agreeing, of } => {
-            format!("published table, found by {agreeing} of {of}; see limits")
+            format!("published table, found by {agreeing} of {of}")
         }
         Source::Marks { marks } => match marks {
             1 => "this repository's 1 mark".to_owned(),
             marks => format!("this repository's {marks} marks"),
         },
     }
+}
+
+/// What a reader must know about figures of the published table.
+const LIMITS: &str = "P(real) comes from recorded reviews of other projects, as a lower bound; marks of this repository \
+                      replace it (kd help review)";
+
+/// Returns the limits of the figures shown, if any is from the published table.
+fn limits<'r>(shown: impl IntoIterator<Item = &'r Reported>) -> Option<&'static str> {
+    let published = |finding: &Reported| matches!(finding.chance.source, Source::Published { .. });
+    shown.into_iter().any(published).then_some(LIMITS)
 }
 
 /// Formats the other members' votes: `bob real, cyd cannot tell`.

@@ -26,10 +26,10 @@ pub(super) fn log(kept: &Kept, all: bool) -> Value {
             })
         })
         .collect();
-    let notifications: Vec<Value> = kept
-        .report
-        .notices
-        .iter()
+    let limits = super::limits(&kept.report.findings);
+    let notices = kept.report.notices.iter().map(String::as_str);
+    let notifications: Vec<Value> = notices
+        .chain(limits)
         .map(|notice| json!({"level": "note", "message": {"text": message(notice)}}))
         .collect();
     let mut run = json!({

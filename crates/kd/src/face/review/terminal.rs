@@ -46,9 +46,9 @@ pub(crate) fn terminal(kept: &Kept, all: bool, styles: Styles, columns: usize) -
                         high.max(finding.chance.share),
                     )
                 });
-            let range = match (low * 100.0).round() == (high * 100.0).round() {
+            let range = match super::points(low) == super::points(high) {
                 true => super::percent(low),
-                false => format!("{:.0} to {}", low * 100.0, super::percent(high)),
+                false => format!("{} to {}", super::points(low), super::percent(high)),
             };
             let line = format!("{title}, real in {range} of cases: kd review show --all");
             lines.extend(wrap(&line, columns).iter().map(|l| styles.dim(l)));
@@ -158,6 +158,7 @@ fn foot(kept: &Kept, styles: Styles, columns: usize) -> Vec<String> {
         ));
     }
     notes.extend(report.notices.iter().cloned());
+    notes.extend(super::limits(&report.findings).map(str::to_owned));
     if notes.is_empty() {
         return notes;
     }

@@ -88,6 +88,7 @@ fn reported(id: &str, members: &[&str], finding: &Finding) -> Reported {
             high: 0.67,
             source: Source::Published { agreeing: 2, of: 3 },
         },
+        of: None,
     }
 }
 

@@ -75,6 +75,7 @@ mod tests {
                 high: 1.0,
                 source: Source::Marks { marks: 1 },
             },
+            of: None,
         }
     }
 

@@ -82,13 +82,16 @@ impl Estimate {
             }
             None => "price unknown".to_owned(),
         };
+        let range = |low: u64, high: u64, unit: &str| match low == high {
+            true => format!("{low}{unit}"),
+            false => format!("{low}{unit} to {high}{unit}"),
+        };
         let thousands = |n: u64| n.div_ceil(1000);
-        format!(
-            "{} to {} requests, about {}k to {}k tokens, {usd}",
-            self.calls.0,
-            self.calls.1,
-            thousands(self.tokens.0),
-            thousands(self.tokens.1)
-        )
+        let calls = match self.calls {
+            (1, 1) => "1 request".to_owned(),
+            (low, high) => range(low, high, "") + " requests",
+        };
+        let tokens = range(thousands(self.tokens.0), thousands(self.tokens.1), "k");
+        format!("{calls}, about {tokens} tokens, {usd}")
     }
 }

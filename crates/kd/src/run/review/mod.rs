@@ -33,7 +33,7 @@ use kd_core::config::Config;
 use kd_core::cost::Cost;
 use kd_core::formats::{self, Newer};
 use kd_core::prompt::PREAMBLE;
-use kd_core::review::{OpenReview, Report};
+use kd_core::review::{OpenReview, Report, Reported};
 use kd_core::secrets::Masked;
 use kd_core::{Address, Event, Member, Op, Roster, SeatName};
 use kd_engine::{Engine, Opening};
@@ -77,7 +77,11 @@ fn report(reviews: &Reviews, thread: Option<&str>) -> Result<Kept, Error> {
             Some(thread) => format!("there is no review `{}` here", clean::line(thread)),
             None => "there are no reviews here yet".to_owned(),
         };
-        return Err(Error::new("no_review", Exit::Error, what).next("kd review"));
+        let next = match thread {
+            Some(_) => "kd review show (without an id) shows the newest one",
+            None => "kd review",
+        };
+        return Err(Error::new("no_review", Exit::Error, what).next(next));
     };
     serde_json::from_value(value)
         .map_err(|e| Error::new("store", Exit::Error, "the report cannot be read").because(e))
@@ -158,7 +162,7 @@ fn mark(args: &Mark, here: &Here) -> Result<Exit, Error> {
         id: finding.id.clone(),
         verdict,
         agreeing: finding.agreeing(),
-        of: u32::try_from(kept.reviewed()).unwrap_or(u32::MAX),
+        of: kept.reviewers_of(finding),
         thread: kept.thread.clone(),
         at: Timestamp::now(),
     })?;
@@ -270,7 +274,8 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         return dry_run(args, &change, parts, &roster, &estimate, shortage);
     }
     if !args.quiet {
-        notice_line(&format!("{}; {}", change.title(), estimate.line()));
+        notice_line(&change.title());
+        notice_line(&estimate.line());
         shortage.iter().for_each(|notice| notice_line(notice));
         change.notices.iter().for_each(|notice| notice_line(notice));
         if roster.members().len() == 1 {
@@ -289,11 +294,17 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     if !args.quiet {
         closing(&kept, here);
     }
-    let meets = |finding| conditions.iter().any(|condition| condition.holds(finding));
+    let meets = |finding: &&Reported| conditions.iter().any(|one| one.holds(finding));
+    let met: Vec<&Reported> = kept.report.findings.iter().filter(meets).collect();
+    if !args.quiet && !met.is_empty() {
+        let ids: Vec<&str> = met.iter().map(|finding| finding.id.as_str()).collect();
+        let met = count(met.len() as u64, "finding");
+        notice_line(&format!("--fail-on is met by {met}: {}", ids.join(", ")));
+    }
     // An incomplete review may have found enough.
     Ok(match end {
         Exit::Interrupted => end,
-        _ if kept.report.findings.iter().any(meets) => Exit::Findings,
+        _ if !met.is_empty() => Exit::Findings,
         end => end,
     })
 }
@@ -347,7 +358,7 @@ fn perform(
     let layout = kd_app::council::new_layout(&here.env(args.quiet))?;
     let thread = Thread::create_for(&layout, &names, REVIEW)?;
     let (id, folder) = (thread.id().clone(), thread.path().to_owned());
-    let title = opening.title.clone();
+    let (title, parts) = (opening.title.clone(), opening.parts.len());
     // Voters see this code, and quotes are looked up in it.
     let secrets = kd_app::secrets::of(config, args.privacy.allow_secrets, here);
     opening.files = change.files();
@@ -361,7 +372,7 @@ fn perform(
         opened,
         seats,
     };
-    let face = Watching::new(args.shown.format == Format::JsonlEvents, args.quiet);
+    let face = Watching::new(args.shown.format == Format::JsonlEvents, args.quiet, parts);
     // In a tree under review, what agent programs run and obey is not trusted, even if the user trusted it before.
     let agents = kd_backends::Options {
         trusted: false,

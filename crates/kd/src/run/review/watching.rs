@@ -10,7 +10,8 @@ use kd_core::build_log::inert;
 use kd_core::event::{Outcome, Purpose};
 use kd_core::review::Report;
 use kd_core::view::View;
-use kd_core::{Event, Record};
+use kd_core::{Event, Record, SeatName};
+use std::collections::BTreeMap;
 use std::io;
 
 /// Returns the exit code of a completed review.
@@ -29,22 +30,32 @@ pub(super) fn exit(report: &Report, failures: Failures) -> Exit {
 pub(super) struct Watching {
     lines: Option<JsonLines>,
     quiet: bool,
-}
-
-/// Describes what a member has done.
-fn deed(purpose: Option<Purpose>) -> &'static str {
-    match purpose {
-        Some(Purpose::Vote) => "voted on findings of others",
-        Some(Purpose::Arbitrate) => "compared unclear findings",
-        _ => "reviewed the change",
-    }
+    parts: usize,
+    /// The number of parts that each member has reviewed.
+    reviewed: BTreeMap<SeatName, usize>,
 }
 
 impl Watching {
-    pub(super) fn new(events: bool, quiet: bool) -> Self {
+    pub(super) fn new(events: bool, quiet: bool, parts: usize) -> Self {
         Self {
+            parts,
+            reviewed: BTreeMap::new(),
             lines: events.then(|| JsonLines::new(quiet).with_council(true)),
             quiet: quiet || events,
+        }
+    }
+
+    /// Describes what a member has done.
+    fn deed(&mut self, seat: &SeatName, purpose: Option<Purpose>) -> String {
+        match purpose {
+            Some(Purpose::Vote) => "voted on findings of others".to_owned(),
+            Some(Purpose::Arbitrate) => "compared unclear findings".to_owned(),
+            _ if self.parts < 2 => "reviewed the change".to_owned(),
+            _ => {
+                let done = self.reviewed.entry(seat.clone()).or_default();
+                *done += 1;
+                format!("reviewed {done} of {} parts", self.parts)
+            }
         }
     }
 
@@ -60,7 +71,8 @@ impl Face for Watching {
     fn hear(&mut self, record: &Record, view: &View, io: &mut Io<'_>) -> io::Result<()> {
         match &record.event {
             Event::TurnFinished { turn, seat, .. } => {
-                let deed = deed(view.turn(*turn).map(|turn| turn.purpose));
+                let purpose = view.turn(*turn).map(|turn| turn.purpose);
+                let deed = self.deed(seat, purpose);
                 self.say(&format!("{seat} {deed}"), io)?;
             }
             Event::TurnFailed { seat, failure, .. } => {
