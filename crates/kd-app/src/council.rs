@@ -79,7 +79,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The thread of a session, new if it has a folder.
+    /// Describes the thread of a session; `is_new` means that it was created for this session.
     pub(crate) fn of(layout: Layout, thread: &Thread, is_new: bool) -> Self {
         Self {
             layout,

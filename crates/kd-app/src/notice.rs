@@ -24,7 +24,7 @@ pub enum Download {
     Begun {
         /// The model.
         model: Box<KnownModel>,
-        /// The folder for it.
+        /// The folder that will contain it.
         folder: PathBuf,
     },
     /// It proceeds.

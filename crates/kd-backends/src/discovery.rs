@@ -40,7 +40,7 @@ pub struct Discovered {
     pub what: What,
     /// Its display name.
     pub name: String,
-    /// `agents.<name>.backend` for it.
+    /// The value of `agents.<name>.backend` for it.
     pub backend: String,
 }
 

@@ -59,7 +59,7 @@ pub struct Grant {
     env: Vec<(String, String)>,
     url: Option<String>,
     key: Option<String>,
-    /// Values of the variables that were named for it.
+    /// The values of the environment variables that its configuration names.
     secrets: Vec<String>,
     /// The reason why it cannot be called.
     fault: Option<String>,

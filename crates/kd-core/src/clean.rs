@@ -31,7 +31,7 @@ enum State {
     Control,
     /// In `ESC ] …` and similar strings, up to BEL, ST or the end of the line.
     Str,
-    /// In such a string, after an ESC that may begin ST.
+    /// In a string, after an ESC that may begin ST.
     StrEscape,
 }
 

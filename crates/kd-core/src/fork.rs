@@ -62,7 +62,7 @@ pub fn prefix(records: &[Record], cut: &Cut) -> Result<Prefix, NoStage> {
     let kept = &records[..end];
     let unfinished = unfinished(kept);
     let is_open = |at: usize| is_reply_of(&kept[at].event, &unfinished);
-    // How a reply was read follows it, and goes with it.
+    // The record of a parsed reply follows the reply, and is kept or removed with it.
     let is_of_open = |at: usize| is_open(at) || at > 0 && is_reading(kept, at) && is_open(at - 1);
     let records = (0..end).filter(|at| !is_of_open(*at));
     Ok(Prefix {

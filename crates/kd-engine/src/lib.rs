@@ -235,10 +235,11 @@ impl Engine {
         self.begin(thread, Ready::council(open), None, Some(Box::new(then)))
     }
 
-    /// Opens a thread for a conversation: loads it from disk, follows what other processes do in it, and keeps the
+    /// Opens a thread for a conversation: loads it from disk, follows what other processes do in it, and stores the
     /// user's messages in `queue` until they are answered ([`kd_store::Layout::queue_folder`]). `open.history` and
-    /// `open.queue` are read here. Resumes what an earlier session left unfinished. If the queue folder is missing or
-    /// unusable, the first message says that it is not kept. Must be called inside a tokio runtime.
+    /// `open.queue` are read here. Resumes the work that an earlier session left unfinished. If the queue folder is
+    /// missing or unusable, a notice with the first message says that messages are not saved. Must be called inside a
+    /// tokio runtime.
     ///
     /// # Errors
     /// Those of [`Engine::open`]; also if the thread cannot be read or its folder cannot be watched.

@@ -108,7 +108,7 @@ struct Writer {
     /// `None` inside after the log could not be written: messages matter more than their log, and a full disk shows at
     /// the next message.
     log: OnceCell<Option<EventLog>>,
-    /// Whether anything other than log records was ordered.
+    /// Whether a message or a stream was ordered, not only log records.
     asked: bool,
     /// Whether the work postponed until the first message is done.
     settled: bool,

@@ -90,8 +90,9 @@ fn posterior(given: &[Option<usize>], odds: &[f64]) -> (Vec<usize>, Vec<f64>) {
     (keys, q)
 }
 
-/// Scores members by peer prediction (Dasgupta and Ghosh 2013): the mean, over a member's peers, of how much more often
-/// the two agree on the same question than on different questions. Higher is better; only the order is meaningful.
+/// Scores members by peer prediction (Dasgupta and Ghosh 2013). For each pair of members, the score is the difference
+/// between two rates: how often they agree on the same question, and how often they agree on different questions. A
+/// member's score is the mean over its peers. Higher is better; only the order is meaningful.
 ///
 /// Numbers must mean the same answer on every question (the letter of an option, the text of a number).
 pub fn peer_scores(answers: &[Vec<Option<usize>>], members: usize) -> Vec<f64> {

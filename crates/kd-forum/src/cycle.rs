@@ -59,7 +59,7 @@ pub struct Turn {
 pub struct SittingOut {
     /// The agent.
     pub agent: String,
-    /// The probability of that.
+    /// The probability that all agents sit out.
     pub chance: f64,
 }
 

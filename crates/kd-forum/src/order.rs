@@ -163,7 +163,7 @@ impl Order {
     /// Checks whether a role may give this order; `of` is the role of the account concerned.
     ///
     /// # Errors
-    /// Why it may not.
+    /// The reason why it may not.
     pub fn check(&self, by: &str, role: Role, of: Option<Role>) -> Result<(), String> {
         let right = self.needs();
         if !role.has(right) {

@@ -27,7 +27,7 @@ pub const LIST_USUAL: i64 = 50;
 pub enum Takes {
     /// The number of a thread, post or motion.
     Id,
-    /// A count, from 1 to this.
+    /// A count from 1 to a maximum.
     UpTo(i64),
     /// Text with a maximum number of characters.
     Text(usize),

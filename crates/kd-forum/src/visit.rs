@@ -29,7 +29,7 @@ const SMALL_BODY: usize = 320;
 /// Maximum characters of a small model's title and reason.
 const SMALL_LINE: usize = 80;
 
-/// Maximum characters of the arguments of such a server's tool, if they are text.
+/// Maximum characters of the arguments of an additional server's tool, if they are text.
 const ARGUMENTS_MAX: usize = 8_000;
 
 /// The form in which an agent calls tools.

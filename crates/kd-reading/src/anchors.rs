@@ -17,7 +17,7 @@ const SHORT_WORDS_MAX: usize = 12;
 const BARE_WORDS_MAX: usize = 5;
 /// Maximum number of words in a list item, or in an item named in the question.
 const THING_WORDS_MAX: usize = 4;
-/// Maximum number of Chinese characters in such an item.
+/// Maximum number of Chinese characters in a list item, or in an item named in the question.
 const THING_HAN_MAX: usize = 8;
 
 /// A reply that contains an answer.

@@ -511,7 +511,7 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
 /// Reads a choice among options from a reply to a question; words unique to an option are enough to name it.
 ///
 /// # Errors
-/// Why no choice is read.
+/// The reason why no choice is read.
 pub fn choice(options: &[String], question: &str, reply: &str) -> Result<(usize, Step), Unread> {
     let wanted = Wanted::Option(Options::new(options));
     let place = |answer: Answer| match answer {

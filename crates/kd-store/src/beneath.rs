@@ -434,7 +434,7 @@ impl Folder {
                 std::process::id(),
                 COUNT.fetch_add(1, Ordering::Relaxed)
             );
-            // Left by a dead process with the same id.
+            // If the file exists, a dead process with the same id left it.
             if let Some(file) = self.create(&temp)? {
                 break (file, temp);
             }

@@ -184,7 +184,7 @@ impl Layout {
     }
 }
 
-/// A `.kd` owned by other users, or with such a folder on the way to it.
+/// A `.kd` that is owned by other users, or reached through a folder of other users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// The folder that holds it.
@@ -203,7 +203,7 @@ impl Foreign {
 /// Returns the foreign owners of a folder's `.kd`, accepted or not.
 ///
 /// # Errors
-/// Why it cannot be used, whichever owner is accepted: a link, or folders that other users can write to.
+/// The reason why it cannot be used, whichever owner is accepted: a link, or folders that other users can write to.
 pub fn foreign_owners(root: &Path, env: Env<'_>) -> Result<Foreign, Distrust> {
     let finder = Finder::new(root, env);
     let root = finder.start.clone();

@@ -56,7 +56,7 @@ pub enum Flaw {
 }
 
 impl Flaw {
-    /// Returns whether such a file yields no message.
+    /// Returns whether a file with this flaw yields no message.
     pub fn is_fatal(&self) -> bool {
         matches!(self, Flaw::NoHeader | Flaw::NoHeaderEnd)
     }

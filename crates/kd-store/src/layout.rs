@@ -82,7 +82,7 @@ pub struct Layout {
     pub(crate) own: bool,
     /// The reason why it is in the user's data folder, if it is.
     pub(crate) elsewhere: Option<Elsewhere>,
-    /// The user's own state of this project, outside of it.
+    /// The folder with the user's own state of this project, outside of the project.
     pub(crate) state: Option<PathBuf>,
 }
 

@@ -301,7 +301,7 @@ fn a_command_of_the_users_keeps_what_they_allowed_for_the_same_agent() {
     assert!(stage.held().is_empty(), "{:?}", stage.held());
     unset(&stage.paths, Layer::Local, &flags).unwrap();
     assert!(stage.held().is_empty());
-    // Neither allows a foreign setting that was added meanwhile.
+    // Neither decision allows a foreign setting that was added meanwhile.
     let worse = HOSTILE.replace("\"dialect\"", "\"env\": [\"AWS_KEY\"], \"dialect\"");
     let stage = stage.has(Layer::Project, &worse);
     set(&stage.paths, Layer::Local, &flags, json!(["-x"])).unwrap();

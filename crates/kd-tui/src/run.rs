@@ -283,7 +283,7 @@ impl Stage {
         }
     }
 
-    /// Handles all pending updates. Returns false if there can be no more.
+    /// Handles all pending updates. Returns false if the session has ended and the screen was waiting for that.
     async fn drain(&mut self) -> bool {
         self.tell(Msg::Now(Timestamp::now()));
         loop {

@@ -56,7 +56,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until the screen shows all of these.
+    /// Waits until the screen shows all of the words.
     fn wait_for(&mut self, words: &[&str]) -> String {
         loop {
             let shown = self.screen.screen().contents();

@@ -24,7 +24,7 @@ impl Screen {
         }
     }
 
-    /// Waits until the screen shows all of these.
+    /// Waits until the screen shows all of the words.
     fn wait_for(&mut self, words: &[&str]) -> String {
         loop {
             let shown = self.parser.screen().contents();

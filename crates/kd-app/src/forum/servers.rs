@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 const PREFIX: &str = "kd-servers-";
 /// An unlocked file older than this was left by a killed run. A younger one may be in the making.
 const YOUNG: Duration = Duration::from_secs(60);
-/// Maximum bytes of such a file.
+/// Maximum bytes of a file with additional servers.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Returns the servers of these agents, and their files, which exist as long as these values. Agent programs never
@@ -88,7 +88,7 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// Reads the servers from such a file, without connecting.
+/// Reads additional servers from a file, without connecting.
 ///
 /// # Errors
 /// If the file holds no servers.

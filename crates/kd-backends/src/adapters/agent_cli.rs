@@ -288,7 +288,7 @@ impl AgentCli {
         Ok(self.spec_of(launch, folder, None, (rights, tools)))
     }
 
-    /// Builds the launch of such a process, and the question itself.
+    /// Builds the launch of a process that answers several questions, and its first question.
     pub(super) fn warm(&self, request: &Request) -> Result<(Spec, Question), Failure> {
         let spec = self.kept(request.writable, request.server())?;
         let question = Question {

@@ -87,7 +87,7 @@ pub struct Program {
     pub install: &'static str,
     /// The command that logs in.
     pub login: &'static str,
-    /// The oldest version that supports the flags used, if older ones are known not to.
+    /// The oldest version that supports the flags used; `None` if no version is known that does not.
     pub least: Option<&'static str>,
     /// The flag that limits the cost of one question, in US dollars.
     pub(crate) budget: Option<&'static str>,
@@ -107,7 +107,7 @@ pub struct Program {
     pub(super) own: &'static [&'static str],
     /// Whether its commands run in a sandbox of its own that mounts file systems, which Landlock forbids.
     pub(super) own_sandbox: bool,
-    /// Variables that are set for it.
+    /// Variables with which it is started.
     pub(super) given: &'static [(&'static str, &'static str)],
     /// The signal that ends it gracefully, with its tools if possible.
     pub(super) gentle: Gentle,

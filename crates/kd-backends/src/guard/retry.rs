@@ -143,7 +143,8 @@ impl Attempts {
         }
     }
 
-    /// Returns the failure that would have been retried, where a limit does not allow it.
+    /// Returns the failure for a retry that a limit does not allow: the failure of the earlier attempt, with the
+    /// limit's advice.
     fn not_again(&mut self, limit: Failure) -> Failure {
         match self.before.take() {
             None => limit,

@@ -118,7 +118,7 @@ pub enum Foreign {
 pub struct Parameter {
     /// Its name, as in the configuration under `forum.`.
     pub key: &'static str,
-    /// The original forum's environment variable for it.
+    /// The variable of the original forum with the same meaning.
     pub variable: Option<&'static str>,
     /// The accepted values.
     pub range: Range,

@@ -201,7 +201,7 @@ impl AnswerKind {
     /// Reads the key of a reply to a question, in any form.
     ///
     /// # Errors
-    /// Why the reply has no key.
+    /// The reason why the reply has no key.
     pub fn read_for(&self, question: &str, reply: &str) -> Result<(String, Step), Unread> {
         match self {
             Self::Number if asked::is_two_numbers(reply, question) => Err(Unread::Ambiguous),
@@ -252,7 +252,7 @@ impl AnswerKind {
     /// Reads the key of a reply, in any form.
     ///
     /// # Errors
-    /// Why the reply has no key.
+    /// The reason why the reply has no key.
     pub fn read(&self, reply: &str) -> Result<(String, Step), Unread> {
         let wanted = match self {
             Self::Choice { options } => Wanted::Option(Options::new(options)),

@@ -41,7 +41,7 @@ pub enum Severity {
     Minor,
     /// A defect that users will encounter.
     Major,
-    /// The change must not be merged with it.
+    /// A defect with which the change must not be merged.
     Blocker,
 }
 

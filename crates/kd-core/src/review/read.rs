@@ -32,7 +32,7 @@ const NOTHING: &[&str] = &[
     "found nothing",
     "did not find any",
 ];
-/// Maximum length of such a reply; longer prose says something else.
+/// Maximum length of a reply that reports no findings in prose; longer prose says something else.
 const NOTHING_BYTES_MAX: usize = 400;
 
 /// The findings of a reply.

@@ -176,7 +176,7 @@ fn members_that_fail_are_told_and_end_nothing() {
 fn replies_that_cannot_be_read_are_asked_for_once_more() {
     let prose =
         "The loop in `total` runs one past the end, see src/sum.rs line 3. I would use `..` there.";
-    // (bob's first reply, whether the second request quotes it)
+    // Cases: bob's first reply, and whether the second request quotes it.
     for (first, shown) in [(prose, true), ("", false), ("{\"findings\": [", true)] {
         let mut turns = 0;
         let ran = run(review(&["ann", "bob"]), |name, request| {

@@ -43,7 +43,7 @@ impl Order {
     /// Checks whether members may propose this order; confirmation by a person cannot lift these refusals.
     ///
     /// # Errors
-    /// Why they may not.
+    /// The reason why they may not.
     pub fn check_motion(&self, of: &Subject) -> Result<(), String> {
         let name = &of.name;
         match &self.target {

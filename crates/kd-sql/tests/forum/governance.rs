@@ -186,7 +186,7 @@ fn a_motion_that_changes_nothing_is_refused_and_never_in_force() {
         store
             .confirm_motion(first, KING, &configured, at(2))
             .unwrap();
-        // The user sets the same in the configuration meanwhile.
+        // Meanwhile the user configures the value that the second motion proposes.
         let changed = Settings {
             max_tool_calls: 7,
             ..configured.clone()

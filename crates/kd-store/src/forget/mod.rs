@@ -200,7 +200,7 @@ impl<'j> Job<'j> {
                 is_copy: true,
             });
         }
-        // The thread itself last: its messages identify the rest.
+        // The thread itself comes last: its messages identify the rest.
         job.targets.push(Target {
             place: place.clone(),
             scope,

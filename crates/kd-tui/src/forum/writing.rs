@@ -46,7 +46,7 @@ pub(super) enum Next {
     Write(Writing),
     /// Perform this action.
     Do(Deed),
-    /// Search for this.
+    /// Search for a text.
     Search(String),
     /// The input is invalid, and why.
     Wrong(String),

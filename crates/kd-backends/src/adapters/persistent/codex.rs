@@ -35,7 +35,7 @@ enum Root {
     /// Nothing was asked yet.
     #[default]
     Unneeded,
-    /// The first question uses a thread without a root; the next creates the root.
+    /// The first question uses a thread without a root. The next question creates the root.
     Next,
     /// It is being created.
     Begun,

@@ -100,8 +100,8 @@ impl Pool {
     }
 }
 
-/// Returns whether processes of these can replace each other. The member does not matter, because each question has its
-/// own session; file access, and the identity of the tool server, do.
+/// Returns whether processes with these two launches can replace each other. The member does not matter, because each
+/// question has its own session; file access, and the identity of the tool server, do.
 fn alike(one: &Spec, other: &Spec) -> bool {
     one.program == other.program
         && one.args == other.args

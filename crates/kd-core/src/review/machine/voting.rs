@@ -12,7 +12,7 @@ pub(super) struct Voting {
     batches: VecDeque<Vec<usize>>,
     /// Number of findings that it should have voted on and did not.
     pub(super) missing: usize,
-    /// Number of findings shown or to be shown to it.
+    /// Number of findings that the member was shown or will be shown.
     all: usize,
     why: Option<String>,
 }
