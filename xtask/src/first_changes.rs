@@ -25,7 +25,7 @@ pub struct Change {
     file: Option<(&'static str, &'static str)>,
     /// The rows.
     edits: &'static [Edit],
-    /// The part of the change that breaks its promise: with it the test must fail.
+    /// An edit that breaks the promise of the change: with it the test must fail.
     lie: Lie,
     /// Whether the judge is run once before with `BLESS=1`, which writes the pages that are generated from the table.
     blessed: bool,

@@ -37,7 +37,7 @@ pub(crate) struct Module {
     children: BTreeMap<String, usize>,
     /// Names of what it defines.
     items: BTreeSet<String>,
-    /// Names that a `use` brings in, and the path each stands for.
+    /// Names that a `use` brings in, and the path of each.
     pub(crate) imports: BTreeMap<String, Vec<String>>,
     /// Modules whose names are all brought in.
     pub(crate) globs: Vec<Vec<String>>,

@@ -59,7 +59,7 @@ pub struct Turn {
 pub struct SittingOut {
     /// The agent.
     pub agent: String,
-    /// The probability that all agents sit out.
+    /// The probability with which it sits out.
     pub chance: f64,
 }
 

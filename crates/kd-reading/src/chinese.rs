@@ -1,4 +1,4 @@
-//! Finds the kind of answer that a Chinese sentence asks for. Chinese question words stand in the place of the answer,
+//! Finds the kind of answer that a Chinese sentence asks for. Chinese question words take the place of the answer,
 //! so they are searched in the whole sentence.
 
 use super::grammar::is_arithmetic;

@@ -30,7 +30,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::net::unix::pipe;
 
-/// The program to start, with its settings.
+/// The launch of a program: its arguments, environment, limits and rights.
 pub(super) struct Start<'a> {
     /// The program, as a path.
     pub(super) program: &'a Path,

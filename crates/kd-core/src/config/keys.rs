@@ -88,7 +88,7 @@ pub enum Reader {
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
-    /// Its path; `<name>` and `<model>` stand for user-defined names.
+    /// Its path; `<name>` and `<model>` are user-defined names.
     pub path: &'static str,
     /// Its type.
     pub kind: Kind,

@@ -215,7 +215,7 @@ impl ForumStore {
             .transpose()
     }
 
-    /// Closes runs cut off by a crash: their actions stand, and they are not repeated. Returns them.
+    /// Closes runs cut off by a crash: their actions stay, and they are not repeated. Returns them.
     ///
     /// # Errors
     /// If the database fails.

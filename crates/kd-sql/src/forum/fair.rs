@@ -30,7 +30,7 @@ impl Wrote {
     }
 }
 
-/// The authors and texts of posts since the first judged cycle.
+/// The authors and word counts of posts since the first judged cycle, by visit.
 #[derive(Default)]
 struct Writing {
     by_run: HashMap<i64, Wrote>,

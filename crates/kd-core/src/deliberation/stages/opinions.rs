@@ -146,7 +146,7 @@ pub(super) fn schema(kind: &AnswerKind, more: &[(&str, Value)]) -> Option<Value>
     )
 }
 
-/// Formats an answer with reasons for readers.
+/// Formats a reply in JSON as text for readers.
 pub(super) fn body(plan: &Run, text: &str) -> String {
     if matches!(plan.answers, AnswerKind::Text) {
         return as_it_came(plan, text);

@@ -507,7 +507,7 @@ impl Review {
                     self.deal_votes();
                 }
                 Phase::Voting => {
-                    // A request shows only so many findings: members may be asked several times.
+                    // A request shows a limited number of findings, so members may be asked several times.
                     if !self.ask_votes(fx) {
                         self.phase = Phase::Writing;
                         self.write(now, fx);
