@@ -18,7 +18,7 @@ use kd_core::secrets::Secrets;
 use kd_engine::Opening;
 use kd_store::{Layout, Lease, Thread, log};
 
-/// The name of the lease of a continued deliberation: no member has it.
+/// The name of the lease that a continued deliberation holds. No member can have this name.
 const LEASE: &str = kd_core::names::COUNCIL;
 
 /// A deliberation that can go on.

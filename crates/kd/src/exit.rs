@@ -70,7 +70,7 @@ impl Exit {
     }
 }
 
-/// The kind of failure that all failures of a round share.
+/// A summary of the failures of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failures {
     /// A limit of the run refused at least one request.
@@ -107,7 +107,7 @@ impl From<ErrorKind> for Exit {
 }
 
 impl Failures {
-    /// Returns the kind of failure that all failures of the view's round share.
+    /// Summarizes the failures of the view's round.
     pub(crate) fn of(view: &View) -> Self {
         let mut kinds = view.turns.iter().filter_map(Turn::failure).map(|f| f.kind);
         if kinds.clone().any(|kind| kind == FailureKind::Limit) {

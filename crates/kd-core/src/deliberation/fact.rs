@@ -65,7 +65,7 @@ pub enum Fact {
         seat: SeatName,
         /// The name of the stage.
         stage: String,
-        /// The item behind each label for this reader, A first.
+        /// The items that this reader saw as A, B, …, in this order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         labels: Vec<Labelled>,
         /// The whole prompt.

@@ -36,7 +36,7 @@ pub struct FileDiff {
 /// A hunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hunk {
-    /// The number of the first line before; of the first parent in a merge.
+    /// The number of the first line before the change; in a merge, in the first parent.
     pub old_first: u32,
     /// The number of the first line after.
     pub new_first: u32,

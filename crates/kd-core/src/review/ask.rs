@@ -63,7 +63,7 @@ fn votable(open: &OpenReview, cluster: &Cluster, bytes: u64) -> Option<String> {
 
 /// Cuts a text that alone would exceed the bytes of a request.
 fn fitted(text: &str, bytes: u64) -> String {
-    // A byte takes at most two in JSON: the text is clean.
+    // A byte of a text without control characters takes at most two bytes in JSON.
     let most = usize::try_from(bytes.saturating_sub(MARK_BYTES + 8) / 2).unwrap_or(usize::MAX);
     match json_bytes(text) + MARK_BYTES > bytes {
         true => blind::clip(text, most),

@@ -148,8 +148,8 @@ pub struct Job<'j> {
 }
 
 impl<'j> Job<'j> {
-    /// Prepares to forget a thread, or one message of it. With `copies`, the same messages in forks are included, and
-    /// for a single message also in the thread it was forked from.
+    /// Prepares to forget a thread, or one message of it. With `copies`, the copies of its messages in forks are
+    /// forgotten, too. For a single message this includes the copy in the thread from which this thread was forked.
     ///
     /// # Errors
     /// The thread or its copies cannot be read, or there is no such message.

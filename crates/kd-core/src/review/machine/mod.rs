@@ -44,7 +44,7 @@ pub struct Review {
     found: Vec<Found>,
     /// The findings in order of turns, so that the order of replies does not matter.
     raws: Vec<Raw>,
-    /// The part of the change of each finding.
+    /// For each finding, the index of the part of the change in which it is.
     sources: Vec<usize>,
     /// The members that reviewed each part.
     covered: Vec<BTreeSet<usize>>,

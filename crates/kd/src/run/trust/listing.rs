@@ -27,7 +27,7 @@ const READ_ALL: &str = "`kd trust </dev/null` prints all";
 pub(super) struct Screen {
     /// Columns of the terminal; `None` if lines are not wrapped.
     pub(super) columns: Option<usize>,
-    /// Rows of a terminal on which a prompt follows; `None` if the list is printed in full.
+    /// Rows of the terminal, if a prompt follows the list; `None` if the list is printed in full.
     pub(super) rows: Option<usize>,
 }
 
