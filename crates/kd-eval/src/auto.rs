@@ -64,7 +64,7 @@ pub struct Known {
     pub members: Vec<Option<Strength>>,
     /// Weights fitted on answers of all members to the same questions ([`super::weights::learned`]), if there are any.
     pub learned: Option<Vec<f64>>,
-    /// Whether to save calls where little is lost by it.
+    /// Whether to save calls if that costs little accuracy.
     pub thrifty: bool,
 }
 

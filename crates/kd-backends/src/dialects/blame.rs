@@ -320,7 +320,7 @@ pub(crate) fn denied(failure: &Failure) -> bool {
     DENIED.iter().any(|word| said.contains(word))
 }
 
-/// Adds a hint where one more specific than the kind's is known.
+/// Adds advice to a failure, if its kind or its message allows more specific advice than the default.
 fn advised(failure: Failure) -> Failure {
     let lower = failure.message.to_lowercase();
     match failure.kind {

@@ -198,7 +198,7 @@ pub fn settle(limit: Duration) -> bool {
     true
 }
 
-/// Stops what a killed run of this program left behind; returns false if nothing of it is alive.
+/// Stops the processes that a killed run of this program left behind. Returns false if none of them is alive.
 ///
 /// The record may be wrong, old or forged, so nothing is signaled because of a process id alone. The root counts only
 /// if its id is above 1, it started when the record says (a record without that time is ignored), it belongs to this

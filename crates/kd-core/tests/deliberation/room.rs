@@ -167,7 +167,7 @@ impl Run {
         messages: &mut u32,
         answer: &mut dyn FnMut(&Asked) -> Answer,
     ) {
-        // Of a deliberation that goes on, requests may have been recorded before.
+        // If a deliberation continues from a record, the record may contain requests already.
         let mut asked: Vec<(TurnId, String, Vec<Labelled>)> = self
             .facts()
             .filter_map(|fact| match fact {
