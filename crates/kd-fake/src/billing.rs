@@ -38,6 +38,15 @@ pub struct Price {
     pub output: u64,
 }
 
+/// The tokens that a service counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tokens {
+    /// One for each byte of a prompt, and all that a request allows for the answer: it spends all it may.
+    Worst,
+    /// One for four bytes.
+    Usual,
+}
+
 /// The requests and tokens that the service counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bill {
@@ -85,18 +94,18 @@ impl Billing {
     /// It cannot listen.
     pub async fn greedy(price: Price) -> io::Result<Self> {
         let words = |_: &Value, output| "word ".repeat(usize::try_from(output).unwrap_or(0));
-        Self::answering(price, "length", words).await
+        Self::answering(price, "length", Tokens::Worst, words).await
     }
 
-    /// Starts a service without faults that answers with this text. It charges one token per byte of a prompt, and for
-    /// every token that the request allows, whatever the length of the text, so that it spends all it may. The closure
-    /// gets the request and that number.
+    /// Starts a service without faults that answers with this text. The closure gets the request and the number of
+    /// tokens that it allows.
     ///
     /// # Errors
     /// It cannot listen.
     pub async fn answering(
         price: Price,
         finish: &'static str,
+        tokens: Tokens,
         text: impl Fn(&Value, u64) -> String + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let bill = Arc::new(Mutex::new(Bill::default()));
@@ -104,13 +113,17 @@ impl Billing {
         let here = SocketAddr::from(([127, 0, 0, 1], 0));
         let fake = Fake::choosing(here, move |seen, _| {
             let request: Value = serde_json::from_str(&seen.body).unwrap_or_default();
-            let input = seen.body.len() as u64;
-            let output = request["max_tokens"].as_u64().unwrap_or(300);
+            let most = request["max_tokens"].as_u64().unwrap_or(300);
+            let text = text(&request, most);
+            let bytes = seen.body.len() as u64;
+            let (input, output) = match tokens {
+                Tokens::Worst => (bytes, most),
+                Tokens::Usual => (bytes / 4, text.len() as u64 / 4),
+            };
             let mut bill = own.lock().unwrap_or_else(PoisonError::into_inner);
             bill.requests += 1;
             bill.tokens += input + output;
             bill.pico_usd += input * price.input + output * price.output;
-            let text = text(&request, output);
             Some((Wire::OpenAi, said(&text, finish, input, output)))
         });
         Ok(Self {

@@ -155,6 +155,15 @@ impl Costs {
 }
 
 impl OpenReview {
+    /// Returns the bytes of a request for findings: of its texts, and at most with everything around them.
+    pub fn request_bytes(&self, member: usize, part: usize) -> (u64, u64) {
+        let request = ask::findings(self, member, part);
+        let prompt = &request.prompt;
+        let texts = [&prompt.rules, &prompt.persona, &prompt.turn];
+        let texts = texts.map(String::len).iter().sum::<usize>() + prompt.history.len();
+        (texts as u64, request_bytes(&request))
+    }
+
     /// Returns why the limits are too low for the reviews and votes of all members, and what would do; `None` if they
     /// are not.
     pub fn shortage(&self) -> Option<String> {

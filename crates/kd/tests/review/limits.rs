@@ -2,7 +2,7 @@
 
 use super::{AFTER, BEFORE, finding, write};
 use crate::support::{Home, Said, git};
-use kd_fake::billing::{Billing, Price};
+use kd_fake::billing::{Billing, Price, Tokens};
 use serde_json::{Value, json};
 
 const MEMBERS: [&str; 3] = ["m1", "m2", "m3"];
@@ -42,7 +42,7 @@ async fn server() -> Billing {
         input: 1_000_000,
         output: 5_000_000,
     };
-    Billing::answering(price, "stop", answer)
+    Billing::answering(price, "stop", Tokens::Worst, answer)
         .await
         .expect("it listens")
 }

@@ -5,9 +5,9 @@ mod support;
 
 mod forged;
 mod limits;
+mod seeded;
 
 use serde_json::{Value, json};
-use std::path::Path;
 use std::process::Command;
 use support::{Home, Said, git};
 
@@ -649,112 +649,4 @@ fn a_small_diff_does_not_fill_the_memory_with_lines_that_are_not_known() {
     let note = "findings in these files cannot be checked, and are dropped: f5.rs, f6.rs";
     assert!(out.contains(note), "{out}");
     assert!(!out.contains("f6.rs, g.rs"), "{out}");
-}
-
-/// Returns mutations that are faults, and some that are not, in files of this project.
-fn mutations() -> Vec<(String, String, String, usize)> {
-    const FAULTS: &[(&str, &str)] = &[
-        (" < ", " <= "),
-        (" && ", " || "),
-        (" == ", " != "),
-        ("saturating_sub", "wrapping_sub"),
-        (".min(", ".max("),
-        (" > ", " >= "),
-    ];
-    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folders = [
-        "kd-vote/src",
-        "kd-eval/src",
-        "kd-core/src/diff",
-        "kd-store/src",
-        "kd-reading/src",
-    ];
-    let mut found = Vec::new();
-    for folder in folders {
-        let mut files: Vec<_> = std::fs::read_dir(top.join(folder))
-            .expect("a folder")
-            .map(|entry| entry.expect("an entry").path())
-            .filter(|path| path.extension().is_some_and(|e| e == "rs"))
-            .collect();
-        files.sort();
-        for file in files.iter().take(8) {
-            let text = std::fs::read_to_string(file).expect("text");
-            let place = text.lines().enumerate().find_map(|(at, line)| {
-                let fault = FAULTS
-                    .iter()
-                    .find(|(from, _)| line.contains(from) && !line.trim().starts_with("//"))?;
-                Some((at, line.replacen(fault.0, fault.1, 1)))
-            });
-            if let Some((at, line)) = place {
-                let name = file.file_name().expect("a name").to_string_lossy();
-                found.push((format!("{folder}/{name}"), text, line, at));
-            }
-        }
-    }
-    assert!(found.len() >= 20, "{}", found.len());
-    found.truncate(20);
-    found
-}
-
-#[test]
-fn twenty_faults_and_twenty_clean_changes_of_this_project_go_through_all_of_it() {
-    let home = home();
-    let script = |name: &str, findings: &Value| {
-        std::fs::write(
-            home.path().join(format!("{name}.json")),
-            reply(findings).to_string(),
-        )
-        .expect("written");
-    };
-    for (file, text, faulty, at) in mutations() {
-        write(&home, &file, &text);
-        git(&home, &["add", "."]);
-        git(&home, &["commit", "-qm", "before"]);
-        let mut lines: Vec<&str> = text.lines().collect();
-        lines[at] = &faulty;
-        write(&home, &file, &(lines.join("\n") + "\n"));
-        let seen = json!([finding(
-            &file,
-            at + 1,
-            &faulty,
-            "The comparison is the wrong way round."
-        )]);
-        script("ann", &seen);
-        script("bob", &seen);
-        script("cyd", &json!([]));
-        let said = home.run(&[
-            "review",
-            "--branch",
-            "HEAD",
-            "--format",
-            "json",
-            "--fail-on",
-            "P>=0",
-        ]);
-        assert_eq!(said.code, Some(10), "{file}: {}{}", said.out, said.err);
-        let report = said.json()["report"].clone();
-        assert_eq!(
-            report["findings"].as_array().map(Vec::len),
-            Some(1),
-            "{file}: {report}"
-        );
-        let cluster = &report["findings"][0]["cluster"]["findings"];
-        assert_eq!(cluster.as_array().map(Vec::len), Some(2), "{file}");
-        assert_eq!(cluster[0]["finding"]["lines"]["first"], at + 1, "{file}");
-        assert_eq!(report["findings"][0]["votes"]["cyd"], "real", "{file}");
-        // A harmless change: a comment.
-        let clean = format!("{text}// The end.\n");
-        write(&home, &file, &clean);
-        for name in ["ann", "bob", "cyd"] {
-            script(name, &json!([]));
-        }
-        let said = home.run(&["review", "--branch", "HEAD", "--fail-on", "P>=0"]);
-        ok(&said);
-        assert!(
-            said.out.starts_with("no finding · 3 members reviewed"),
-            "{file}: {}",
-            said.out
-        );
-        git(&home, &["commit", "-qam", "after"]);
-    }
 }

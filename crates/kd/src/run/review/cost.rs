@@ -1,13 +1,11 @@
 //! Estimates the cost of a review before any member is asked.
 
-use kd_core::Member;
 use kd_core::config::Config;
 use kd_core::cost::Cost;
+use kd_core::review::OpenReview;
 use kd_core::spending::Price;
 use serde::Serialize;
 
-/// Tokens of a prompt without the change.
-const FRAME_TOKENS: u64 = 900;
 /// Tokens of an answer without findings, and of a long one if the member has no limit.
 const ANSWER_TOKENS: (u64, u64) = (60, 2500);
 /// Tokens of a prompt with findings to vote on or compare, and of its answer.
@@ -23,7 +21,8 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    pub(super) fn of(config: &Config, members: &[Member], parts: &[String]) -> Self {
+    pub(super) fn of(config: &Config, opening: &OpenReview) -> Self {
+        let members = &opening.members;
         let mut estimate = Self {
             usd: Some((0.0, 0.0)),
             ..Self::default()
@@ -34,11 +33,11 @@ impl Estimate {
                 .sampling
                 .max_tokens
                 .map_or(ANSWER_TOKENS.1, u64::from);
-            for part in parts {
-                let bytes = part.len() as u64;
+            for part in 0..opening.parts.len() {
+                let (texts, all) = opening.request_bytes(at, part);
                 estimate.add(
                     price,
-                    (bytes / 5 + FRAME_TOKENS, bytes / 3 + FRAME_TOKENS),
+                    (texts / 5, all / 3),
                     (ANSWER_TOKENS.0.min(answer), answer),
                     1,
                 );

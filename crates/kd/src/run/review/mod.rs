@@ -264,9 +264,9 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         masked.add(secrets.mask_in_place(part));
     }
     secrets::tell(&masked, &env);
-    let estimate = Estimate::of(&loaded.config, roster.members(), &parts);
     let reviews = reviews(here)?;
     let opening = opening(&change, &loaded.config, &roster, parts, marks_of(&reviews)?);
+    let estimate = Estimate::of(&loaded.config, &opening);
     // Said before any member is asked.
     let shortage = opening.shortage();
     if args.dry_run {
