@@ -93,7 +93,7 @@ struct Ready {
     machine: Runner,
     opened: Effects,
     seats: Vec<Member>,
-    /// What front ends show of a machine that continues.
+    /// The view of a continued machine, for front ends.
     shown: Option<View>,
 }
 

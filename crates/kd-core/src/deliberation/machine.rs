@@ -81,7 +81,7 @@ pub struct Deliberation {
     pub(super) usage: Usage,
     seen: BTreeSet<(u32, String)>,
     pub(super) started: Option<Timestamp>,
-    /// What an earlier session has spent.
+    /// The amounts that an earlier session spent.
     pub(super) paid: Spent,
 }
 

@@ -66,12 +66,12 @@ pub fn replay(records: &[Record]) -> Option<Replayed> {
     Some(found)
 }
 
-/// What a record begins with.
+/// The beginning of a record.
 pub(super) struct Beginning<'r> {
     pub(super) plan: Plan,
     notices: Vec<String>,
     preamble: String,
-    /// How many messages the thread had.
+    /// Number of messages that the thread had.
     pub(super) messages: u32,
     /// The records from the event that opened the thread.
     pub(super) records: Vec<&'r Record>,

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 pub struct Resumed {
     /// The machine.
     pub machine: Deliberation,
-    /// What is left to do.
+    /// The commands that remain to be executed.
     pub effects: Effects,
     /// The number of the last message in the record.
     pub messages: u32,
@@ -29,7 +29,7 @@ pub struct Resumed {
     pub view: View,
 }
 
-/// Why a deliberation cannot be continued.
+/// The reason why a deliberation cannot be continued.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotResume {
     /// The records contain no deliberation.

@@ -21,7 +21,7 @@ const SIZES: [(u64, u32); 5] = [
 /// The smallest plan: a few findings, and answers that are long enough for them.
 const LEAST: (u64, u32) = (6 << 10, 1024);
 
-/// What a review sets aside.
+/// The reserves of a review.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     /// Maximum bytes of findings in one request for votes or comparisons.

@@ -4,7 +4,7 @@ use super::{AFTER, BEFORE, LINE, home, ok, reply, write};
 use crate::support::{Home, git};
 use serde_json::{Value, json};
 
-/// What becomes of a finding.
+/// The fate of a finding.
 enum Fate {
     /// It is reported at this file and line.
     At(&'static str, u32),

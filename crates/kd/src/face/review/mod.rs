@@ -61,7 +61,7 @@ pub(crate) fn source(chance: &Chance) -> String {
     }
 }
 
-/// What a reader must know about figures of the published table.
+/// The note on figures of the published table.
 const LIMITS: &str = "P(real) comes from recorded reviews of other projects, as a lower bound; marks of this repository \
                       replace it (kd help review)";
 
