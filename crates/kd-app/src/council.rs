@@ -61,6 +61,8 @@ pub struct Started {
     pub notices: Vec<String>,
     /// The thread.
     pub opened: Opened,
+    /// Whether one member acts with the tools of a program.
+    pub acts: bool,
 }
 
 /// The thread of a session.
@@ -414,6 +416,7 @@ impl Prepared {
                 say: self.op,
                 notices: Vec::new(),
                 opened,
+                acts: false,
             }),
             Err(error) => {
                 opened.discard_unsaid();
@@ -464,6 +467,7 @@ fn retriable(thread: &Thread) -> Result<Option<LastRound>, UserError> {
     let again = match kind {
         RoundKind::Debate => format!("`kd think --thread {} \"…\"` asks again", thread.id()),
         RoundKind::Review => "`kd review` reviews again, in a new thread".to_owned(),
+        RoundKind::Acting => "the program that asked `kd serve` can ask again".to_owned(),
         _ => "`kd deliberate \"…\"` asks again, in a new thread".to_owned(),
     };
     Err(UserError::new(ErrorKind::NotACouncil, what).next(again))

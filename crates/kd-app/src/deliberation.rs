@@ -229,6 +229,7 @@ fn start(
         say,
         notices: Vec::new(),
         opened,
+        acts: false,
     })
 }
 

@@ -1,6 +1,7 @@
 //! The host of servers: opens sessions and reads threads for them, with one shared engine.
 
-use crate::council::Started;
+use crate::acting::Errand;
+use crate::council::{self, Started};
 use crate::deliberation::Deliberate;
 use crate::error::UserError;
 use crate::host::{Followed, Following, Host, Listed, Method, Query, Refusal};
@@ -20,7 +21,11 @@ use kd_forum::bounds::Budget;
 use kd_forum::words::MAIN;
 use kd_sql::forum::{Caller, ForumError, ForumStore};
 use kd_store::Thread;
+use kd_store::config::Consent;
+use kd_store::meta::COUNCIL;
+use kd_store::trust::Decision;
 use serde_json::Value;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -272,6 +277,12 @@ impl FolderHost {
         }
     }
 
+    /// Returns what is held back of the folder, in one line.
+    fn held(&self) -> Option<String> {
+        let project = self.kingdom.project();
+        project.holds_back().then(|| trust::held_line(project))
+    }
+
     /// Opens a thread for reading.
     fn open_thread(&self, id: &str) -> Result<Thread, Refusal> {
         if self.visit.is_some() {
@@ -329,12 +340,65 @@ impl Host for FolderHost {
             question: question.into_owned(),
             ..query.clone()
         };
-        let project = self.kingdom.project();
-        let held = project.holds_back().then(|| trust::held_line(project));
         Ok(Started {
-            notices: held.into_iter().chain(masked.line()).collect(),
+            notices: self.held().into_iter().chain(masked.line()).collect(),
             ..self.start(query).map_err(refusal)?
         })
+    }
+
+    fn act(&self, errand: &Errand) -> Result<Started, Refusal> {
+        if self.visit.is_some() {
+            return Err(Refusal("a visit has no council".into()));
+        }
+        let started = self.kingdom.act(errand.clone(), self.offline);
+        let mut started = started.map_err(refusal)?;
+        started.notices.splice(0..0, self.held());
+        Ok(started)
+    }
+
+    fn begin(&self) -> Result<String, Refusal> {
+        if self.visit.is_some() {
+            return Err(Refusal("a visit has no council".into()));
+        }
+        // Its members are those of the settings when a question is asked.
+        let begin = || -> Result<String, UserError> {
+            let layout = council::new_layout(self.kingdom.env())?;
+            let thread = Thread::create_for(&layout, &[], COUNCIL)?;
+            Ok(thread.id().0.clone())
+        };
+        begin().map_err(refusal)
+    }
+
+    fn discard(&self, id: &str) {
+        let Some(layout) = self.kingdom.layout() else {
+            return;
+        };
+        if let Ok(thread) = self.open_thread(id) {
+            thread.discard_unsaid(layout);
+        }
+    }
+
+    fn wants(&self) -> Option<String> {
+        let project = self.kingdom.project();
+        let consent = project.consent.as_ref();
+        let undecided = consent.filter(|consent| consent.decision == Decision::Unknown)?;
+        if !project.holds_back() {
+            return None;
+        }
+        let mut text = trust::held_line(project);
+        for setting in undecided.new_settings() {
+            let value = clean_line(&setting.value.to_string(), TOPIC_CHARS);
+            let _ = write!(text, "\n{} = {value}", setting.path);
+        }
+        Some(text)
+    }
+
+    fn allow(&self) -> Result<(), Refusal> {
+        let consent = self.kingdom.project().consent.as_ref();
+        match consent.map(Consent::allow) {
+            Some(Err(error)) => Err(refusal(error.into())),
+            Some(Ok(())) | None => Ok(()),
+        }
     }
 
     fn threads(&self) -> Result<Vec<Listed>, Refusal> {

@@ -1,5 +1,6 @@
 //! The interface that a server needs from its host. The program that starts a server implements it.
 
+use crate::acting::Errand;
 use crate::council::Started;
 use kd_core::request::ToolSpec;
 use kd_core::{Delta, Message, SeatName};
@@ -68,6 +69,27 @@ pub trait Host: Send + Sync + 'static {
 
     /// Opens a session for a question.
     fn ask(&self, query: &Query) -> Result<Started, Refusal>;
+
+    /// Opens a session for a request of a program that offers tools, or for a side request of a program.
+    fn act(&self, errand: &Errand) -> Result<Started, Refusal>;
+
+    /// Creates a thread without a message, for a session of a client; returns its id.
+    fn begin(&self) -> Result<String, Refusal> {
+        Err(Refusal("there are no sessions here".into()))
+    }
+
+    /// Removes such a thread if nothing was said in it.
+    fn discard(&self, _id: &str) {}
+
+    /// Returns the settings of the folder that the user has not decided about, as text; `None` if there are none.
+    fn wants(&self) -> Option<String> {
+        None
+    }
+
+    /// Allows these settings, as the user decided. They take effect when the folder is opened again.
+    fn allow(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
 
     /// Returns the threads of the current branch, newest first.
     fn threads(&self) -> Result<Vec<Listed>, Refusal>;

@@ -22,6 +22,7 @@
 //! several councils can be asked at once. Opening a session starts tasks: call such functions inside a tokio runtime, for
 //! example in [`Runtime::block_on`]. They may block while files are read and models are downloaded.
 
+pub mod acting;
 mod answers;
 pub mod aside;
 mod chat;

@@ -171,6 +171,7 @@ impl PreparedDebate<'_> {
                 },
                 notices: Vec::new(),
                 opened,
+                acts: false,
             }),
             Err(error) => {
                 opened.discard_unsaid();

@@ -288,7 +288,7 @@ fn with_log(
         }
         RoundKind::Council => {}
         // These ask the members they need, and most replies are only in the log.
-        RoundKind::Debate | RoundKind::Deliberation | RoundKind::Review => {
+        RoundKind::Debate | RoundKind::Deliberation | RoundKind::Review | RoundKind::Acting => {
             let state = |(seat, _, seen): &(SeatName, _, TurnSeen)| match seen {
                 _ if running.contains(seat) => State::Running,
                 TurnSeen::Open => State::Pending,

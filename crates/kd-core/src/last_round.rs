@@ -24,6 +24,8 @@ pub enum RoundKind {
     Deliberation,
     /// A review: `kd review`.
     Review,
+    /// By one member that calls the tools of a client, advised by the others: `kd serve`.
+    Acting,
 }
 
 impl RoundKind {
@@ -34,6 +36,7 @@ impl RoundKind {
             RoundKind::Debate => "think",
             RoundKind::Deliberation => "deliberate",
             RoundKind::Review => "review",
+            RoundKind::Acting => "serve",
         }
     }
 
@@ -43,6 +46,7 @@ impl RoundKind {
             RoundKind::Debate,
             RoundKind::Deliberation,
             RoundKind::Review,
+            RoundKind::Acting,
         ];
         let marked = message.extra.get(ASKED_WITH);
         let marked = marked.and_then(|word| all.into_iter().find(|k| k.command() == word));

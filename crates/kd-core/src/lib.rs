@@ -4,6 +4,7 @@
 //! [`Input`]s and returns [`Command`]s and [`Event`]s; it never waits and never fails. Its driver (the engine, a
 //! simulator, a test) executes the commands and returns the results as new inputs.
 
+pub mod acting;
 pub mod build_log;
 pub mod clean;
 pub mod config;
@@ -53,6 +54,7 @@ pub mod text;
 pub mod usage;
 pub mod view;
 
+pub use acting::{Acting, OpenActing};
 pub use conversation::{Aside, Conversation};
 pub use council::{Budget, Council, OpenCouncil};
 pub use delivery::Delivery;

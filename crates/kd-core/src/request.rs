@@ -176,6 +176,38 @@ pub struct ToolTalk {
     /// A server that provides these tools to agent programs, which call it directly; we only see the final result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ToolServer>,
+    /// Which tools the model may or must call.
+    #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
+    pub choice: ToolChoice,
+    /// Whether the model may make several calls at once; `None` leaves it to the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<bool>,
+    /// The number of steps with which the next request is expected to begin, for services that cache what is marked.
+    /// `None` marks nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<usize>,
+}
+
+/// Which tools a model may or must call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// The model decides.
+    #[default]
+    Auto,
+    /// None: it must answer in text.
+    None,
+    /// Some tool.
+    Required,
+    /// This tool.
+    Named(String),
+}
+
+impl ToolChoice {
+    /// Returns whether the model decides.
+    pub fn is_auto(&self) -> bool {
+        *self == ToolChoice::Auto
+    }
 }
 
 /// A program that serves our tools on stdin and stdout with the Model Context Protocol.
@@ -245,10 +277,25 @@ pub struct ToolCall {
     pub arguments: serde_json::Value,
 }
 
+impl ToolCall {
+    /// Returns the arguments as the model wrote them: JSON, or whatever else it was.
+    pub fn arguments_text(&self) -> String {
+        match &self.arguments {
+            serde_json::Value::String(text) => text.clone(),
+            arguments => arguments.to_string(),
+        }
+    }
+}
+
 /// A step of the conversation after the prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Said {
+    /// The user, or the program that asks for the user, said something.
+    User {
+        /// The text.
+        text: String,
+    },
     /// The model answered.
     Agent {
         /// Its text.
@@ -264,6 +311,9 @@ pub enum Said {
         name: String,
         /// The result.
         result: String,
+        /// Whether the call failed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        failed: bool,
     },
 }
 

@@ -226,6 +226,7 @@ impl Visit {
                 id: call.id,
                 name: call.name,
                 result: shown,
+                failed: false,
             }),
             _ => {
                 let arguments =
@@ -312,7 +313,7 @@ impl Visit {
                     Some(Box::new(ToolTalk {
                         tools: tools.chain(self.further.iter().cloned()).collect(),
                         said: self.talk.clone(),
-                        server: None,
+                        ..ToolTalk::default()
                     })),
                 )
             }

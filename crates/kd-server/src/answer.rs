@@ -5,12 +5,15 @@
 use kd_core::clean::clean_line;
 use kd_core::deliberation::COUNCIL;
 use kd_core::event::{Outcome, Purpose};
+use kd_core::request::ToolCall;
 use kd_core::view::{State, Turn, View};
 use kd_core::{Delta, Event, Message, Record, SeatName, Status, TurnId, Usage};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// What separates two texts of an acting member in one answer.
+const GAP: &str = "\n\n";
 /// Maximum characters of a progress line.
 const LINE_CHARS_MAX: usize = 400;
 
@@ -20,6 +23,8 @@ pub(crate) struct Answer {
     view: View,
     /// Notices of the host, before the session's own.
     before: Vec<String>,
+    /// Whether one member acts with the client's tools: its text and its calls are the answer.
+    acts: bool,
 }
 
 /// Progress of a running council.
@@ -35,9 +40,10 @@ pub(crate) enum Told {
 
 impl Answer {
     /// Creates an answer that begins with notices of the host.
-    pub(crate) fn new(before: Vec<String>) -> Self {
+    pub(crate) fn new(before: Vec<String>, acts: bool) -> Self {
         Self {
             before,
+            acts,
             ..Self::default()
         }
     }
@@ -63,7 +69,7 @@ impl Answer {
     /// Returns the progress of a piece of an answer: only text of the final answer is told.
     fn piece(&self, turn: TurnId, delta: &Delta) -> Option<Told> {
         let told = match delta {
-            Delta::Text { text } => Told::Text(text.clone()),
+            Delta::Text { text } => Told::Text(self.goes_on(turn, text) + text),
             Delta::Retrying { .. } => Told::Void,
             // Callers get text and progress lines, no thinking and no tools.
             Delta::Started { .. }
@@ -76,9 +82,50 @@ impl Answer {
         self.is_last_word(turn).then_some(told)
     }
 
+    /// Returns what separates the first piece of a turn from what the acting member said before.
+    fn goes_on(&self, turn: TurnId, piece: &str) -> String {
+        // The view holds the piece already.
+        let is_first = self
+            .view
+            .turn(turn)
+            .is_some_and(|turn| turn.text.len() == piece.len());
+        match self.acts && is_first && !self.acted().is_empty() {
+            true => GAP.to_owned(),
+            false => String::new(),
+        }
+    }
+
+    /// Returns the text of the acting member's finished turns that was meant for the client.
+    fn acted(&self) -> String {
+        let turns = self.view.turns.iter();
+        let done = turns.filter(|t| t.purpose == Purpose::Conclude && t.state == State::Done);
+        let texts = done.map(|turn| turn.text.as_str());
+        texts
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join(GAP)
+    }
+
+    /// Returns the acting member's last turn that ended well.
+    fn acting(&self) -> Option<&Turn> {
+        let is_acting = |t: &&Turn| matches!(t.purpose, Purpose::Conclude | Purpose::Exchange);
+        let mut done = self.view.turns.iter().rev().filter(is_acting);
+        done.find(|turn| turn.state == State::Done)
+            .filter(|_| self.acts)
+    }
+
+    /// Returns the calls of the client's tools, which the client makes.
+    pub(crate) fn calls(&self) -> &[ToolCall] {
+        self.acting().map_or(&[], |turn| &turn.calls)
+    }
+
     /// Returns a progress line about an event.
     fn line(&self, event: &Event) -> Option<String> {
         let report = &self.view.report;
+        // Its words are told as they come.
+        if self.acts && event.turn().is_some_and(|turn| self.is_of_acting(turn)) {
+            return None;
+        }
         match event {
             Event::Deliberated { fact } => {
                 let line = report.told(fact, "·")?;
@@ -132,6 +179,12 @@ impl Answer {
         }
     }
 
+    /// Returns whether a turn is one of the acting member.
+    fn is_of_acting(&self, turn: TurnId) -> bool {
+        let purpose = self.view.turn(turn).map(|turn| turn.purpose);
+        matches!(purpose, Some(Purpose::Conclude | Purpose::Exchange))
+    }
+
     /// Returns how the consultation ended, and its usage; `None` while it runs.
     pub(crate) fn ended(&self) -> Option<(Outcome, Usage)> {
         self.view.yielded()
@@ -174,6 +227,9 @@ impl Answer {
     /// answer.
     fn main(&self) -> Option<&Message> {
         let messages = self.messages();
+        if self.acts {
+            return self.acting().and_then(|turn| turn.message.as_deref());
+        }
         if let Some(seq) = self.view.debate.and_then(|debate| debate.answer) {
             return messages.iter().map(|(m, _)| *m).find(|m| m.seq == seq);
         }
@@ -211,6 +267,12 @@ impl Answer {
 
     /// Returns only the answer: the main message, else all answers under their members' names, in member order.
     pub(crate) fn content(&self) -> String {
+        if let Some(turn) = self.acting() {
+            return match turn.purpose {
+                Purpose::Exchange => turn.text.clone(),
+                _ => self.acted(),
+            };
+        }
         if let Some(main) = self.main() {
             return main.body.to_string();
         }
@@ -241,8 +303,48 @@ impl Answer {
         own.unwrap_or_else(whole)
     }
 
+    /// Returns headers with the outcome and the usage of all members together.
+    pub(crate) fn sums(&self) -> Vec<(&'static str, String)> {
+        let Some((outcome, usage)) = self.ended() else {
+            return Vec::new();
+        };
+        let sign = usage.certainty.sign().trim();
+        // A header is plain ASCII.
+        let sign = match sign {
+            "\u{2264}" => "<=",
+            "\u{2265}" => ">=",
+            "" => "",
+            _ => "~",
+        };
+        let outcome = json!(outcome).as_str().unwrap_or_default().to_owned();
+        let mut sums = vec![
+            ("x-kd-outcome", outcome),
+            ("x-kd-input-tokens", format!("{sign}{}", usage.input_tokens)),
+            (
+                "x-kd-output-tokens",
+                format!("{sign}{}", usage.output_tokens),
+            ),
+        ];
+        let cost = usage.cost_usd.map(|usd| format!("{sign}{usd}"));
+        sums.extend(cost.map(|cost| ("x-kd-cost-usd", cost)));
+        sums
+    }
+
     /// Returns why no member answered, in one line.
     pub(crate) fn failure(&self) -> String {
+        if self.acts {
+            // The body of a failed message may be what was said before.
+            let failed = self.view.turns.iter().filter_map(|turn| {
+                let why = &turn.failure()?.message;
+                Some(format!(
+                    "{}: {}",
+                    turn.seat,
+                    clean_line(why, LINE_CHARS_MAX)
+                ))
+            });
+            let failed: Vec<String> = failed.collect();
+            return format!("no answer; {}", failed.join("; "));
+        }
         let messages = self.messages();
         let failed = messages.iter().filter(|(m, _)| !m.is_sound());
         let told =

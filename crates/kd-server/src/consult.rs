@@ -104,13 +104,14 @@ async fn run(
         mut session,
         say,
         notices,
+        acts,
         ..
     } = started;
     let mut updates = session.subscribe();
     if let Err(why) = session.send(say) {
         return Err(format!("{why}: {}", why.hint()));
     }
-    let mut answer = Answer::new(notices);
+    let mut answer = Answer::new(notices, acts);
     let mut stopped = false;
     while answer.ended().is_none() {
         let update = tokio::select! {

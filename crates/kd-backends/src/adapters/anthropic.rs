@@ -4,7 +4,7 @@ use crate::adapters::parts;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
-use kd_core::request::{Block, Said as Spoken};
+use kd_core::request::{Block, Said as Spoken, ToolChoice, ToolTalk};
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::HeaderName;
 use serde::Deserialize;
@@ -37,20 +37,43 @@ impl Dialect for Anthropic {
         let blocks = request.prompt.history_blocks().filter(|_| to.keeps_prompts);
         let content =
             blocks.map_or_else(|| json!(user), |blocks| blocks.iter().map(block).collect());
-        let mut messages = vec![json!({"role": "user", "content": content})];
         let talk = request.tools.as_deref();
-        talk.into_iter()
-            .flat_map(|talk| &talk.said)
-            .for_each(|said| add(&mut messages, said));
+        let mut messages = Vec::new();
+        let repeats = talk
+            .and_then(|talk| talk.repeats)
+            .filter(|_| to.keeps_prompts);
+        if repeats.is_some() && !user.is_empty() {
+            // The same form in every request, with and without a mark.
+            add_block(&mut messages, json!({"type": "text", "text": user}));
+        } else if !user.is_empty() || talk.is_none_or(|talk| talk.said.is_empty()) {
+            messages.push(json!({"role": "user", "content": content}));
+        }
+        if repeats == Some(0) {
+            mark(&mut messages);
+        }
+        for (at, said) in talk.into_iter().flat_map(|talk| &talk.said).enumerate() {
+            add(&mut messages, said);
+            if repeats == Some(at + 1) {
+                mark(&mut messages);
+            }
+        }
         let mut body = json!({"model": model, "stream": true, "max_tokens": sampling.max_tokens.unwrap_or(MAX_TOKENS),
             "messages": messages});
-        if let Some(talk) = talk {
+        if let Some(talk) = talk.filter(|talk| !talk.tools.is_empty()) {
             let tools = talk.tools.iter();
             body["tools"] = tools
                 .map(|t| json!({"name": t.name, "description": t.doc, "input_schema": t.schema}))
                 .collect();
+            parts::put(&mut body, "tool_choice", choice(talk));
         }
-        parts::put(&mut body, "system", (!system.is_empty()).then_some(system));
+        let system = (!system.is_empty()).then(|| match repeats {
+            // Tools and system text stay when the conversation is shortened.
+            Some(_) => {
+                json!([{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}])
+            }
+            None => json!(system),
+        });
+        parts::put(&mut body, "system", system);
         // Its scale ends at 1.
         parts::put(
             &mut body,
@@ -102,9 +125,40 @@ fn block(block: &Block) -> Value {
     value
 }
 
-/// Adds a step of the conversation. Consecutive results share one message, because the roles must alternate.
+/// Returns the value of `tool_choice`; the model decides without one.
+fn choice(talk: &ToolTalk) -> Option<Value> {
+    let mut choice = match &talk.choice {
+        ToolChoice::Auto if talk.parallel != Some(false) => return None,
+        ToolChoice::Auto => json!({"type": "auto"}),
+        ToolChoice::None => return Some(json!({"type": "none"})),
+        ToolChoice::Required => json!({"type": "any"}),
+        ToolChoice::Named(name) => json!({"type": "tool", "name": name}),
+    };
+    if talk.parallel == Some(false) {
+        choice["disable_parallel_tool_use"] = true.into();
+    }
+    Some(choice)
+}
+
+/// Marks the end of what the next request begins with.
+fn mark(messages: &mut [Value]) {
+    let Some(message) = messages.last_mut() else {
+        return;
+    };
+    if let Value::String(text) = &message["content"] {
+        message["content"] = json!([{"type": "text", "text": text}]);
+    }
+    let blocks = message["content"].as_array_mut();
+    if let Some(block) = blocks.and_then(|blocks| blocks.last_mut()) {
+        block["cache_control"] = json!({"type": "ephemeral"});
+    }
+}
+
+/// Adds a step of the conversation. Consecutive steps of the user's side share one message, because the roles must
+/// alternate.
 fn add(messages: &mut Vec<Value>, said: &Spoken) {
     match said {
+        Spoken::User { text } => add_block(messages, json!({"type": "text", "text": text})),
         Spoken::Agent { text, calls } => {
             let words = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
             let calls = calls.iter().map(|c| {
@@ -118,14 +172,31 @@ fn add(messages: &mut Vec<Value>, said: &Spoken) {
             let content: Vec<Value> = words.into_iter().chain(calls).collect();
             messages.push(json!({"role": "assistant", "content": content}));
         }
-        Spoken::Tool { id, result, .. } => {
-            let block = json!({"type": "tool_result", "tool_use_id": id, "content": result});
-            let open = messages.last_mut().filter(|m| m["role"] == "user");
-            match open.and_then(|m| m["content"].as_array_mut()) {
-                Some(blocks) => blocks.push(block),
-                None => messages.push(json!({"role": "user", "content": [block]})),
+        Spoken::Tool {
+            id, result, failed, ..
+        } => {
+            let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": result});
+            if *failed {
+                block["is_error"] = true.into();
+            }
+            add_block(messages, block);
+        }
+    }
+}
+
+/// Adds a block to the open message of the user's side, or to a new one.
+fn add_block(messages: &mut Vec<Value>, block: Value) {
+    let open = messages.last_mut().filter(|m| m["role"] == "user");
+    match open {
+        Some(message) => {
+            if let Value::String(text) = &message["content"] {
+                message["content"] = json!([{"type": "text", "text": text}]);
+            }
+            if let Some(blocks) = message["content"].as_array_mut() {
+                blocks.push(block);
             }
         }
+        None => messages.push(json!({"role": "user", "content": [block]})),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::adapters::parts;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
-use kd_core::request::Said;
+use kd_core::request::{Said, ToolChoice};
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::HeaderName;
 use serde::Deserialize;
@@ -37,18 +37,23 @@ impl Dialect for Gemini {
 
     fn body(&self, to: To<'_>, request: &Request) -> Value {
         let (system, user) = parts::system_and_user(&request.prompt);
-        let mut contents = vec![json!({"role": "user", "parts": [{"text": user}]})];
         let talk = request.tools.as_deref();
+        let mut contents = Vec::new();
+        if !user.is_empty() || talk.is_none_or(|talk| talk.said.is_empty()) {
+            contents.push(json!({"role": "user", "parts": [{"text": user}]}));
+        }
         talk.into_iter()
             .flat_map(|talk| &talk.said)
             .for_each(|said| add(&mut contents, said));
         let mut body = json!({"contents": contents});
-        if let Some(talk) = talk {
+        if let Some(talk) = talk.filter(|talk| !talk.tools.is_empty()) {
             let tools = talk.tools.iter();
             let declared: Vec<Value> = tools
                 .map(|t| json!({"name": t.name, "description": t.doc, "parametersJsonSchema": t.schema}))
                 .collect();
             body["tools"] = json!([{"functionDeclarations": declared}]);
+            let choice = choice(&talk.choice);
+            parts::put(&mut body, "toolConfig", choice);
         }
         if !system.is_empty() {
             body["systemInstruction"] = json!({"parts": [{"text": system}]});
@@ -110,9 +115,21 @@ fn thinks(model: &str) -> bool {
     number.parse::<f32>().is_ok_and(|v| v >= 2.5)
 }
 
+/// Returns the value of `toolConfig`; the model decides without one.
+fn choice(choice: &ToolChoice) -> Option<Value> {
+    let config = match choice {
+        ToolChoice::Auto => return None,
+        ToolChoice::None => json!({"mode": "NONE"}),
+        ToolChoice::Required => json!({"mode": "ANY"}),
+        ToolChoice::Named(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+    };
+    Some(json!({"functionCallingConfig": config}))
+}
+
 /// Adds a step of the conversation. Consecutive results share one content.
 fn add(contents: &mut Vec<Value>, said: &Said) {
     match said {
+        Said::User { text } => contents.push(json!({"role": "user", "parts": [{"text": text}]})),
         Said::Agent { text, calls } => {
             let words = (!text.is_empty()).then(|| json!({"text": text}));
             let calls = calls
@@ -121,8 +138,14 @@ fn add(contents: &mut Vec<Value>, said: &Said) {
             let parts: Vec<Value> = words.into_iter().chain(calls).collect();
             contents.push(json!({"role": "model", "parts": parts}));
         }
-        Said::Tool { name, result, .. } => {
-            let part = json!({"functionResponse": {"name": name, "response": {"result": result}}});
+        Said::Tool {
+            name,
+            result,
+            failed,
+            ..
+        } => {
+            let key = if *failed { "error" } else { "result" };
+            let part = json!({"functionResponse": {"name": name, "response": {key: result}}});
             let open = contents
                 .last_mut()
                 .filter(|c| c["parts"][0].get("functionResponse").is_some());

@@ -4,7 +4,7 @@ use crate::adapters::parts;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
-use kd_core::request::Said;
+use kd_core::request::{Said, ToolChoice};
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde::Deserialize;
@@ -33,8 +33,10 @@ impl Dialect for OpenAi {
         if !system.is_empty() {
             messages.push(json!({"role": "system", "content": system}));
         }
-        messages.push(json!({"role": "user", "content": user}));
         let talk = request.tools.as_deref();
+        if !user.is_empty() || talk.is_none_or(|talk| talk.said.is_empty()) {
+            messages.push(json!({"role": "user", "content": user}));
+        }
         messages.extend(talk.into_iter().flat_map(|talk| &talk.said).map(message));
         let mut body = json!({"model": model, "messages": messages, "stream": true, "stream_options": {"include_usage": true}});
         // Caches are local to a machine; requests with the same key are routed to the same machine.
@@ -68,11 +70,14 @@ impl Dialect for OpenAi {
             "stop",
             (!sampling.stop.is_empty()).then_some(&sampling.stop),
         );
-        if let Some(talk) = talk {
+        // Services refuse an empty list.
+        if let Some(talk) = talk.filter(|talk| !talk.tools.is_empty()) {
             let tools = talk.tools.iter().map(|t| {
                 json!({"type": "function", "function": {"name": t.name, "description": t.doc, "parameters": t.schema}})
             });
             body["tools"] = tools.collect();
+            parts::put(&mut body, "tool_choice", choice(&talk.choice));
+            parts::put(&mut body, "parallel_tool_calls", talk.parallel);
         }
         if base.contains("://openrouter.ai/") {
             body["usage"] = json!({"include": true});
@@ -94,15 +99,26 @@ impl Dialect for OpenAi {
     }
 }
 
+/// Returns the value of `tool_choice`; the model decides without one.
+fn choice(choice: &ToolChoice) -> Option<Value> {
+    match choice {
+        ToolChoice::Auto => None,
+        ToolChoice::None => Some("none".into()),
+        ToolChoice::Required => Some("required".into()),
+        ToolChoice::Named(name) => Some(json!({"type": "function", "function": {"name": name}})),
+    }
+}
+
 /// Builds a message for a step of the conversation.
 fn message(said: &Said) -> Value {
     match said {
+        Said::User { text } => json!({"role": "user", "content": text}),
         Said::Agent { text, calls } => {
             let mut message =
                 json!({"role": "assistant", "content": (!text.is_empty()).then_some(text)});
             let calls: Vec<Value> = calls
                 .iter()
-                .map(|c| json!({"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments.to_string()}}))
+                .map(|c| json!({"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments_text()}}))
                 .collect();
             parts::put(
                 &mut message,

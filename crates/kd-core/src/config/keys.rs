@@ -378,6 +378,12 @@ pub const KEYS: &[Key] = &[
     key("think.tokens_max", Kind::Whole { min: 256, max: 1_000_000_000 }, "null", "Maximum tokens of all prompts and replies for one question of `kd think`; unset means no limit.").limit(Limit::NoLimit),
     key("think.seconds_max", TIMEOUT, "null", "Seconds until `kd think` asks for the answer; unset means no limit.").limit(Limit::NoLimit),
 
+    key("serve.acting", Kind::Agent, "null", "The member that calls the tools of programs that use `kd serve` as a model; unset means the first member asked over HTTP.").members(),
+    key("serve.advice.first", Kind::Bool, "true", "Whether the other members advise it when the user says something.").limit(Limit::Off),
+    key("serve.advice.failed", Kind::Bool, "true", "Whether they advise it after a call failed.").limit(Limit::Off),
+    key("serve.advice.write", Kind::Bool, "false", "Whether they advise it before a call that writes.").limit(Limit::Off),
+    key("serve.advice.always", Kind::Bool, "false", "Whether they advise it on every request.").limit(Limit::Off),
+
     key("limits.usd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "Maximum US dollars that one run of kd may spend: a question, a chat, a server; unset means no limit.").limit(Limit::NoLimit),
     key("limits.usd_per_day", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "Maximum US dollars that all runs of one day may spend, as `kd cost` counts them, without usage that logins of agent programs cover; unset means no limit.").limit(Limit::NoLimit),
     key("limits.calls", Kind::Whole { min: 1, max: 1_000_000_000 }, "null", "Maximum requests to models in one run, including retries; unset means no limit.").limit(Limit::NoLimit),

@@ -44,6 +44,7 @@ pub use provider::{Price, ProviderConfig, Wire};
 pub use schema::schema;
 pub use text::{ENV_PREFIX, EnvName, env_name, env_path, nested, parse_text};
 
+use crate::acting::Advice;
 use crate::prices::{Prices, Tariff};
 use crate::protocols::ProtocolKind;
 use crate::roster::Member;
@@ -73,6 +74,8 @@ pub struct Config {
     pub think: ThinkConfig,
     /// The planning of a council.
     pub deliberation: DeliberationConfig,
+    /// The council as a model of other programs.
+    pub serve: ServeConfig,
     /// Spending limits.
     pub limits: LimitsConfig,
     /// Backends of installed agent programs used for their vendor's models if there is no key for the vendor's service.
@@ -158,6 +161,16 @@ impl Default for ThinkConfig {
             seconds_max: None,
         }
     }
+}
+
+/// `serve.*`: the council as a model, for programs that offer tools.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServeConfig {
+    /// The member that acts with a program's tools; `None` means the first member that is asked over HTTP.
+    pub acting: Option<String>,
+    /// When the others advise it.
+    pub advice: Advice,
 }
 
 /// `chat.*`: colors and notifications of the chat screen.

@@ -5,7 +5,7 @@ use crate::event::{DuetPhase, Purpose};
 use crate::failure::Failure;
 use crate::ids::{SeatName, TurnId};
 use crate::message::Message;
-use crate::request::{Delta, Finish};
+use crate::request::{Delta, Finish, ToolCall};
 use crate::usage::Usage;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -38,6 +38,8 @@ pub struct Turn {
     pub thinking_chars: usize,
     /// Number of tool uses.
     pub tools: u32,
+    /// The calls of a client's tools, which the client makes.
+    pub calls: Vec<ToolCall>,
     /// The model's own name, once reported.
     pub model: Option<String>,
     /// The times of the queueing and of the last change, if records give them.
@@ -108,6 +110,7 @@ impl Turn {
             thinking: String::new(),
             thinking_chars: 0,
             tools: 0,
+            calls: Vec::new(),
             model: None,
             span: now.map(|now| (now, now)),
             ended: None,
@@ -201,6 +204,7 @@ impl Turn {
                 failure,
             } => {
                 self.restate(String::new());
+                self.calls.clear();
                 self.thinking.clear();
                 self.thinking_chars = 0;
                 self.state = State::Retrying {
@@ -209,7 +213,8 @@ impl Turn {
                     failure: failure.clone(),
                 };
             }
-            Delta::Notice { .. } | Delta::Call { .. } => {}
+            Delta::Call { call } => self.calls.push(call.clone()),
+            Delta::Notice { .. } => {}
             Delta::Finished {
                 finish,
                 text,

@@ -1,18 +1,21 @@
 //! Anthropic Messages: parses requests and writes answers, complete and streamed.
 
 use super::fault::{Fault, NAME_CHARS_MAX, Shape};
+use super::offer::Offer;
+use super::side::is_side;
 use super::transcript::{Message, Role, Transcript, add_line, called, text_of};
-use super::{Call, Read, Wire, finish, named_event};
+use super::{Call, Read, Wire, finish_or_call, named_event};
 use crate::answer::Answer;
 use kd_core::Usage;
 use kd_core::clean::clean_line;
+use kd_core::request::{ToolCall, ToolChoice};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Approximate bytes per token in English text.
 const TOKEN_BYTES: usize = 4;
 
-/// A request. Other fields configure a single model and have no meaning for a council.
+/// A request. Other fields configure a single model, and members have their own settings.
 #[derive(Debug, Deserialize)]
 struct Request {
     model: String,
@@ -22,7 +25,15 @@ struct Request {
     #[serde(default)]
     stream: Option<bool>,
     #[serde(default)]
+    tools: Option<Vec<Value>>,
+    #[serde(default)]
     tool_choice: Option<Value>,
+    #[serde(default)]
+    max_tokens: Option<u32>,
+    #[serde(default)]
+    stop_sequences: Option<Vec<String>>,
+    #[serde(default)]
+    metadata: Option<Value>,
     #[serde(default)]
     thinking: Option<Value>,
 }
@@ -43,27 +54,119 @@ enum Content {
 /// Parses a request; refuses what a council cannot do instead of ignoring it.
 pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
     let request = parse(body)?;
-    let forced = |choice: &Value| !matches!(choice["type"].as_str(), Some("auto" | "none"));
-    if request.tool_choice.as_ref().is_some_and(forced) {
-        let why = "the council calls no tools of the client: `tool_choice` must be auto or none";
-        return Err(Fault::invalid(Some("tool_choice"), why));
-    }
     let thinks = request.thinking.as_ref().and_then(|t| t["type"].as_str());
     let wire = Reply {
         shows_thoughts: matches!(thinks, Some("enabled" | "adaptive")),
         ..Reply::default()
     };
+    let streams = request.stream == Some(true);
+    let task = request
+        .metadata
+        .as_ref()
+        .and_then(|data| data["task"].as_str());
+    let (talk, acts) = offer(&request)?.finish()?;
+    let transcript = transcript(&request)?.check("messages")?;
+    let side = is_side(&transcript, talk.max_tokens, task);
     Ok(Read {
-        streams: request.stream == Some(true),
-        transcript: transcript(request)?.check("messages")?,
+        transcript,
+        talk,
+        acts,
+        side,
+        streams,
         wire: Box::new(wire),
     })
 }
 
+/// Parses the conversation step by step, and the tools.
+fn offer(request: &Request) -> Result<Offer, Fault> {
+    let mut offer = Offer::default();
+    offer.system(&system(request)?);
+    for said in &request.messages {
+        step(&mut offer, said)?;
+    }
+    for tool in request.tools.iter().flatten() {
+        // Others have no schema: the provider knows or runs them.
+        if let Some(name) = tool["name"]
+            .as_str()
+            .filter(|_| tool["input_schema"].is_object())
+        {
+            let doc = tool["description"].as_str().unwrap_or_default();
+            offer.tool(name, doc, &tool["input_schema"]);
+        }
+    }
+    if let Some(choice) = request.tool_choice.as_ref().filter(|c| !c.is_null()) {
+        offer.talk.choice = match (choice["type"].as_str(), choice["name"].as_str()) {
+            (Some("auto"), _) => ToolChoice::Auto,
+            (Some("none"), _) => ToolChoice::None,
+            (Some("any"), _) => ToolChoice::Required,
+            (Some("tool"), Some(name)) => ToolChoice::Named(name.to_owned()),
+            _ => {
+                let why = "the type of `tool_choice` must be auto, any, none, or tool with a name";
+                return Err(Fault::invalid(Some("tool_choice"), why));
+            }
+        };
+        let single = choice["disable_parallel_tool_use"].as_bool();
+        offer.talk.parallel = single.map(|single| !single);
+    }
+    offer.talk.max_tokens = request.max_tokens;
+    offer.talk.stop = request.stop_sequences.clone().unwrap_or_default();
+    Ok(offer)
+}
+
+/// Parses a message step by step: results first, because they answer the calls before.
+fn step(offer: &mut Offer, said: &Said) -> Result<(), Fault> {
+    let role = Role::read(&said.role, "messages")?;
+    let blocks = match &said.content {
+        Content::Text(text) => vec![json!({"type": "text", "text": text})],
+        Content::Blocks(blocks) => blocks.clone(),
+    };
+    let (mut text, mut calls) = (String::new(), Vec::new());
+    for block in &blocks {
+        let word = |key: &str| block[key].as_str().unwrap_or_default();
+        match word("type") {
+            "text" => add_line(&mut text, word("text")),
+            "tool_use" => calls.push(ToolCall {
+                id: word("id").to_owned(),
+                name: word("name").to_owned(),
+                arguments: block["input"].clone(),
+            }),
+            "tool_result" => {
+                let failed = block["is_error"].as_bool() == Some(true);
+                offer.result(word("tool_use_id"), returned(block)?, failed, "messages")?;
+            }
+            _ => {}
+        }
+    }
+    match role {
+        Role::Assistant => offer.agent(&text, calls),
+        Role::System => offer.system(&text),
+        Role::User | Role::Tool => offer.user(&text),
+    }
+    Ok(())
+}
+
+/// Returns the text of a tool's result.
+fn returned(block: &Value) -> Result<String, Fault> {
+    match &block["content"] {
+        Value::Array(parts) => text_of(parts, &["text"], &[], "messages"),
+        content => Ok(content.as_str().unwrap_or_default().to_owned()),
+    }
+}
+
+fn system(request: &Request) -> Result<String, Fault> {
+    match &request.system {
+        None => Ok(String::new()),
+        Some(Content::Text(text)) => Ok(text.clone()),
+        Some(Content::Blocks(blocks)) => text_of(blocks, &["text"], &[], "system"),
+    }
+}
+
 /// Estimates the tokens of a request: the exact count depends on the member that answers.
 pub(super) fn count(body: &[u8]) -> Result<Value, Fault> {
-    let said = transcript(parse(body)?)?;
-    let bytes: usize = said.messages.iter().map(|m| m.text.len()).sum();
+    let request = parse(body)?;
+    let said = transcript(&request)?;
+    let tools = request.tools.iter().flatten().map(|t| t.to_string().len());
+    let bytes = said.messages.iter().map(|m| m.text.len()).sum::<usize>() + tools.sum::<usize>();
     Ok(json!({"input_tokens": bytes.div_ceil(TOKEN_BYTES)}))
 }
 
@@ -72,13 +175,9 @@ fn parse(body: &[u8]) -> Result<Request, Fault> {
         .map_err(|error| Fault::invalid(None, format!("this is no request for a message: {error}")))
 }
 
-fn transcript(request: Request) -> Result<Transcript, Fault> {
+fn transcript(request: &Request) -> Result<Transcript, Fault> {
     let mut messages = Vec::new();
-    let system = match request.system {
-        None => String::new(),
-        Some(Content::Text(text)) => text,
-        Some(Content::Blocks(blocks)) => text_of(&blocks, &["text"], &[], "system")?,
-    };
+    let system = system(request)?;
     if !system.trim().is_empty() {
         messages.push(Message::new(Role::System, system));
     }
@@ -86,7 +185,7 @@ fn transcript(request: Request) -> Result<Transcript, Fault> {
         add(&mut messages, said)?;
     }
     Ok(Transcript {
-        model: request.model,
+        model: request.model.clone(),
         messages,
         previous: None,
     })
@@ -114,11 +213,7 @@ fn add(messages: &mut Vec<Message>, said: &Said) -> Result<(), Fault> {
                 add_line(&mut text, &called(name, &block["input"].to_string()));
             }
             "tool_result" => {
-                let result = match &block["content"] {
-                    Value::Array(parts) => text_of(parts, &["text"], &[], "messages")?,
-                    content => content.as_str().unwrap_or_default().to_owned(),
-                };
-                messages.push(Message::new(Role::Tool, result));
+                messages.push(Message::new(Role::Tool, returned(block)?));
             }
             other => {
                 let kind = clean_line(other, NAME_CHARS_MAX);
@@ -210,6 +305,21 @@ impl Reply {
         out
     }
 
+    /// Writes a call of a client's tool as a block.
+    fn tool_use(&mut self, call: &ToolCall) -> String {
+        let index = self.blocks;
+        self.blocks += 1;
+        let block = json!({"type": "tool_use", "id": call.id, "name": call.name, "input": {}});
+        let data = json!({"index": index, "content_block": block});
+        let mut out = event("content_block_start", data);
+        let delta = json!({"type": "input_json_delta", "partial_json": call.arguments_text()});
+        out += &event(
+            "content_block_delta",
+            json!({"index": index, "delta": delta}),
+        );
+        out + &event("content_block_stop", json!({"index": index}))
+    }
+
     fn delta(&self, delta: Value) -> String {
         event(
             "content_block_delta",
@@ -223,11 +333,20 @@ fn event(kind: &str, mut data: Value) -> String {
     named_event(kind, &data)
 }
 
+fn finish(answer: &Answer) -> &'static str {
+    finish_or_call(answer, "end_turn", "max_tokens", "tool_use")
+}
+
 impl Wire for Reply {
     fn whole(&self, call: &Call, answer: &Answer) -> Value {
-        let content = json!([{"type": "text", "text": answer.content()}]);
-        let mut object = Self::object(call, content);
-        object["stop_reason"] = finish(answer, "end_turn", "max_tokens").into();
+        let (text, calls) = (answer.content(), answer.calls());
+        let has_text = !text.is_empty() || calls.is_empty();
+        let text = has_text.then(|| json!({"type": "text", "text": text}));
+        let calls = calls
+            .iter()
+            .map(|c| json!({"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments}));
+        let mut object = Self::object(call, text.into_iter().chain(calls).collect());
+        object["stop_reason"] = finish(answer).into();
         object["usage"] = usage(&answer.usage());
         object["kd"] = answer.json();
         object
@@ -255,11 +374,16 @@ impl Wire for Reply {
         open + &self.delta(json!({"type": "text_delta", "text": piece}))
     }
 
-    fn end(&mut self, _call: &Call, answer: &Answer, _text: &str) -> String {
-        let mut out = self.open(Kind::Text);
+    fn end(&mut self, _call: &Call, answer: &Answer, text: &str) -> String {
+        let mut out = String::new();
+        if !text.is_empty() || answer.calls().is_empty() {
+            out += &self.open(Kind::Text);
+        }
         out += &self.close();
-        let delta =
-            json!({"stop_reason": finish(answer, "end_turn", "max_tokens"), "stop_sequence": null});
+        for call in answer.calls() {
+            out += &self.tool_use(call);
+        }
+        let delta = json!({"stop_reason": finish(answer), "stop_sequence": null});
         let data = json!({"delta": delta, "usage": usage(&answer.usage()), "kd": answer.json()});
         out += &event("message_delta", data);
         out + &event("message_stop", json!({}))

@@ -1,14 +1,17 @@
 //! OpenAI Chat Completions: parses requests and writes answers, complete and streamed.
 
 use super::fault::{Fault, Shape};
+use super::offer::{Offer, arguments, choose};
+use super::side::is_side;
 use super::transcript::{Message, Role, Transcript, add_line, called, text_of};
-use super::{Call, Read, Wire, finish};
+use super::{Call, Read, Wire, finish_or_call};
 use crate::answer::Answer;
 use kd_core::Usage;
+use kd_core::request::ToolCall;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// A request. Other fields, such as `temperature`, configure a single model and have no meaning for a council.
+/// A request. Other fields, such as `temperature`, configure a single model, and members have their own settings.
 #[derive(Debug, Deserialize)]
 struct Chat {
     model: String,
@@ -20,11 +23,30 @@ struct Chat {
     #[serde(default)]
     n: Option<u64>,
     #[serde(default)]
+    tools: Option<Vec<Value>>,
+    #[serde(default)]
     tool_choice: Option<Value>,
+    #[serde(default)]
+    parallel_tool_calls: Option<bool>,
+    #[serde(default)]
+    max_tokens: Option<u32>,
+    #[serde(default)]
+    max_completion_tokens: Option<u32>,
+    #[serde(default)]
+    stop: Option<Stop>,
+    #[serde(default)]
+    metadata: Option<Value>,
     #[serde(default)]
     function_call: Option<Value>,
     #[serde(default)]
     response_format: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Stop {
+    One(String),
+    Several(Vec<String>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -41,7 +63,9 @@ struct Said {
     #[serde(default)]
     name: Option<String>,
     #[serde(default)]
-    tool_calls: Option<Value>,
+    tool_calls: Option<Vec<Value>>,
+    #[serde(default)]
+    tool_call_id: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -62,12 +86,9 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
         ));
     }
     let forced = |choice: &Value| !matches!(choice.as_str(), Some("auto" | "none"));
-    if chat.tool_choice.as_ref().is_some_and(forced) {
-        let why = "the council calls no tools of the client: `tool_choice` must be auto or none";
-        return Err(Fault::invalid(Some("tool_choice"), why));
-    }
     if chat.function_call.as_ref().is_some_and(forced) {
-        let why = "the council calls no tools of the client: `function_call` must be auto or none";
+        let why =
+            "`function_call` must be auto or none: demand calls with `tools` and `tool_choice`";
         return Err(Fault::invalid(Some("function_call"), why));
     }
     let form = chat
@@ -80,35 +101,98 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
     }
     let messages: Result<Vec<Message>, Fault> = chat.messages.iter().map(message).collect();
     let transcript = Transcript {
-        model: chat.model,
+        model: chat.model.clone(),
         messages: messages?,
         previous: None,
     };
+    let transcript = transcript.check("messages")?;
+    let (talk, acts) = offer(&chat)?.finish()?;
+    let task = chat
+        .metadata
+        .as_ref()
+        .and_then(|data| data["task"].as_str());
+    let side = is_side(&transcript, talk.max_tokens, task);
     let wants_usage = chat
         .stream_options
         .is_some_and(|options| options.include_usage == Some(true));
     Ok(Read {
-        transcript: transcript.check("messages")?,
+        transcript,
+        talk,
+        acts,
+        side,
         streams: chat.stream == Some(true),
         wire: Box::new(Completion { wants_usage }),
     })
 }
 
+/// Parses the conversation step by step, and the tools.
+fn offer(chat: &Chat) -> Result<Offer, Fault> {
+    let mut offer = Offer::default();
+    for said in &chat.messages {
+        let text = said.text()?;
+        match Role::read(&said.role, "messages")? {
+            Role::System => offer.system(&text),
+            Role::User => offer.user(&text),
+            Role::Assistant => {
+                let calls = said.tool_calls.iter().flatten();
+                offer.agent(&text, calls.map(call).collect());
+            }
+            Role::Tool => {
+                let id = said.tool_call_id.as_deref().unwrap_or_default();
+                offer.result(id, text, false, "messages")?;
+            }
+        }
+    }
+    for tool in chat.tools.iter().flatten() {
+        // Others are run by a provider.
+        if let Some(name) = tool["function"]["name"].as_str() {
+            let doc = tool["function"]["description"].as_str();
+            offer.tool(
+                name,
+                doc.unwrap_or_default(),
+                &tool["function"]["parameters"],
+            );
+        }
+    }
+    choose(&mut offer, chat.tool_choice.as_ref(), |choice| {
+        choice["function"]["name"].as_str()
+    })?;
+    offer.talk.parallel = chat.parallel_tool_calls;
+    offer.talk.max_tokens = chat.max_completion_tokens.or(chat.max_tokens);
+    offer.talk.stop = match &chat.stop {
+        None => Vec::new(),
+        Some(Stop::One(text)) => vec![text.clone()],
+        Some(Stop::Several(texts)) => texts.clone(),
+    };
+    Ok(offer)
+}
+
+/// Parses a call of an earlier answer.
+fn call(call: &Value) -> ToolCall {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let function = &call["function"];
+    ToolCall {
+        id: word(&call["id"]),
+        name: word(&function["name"]),
+        arguments: arguments(&word(&function["arguments"])),
+    }
+}
+
+impl Said {
+    fn text(&self) -> Result<String, Fault> {
+        match &self.content {
+            None => Ok(String::new()),
+            Some(Content::Text(text)) => Ok(text.clone()),
+            Some(Content::Parts(parts)) => text_of(parts, &["text", "refusal"], &[], "messages"),
+        }
+    }
+}
+
 /// Parses a message: its text, and an assistant's tool calls.
 fn message(said: &Said) -> Result<Message, Fault> {
     let role = Role::read(&said.role, "messages")?;
-    let mut text = match &said.content {
-        None => String::new(),
-        Some(Content::Text(text)) => text.clone(),
-        Some(Content::Parts(parts)) => text_of(parts, &["text", "refusal"], &[], "messages")?,
-    };
-    for call in said
-        .tool_calls
-        .as_ref()
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
+    let mut text = said.text()?;
+    for call in said.tool_calls.iter().flatten() {
         let function = &call["function"];
         let word = |key: &str| function[key].as_str().unwrap_or_default();
         add_line(&mut text, &called(word("name"), word("arguments")));
@@ -158,8 +242,25 @@ fn chunk(call: &Call, delta: Value, finish: Option<&str>) -> Value {
     })
 }
 
+/// Returns a call of a client's tool in the wire format.
+fn tool_call(call: &ToolCall) -> Value {
+    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text()}})
+}
+
+fn finish(answer: &Answer) -> &'static str {
+    finish_or_call(answer, "stop", "length", "tool_calls")
+}
+
 impl Wire for Completion {
     fn whole(&self, call: &Call, answer: &Answer) -> Value {
+        let text = answer.content();
+        let mut message = json!({"role": "assistant", "content": text, "refusal": null});
+        if !answer.calls().is_empty() {
+            if text.is_empty() {
+                message["content"] = Value::Null;
+            }
+            message["tool_calls"] = answer.calls().iter().map(tool_call).collect();
+        }
         json!({
             "id": id(call),
             "object": "chat.completion",
@@ -167,9 +268,9 @@ impl Wire for Completion {
             "model": call.model,
             "choices": [{
                 "index": 0,
-                "message": {"role": "assistant", "content": answer.content(), "refusal": null},
+                "message": message,
                 "logprobs": null,
-                "finish_reason": finish(answer, "stop", "length"),
+                "finish_reason": finish(answer),
             }],
             "usage": usage(&answer.usage()),
             "kd": answer.json(),
@@ -193,9 +294,15 @@ impl Wire for Completion {
     }
 
     fn end(&mut self, call: &Call, answer: &Answer, _text: &str) -> String {
-        let mut end = chunk(call, json!({}), Some(finish(answer, "stop", "length")));
+        let mut out = String::new();
+        for (index, tool) in answer.calls().iter().enumerate() {
+            let mut piece = tool_call(tool);
+            piece["index"] = index.into();
+            out += &event(&chunk(call, json!({"tool_calls": [piece]}), None));
+        }
+        let mut end = chunk(call, json!({}), Some(finish(answer)));
         end["kd"] = answer.json();
-        let mut out = event(&end);
+        out += &event(&end);
         if self.wants_usage {
             let mut last = chunk(call, json!({}), None);
             last["choices"] = json!([]);
@@ -225,6 +332,11 @@ mod tests {
         for (more, param) in [
             (json!({"n": 2}), Some("n")),
             (json!({"tool_choice": "required"}), Some("tool_choice")),
+            (json!({"tool_choice": "sometimes"}), Some("tool_choice")),
+            (
+                json!({"messages": [user, {"role": "tool", "tool_call_id": "x", "content": "y"}]}),
+                Some("messages"),
+            ),
             (
                 json!({"function_call": {"name": "x"}}),
                 Some("function_call"),

@@ -80,6 +80,14 @@ impl Fault {
         }
     }
 
+    /// A result names a call that the conversation does not contain.
+    pub(super) fn orphan(id: &str, param: &'static str) -> Self {
+        let id = clean_line(id, NAME_CHARS_MAX);
+        let why =
+            format!("a result names the call `{id}`, which the conversation does not contain");
+        Self::invalid(Some(param), why)
+    }
+
     /// The request was not admitted.
     pub(super) fn door(status: StatusCode, why: &str) -> Self {
         let code = (status == StatusCode::UNAUTHORIZED).then_some("invalid_api_key");

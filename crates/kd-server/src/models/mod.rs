@@ -5,16 +5,19 @@
 //! the verdict, the thread and total usage. A transcript that continues an answer of this server continues in its
 //! thread. Each API is one file that parses requests into a [`Transcript`] and writes answers as a [`Wire`].
 
+mod acts;
 mod anthropic;
 mod chat;
 mod fault;
+mod kept;
+mod offer;
 mod responses;
+mod side;
 mod talk;
 mod transcript;
 
 use crate::answer::Answer;
 use crate::answer::Told;
-use crate::blocking::off;
 use crate::consult::{Consultations, Running};
 use crate::identity::Identity;
 use axum::body::Bytes;
@@ -27,12 +30,14 @@ use axum::{Json, Router, body::Body};
 use fault::{Fault, Shape};
 use futures::stream::{self, StreamExt};
 use kd_app::host::{Host, Method};
+use kd_core::acting::Talk;
+use kept::Kept;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use talk::{Asked, Talks};
+use talk::Talks;
 use transcript::Transcript;
 
 /// Path of the models.
@@ -70,6 +75,8 @@ struct Face {
     host: Arc<dyn Host>,
     running: Consultations,
     talks: Talks,
+    /// The threads of conversations with tools.
+    acts: acts::Acts,
     /// Number of answers so far.
     calls: AtomicU64,
 }
@@ -88,6 +95,7 @@ pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
         host,
         running,
         talks: Talks::default(),
+        acts: acts::Acts::default(),
         calls: AtomicU64::default(),
     });
     Router::new()
@@ -177,6 +185,12 @@ fn method(model: &str) -> Option<(Method, Vec<String>)> {
 /// A parsed request.
 struct Read {
     transcript: Transcript,
+    /// The same step by step, with the tools.
+    talk: Talk,
+    /// Whether tools may be called, or were called before.
+    acts: bool,
+    /// Whether the client asks for itself, for example for a title.
+    side: bool,
     streams: bool,
     wire: Box<dyn Wire>,
 }
@@ -251,35 +265,32 @@ async fn answered(
 
 /// Answers a request, complete or streamed.
 async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Response, Fault> {
+    let named = method(&request.transcript.model).filter(|(method, _)| face.host.has(*method));
+    let Some((method, members)) = named else {
+        return Err(Fault::model(&request.transcript.model, names()));
+    };
+    let model = request.transcript.model.clone();
     let Read {
         transcript,
+        talk,
+        acts,
+        side,
         streams,
         wire,
     } = request;
-    let named = method(&transcript.model).filter(|(method, _)| face.host.has(*method));
-    let Some((method, members)) = named else {
-        return Err(Fault::model(&transcript.model, names()));
+    let (kept, started) = if side && !acts {
+        kept::aside(face, talk, members).await?
+    } else if let Some(talk) = kept::acting(face, caller, method, (talk, acts), &transcript)? {
+        kept::act(face, caller, talk, members).await?
+    } else {
+        kept::ask(face, caller, &transcript, (method, members)).await?
     };
-    let asked = face.talks.ask(caller, &transcript, method, members)?;
-    let ask = asked.ask.clone();
-    let started = off(&face.host, move |host| host.ask(&ask)).await;
-    let mut started = started.map_err(Fault::broken)?;
-    if started.is_err() && asked.can_begin_anew() {
-        // The thread is gone or busy: the transcript contains everything needed.
-        let ask = asked.anew.clone();
-        let again = off(&face.host, move |host| host.ask(&ask)).await;
-        started = again.map_err(Fault::broken)?;
-    }
-    let started = started.map_err(|why| {
-        face.talks.put_back(&asked);
-        Fault::refused(&why.0)
-    })?;
     let thread = started.session.thread().0.clone();
     let created = now();
     let number = face.calls.fetch_add(1, Ordering::Relaxed);
     let call = Call {
         id: format!("{thread}-{created:x}-{number:x}"),
-        model: transcript.model,
+        model,
         created,
     };
     let mut running = face.running.start(started);
@@ -292,7 +303,7 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
             void: false,
             over: false,
             face: Arc::clone(face),
-            asked,
+            kept,
         };
         return Ok(with_thread(streamed.response(), &thread));
     }
@@ -301,26 +312,34 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
     let ended = running.end().await.map_err(|why| Fault::refused(&why));
     let answer = match ended {
         Ok(answer) if answer.is_answer() => answer,
-        Ok(answer) => {
-            face.talks.put_back(&asked);
-            return Err(Fault::unanswered(&answer));
-        }
-        Err(fault) => {
-            face.talks.put_back(&asked);
-            return Err(fault);
+        ended => {
+            kept.put_back(face);
+            return Err(match ended {
+                Ok(answer) => Fault::unanswered(&answer),
+                Err(fault) => fault,
+            });
         }
     };
     let id = wire.goes_on_by(&call);
-    face.talks
-        .remember(&asked, answer.thread(), &answer.content(), id.as_deref());
+    kept.remember(face, &answer, &answer.content(), id.as_deref());
     let whole = Json(wire.whole(&call, &answer)).into_response();
-    Ok(with_thread(whole, &thread))
+    Ok(with_sums(with_thread(whole, &thread), &answer))
 }
 
 /// Adds a header that names the thread, for clients that read only the standard fields.
 fn with_thread(mut response: Response, thread: &str) -> Response {
     if let Ok(thread) = HeaderValue::from_str(thread) {
         response.headers_mut().insert(THREAD, thread);
+    }
+    response
+}
+
+/// Adds headers with the outcome and the usage of all members together. A stream has sent its headers before.
+fn with_sums(mut response: Response, answer: &Answer) -> Response {
+    for (name, value) in answer.sums() {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            response.headers_mut().insert(name, value);
+        }
     }
     response
 }
@@ -336,7 +355,7 @@ struct Streamed {
     void: bool,
     over: bool,
     face: Arc<Face>,
-    asked: Asked,
+    kept: Kept,
 }
 
 impl Streamed {
@@ -389,7 +408,7 @@ impl Streamed {
             Ok(answer) => Fault::unanswered(&answer),
             Err(why) => Fault::refused(&why),
         };
-        self.face.talks.put_back(&self.asked);
+        self.kept.put_back(&self.face);
         self.wire.fail(&self.call, &fault)
     }
 
@@ -403,8 +422,8 @@ impl Streamed {
         };
         self.sent.push_str(&rest);
         let id = self.wire.goes_on_by(&self.call);
-        let talks = &self.face.talks;
-        talks.remember(&self.asked, answer.thread(), &self.sent, id.as_deref());
+        self.kept
+            .remember(&self.face, answer, &self.sent, id.as_deref());
         let mut out = String::new();
         if !rest.is_empty() {
             out += &self.wire.text(&self.call, &rest);
@@ -423,6 +442,19 @@ fn finish(answer: &Answer, whole: &'static str, cut: &'static str) -> &'static s
     match answer.is_cut() {
         true => cut,
         false => whole,
+    }
+}
+
+/// The same, and a third word for an answer that ends with calls of the client's tools.
+fn finish_or_call(
+    answer: &Answer,
+    whole: &'static str,
+    cut: &'static str,
+    calls: &'static str,
+) -> &'static str {
+    match answer.calls().is_empty() {
+        true => finish(answer, whole, cut),
+        false => calls,
     }
 }
 

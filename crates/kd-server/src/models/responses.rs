@@ -1,18 +1,24 @@
 //! OpenAI Responses: parses requests and writes answers, complete and streamed.
 
 use super::fault::{Fault, NAME_CHARS_MAX};
+use super::offer::{Offer, arguments, choose};
+use super::side::is_side;
 use super::transcript::{Message, Role, Transcript, called, text_of};
 use super::{Call, Read, Wire, finish, named_event};
 use crate::answer::Answer;
 use kd_core::Usage;
 use kd_core::clean::clean_line;
+use kd_core::request::ToolCall;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
+/// The argument of a tool that takes free text.
+const CUSTOM: &str = "input";
 /// The field with a request's input.
 const INPUT: &str = "input";
 
-/// A request. Other fields configure a single model and have no meaning for a council.
+/// A request. Other fields configure a single model, and members have their own settings.
 #[derive(Debug, Deserialize)]
 struct Request {
     model: String,
@@ -29,7 +35,15 @@ struct Request {
     #[serde(default)]
     conversation: Option<Value>,
     #[serde(default)]
+    tools: Option<Vec<Value>>,
+    #[serde(default)]
     tool_choice: Option<Value>,
+    #[serde(default)]
+    parallel_tool_calls: Option<bool>,
+    #[serde(default)]
+    max_output_tokens: Option<u32>,
+    #[serde(default)]
+    metadata: Option<Value>,
     #[serde(default)]
     text: Option<Value>,
 }
@@ -49,15 +63,10 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
         let why = "answers are not stored: `background` must be false";
         return Err(Fault::invalid(Some("background"), why));
     }
-    if request.conversation.is_some_and(|c| !c.is_null()) {
+    if request.conversation.as_ref().is_some_and(|c| !c.is_null()) {
         let why =
             "there are no conversations on this server: send `input` or `previous_response_id`";
         return Err(Fault::invalid(Some("conversation"), why));
-    }
-    let forced = |choice: &Value| !matches!(choice.as_str(), Some("auto" | "none"));
-    if request.tool_choice.as_ref().is_some_and(forced) {
-        let why = "the council calls no tools of the client: `tool_choice` must be auto or none";
-        return Err(Fault::invalid(Some("tool_choice"), why));
     }
     let form = request
         .text
@@ -67,38 +76,124 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
         let why = "the council answers in text: `text.format` must be text";
         return Err(Fault::invalid(Some("text"), why));
     }
-    let mut messages = Vec::new();
-    if let Some(text) = request.instructions.filter(|text| !text.trim().is_empty()) {
-        messages.push(Message::new(Role::System, text));
-    }
-    match request.input {
-        None => {}
-        Some(Input::Text(text)) => messages.push(Message::new(Role::User, text)),
-        Some(Input::Items(items)) => {
-            for item in &items {
-                messages.extend(message(item)?);
-            }
-        }
-    }
-    let transcript = Transcript {
-        model: request.model,
-        messages,
-        previous: request.previous_response_id.clone(),
-    };
+    let (offer, custom) = offer(&request)?;
+    let (talk, acts) = offer.finish()?;
+    let transcript = transcript(&request)?.check(INPUT)?;
+    let task = request
+        .metadata
+        .as_ref()
+        .and_then(|data| data["task"].as_str());
+    let side = is_side(&transcript, talk.max_tokens, task);
     Ok(Read {
-        transcript: transcript.check(INPUT)?,
+        transcript,
+        talk,
+        acts,
+        side,
         streams: request.stream == Some(true),
         wire: Box::new(Response {
             previous: request.previous_response_id,
+            custom,
             ..Response::default()
         }),
     })
 }
 
-/// Parses an input item as a message; `None` where it has no meaning for a council.
-fn message(item: &Value) -> Result<Option<Message>, Fault> {
+fn transcript(request: &Request) -> Result<Transcript, Fault> {
+    let mut messages = Vec::new();
+    let instructions = request.instructions.as_ref();
+    if let Some(text) = instructions.filter(|text| !text.trim().is_empty()) {
+        messages.push(Message::new(Role::System, text));
+    }
+    match &request.input {
+        None => {}
+        Some(Input::Text(text)) => messages.push(Message::new(Role::User, text)),
+        Some(Input::Items(items)) => {
+            for item in items {
+                messages.extend(message(item)?);
+            }
+        }
+    }
+    Ok(Transcript {
+        model: request.model.clone(),
+        messages,
+        previous: request.previous_response_id.clone(),
+    })
+}
+
+/// Parses the conversation step by step, and the tools. Also returns which of them take free text: members get them as
+/// tools with one text, and the client gets that text.
+fn offer(request: &Request) -> Result<(Offer, BTreeSet<String>), Fault> {
+    let mut offer = Offer {
+        continues: request.previous_response_id.is_some(),
+        ..Offer::default()
+    };
+    offer.system(request.instructions.as_deref().unwrap_or_default());
+    match &request.input {
+        None => {}
+        Some(Input::Text(text)) => offer.user(text),
+        Some(Input::Items(items)) => {
+            for item in items {
+                step(&mut offer, item)?;
+            }
+        }
+    }
+    let mut custom = BTreeSet::new();
+    for tool in request.tools.iter().flatten() {
+        let word = |key: &str| tool[key].as_str().unwrap_or_default();
+        match word("type") {
+            "function" => offer.tool(word("name"), word("description"), &tool["parameters"]),
+            "custom" => {
+                custom.insert(word("name").to_owned());
+                let grammar = tool["format"]["definition"].as_str();
+                let grammar =
+                    grammar.map(|text| format!("\n\nThe text must follow this grammar:\n{text}"));
+                let doc = word("description").to_owned() + &grammar.unwrap_or_default();
+                let schema = json!({"type": "object", "properties": {CUSTOM: {"type": "string"}}, "required": [CUSTOM], "additionalProperties": false});
+                offer.tool(word("name"), &doc, &schema);
+            }
+            // Others are run by a provider.
+            _ => {}
+        }
+    }
+    choose(&mut offer, request.tool_choice.as_ref(), |choice| {
+        choice["name"].as_str()
+    })?;
+    offer.talk.parallel = request.parallel_tool_calls;
+    offer.talk.max_tokens = request.max_output_tokens;
+    Ok((offer, custom))
+}
+
+/// Parses an input item step by step.
+fn step(offer: &mut Offer, item: &Value) -> Result<(), Fault> {
     let word = |key: &str| item[key].as_str().unwrap_or_default();
-    let text = |value: &Value| match value {
+    let call = |arguments| ToolCall {
+        id: word("call_id").to_owned(),
+        name: word("name").to_owned(),
+        arguments,
+    };
+    match item["type"].as_str() {
+        None | Some("message") => {
+            let text = text(&item["content"])?;
+            match Role::read(word("role"), INPUT)? {
+                Role::System => offer.system(&text),
+                Role::User | Role::Tool => offer.user(&text),
+                Role::Assistant => offer.agent(&text, Vec::new()),
+            }
+        }
+        Some("function_call") => offer.agent("", vec![call(arguments(word("arguments")))]),
+        Some("custom_tool_call") => offer.agent("", vec![call(json!({CUSTOM: word("input")}))]),
+        Some("function_call_output" | "custom_tool_call_output") => {
+            offer.result(word("call_id"), text(&item["output"])?, false, INPUT)?;
+        }
+        // Everything else was refused, or has no meaning for a member.
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+/// Returns the text of an item's content.
+fn text(value: &Value) -> Result<String, Fault> {
+    match value {
         Value::Array(parts) => text_of(
             parts,
             &["input_text", "output_text", "text", "refusal"],
@@ -106,7 +201,12 @@ fn message(item: &Value) -> Result<Option<Message>, Fault> {
             INPUT,
         ),
         value => Ok(value.as_str().unwrap_or_default().to_owned()),
-    };
+    }
+}
+
+/// Parses an input item as a message; `None` where it has no meaning for a council.
+fn message(item: &Value) -> Result<Option<Message>, Fault> {
+    let word = |key: &str| item[key].as_str().unwrap_or_default();
     Ok(match item["type"].as_str() {
         None | Some("message") => {
             let role = Role::read(word("role"), INPUT)?;
@@ -156,6 +256,8 @@ struct Response {
     closed: Vec<Value>,
     /// Whether the answer's item is open.
     answering: bool,
+    /// Tools that take free text.
+    custom: BTreeSet<String>,
 }
 
 impl Response {
@@ -244,6 +346,76 @@ impl Response {
         out
     }
 
+    /// Closes the answer's item.
+    fn close_answer(&mut self, call: &Call, answer: &Answer, text: &str) -> String {
+        let id = message_id(call);
+        let mut out = self.open_answer(call);
+        out += &self.at(
+            "response.output_text.done",
+            &id,
+            json!({"content_index": 0, "text": text, "logprobs": []}),
+        );
+        out += &self.at(
+            "response.content_part.done",
+            &id,
+            json!({"content_index": 0, "part": part(text)}),
+        );
+        let status = finish(answer, "completed", "incomplete");
+        let item = said(call, status, Some(text));
+        let data = json!({"output_index": self.closed.len(), "item": item});
+        out += &self.event("response.output_item.done", data);
+        self.closed.push(item);
+        out
+    }
+
+    /// Returns the item of a call of a client's tool; an item that begins has no arguments yet.
+    fn item(&self, call: &ToolCall, status: &str, is_whole: bool) -> Value {
+        let text = match is_whole {
+            true => self.input(call),
+            false => String::new(),
+        };
+        let (kind, id, key) = match self.custom.contains(&call.name) {
+            true => ("custom_tool_call", "ctc", CUSTOM),
+            false => ("function_call", "fc", "arguments"),
+        };
+        json!({"id": format!("{id}_{}", call.id), "type": kind, "status": status, "call_id": call.id,
+            "name": call.name, key: text})
+    }
+
+    /// Returns the arguments of a call as the client gets them.
+    fn input(&self, call: &ToolCall) -> String {
+        match self.custom.contains(&call.name) {
+            true => call.arguments[CUSTOM]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            false => call.arguments_text(),
+        }
+    }
+
+    /// Writes a call of a client's tool as an item.
+    fn call(&mut self, call: &ToolCall) -> String {
+        let (item, whole) = (
+            self.item(call, "in_progress", false),
+            self.item(call, "completed", true),
+        );
+        let id = item["id"].as_str().unwrap_or_default().to_owned();
+        let input = self.input(call);
+        let (events, key) = match self.custom.contains(&call.name) {
+            true => ("response.custom_tool_call_input", CUSTOM),
+            false => ("response.function_call_arguments", "arguments"),
+        };
+        let data = json!({"output_index": self.closed.len(), "item": item});
+        let mut out = self.event("response.output_item.added", data);
+        out += &self.at(&format!("{events}.delta"), &id, json!({"delta": input}));
+        let done = json!({key: input, "name": call.name});
+        out += &self.at(&format!("{events}.done"), &id, done);
+        let data = json!({"output_index": self.closed.len(), "item": whole});
+        out += &self.event("response.output_item.done", data);
+        self.closed.push(whole);
+        out
+    }
+
     /// Opens the answer's item.
     fn open_answer(&mut self, call: &Call) -> String {
         if self.answering {
@@ -283,7 +455,13 @@ impl Wire for Response {
 
     fn whole(&self, call: &Call, answer: &Answer) -> Value {
         let status = finish(answer, "completed", "incomplete");
-        self.ended(call, answer, &[said(call, status, Some(&answer.content()))])
+        let text = answer.content();
+        let has_text = !text.is_empty() || answer.calls().is_empty();
+        let text = has_text.then(|| said(call, status, Some(&text)));
+        let calls = answer.calls().iter();
+        let calls = calls.map(|called| self.item(called, "completed", true));
+        let output: Vec<Value> = text.into_iter().chain(calls).collect();
+        self.ended(call, answer, &output)
     }
 
     fn begin(&mut self, call: &Call) -> String {
@@ -332,23 +510,14 @@ impl Wire for Response {
     }
 
     fn end(&mut self, call: &Call, answer: &Answer, text: &str) -> String {
-        let id = message_id(call);
-        let mut out = self.open_answer(call);
-        out += &self.at(
-            "response.output_text.done",
-            &id,
-            json!({"content_index": 0, "text": text, "logprobs": []}),
-        );
-        out += &self.at(
-            "response.content_part.done",
-            &id,
-            json!({"content_index": 0, "part": part(text)}),
-        );
-        let status = finish(answer, "completed", "incomplete");
-        let item = said(call, status, Some(text));
-        let data = json!({"output_index": self.closed.len(), "item": item});
-        out += &self.event("response.output_item.done", data);
-        self.closed.push(item);
+        let mut out = String::new();
+        if !text.is_empty() || answer.calls().is_empty() {
+            out += &self.close_answer(call, answer, text);
+        }
+        out += &self.close_thoughts(call);
+        for called in answer.calls() {
+            out += &self.call(called);
+        }
         let object = self.ended(call, answer, &self.closed);
         let kind = finish(answer, "response.completed", "response.incomplete");
         out + &self.event(kind, json!({"response": object}))

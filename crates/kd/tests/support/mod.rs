@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 pub(crate) mod pty;
+pub(crate) mod served;
 
 use kd_core::{Event, Message, Record};
 use kd_store::config::ConfigPaths;

@@ -119,6 +119,7 @@ impl Follow {
             RoundKind::Debate => "`kd think --continue` asks again",
             RoundKind::Deliberation => "`kd deliberate` asks again, in a new thread",
             RoundKind::Review => "`kd review` reviews again, in a new thread",
+            RoundKind::Acting => "the program that asked can ask again",
         })
     }
 

@@ -1,0 +1,280 @@
+//! Finds the thread of a conversation with tools: by the ids of its calls, which clients send back unchanged, or by its
+//! words. A thread at work is not given to a second request: that one gets a thread of its own.
+
+use crate::identity::Identity;
+use kd_core::acting::Talk;
+use kd_core::request::{Said, ToolCall};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Maximum places remembered; the oldest is dropped first. A session has one or a few in each of its hundreds of turns.
+const PLACES_MAX: usize = 8192;
+/// Maximum conversations remembered for clients that continue by the id of an answer, and their bytes.
+const STORED_MAX: usize = 64;
+const STORED_BYTES_MAX: usize = 32 << 20;
+
+type Print = [u8; 32];
+
+/// The threads of conversations with tools.
+#[derive(Clone, Default)]
+pub(super) struct Acts(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    places: VecDeque<(Print, String)>,
+    busy: BTreeSet<String>,
+    /// Whole conversations, by the id of their last answer.
+    stored: VecDeque<(Print, Arc<Talk>, usize)>,
+}
+
+/// A thread in use, released when dropped.
+pub(super) struct Claim {
+    acts: Acts,
+    thread: String,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.acts.lock().busy.remove(&self.thread);
+    }
+}
+
+impl Acts {
+    /// Returns the thread of a conversation, if it is known and free.
+    pub(super) fn find(&self, caller: &Identity, talk: &Talk) -> Option<(String, Claim)> {
+        let base = base(caller, talk);
+        let news = talk.news().len();
+        let before = &talk.said[..talk.said.len() - news];
+        let prints = talk.calls().map(|call| of_call(&base, call));
+        let words = (!before.is_empty()).then(|| of_words(&base, before));
+        let known = self.lock();
+        let find = |print: Print| {
+            let mut places = known.places.iter().rev();
+            places
+                .find(|place| place.0 == print)
+                .map(|place| place.1.clone())
+        };
+        let thread = prints.into_iter().find_map(find).or_else(|| find(words?))?;
+        drop(known);
+        let claim = self.claim(&thread)?;
+        Some((thread, claim))
+    }
+
+    /// Takes a thread into use; `None` if it is in use.
+    pub(super) fn claim(&self, thread: &str) -> Option<Claim> {
+        let is_free = self.lock().busy.insert(thread.to_owned());
+        is_free.then(|| Claim {
+            acts: self.clone(),
+            thread: thread.to_owned(),
+        })
+    }
+
+    /// Remembers the thread of a conversation after an answer: its text, its calls, and its id where the API continues
+    /// by id.
+    pub(super) fn remember(
+        &self,
+        caller: &Identity,
+        talk: &Talk,
+        (text, calls): (&str, &[ToolCall]),
+        thread: &str,
+        id: Option<&str>,
+    ) {
+        let base = base(caller, talk);
+        let mut whole = talk.clone();
+        whole.said.push(Said::Agent {
+            text: text.to_owned(),
+            calls: calls.to_vec(),
+        });
+        let mut known = self.lock();
+        let places = calls.iter().map(|call| of_call(&base, call));
+        let places = places.chain([of_words(&base, &whole.said)]);
+        known
+            .places
+            .extend(places.map(|print| (print, thread.to_owned())));
+        let surplus = known.places.len().saturating_sub(PLACES_MAX);
+        known.places.drain(..surplus);
+        if let Some(id) = id {
+            let bytes = size(&whole);
+            known
+                .stored
+                .push_back((of_id(caller, id), Arc::new(whole), bytes));
+            let over = |stored: &VecDeque<(Print, Arc<Talk>, usize)>| {
+                let bytes: usize = stored.iter().map(|talk| talk.2).sum();
+                stored.len() > STORED_MAX || bytes > STORED_BYTES_MAX
+            };
+            while over(&known.stored) {
+                known.stored.pop_front();
+            }
+        }
+    }
+
+    /// Returns the conversation that ended with an answer.
+    pub(super) fn stored(&self, caller: &Identity, id: &str) -> Option<Arc<Talk>> {
+        let print = of_id(caller, id);
+        let known = self.lock();
+        let mut stored = known.stored.iter().rev();
+        stored
+            .find(|talk| talk.0 == print)
+            .map(|talk| Arc::clone(&talk.1))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Begins a digest: the caller, and how the conversation began. Ids of calls alone are not unique.
+fn base(caller: &Identity, talk: &Talk) -> Sha256 {
+    let mut print = Sha256::new();
+    print.update(caller.print());
+    if let Some(Said::User { text }) = talk.said.first() {
+        add(&mut print, text);
+    }
+    print
+}
+
+fn of_call(base: &Sha256, call: &ToolCall) -> Print {
+    let mut print = base.clone();
+    for part in ["call", &call.id, &call.name] {
+        add(&mut print, part);
+    }
+    print.finalize().into()
+}
+
+fn of_words(base: &Sha256, said: &[Said]) -> Print {
+    let mut print = base.clone();
+    for said in said {
+        match said {
+            Said::User { text } => add(&mut print, text),
+            Said::Tool { id, result, .. } => {
+                add(&mut print, id);
+                add(&mut print, result);
+            }
+            Said::Agent { text, calls } => {
+                add(&mut print, text);
+                calls.iter().for_each(|call| add(&mut print, &call.id));
+            }
+        }
+    }
+    print.finalize().into()
+}
+
+fn of_id(caller: &Identity, id: &str) -> Print {
+    let mut print = Sha256::new();
+    print.update(caller.print());
+    add(&mut print, "answer");
+    add(&mut print, id);
+    print.finalize().into()
+}
+
+/// Adds a part. Clients trim what they keep.
+fn add(print: &mut Sha256, part: &str) {
+    let part = part.trim();
+    print.update((part.len() as u64).to_le_bytes());
+    print.update(part);
+}
+
+fn size(talk: &Talk) -> usize {
+    let said = talk.said.iter().map(|said| match said {
+        Said::User { text } => text.len(),
+        Said::Tool { result, .. } => result.len(),
+        Said::Agent { text, calls } => {
+            let calls = calls.iter().map(|call| call.arguments_text().len());
+            text.len() + calls.sum::<usize>()
+        }
+    });
+    talk.system.len() + said.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Tokens;
+    use serde_json::json;
+
+    fn caller(token: &str) -> Identity {
+        let tokens = Tokens::parse(token).expect("a token");
+        tokens.owner(token).expect("its owner")
+    }
+
+    fn talk(first: &str) -> Talk {
+        let text = first.to_owned();
+        Talk {
+            said: vec![Said::User { text }],
+            ..Talk::default()
+        }
+    }
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall {
+            id: id.into(),
+            name: "read".into(),
+            arguments: json!({}),
+        }
+    }
+
+    /// The conversation after the result of a call.
+    fn after(mut talk: Talk, id: &str) -> Talk {
+        talk.said.push(Said::Agent {
+            text: "changed by the client".into(),
+            calls: vec![call(id)],
+        });
+        talk.said.push(Said::Tool {
+            id: id.into(),
+            name: "read".into(),
+            result: "ok".into(),
+            failed: false,
+        });
+        talk
+    }
+
+    #[test]
+    fn a_conversation_is_found_by_its_calls_for_its_caller_only_and_while_it_is_free() {
+        let (ada, eve) = (caller("0123456789abcdef"), caller("fedcba9876543210"));
+        let acts = Acts::default();
+        let found = |who: &Identity, talk: &Talk| acts.find(who, talk).map(|found| found.0);
+        acts.remember(&ada, &talk("Fix it."), ("x", &[call("c1")]), "t1", None);
+        let next = after(talk("Fix it."), "c1");
+        assert_eq!(found(&ada, &next).as_deref(), Some("t1"));
+        assert_eq!(found(&eve, &next), None);
+        assert_eq!(found(&ada, &after(talk("Fix it."), "c2")), None);
+        assert_eq!(found(&ada, &after(talk("Another."), "c1")), None);
+        assert_eq!(found(&ada, &talk("Fix it.")), None);
+        let (_, claim) = acts.find(&ada, &next).expect("free");
+        assert_eq!(found(&ada, &next), None);
+        drop(claim);
+        assert!(found(&ada, &next).is_some());
+        // A conversation without calls is found by its words.
+        acts.remember(&ada, &talk("Hi."), ("Hello.", &[]), "t2", None);
+        let mut words = talk("Hi.");
+        words.said.push(Said::Agent {
+            text: "Hello.\n".into(),
+            calls: Vec::new(),
+        });
+        words.said.push(Said::User {
+            text: "And?".into(),
+        });
+        assert_eq!(found(&ada, &words).as_deref(), Some("t2"));
+    }
+
+    #[test]
+    fn what_is_remembered_has_a_bound() {
+        let ada = caller("0123456789abcdef");
+        let acts = Acts::default();
+        let big = Talk {
+            system: "x".repeat(4 << 20),
+            ..talk("Hi.")
+        };
+        for n in 0..20 {
+            acts.remember(&ada, &big, ("x", &[]), "t", Some(&format!("r{n}")));
+        }
+        let bytes: usize = acts.lock().stored.iter().map(|stored| stored.2).sum();
+        assert!(bytes <= STORED_BYTES_MAX);
+        assert!(acts.stored(&ada, "r19").is_some() && acts.stored(&ada, "r0").is_none());
+        for _ in 0..PLACES_MAX {
+            acts.remember(&ada, &talk("Hi."), ("x", &[]), "t", None);
+        }
+        assert_eq!(acts.lock().places.len(), PLACES_MAX);
+    }
+}

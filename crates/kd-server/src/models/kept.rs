@@ -1,0 +1,185 @@
+//! Starts the session of a request (a council, an acting member, or a side request) and keeps what a later request needs
+//! to continue it.
+
+use super::Face;
+use super::acts::Claim;
+use super::fault::Fault;
+use super::talk::Asked;
+use super::transcript::Transcript;
+use crate::answer::Answer;
+use crate::blocking::off;
+use crate::identity::Identity;
+use kd_app::Started;
+use kd_app::acting::Errand;
+use kd_app::host::Method;
+use kd_core::acting::Talk;
+use kd_core::request::{Said, ToolChoice};
+use std::sync::Arc;
+
+/// What belongs to a running request.
+pub(super) enum Kept {
+    /// A question to a council.
+    Council(Box<Asked>),
+    /// A conversation with tools.
+    Acting {
+        /// Who asks.
+        caller: Identity,
+        /// The conversation.
+        talk: Box<Talk>,
+        /// Its thread, in use until the answer.
+        _claim: Option<Claim>,
+    },
+    /// A side request: nothing continues it.
+    Side,
+}
+
+impl Kept {
+    /// Remembers the thread of a request after its answer.
+    pub(super) fn remember(&self, face: &Face, answer: &Answer, text: &str, id: Option<&str>) {
+        let thread = answer.thread();
+        match self {
+            Kept::Council(asked) => face.talks.remember(asked, thread, text, id),
+            Kept::Acting { caller, talk, .. } => {
+                let said = (text, answer.calls());
+                face.acts.remember(caller, talk, said, thread, id);
+            }
+            Kept::Side => {}
+        }
+    }
+
+    /// Makes the thread available again after no member answered.
+    pub(super) fn put_back(&self, face: &Face) {
+        if let Kept::Council(asked) = self {
+            face.talks.put_back(asked);
+        }
+    }
+}
+
+/// Returns the conversation of a request that one member answers with tools, complete; `None` for others.
+///
+/// # Errors
+/// If the answer that it continues is not known, or the model calls no tools and one must be called.
+pub(super) fn acting(
+    face: &Face,
+    caller: &Identity,
+    method: Method,
+    (mut talk, acts): (Talk, bool),
+    transcript: &Transcript,
+) -> Result<Option<Talk>, Fault> {
+    if method != Method::Ask {
+        let forced = matches!(talk.choice, ToolChoice::Required | ToolChoice::Named(_));
+        let why = "this model calls no tools of the client: use kd/ask, or set `tool_choice` to auto or none";
+        return match forced {
+            true => Err(Fault::invalid(Some("tool_choice"), why)),
+            false => Ok(None),
+        };
+    }
+    let Some(id) = &transcript.previous else {
+        return Ok(acts.then_some(talk));
+    };
+    match face.acts.stored(caller, id) {
+        Some(before) => {
+            continue_talk(&before, &mut talk)?;
+            Ok(Some(talk))
+        }
+        None if acts => Err(Fault::previous(id)),
+        None => Ok(None),
+    }
+}
+
+/// Puts an earlier conversation before the new steps, and gives results the names of their tools.
+fn continue_talk(before: &Talk, talk: &mut Talk) -> Result<(), Fault> {
+    for said in &mut talk.said {
+        if let Said::Tool { id, name, .. } = said
+            && name.is_empty()
+        {
+            let found = before
+                .name_of(id)
+                .ok_or_else(|| Fault::orphan(id, "input"))?;
+            found.clone_into(name);
+        }
+    }
+    talk.said.splice(0..0, before.said.iter().cloned());
+    Ok(())
+}
+
+/// Starts a council.
+pub(super) async fn ask(
+    face: &Arc<Face>,
+    caller: &Identity,
+    transcript: &Transcript,
+    (method, members): (Method, Vec<String>),
+) -> Result<(Kept, Started), Fault> {
+    let asked = face.talks.ask(caller, transcript, method, members)?;
+    let ask = asked.ask.clone();
+    let started = off(&face.host, move |host| host.ask(&ask)).await;
+    let mut started = started.map_err(Fault::broken)?;
+    if started.is_err() && asked.can_begin_anew() {
+        // The thread is gone or busy: the transcript contains everything needed.
+        let ask = asked.anew.clone();
+        let again = off(&face.host, move |host| host.ask(&ask)).await;
+        started = again.map_err(Fault::broken)?;
+    }
+    let started = started.map_err(|why| {
+        face.talks.put_back(&asked);
+        Fault::refused(&why.0)
+    })?;
+    Ok((Kept::Council(Box::new(asked)), started))
+}
+
+/// Starts a request to an acting member, in the thread of its conversation where that is known and free.
+pub(super) async fn act(
+    face: &Arc<Face>,
+    caller: &Identity,
+    talk: Talk,
+    members: Vec<String>,
+) -> Result<(Kept, Started), Fault> {
+    let (thread, mut claim) = face.acts.find(caller, &talk).unzip();
+    let errand = Errand {
+        members,
+        talk: talk.clone(),
+        thread,
+        aside: false,
+    };
+    let mut started = begin(face, errand.clone()).await?;
+    if started.is_err() && errand.thread.is_some() {
+        // The thread is gone: the conversation contains everything needed.
+        claim = None;
+        let anew = Errand {
+            thread: None,
+            ..errand
+        };
+        started = begin(face, anew).await?;
+    }
+    let started = started.map_err(|why| Fault::refused(&why))?;
+    let claim = claim.or_else(|| face.acts.claim(&started.session.thread().0));
+    let kept = Kept::Acting {
+        caller: caller.clone(),
+        talk: Box::new(talk),
+        _claim: claim,
+    };
+    Ok((kept, started))
+}
+
+/// Starts a side request.
+pub(super) async fn aside(
+    face: &Arc<Face>,
+    talk: Talk,
+    members: Vec<String>,
+) -> Result<(Kept, Started), Fault> {
+    let errand = Errand {
+        members,
+        talk,
+        thread: None,
+        aside: true,
+    };
+    let started = begin(face, errand).await?;
+    let started = started.map_err(|why| Fault::refused(&why))?;
+    Ok((Kept::Side, started))
+}
+
+async fn begin(face: &Arc<Face>, errand: Errand) -> Result<Result<Started, String>, Fault> {
+    let started = off(&face.host, move |host| host.act(&errand)).await;
+    let started = started.map_err(Fault::broken)?;
+    Ok(started.map_err(|why| why.0))
+}
