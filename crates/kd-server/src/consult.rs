@@ -73,12 +73,24 @@ impl Running {
 impl Consultations {
     /// Starts a session.
     pub(crate) fn start(&self, started: Started) -> Running {
+        self.begin(started, None)
+    }
+
+    /// Starts a session; also returns its events, without pieces of answers.
+    pub(crate) fn start_watched(&self, started: Started) -> (Running, UnboundedReceiver<Event>) {
+        let (watch, events) = unbounded_channel();
+        (self.begin(started, Some(watch)), events)
+    }
+
+    fn begin(&self, started: Started, watch: Option<UnboundedSender<Event>>) -> Running {
         let stop = self.stop.child_token();
         let (tell, told) = unbounded_channel();
         let (wish, wished) = unbounded_channel();
         Running {
             told,
-            ended: self.tasks.spawn(run(started, tell, wished, stop.clone())),
+            ended: self
+                .tasks
+                .spawn(run(started, (tell, watch), wished, stop.clone())),
             wishes: OpSender(wish),
             _left: stop.clone().drop_guard(),
             stop,
@@ -96,7 +108,7 @@ impl Consultations {
 /// Runs a session to its end; `stop` interrupts it.
 async fn run(
     started: Started,
-    tell: UnboundedSender<Told>,
+    (tell, watch): (UnboundedSender<Told>, Option<UnboundedSender<Event>>),
     mut wished: UnboundedReceiver<Op>,
     stop: CancellationToken,
 ) -> Result<Answer, String> {
@@ -138,6 +150,11 @@ async fn run(
                     let why = why.clone();
                     session.close().await;
                     return Err(why);
+                }
+                if let Some(watch) = &watch
+                    && !matches!(record.event, Event::TurnDelta { .. })
+                {
+                    let _ = watch.send(record.event.clone());
                 }
                 answer.hear(&record)
             }

@@ -3,6 +3,7 @@
 
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
+pub mod acp;
 mod answer;
 mod blocking;
 mod connections;

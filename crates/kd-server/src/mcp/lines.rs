@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Maximum bytes of a message, as over HTTP.
-pub(super) const LINE_BYTES_MAX: usize = 8 << 20;
+pub(crate) const LINE_BYTES_MAX: usize = 8 << 20;
 /// The method of the message that replaces a long one.
 pub(super) const TOO_LONG: &str = "kd/too-long";
 /// JSON that is not a message: the SDK answers it as an invalid request without an ID.
@@ -20,7 +20,7 @@ const CHUNK: usize = 16 << 10;
 const ID_BYTES_MAX: usize = 128;
 
 /// A reader with limited line length.
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     inner: R,
     max: usize,
     /// The line so far, while short enough.
@@ -37,7 +37,7 @@ pub(super) struct Lines<R> {
 }
 
 impl<R> Lines<R> {
-    pub(super) fn new(inner: R, max: usize) -> Self {
+    pub(crate) fn new(inner: R, max: usize) -> Self {
         Self {
             inner,
             max,

@@ -14,7 +14,8 @@ use crate::consult::Consultations;
 use crate::identity::{Caller, Identity};
 use kd_app::host::Host;
 use kd_forum::account::Proof;
-use lines::{LINE_BYTES_MAX, Lines, TOO_LONG};
+use lines::TOO_LONG;
+pub(crate) use lines::{LINE_BYTES_MAX, Lines};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
     Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,

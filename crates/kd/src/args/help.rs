@@ -56,6 +56,7 @@ Set up:
   model        Download models for the built-in engine
   prices       Show or update the prices of models
   mcp          Run an MCP server for an agent
+  acp          Run an agent for editors
   serve        Serve the council as a model, and MCP
   completions  Print completions for a shell
   man          Write the man pages to a folder

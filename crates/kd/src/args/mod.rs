@@ -1,6 +1,7 @@
 //! The command line: one file per group of commands. Parses `argv` into a [`Cli`], checking only its form. Help,
 //! completions and man pages are all generated from these definitions.
 
+pub(crate) mod acp;
 pub(crate) mod ask;
 pub(crate) mod chat;
 pub(crate) mod config;
@@ -173,6 +174,8 @@ pub(crate) enum Command {
     Vote(Group<vote::Vote>),
     /// Run an MCP server on stdin and stdout, for an agent
     Mcp(mcp::Mcp),
+    /// Run an agent for editors on stdin and stdout (Agent Client Protocol)
+    Acp(acp::Acp),
     /// Serve the council to programs on this machine: as a model, and over MCP
     Serve(serve::Serve),
     /// Measure councils on recorded answers or simulated members
@@ -352,6 +355,7 @@ mod tests {
             &["model"],
             &["model", "pull"],
             &["mcp"],
+            &["acp"],
             &["serve"],
             &["eval"],
             &["completions"],

@@ -1,6 +1,7 @@
 //! The commands, one file each. Takes the validated command line; writes to stdout and stderr, and returns the result.
 //! Nothing is created before it is needed: only `ask` and `model` start a runtime.
 
+mod acp;
 mod agreed;
 mod ask;
 mod background;
@@ -114,6 +115,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Cost(args) => cost::run(&args, here)?,
         Command::Prices(args) => prices::run(&args, here)?,
         Command::Vote(args) => return vote::run(&args.command, here),
+        Command::Acp(args) => return acp::run(&args, here),
         Command::Mcp(args) => return mcp::run(&args, here),
         Command::Serve(args) => return serve::run(&args, here),
         Command::Eval(args) => return eval::run(&args, here),
