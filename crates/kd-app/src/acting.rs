@@ -126,7 +126,7 @@ impl Kingdom {
         let thread = old.zip(self.layout());
         let named = trust::Named {
             members: &members,
-            thread: thread.map(|(thread, layout)| trust::GoesOn::of(layout, thread, None)),
+            thread: thread.map(|(thread, layout)| trust::GoesOn::of(&layout, thread, None)),
             ..trust::Named::default()
         };
         let sitting = trust::check(self.project(), named, self.env())?;

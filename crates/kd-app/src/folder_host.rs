@@ -374,7 +374,7 @@ impl Host for FolderHost {
             return;
         };
         if let Ok(thread) = self.open_thread(id) {
-            thread.discard_unsaid(layout);
+            thread.discard_unsaid(&layout);
         }
     }
 

@@ -121,6 +121,7 @@ impl Resuming<'_> {
             say,
             notices: Vec::new(),
             opened,
+            acts: false,
         };
         Ok((started, self.lease))
     }

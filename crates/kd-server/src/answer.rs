@@ -268,9 +268,9 @@ impl Answer {
     /// Returns only the answer: the main message, else all answers under their members' names, in member order.
     pub(crate) fn content(&self) -> String {
         if let Some(turn) = self.acting() {
-            return match turn.purpose {
-                Purpose::Exchange => turn.text.clone(),
-                _ => self.acted(),
+            return match turn.purpose == Purpose::Exchange {
+                true => turn.text.clone(),
+                false => self.acted(),
             };
         }
         if let Some(main) = self.main() {

@@ -4,7 +4,7 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::time::Duration;
 use support::Home;
 use support::served::{Served, TOKEN, bearer, events, named, user};

@@ -122,8 +122,8 @@ fn words(name: &str) -> Vec<String> {
         if begins {
             words.push(String::new());
         }
-        if c.is_alphanumeric() {
-            words.last_mut().map(|word| word.extend(c.to_lowercase()));
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
         }
         was_lower = c.is_lowercase();
     }

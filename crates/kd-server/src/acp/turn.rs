@@ -105,12 +105,22 @@ pub(super) async fn run(
     if board.stopped {
         return Ok(PromptResponse::new(StopReason::Cancelled));
     }
+    finish(&answer, (&sent, void), id, client)
+}
+
+/// Sends what is left of the answer, and ends the prompt. What was sent is void if an attempt broke off after it.
+fn finish(
+    answer: &Answer,
+    (sent, void): (&str, bool),
+    id: &str,
+    client: &ConnectionTo<Client>,
+) -> Result<PromptResponse> {
     if !answer.is_answer() {
         let why = format!("{} (thread {})", answer.failure(), answer.thread());
         return Err(refused(why));
     }
     let content = answer.content();
-    let rest = match content.strip_prefix(&sent).filter(|_| !void) {
+    let rest = match content.strip_prefix(sent).filter(|_| !void) {
         Some(rest) => rest.to_owned(),
         None => format!("\n\n*(interrupted; the answer:)*\n\n{content}"),
     };
