@@ -10,6 +10,7 @@ pub mod calibration;
 pub mod contribution;
 pub mod correlation;
 pub mod deciders;
+pub mod enough;
 pub mod intervals;
 pub mod jury;
 pub mod marks;

@@ -8,6 +8,7 @@ mod best;
 mod cascade;
 mod certain;
 mod dawid_skene;
+mod enough;
 mod halves;
 mod learned;
 mod lock;
@@ -89,6 +90,7 @@ pub const DECIDERS: &[Decider] = &[
     peer::DECIDER,
     cascade::DECIDER,
     certain::DECIDER,
+    enough::DECIDER,
     rounds::FIRST,
     rounds::LAST,
     lock::DECIDER,

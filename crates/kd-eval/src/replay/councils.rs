@@ -1,7 +1,7 @@
 //! Many random councils from one file: whether a decider gains over the best member of each council.
 
 use super::{ReadError, Table};
-use crate::deciders::{Halves, Setting, Way};
+use crate::deciders::{Decision, Halves, Setting, Way};
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
@@ -35,7 +35,24 @@ pub struct Gain {
     pub greatest: f64,
     /// Number of councils in which it was at least as good.
     pub kept: usize,
+    /// The mean number of members asked.
+    pub asked: f64,
+    /// What asking fewer members costs; `None` if it asks all, or [`COMPLETE`] is not among the deciders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Behind>,
 }
+
+/// How far a decider that asks fewer members is behind the best weighted count of all of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Behind {
+    /// The mean difference over councils, as a share of the questions; negative if it is ahead.
+    pub mean: f64,
+    /// The upper end of the one-sided 95 % interval of the mean over councils.
+    pub most: f64,
+}
+
+/// The decider that counts all members with weights learned on the same half.
+pub const COMPLETE: &str = "learned";
 
 /// Draws councils of `size` members and lets each decider decide their questions. The best member is the best on all
 /// questions; deciders that learn are trained on one half and decide the other.
@@ -60,6 +77,7 @@ pub fn councils(
     }
     let mut chance = ChaCha12Rng::seed_from_u64(seed);
     let mut gains: Vec<Vec<f64>> = vec![Vec::with_capacity(councils); ways.len()];
+    let mut asked = vec![0.0; ways.len()];
     let mut best_sum = 0.0;
     for _ in 0..councils {
         names.shuffle(&mut chance);
@@ -69,7 +87,7 @@ pub fn councils(
         let hits = |m: usize| replay.questions.iter().filter(|q| q.is_right(m)).count();
         let best = (0..size).map(hits).max().unwrap_or(0) as f64;
         best_sum += best / n;
-        for (gain, way) in gains.iter_mut().zip(ways) {
+        for ((gain, asked), way) in gains.iter_mut().zip(&mut asked).zip(ways) {
             let decided = way.decide(&Setting {
                 replay: &replay,
                 options,
@@ -83,16 +101,29 @@ pub fn councils(
                 .map(|(q, d)| q.share_right(&d.winners))
                 .sum();
             gain.push((right - best) / n);
+            let each = |d: &Decision| d.asked.as_ref().map_or(size, Vec::len) as f64;
+            *asked += decided.iter().map(each).sum::<f64>() / n / councils.max(1) as f64;
         }
     }
     let many = councils.max(1) as f64;
-    let told = ways.iter().zip(gains).map(|(way, g)| Gain {
-        name: way.name(),
-        mean: g.iter().sum::<f64>() / many,
-        least: g.iter().copied().fold(f64::INFINITY, f64::min),
-        greatest: g.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        kept: g.iter().filter(|g| **g >= 0.0).count(),
-    });
+    let complete = ways.iter().position(|way| way.name() == COMPLETE);
+    let complete = complete.map(|at| gains[at].clone());
+    let told = ways
+        .iter()
+        .zip(gains)
+        .zip(asked)
+        .map(|((way, g), asked)| Gain {
+            name: way.name(),
+            asked,
+            behind: complete
+                .as_ref()
+                .filter(|_| asked < size as f64)
+                .map(|all| behind(all, &g)),
+            mean: g.iter().sum::<f64>() / many,
+            least: g.iter().copied().fold(f64::INFINITY, f64::min),
+            greatest: g.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            kept: g.iter().filter(|g| **g >= 0.0).count(),
+        });
     Ok(Councils {
         councils,
         size,
@@ -100,4 +131,20 @@ pub fn councils(
         best: best_sum / many,
         gains: told.collect(),
     })
+}
+
+/// Compares two deciders on the same councils.
+fn behind(all: &[f64], fewer: &[f64]) -> Behind {
+    let differences: Vec<f64> = all
+        .iter()
+        .zip(fewer)
+        .map(|(all, fewer)| all - fewer)
+        .collect();
+    let n = differences.len().max(1) as f64;
+    let mean = differences.iter().sum::<f64>() / n;
+    let spread = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    Behind {
+        mean,
+        most: mean + 1.645 * (spread / n).sqrt(),
+    }
 }

@@ -6,7 +6,7 @@ mod promises;
 mod read;
 mod report;
 
-pub use councils::{Councils, Gain, councils};
+pub use councils::{Behind, COMPLETE, Councils, Gain, councils};
 pub use drifts::{Change, DriftTrial, Drifts, Noticed, drifts};
 pub use promises::{Calibrated, Kept, Promises, Trial, promises};
 pub use read::{Empty, ReadError, Select, Table, read_csv, read_debates};

@@ -4,7 +4,9 @@ use super::Styles;
 use kd_eval::calibration::Calibration;
 use kd_eval::intervals::Interval;
 use kd_eval::paired::{Comparison, Verdict};
-use kd_eval::replay::{Council, Councils, Debate, Drifts, MemberReport, Promises, Report};
+use kd_eval::replay::{
+    COMPLETE, Council, Councils, Debate, Drifts, MemberReport, Promises, Report,
+};
 use kd_eval::simulate::Simulated;
 use std::io::{self, Write};
 
@@ -390,6 +392,7 @@ pub(super) fn councils(
         "least",
         "greatest",
         "not behind it",
+        "asked",
     ])];
     for g in &c.gains {
         rows.push(vec![
@@ -398,9 +401,23 @@ pub(super) fn councils(
             points(g.least),
             points(g.greatest),
             format!("{} / {}", g.kept, c.councils),
+            format!("{:.2}", g.asked),
         ]);
     }
-    grid(out, &rows, styles)
+    grid(out, &rows, styles)?;
+    for gain in &c.gains {
+        let Some(behind) = &gain.behind else { continue };
+        writeln!(
+            out,
+            "  {} asks {:.2} of {} members and is {} points behind {COMPLETE} of all (one-sided 95 %: at most {})",
+            gain.name,
+            gain.asked,
+            c.size,
+            pct(behind.mean),
+            pct(behind.most),
+        )?;
+    }
+    Ok(())
 }
 
 /// Prints whether promises are kept.

@@ -1,0 +1,461 @@
+//! When enough members of a council have answered.
+//!
+//! Input: answers of all members to questions with known right answers. Output: an [`Enough`]: the order in which to ask
+//! members, the weight of each vote, and for each lead of the leading answer the observed chance that it is right.
+//! Members are asked in that order until the chance reaches a threshold, or no answer that is still missing can change
+//! the leader. The threshold is the cheapest one that loses at most a stated share of right answers compared with asking
+//! everybody; it is chosen on questions that did not teach the chances.
+//!
+//! All decisions use whole numbers, so that a record is decided again exactly.
+
+use super::deciders::Halves;
+use super::weights::{Labelled, learned};
+use serde::{Deserialize, Serialize};
+
+/// The largest chance, in millionths.
+pub const SURE: u32 = 1_000_000;
+/// A threshold that no chance reaches: only what cannot change ends early.
+const NEVER: u32 = SURE + 1;
+/// Minimum number of questions to learn from.
+pub const QUESTIONS_MIN: usize = 40;
+/// The share of right answers that may be lost compared with asking everybody: half a point.
+pub const MARGIN: f64 = 0.005;
+/// Standard errors added to the measured loss before it is compared with the margin.
+const CAUTION: f64 = 1.0;
+/// Thresholds that are tried, in millionths.
+const THRESHOLDS: [u32; 20] = [
+    500_000, 600_000, 650_000, 700_000, 750_000, 800_000, 830_000, 860_000, 880_000, 900_000,
+    910_000, 920_000, 930_000, 940_000, 950_000, 960_000, 970_000, 980_000, 990_000, 995_000,
+];
+/// One, in billionths: the mean weight of a vote.
+const ONE: f64 = 1e9;
+
+/// When enough members have answered. Members are indexes in the council.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Enough {
+    /// The members, in the order in which they are asked.
+    pub order: Vec<usize>,
+    /// The weight of each member's vote, in billionths, by member. Never 0.
+    pub weights: Vec<u64>,
+    /// For one answer, for two, …: the observed chance that the leader is right, from each lead on. Both in millionths
+    /// and ascending. Empty if nothing was learned.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chances: Vec<Vec<(u32, u32)>>,
+    /// The chance that is enough, in millionths. Above [`SURE`]: none is.
+    pub threshold: u32,
+    /// The forecast, if anything was learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
+}
+
+/// What to expect, measured on questions that did not teach the chances.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Forecast {
+    /// Number of questions.
+    pub questions: usize,
+    /// The mean number of members asked.
+    pub calls: f64,
+    /// The mean cost, as a share of asking everybody.
+    pub cost: f64,
+    /// The 95 % interval of [`Forecast::calls`].
+    pub calls_interval: (f64, f64),
+    /// The share of right answers lost compared with asking everybody; negative if more were right.
+    pub loss: f64,
+    /// The loss that is compared with the margin: one standard error above [`Forecast::loss`].
+    pub loss_likely: f64,
+    /// The upper end of the one-sided 95 % interval of [`Forecast::loss`].
+    pub loss_most: f64,
+}
+
+/// What the user requires.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Aim {
+    /// To lose at most this share of right answers compared with asking everybody.
+    Margin(f64),
+    /// A chance of at least this that the leader is right.
+    Chance(f64),
+}
+
+/// The state after some members have answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The answer with the most weight; `None` if there is none, or several have the same.
+    pub leader: Option<usize>,
+    /// Its lead over the next answer, as a share of the weight of all members, in millionths.
+    pub lead: u32,
+    /// The observed chance that it is right, in millionths; 0 if nothing was learned.
+    pub chance: u32,
+    /// Whether no missing answer can change the leader.
+    pub is_settled: bool,
+}
+
+impl Enough {
+    /// Learns from questions that all `members` were asked. `costs` are the costs of asking each member, in any unit.
+    /// `None` with fewer than [`QUESTIONS_MIN`] questions.
+    ///
+    /// Members are asked either the strongest first or the cheapest first, whichever costs less within the aim.
+    pub fn learn(rows: &[Labelled<'_>], costs: &[f64], aim: Aim, seed: u64) -> Option<Self> {
+        if rows.len() < QUESTIONS_MIN || costs.is_empty() {
+            return None;
+        }
+        let halves = Halves::drawn(rows.len(), seed);
+        let part = |half: usize| -> Vec<Labelled<'_>> {
+            let of = |at: &usize| halves.of(*at) == half;
+            (0..rows.len()).filter(of).map(|at| rows[at]).collect()
+        };
+        let parts = [part(0), part(1)];
+        let mut best: Option<(f64, bool, u32, Forecast)> = None;
+        for cheap_first in [false, true] {
+            // Each half is walked with what the other half teaches.
+            let mut walks = Vec::new();
+            for (taught, walked) in [(0, 1), (1, 0)] {
+                let rule =
+                    Self::taught(&parts[taught], ordered(&parts[taught], costs, cheap_first));
+                walks.extend(parts[walked].iter().map(|row| rule.walk(row)));
+            }
+            let (threshold, forecast) = chosen(&walks, costs, aim);
+            let cost = forecast.cost;
+            if best.as_ref().is_none_or(|(least, ..)| cost < *least - 1e-9) {
+                best = Some((cost, cheap_first, threshold, forecast));
+            }
+        }
+        let (_, cheap_first, threshold, forecast) = best?;
+        Some(Self {
+            threshold,
+            forecast: Some(forecast),
+            ..Self::taught(rows, ordered(rows, costs, cheap_first))
+        })
+    }
+
+    /// Without answers to learn from: asks in this order until nothing can change. `weights` are of any unit.
+    pub fn unlearned(order: Vec<usize>, weights: &[f64]) -> Self {
+        Self {
+            order,
+            weights: whole(weights),
+            chances: Vec::new(),
+            threshold: NEVER,
+            forecast: None,
+        }
+    }
+
+    /// Returns the state after these members were asked: each with its answer, `None` if it gave none.
+    pub fn look(&self, asked: &[(usize, Option<usize>)]) -> Look {
+        let all: u64 = self.weights.iter().sum();
+        let weight = |member: &usize| self.weights.get(*member).copied().unwrap_or(0);
+        let heard: u64 = asked.iter().map(|(member, _)| weight(member)).sum();
+        let mut sums: Vec<(usize, u64)> = Vec::new();
+        for (member, answer) in asked {
+            let Some(answer) = *answer else { continue };
+            match sums.iter_mut().find(|(known, _)| *known == answer) {
+                Some((_, sum)) => *sum += weight(member),
+                None => sums.push((answer, weight(member))),
+            }
+        }
+        sums.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+        let sum = |place: usize| sums.get(place).map_or(0, |(_, sum)| *sum);
+        let ahead = sum(0) - sum(1);
+        let lead = part(ahead, all);
+        let leader = (ahead > 0).then(|| sums[0].0);
+        Look {
+            leader,
+            lead,
+            chance: leader.map_or(0, |_| self.chance(asked.len(), lead)),
+            is_settled: asked.len() >= self.order.len() || ahead > all.saturating_sub(heard),
+        }
+    }
+
+    /// Returns whether nobody else has to be asked.
+    pub fn is_enough(&self, look: Look) -> bool {
+        look.is_settled || look.chance >= self.threshold
+    }
+
+    /// Returns the observed chance after `asked` answers with this lead.
+    fn chance(&self, asked: usize, lead: u32) -> u32 {
+        let steps = asked.checked_sub(1).and_then(|at| self.chances.get(at));
+        let steps = steps.map_or(&[][..], Vec::as_slice);
+        let at = steps.partition_point(|(from, _)| *from <= lead);
+        // A lead below all that were seen is no better than the least of them.
+        steps.get(at.saturating_sub(1)).map_or(0, |step| step.1)
+    }
+
+    /// Learns weights and chances for an order.
+    fn taught(rows: &[Labelled<'_>], order: Vec<usize>) -> Self {
+        let weights = learned(rows, order.len());
+        let mut rule = Self::unlearned(order, &weights);
+        let walks: Vec<Walk> = rows.iter().map(|row| rule.walk(row)).collect();
+        rule.chances = (0..rule.order.len())
+            .map(|at| steps(walks.iter().map(|walk| walk[at])))
+            .collect();
+        rule
+    }
+
+    /// Asks everybody about a question, one after another.
+    fn walk(&self, row: &Labelled<'_>) -> Walk {
+        let mut asked = Vec::new();
+        let stop = |member: &usize| {
+            asked.push((*member, row.answers.get(*member).copied().flatten()));
+            let look = self.look(&asked);
+            let right = |key| row.right.get(key) == Some(&true);
+            Stop {
+                member: *member,
+                is_right: look.leader.is_some_and(right),
+                look,
+            }
+        };
+        self.order.iter().map(stop).collect()
+    }
+}
+
+/// A question as members were asked one after another: the state after each.
+type Walk = Vec<Stop>;
+
+/// The state after a member was asked.
+#[derive(Clone, Copy)]
+struct Stop {
+    member: usize,
+    look: Look,
+    /// Whether the leader is right.
+    is_right: bool,
+}
+
+/// Returns the members, those that are right more often first; or the cheaper ones first, and among equals those.
+fn ordered(rows: &[Labelled<'_>], costs: &[f64], cheap_first: bool) -> Vec<usize> {
+    let right = |member: usize| {
+        let hit = |row: &&Labelled<'_>| {
+            let answer = row.answers.get(member).copied().flatten();
+            answer.is_some_and(|key| row.right.get(key) == Some(&true))
+        };
+        rows.iter().filter(hit).count()
+    };
+    let hits: Vec<usize> = (0..costs.len()).map(right).collect();
+    let mut order: Vec<usize> = (0..costs.len()).collect();
+    order.sort_by_key(|member| std::cmp::Reverse(hits[*member]));
+    if cheap_first {
+        order.sort_by(|a, b| costs[*a].total_cmp(&costs[*b]));
+    }
+    order
+}
+
+/// Converts weights to billionths with a mean of one. Weights that are not positive become tiny positive ones, so that
+/// an answer that only such members gave still leads.
+fn whole(weights: &[f64]) -> Vec<u64> {
+    const LEAST: f64 = 1e-6;
+    let positive = |weight: &f64| match weight.is_finite() {
+        true => weight.max(LEAST),
+        false => LEAST,
+    };
+    let weights: Vec<f64> = weights.iter().map(positive).collect();
+    let mean = weights.iter().sum::<f64>() / weights.len().max(1) as f64;
+    let billionths = |weight: &f64| (weight / mean * ONE).round() as u64;
+    weights
+        .iter()
+        .map(|weight| billionths(weight).max(1))
+        .collect()
+}
+
+/// Returns a part of a whole, in millionths.
+fn part(of: u64, whole: u64) -> u32 {
+    let millionths = u128::from(of) * u128::from(SURE) / u128::from(whole.max(1));
+    u32::try_from(millionths).unwrap_or(SURE)
+}
+
+/// Returns the observed chance from each lead on: a monotonic fit with one right and one wrong answer's worth of doubt,
+/// half of each.
+fn steps(stops: impl Iterator<Item = Stop>) -> Vec<(u32, u32)> {
+    let mut stops: Vec<Stop> = stops.filter(|stop| stop.look.leader.is_some()).collect();
+    stops.sort_by_key(|stop| stop.look.lead);
+    // Blocks of (least lead, stops, right ones); a block that is no better than the one before is merged with it.
+    let mut blocks: Vec<(u32, u64, u64)> = Vec::new();
+    for same in stops.chunk_by(|a, b| a.look.lead == b.look.lead) {
+        let right = same.iter().filter(|stop| stop.is_right).count();
+        blocks.push((same[0].look.lead, same.len() as u64, right as u64));
+        while let [.., before, last] = blocks.as_slice()
+            && before.2 * last.1 >= last.2 * before.1
+        {
+            let merged = (before.0, before.1 + last.1, before.2 + last.2);
+            blocks.truncate(blocks.len() - 2);
+            blocks.push(merged);
+        }
+    }
+    let chance = |n: u64, right: u64| part(2 * right + 1, 2 * n + 2);
+    let mut steps: Vec<(u32, u32)> = Vec::new();
+    for (from, n, right) in blocks {
+        // Doubt may turn the order of two neighbors around.
+        let least = steps.last().map_or(0, |(_, chance)| *chance);
+        steps.push((from, chance(n, right).max(least)));
+    }
+    steps
+}
+
+/// Chooses the threshold that costs least within the aim.
+fn chosen(walks: &[Walk], costs: &[f64], aim: Aim) -> (u32, Forecast) {
+    let limit = |forecast: &Forecast| match aim {
+        Aim::Margin(margin) => forecast.loss_likely <= margin,
+        Aim::Chance(_) => true,
+    };
+    let thresholds: Vec<u32> = match aim {
+        Aim::Margin(_) => THRESHOLDS.into_iter().chain([NEVER]).collect(),
+        Aim::Chance(chance) => vec![(chance.clamp(0.0, 1.0) * f64::from(SURE)).round() as u32],
+    };
+    let tried = thresholds
+        .iter()
+        .map(|threshold| (*threshold, played(walks, costs, *threshold)));
+    let within = tried.filter(|(threshold, forecast)| *threshold == NEVER || limit(forecast));
+    let least = within.min_by(|a, b| a.1.cost.total_cmp(&b.1.cost));
+    least.unwrap_or_else(|| (NEVER, played(walks, costs, NEVER)))
+}
+
+/// Plays all questions with a threshold.
+fn played(walks: &[Walk], costs: &[f64], threshold: u32) -> Forecast {
+    let (mut calls, mut losses, mut cost) = (Vec::new(), Vec::new(), 0.0);
+    for walk in walks {
+        let end = walk
+            .iter()
+            .position(|stop| stop.look.is_settled || stop.look.chance >= threshold);
+        let end = end.unwrap_or(walk.len().saturating_sub(1));
+        let (Some(stopped), Some(last)) = (walk.get(end), walk.last()) else {
+            continue;
+        };
+        calls.push((end + 1) as f64);
+        cost += walk[..=end]
+            .iter()
+            .map(|stop| costs[stop.member])
+            .sum::<f64>();
+        losses.push(f64::from(u8::from(last.is_right)) - f64::from(u8::from(stopped.is_right)));
+    }
+    let (calls, calls_error) = mean(&calls);
+    let (loss, loss_error) = mean(&losses);
+    let all = costs.iter().sum::<f64>() * walks.len() as f64;
+    Forecast {
+        questions: walks.len(),
+        calls,
+        calls_interval: (calls - 1.96 * calls_error, calls + 1.96 * calls_error),
+        cost: if all > 0.0 { cost / all } else { 1.0 },
+        loss,
+        loss_likely: loss + CAUTION * loss_error,
+        loss_most: loss + 1.645 * loss_error,
+    }
+}
+
+/// Returns the mean and its standard error. Outcomes without any variation still have the error of one exception, so
+/// that few questions prove little.
+fn mean(values: &[f64]) -> (f64, f64) {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let spread = values
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / n;
+    (mean, (spread.max(1.0 / n) / n).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of three members: the first is right in `first` of 100 questions, the others in 60, on their own.
+    fn rows(first: usize) -> Vec<(Vec<Option<usize>>, Vec<bool>)> {
+        (0..400)
+            .map(|at| {
+                let gives = |right: bool| Some(usize::from(!right));
+                let answers = vec![
+                    gives(at % 100 < first),
+                    gives((at * 7) % 100 < 60),
+                    gives((at * 13 + 5) % 100 < 60),
+                ];
+                (answers, vec![true, false])
+            })
+            .collect()
+    }
+
+    fn labelled(rows: &[(Vec<Option<usize>>, Vec<bool>)]) -> Vec<Labelled<'_>> {
+        rows.iter()
+            .map(|(answers, right)| Labelled { answers, right })
+            .collect()
+    }
+
+    #[test]
+    fn a_member_that_is_always_right_is_asked_alone() {
+        let rows = rows(100);
+        let rule = Enough::learn(&labelled(&rows), &[1.0; 3], Aim::Margin(MARGIN), 1).unwrap();
+        assert_eq!(rule.order[0], 0);
+        let look = rule.look(&[(0, Some(1))]);
+        assert!(rule.is_enough(look), "{look:?}");
+        let forecast = rule.forecast.unwrap();
+        assert!(forecast.calls < 1.1, "{forecast:?}");
+        assert!(
+            forecast.loss.abs() < 1e-9 && forecast.loss_most < MARGIN,
+            "{forecast:?}"
+        );
+    }
+
+    #[test]
+    fn the_chance_is_the_share_that_was_right_and_rises_with_the_lead() {
+        let rows = rows(80);
+        let rule = Enough::learn(&labelled(&rows), &[1.0; 3], Aim::Chance(0.99), 1).unwrap();
+        assert_eq!(rule.threshold, 990_000);
+        let alone = rule.look(&[(0, Some(0))]);
+        assert!((700_000..900_000).contains(&alone.chance), "{alone:?}");
+        for steps in &rule.chances {
+            assert!(steps.is_sorted(), "{steps:?}");
+        }
+        assert_eq!(rule.look(&[(0, None)]).leader, None);
+        assert_eq!(rule.look(&[(0, None)]).chance, 0);
+    }
+
+    #[test]
+    fn without_marks_only_what_cannot_change_ends_early() {
+        let rule = Enough::unlearned(vec![2, 0, 1], &[1.0, 1.0, 1.0]);
+        let look = |asked: &[(usize, Option<usize>)]| rule.is_enough(rule.look(asked));
+        assert!(!look(&[(2, Some(4))]));
+        assert!(look(&[(2, Some(4)), (0, Some(4))]), "two of three");
+        assert!(!look(&[(2, Some(4)), (0, Some(5))]));
+        assert!(!look(&[(2, None), (0, Some(5))]), "the third could tie");
+        assert!(
+            look(&[(2, None), (0, Some(5)), (1, None)]),
+            "nobody is left"
+        );
+        // A weight above all others together decides alone; a broken weight decides nothing.
+        let rule = Enough::unlearned(vec![0, 1, 2], &[5.0, 1.0, f64::NAN]);
+        assert!(rule.is_enough(rule.look(&[(0, Some(1))])));
+    }
+
+    #[test]
+    fn few_questions_teach_nothing() {
+        let rows = rows(80);
+        let few = &labelled(&rows)[..QUESTIONS_MIN - 1];
+        assert_eq!(Enough::learn(few, &[1.0; 3], Aim::Margin(MARGIN), 1), None);
+    }
+
+    #[test]
+    fn a_cheap_member_goes_first_where_that_costs_less() {
+        // The second member is as good as the first, and costs a hundredth.
+        let rows: Vec<(Vec<Option<usize>>, Vec<bool>)> = (0..400)
+            .map(|at| {
+                let gives = |right: bool| Some(usize::from(!right));
+                let answers = vec![gives(at % 50 > 0), gives(at % 50 > 1), gives(at % 50 > 2)];
+                (answers, vec![true, false])
+            })
+            .collect();
+        let learn = |costs: [f64; 3]| {
+            let rule = Enough::learn(&labelled(&rows), &costs, Aim::Margin(0.03), 1).unwrap();
+            rule.order[0]
+        };
+        assert_eq!(learn([1.0, 1.0, 1.0]), 0);
+        assert_eq!(learn([1.0, 0.01, 1.0]), 1);
+    }
+
+    #[test]
+    fn a_rule_survives_being_written() {
+        let rows = rows(80);
+        let rule = Enough::learn(&labelled(&rows), &[1.0; 3], Aim::Margin(MARGIN), 1).unwrap();
+        let text = serde_json::to_string(&rule).unwrap();
+        let again: Enough = serde_json::from_str(&text).unwrap();
+        assert_eq!((&again.order, &again.weights), (&rule.order, &rule.weights));
+        assert_eq!(
+            (&again.chances, again.threshold),
+            (&rule.chances, rule.threshold)
+        );
+    }
+}
