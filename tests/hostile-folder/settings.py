@@ -295,6 +295,7 @@ DANGEROUS = {
     "deliberation.council.voting.method": "weighted",
     "deliberation.protocol": "red-team",
     "deliberation.preset": "diverse",
+    "deliberation.certainty": 0.5,
     "agents.<name>.backend": "codex",
     "agents.<name>.command": ["sh", "-c", "true"],
     "agents.<name>.dialect": "claude",

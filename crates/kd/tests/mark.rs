@@ -69,6 +69,59 @@ fn marks_like(home: &Home, n: usize, wrong: impl Fn(usize) -> bool) -> String {
 }
 
 #[test]
+fn certain_enough_asks_fewer_members_once_marks_say_that_it_may() {
+    let home = home();
+    let lines = marks_like(&home, 250, |at| at % 50 == 0);
+    let ask = |home: &Home, more: &[&str]| {
+        let line = [
+            "deliberate",
+            "-m",
+            "ann,bob,cyd",
+            "--protocol",
+            "certain-enough",
+            "--answer",
+            "number",
+            "--seed",
+            "3",
+        ];
+        home.run(&[&line[..], more, &[QUESTION]].concat())
+    };
+    let before = ask(&home, &["--dry-run"]);
+    assert!(
+        ok(&before).contains("(0 so far)"),
+        "{}{}",
+        before.out,
+        before.err
+    );
+    fs::write(home.work().join("marks.jsonl"), lines).unwrap();
+    ok(&home.run(&["marks", "import", "marks.jsonl"]));
+    let plan = ask(&home, &["--dry-run"]);
+    assert!(
+        ok(&plan).contains("on your 250 marked number questions"),
+        "{}",
+        plan.out
+    );
+    let said = ask(&home, &[]);
+    let all = format!("{}{}", ok(&said), said.err);
+    assert!(all.contains("asked 1 of 3 members, without"), "{all}");
+    assert!(all.contains("marked questions"), "{all}");
+    let thread = home.threads()[0].display().to_string();
+    let again = home.run(&["replay", thread.rsplit('/').next().unwrap()]);
+    assert!(
+        ok(&again).contains("byte for byte"),
+        "{}{}",
+        again.out,
+        again.err
+    );
+    // A higher chance needs more members than three.
+    let said = ask(&home, &["--certainty", "0.999"]);
+    let all = format!("{}{}", ok(&said), said.err);
+    assert!(!all.contains("asked 1 of 3"), "{all}");
+    let bad = ask(&home, &["--certainty", "3"]);
+    assert_eq!(bad.code, Some(2), "{}", bad.err);
+}
+
+#[test]
 fn verdicts_are_marked_corrected_listed_and_forgotten() {
     let home = home();
     let none = home.run(&["marks"]);

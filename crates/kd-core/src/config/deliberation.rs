@@ -26,6 +26,9 @@ pub struct DeliberationConfig {
     pub rounds: u32,
     /// Answers per member in `sample-vote`.
     pub samples: u32,
+    /// The chance of being right at which `certain-enough` stops asking; `None`: as high as it needs to be to lose at
+    /// most half a point of right answers.
+    pub certainty: Option<f64>,
     /// Maximum calls.
     pub max_calls: u64,
     /// Maximum money, in US dollars.
@@ -153,6 +156,7 @@ impl Default for DeliberationConfig {
             answer: None,
             rounds: 2,
             samples: 5,
+            certainty: None,
             max_calls: 64,
             max_usd: None,
             answer_tokens: None,

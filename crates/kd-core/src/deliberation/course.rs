@@ -130,6 +130,10 @@ impl Deliberation {
         let Some(frame) = self.frames.last_mut() else {
             return;
         };
+        // Where members are asked one by one, a single answer does not tell.
+        if self.plan.enough.is_some() && frame.board.answers.len() < 2 {
+            return;
+        }
         let Some(guess) = self.plan.take_guess() else {
             return;
         };

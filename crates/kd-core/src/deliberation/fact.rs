@@ -177,6 +177,18 @@ pub enum Fact {
     },
     /// Open answers were compared by meaning.
     Grouped(Grouping),
+    /// Nobody else is asked: the answers are certain enough.
+    AskedEnough {
+        /// The members that were asked.
+        asked: Vec<SeatName>,
+        /// The members that were not.
+        spared: Vec<SeatName>,
+        /// How often a leader with this lead was right in the user's marks, 0 to 1; `None` without marks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        chance: Option<f64>,
+        /// Whether no missing answer can change the leader.
+        settled: bool,
+    },
     /// Ballots were counted.
     Counted(Counted),
     /// The decision on whether another pass follows.

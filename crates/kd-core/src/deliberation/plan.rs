@@ -8,6 +8,7 @@ use crate::ids::SeatName;
 use crate::roles::{Duty, duties};
 use crate::roster::Member;
 use crate::spending::{Ceiling, Spent};
+use kd_eval::enough::Enough;
 use serde::{Deserialize, Serialize};
 
 /// Members, protocol, voting rule and limits.
@@ -53,6 +54,10 @@ pub struct Plan {
     /// before this existed, and if each answer was requested to count separately.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub judged: bool,
+    /// In what order members are asked, and when enough have answered, in protocols that learn it. `None` in others, and
+    /// in plans written by hand: then members are asked in their order until nothing can change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enough: Option<Enough>,
     /// Version of the rules that reserve and book spending (currently [`SPENDING`]). 0 in records made before turns
     /// reported retries.
     #[serde(default, skip_serializing_if = "is_first")]

@@ -189,6 +189,7 @@ impl Report {
                 let advice = advice.map(|text| format!("; {text}")).unwrap_or_default();
                 format!("  {seat}: failed: {}{advice}", failure.message)
             }
+            Fact::AskedEnough { .. } => format!("  {}", enough_words(fact)?),
             Fact::KindSettled { answers, why } => {
                 format!("  compared as {}: {why}", answers.words())
             }
@@ -380,6 +381,7 @@ impl Report {
             Fact::KindSettled { answers, why } => {
                 self.settled = Some((answers.clone(), why.clone()));
             }
+            Fact::AskedEnough { .. } => self.notices.extend(enough_words(fact)),
             Fact::Grouped(grouping) => {
                 self.noted(&grouping.notices);
                 self.groupings.push(grouping.clone());
@@ -490,4 +492,31 @@ impl Report {
             .flat_map(|s| &mut s.seats)
             .find(|s| s.turn == Some(turn))
     }
+}
+/// Formats that enough members were asked.
+fn enough_words(fact: &Fact) -> Option<String> {
+    let Fact::AskedEnough {
+        asked,
+        spared,
+        chance,
+        settled,
+    } = fact
+    else {
+        return None;
+    };
+    let names: Vec<&str> = spared.iter().map(SeatName::as_str).collect();
+    let why = match (settled, chance) {
+        (true, _) => "no missing answer can change the leader".to_owned(),
+        (false, Some(chance)) => format!(
+            "answers with this lead were right in {:.0} % of your marked questions",
+            chance * 100.0
+        ),
+        (false, None) => "the answers are certain enough".to_owned(),
+    };
+    let of = asked.len() + spared.len();
+    Some(format!(
+        "asked {} of {of} members, without {}: {why}",
+        asked.len(),
+        names.join(", ")
+    ))
 }

@@ -4,6 +4,7 @@
 //! existing agents, roles, rules and protocols, and notices for the user.
 
 mod document;
+mod enough;
 mod model;
 pub mod presets;
 pub mod rules;
@@ -25,6 +26,7 @@ use crate::models;
 use crate::roles::{self, Duty};
 use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatRequest, SeatingError};
+use enough::Asked;
 use kd_eval::auto::{Auto, Known, Strength, auto};
 use kd_eval::marks::{Mark, strengths};
 use kd_vote::NANOS;
@@ -198,6 +200,7 @@ pub fn plan_with(
         task => task,
     };
     let learned = learned(brief, answers.name(), &seats);
+    let learns = |name: &str| protocols::find(name).is_some_and(|p| p.learns);
     let auto = (settings.protocol == protocols::AUTO).then(|| choose(task, &seats, &learned));
     let protocol = protocol_of(auto.as_ref().map_or(&settings.protocol, |a| a.protocol));
     // An explicit request needs no reason.
@@ -220,6 +223,20 @@ pub fn plan_with(
             seat.member.weight = *weight as f64 / NANOS as f64;
         }
     }
+    let enough = learns(protocol).then(|| {
+        let asked = Asked {
+            marks: &brief.marks,
+            kind: answers.name(),
+            certainty: settings.certainty,
+            seed: brief.seed,
+        };
+        enough::rule(&mut seats, &learned, &asked)
+    });
+    if let Some((_, told)) = &enough {
+        notices.push(format!("{protocol}: {told}"));
+        let fault = brief.marks_fault.as_ref();
+        notices.extend(fault.map(|fault| format!("your marks are not used: {fault}")));
+    }
     let method = settings
         .council
         .voting
@@ -227,6 +244,7 @@ pub fn plan_with(
         .as_deref()
         .or(choice.method.as_deref())
         .or(auto.as_ref().map(|a| a.rule))
+        .or(enough.as_ref().map(|_| "plurality"))
         .unwrap_or(preset.voting);
     let method = kd_vote::find(method)
         .unwrap_or_else(|| kd_vote::usual(kd_vote::Reads::Choice))
@@ -312,6 +330,7 @@ pub fn plan_with(
         judged,
         spending: SPENDING,
         writing: WRITING,
+        enough: enough.map(|(rule, _)| rule),
     };
     check(&plan)?;
     warn(&plan, auto.is_some(), &mut notices);

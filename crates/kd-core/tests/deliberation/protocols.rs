@@ -343,3 +343,94 @@ fn a_ballot_of_a_ranking_in_one_word_ranks_that_first() {
         run.replays();
     }
 }
+
+/// Three members, weighed and ordered by a rule; returns the members asked and the facts that say why no more were.
+fn asked_by(
+    rule: Option<kd_eval::enough::Enough>,
+    says: &dyn Fn(&str) -> Answer,
+) -> (Vec<String>, Vec<Fact>) {
+    let mut plan = plan();
+    plan.protocol = "certain-enough".into();
+    plan.enough = rule;
+    plan.seats.retain(|seat| seat.has(Duty::Opine));
+    plan.seats.push(seat("eve", "synthesizer"));
+    let run = run(&plan, |asked| says(&asked.seat));
+    let again = run.replays();
+    assert!(again.difference.is_none() && again.finished, "{again:?}");
+    let facts = || run.facts().cloned();
+    let asked = facts().filter_map(|fact| match fact {
+        Fact::SeatAsked { seat, stage, .. } if stage == "next" => Some(seat.to_string()),
+        _ => None,
+    });
+    let why = facts().filter(|fact| matches!(fact, Fact::AskedEnough { .. }));
+    (asked.collect(), why.collect())
+}
+
+#[test]
+fn members_are_asked_until_the_leader_is_certain_enough() {
+    use kd_eval::enough::Enough;
+    let yes =
+        |_: &str| Answer::Text(r#"{"reason": "r", "answer": "yes", "confidence": 0.9}"#.into());
+    let learned = |threshold| Enough {
+        order: vec![2, 0, 1],
+        weights: vec![1_000_000_000; 3],
+        chances: vec![
+            vec![(0, 700_000), (300_000, 930_000)],
+            vec![(0, 500_000), (600_000, 990_000)],
+            vec![],
+        ],
+        threshold,
+        forecast: None,
+    };
+    // One answer is a lead of a third.
+    let (asked, why) = asked_by(Some(learned(900_000)), &yes);
+    assert_eq!(asked, ["cyd"]);
+    let [
+        Fact::AskedEnough {
+            spared,
+            chance,
+            settled,
+            ..
+        },
+    ] = &why[..]
+    else {
+        panic!("{why:?}");
+    };
+    assert_eq!((spared.len(), *chance, *settled), (2, Some(0.93), false));
+    let (asked, _) = asked_by(Some(learned(950_000)), &yes);
+    assert_eq!(asked, ["cyd", "ann"]);
+    // Without marks: until two of three agree, in the order of the council.
+    let (asked, why) = asked_by(None, &yes);
+    assert_eq!(asked, ["ann", "bob"]);
+    assert!(
+        matches!(
+            &why[..],
+            [Fact::AskedEnough {
+                chance: None,
+                settled: true,
+                ..
+            }]
+        ),
+        "{why:?}"
+    );
+    // A member that fails is not asked again, and those who disagree bring in the third.
+    let (asked, _) = asked_by(Some(learned(900_000)), &|seat| match seat {
+        "cyd" => Answer::Fail(kd_core::FailureKind::Auth),
+        _ => yes(seat),
+    });
+    assert_eq!(
+        asked,
+        ["cyd", "ann", "bob"],
+        "nothing says that one answer of two is enough"
+    );
+    let (asked, _) = asked_by(None, &|seat| match seat {
+        "ann" => Answer::Text(r#"{"reason": "r", "answer": "no", "confidence": 0.9}"#.into()),
+        _ => yes(seat),
+    });
+    assert_eq!(asked, ["ann", "bob", "cyd"]);
+    // A rule for other members than those of the plan is not used.
+    let mut foreign = learned(900_000);
+    foreign.order = vec![0, 1];
+    let (asked, _) = asked_by(Some(foreign), &yes);
+    assert_eq!(asked, ["ann", "bob"]);
+}

@@ -84,6 +84,7 @@ pub(crate) fn plan() -> Plan {
         judged: false,
         spending: kd_core::deliberation::SPENDING,
         writing: kd_core::deliberation::WRITING,
+        enough: None,
     }
 }
 

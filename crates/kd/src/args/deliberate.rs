@@ -57,8 +57,8 @@ pub(crate) struct Deliberate {
     /// Number of members, 3 to 9
     #[arg(long, value_name = "N", help_heading = "Plan")]
     pub(crate) size: Option<u32>,
-    /// Protocol: council, solo, sample-vote, vote, cascade, gated-debate, debate, round-table,
-    /// collective-improvement, peer-review, layers, delphi, red-team, or auto
+    /// Protocol: council, solo, sample-vote, vote, cascade, certain-enough, gated-debate, debate,
+    /// round-table, collective-improvement, peer-review, layers, delphi, red-team, or auto
     #[arg(long, value_name = "NAME", help_heading = "Plan")]
     pub(crate) protocol: Option<String>,
     /// Voting rule; `kd vote rules` lists them
@@ -90,6 +90,9 @@ pub(crate) struct Deliberate {
     #[arg(long, value_name = "N", help_heading = "Iteration")]
     pub(crate) rounds: Option<u32>,
 
+    /// The chance of being right, 0.5 to 1, at which certain-enough stops asking members
+    #[arg(long, value_name = "SHARE", help_heading = "Limits")]
+    pub(crate) certainty: Option<f64>,
     /// Maximum tokens of all prompts and answers together, retries included
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_total_tokens: Option<u64>,

@@ -188,6 +188,7 @@ fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
         "iteration.maxIterations",
         args.max_iterations.map(|v| object!(v)),
     );
+    flag("certainty", args.certainty.map(|v| object!(v)));
     flag("rounds", args.rounds.map(|v| object!(v)));
     flag(
         "iteration.maxTokens",

@@ -22,6 +22,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Winner,
     certain: false,
+    learns: false,
     calls: |h| h.opining + h.judge + h.open_voting + h.arbiter + 1,
 };
 

@@ -25,6 +25,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
+    learns: false,
     calls: |h| h.opining * (h.rounds + 1) + h.judge + h.open_voting + h.arbiter + 1,
 };
 

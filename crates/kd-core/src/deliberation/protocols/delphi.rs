@@ -18,5 +18,6 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Winner,
     certain: false,
+    learns: false,
     calls: |h| h.opining * (h.rounds + 1) + 1,
 };

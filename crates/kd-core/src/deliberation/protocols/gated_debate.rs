@@ -26,6 +26,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
+    learns: false,
     calls: |h| 2 * h.opining + 2 * h.judge + 2 * h.open_voting + h.arbiter + 1,
 };
 

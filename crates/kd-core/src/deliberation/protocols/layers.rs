@@ -21,5 +21,6 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
+    learns: false,
     calls: |h| h.opining * (h.rounds + 1) + h.judge + h.open_voting + 1,
 };

@@ -2,6 +2,7 @@
 //! counted, and when it loops or ends early.
 
 mod cascade;
+mod certain_enough;
 mod collective;
 mod council;
 mod debate;
@@ -38,6 +39,8 @@ pub struct Protocol {
     pub ending: Ending,
     /// Whether first answers may be cancelled once they cannot change the result.
     pub certain: bool,
+    /// Whether members are asked in an order, and until a chance of being right, that the planner learns.
+    pub learns: bool,
     /// Maximum calls of a pass without failures, including the final answer.
     pub calls: fn(&MemberCounts) -> u64,
 }
@@ -77,6 +80,7 @@ pub static PROTOCOLS: &[&Protocol] = &[
     &sample_vote::PROTOCOL,
     &vote::PROTOCOL,
     &cascade::PROTOCOL,
+    &certain_enough::PROTOCOL,
     &gated_debate::PROTOCOL,
     &debate::PROTOCOL,
     &round_table::PROTOCOL,

@@ -19,5 +19,6 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
+    learns: false,
     calls: |h| h.opining + h.reviewing + h.judge + h.arbiter + 1,
 };

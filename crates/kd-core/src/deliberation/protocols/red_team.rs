@@ -17,5 +17,6 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Winner,
     certain: false,
+    learns: false,
     calls: |h| 1 + h.attacking + 1 + h.voting + 1,
 };

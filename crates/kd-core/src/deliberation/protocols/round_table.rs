@@ -26,5 +26,6 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: false,
+    learns: false,
     calls: |h| (h.opining + h.judge) * (h.rounds + 1) + h.open_voting + h.arbiter + 1,
 };

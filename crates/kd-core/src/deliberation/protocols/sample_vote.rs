@@ -16,5 +16,6 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: true,
+    learns: false,
     calls: |h| h.samples + h.judge + 1,
 };

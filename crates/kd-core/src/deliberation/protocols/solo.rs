@@ -11,5 +11,6 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     steps: &[Step::Ask(&opinions::FIRST), Step::Count(Source::Answers)],
     ending: Ending::Winner,
     certain: false,
+    learns: false,
     calls: |_| 1,
 };

@@ -19,6 +19,7 @@ pub(super) static PROTOCOL: Protocol = Protocol {
     ],
     ending: Ending::Chair,
     certain: true,
+    learns: false,
     calls: |h| h.opining + h.judge + h.open_voting + h.arbiter + 1,
 };
 

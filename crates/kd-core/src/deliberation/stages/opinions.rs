@@ -7,7 +7,9 @@ use crate::deliberation::fact::Fact;
 use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
+use crate::ids::SeatName;
 use crate::roles::Duty;
+use kd_eval::enough::{Enough, Look, SURE};
 use kd_reading::{Step, Unread, code};
 use serde_json::{Value, json};
 
@@ -57,6 +59,18 @@ pub(in crate::deliberation) static REST_UNLESS_AGREED: Stage = Stage {
     ..STAGE_BASE
 };
 
+/// The next member while the answers are not certain enough: one at a time, in the learned order.
+pub(in crate::deliberation) static UNTIL_ENOUGH: Stage = Stage {
+    name: "next",
+    title: "the next member",
+    seats: |plan, board| next_of_enough(plan, board).into_iter().collect(),
+    end: |board, plan| {
+        let facts = end(board, plan);
+        facts.into_iter().chain(asked_enough(plan, board)).collect()
+    },
+    ..STAGE_BASE
+};
+
 const STAGE_BASE: Stage = Stage {
     name: "opinions",
     title: "opinions, blind",
@@ -100,6 +114,86 @@ fn cheapest(plan: &Plan, board: &Board) -> Vec<usize> {
         (price.input + price.output, *s)
     });
     seats
+}
+
+/// Returns the rule of the plan, with the members it may ask, in order: first those of the council, then reserves.
+fn enough_of(plan: &Plan, board: &Board) -> (Enough, Vec<usize>) {
+    let members = plan.with(Duty::Opine);
+    let given = opiners(plan, board);
+    let learned = plan.enough.as_ref().filter(|rule| {
+        let mut order = rule.order.clone();
+        order.sort_unstable();
+        // A plan that was edited by hand may have other members than its rule.
+        order.iter().copied().eq(0..members.len()) && rule.weights.len() == members.len()
+    });
+    match learned {
+        Some(rule) if given.iter().all(|seat| members.contains(seat)) => (rule.clone(), members),
+        _ => {
+            let weights: Vec<f64> = given.iter().map(|s| plan.seats[*s].member.weight).collect();
+            (
+                Enough::unlearned((0..given.len()).collect(), &weights),
+                given,
+            )
+        }
+    }
+}
+
+/// The members asked so far, with their answers, and the state that this leads to.
+fn look(rule: &Enough, members: &[usize], board: &Board) -> (Vec<usize>, Look) {
+    let mut keys: Vec<&str> = Vec::new();
+    let mut asked = Vec::new();
+    for (at, seat) in members.iter().enumerate() {
+        let answer = board.answer_of(*seat);
+        if answer.is_none() && !board.absent.answers.contains(seat) {
+            continue;
+        }
+        let key = answer.and_then(|answer| answer.key.as_deref());
+        let key = key.map(|key| match keys.iter().position(|known| *known == key) {
+            Some(at) => at,
+            None => {
+                keys.push(key);
+                keys.len() - 1
+            }
+        });
+        asked.push((at, key));
+    }
+    let look = rule.look(&asked);
+    (asked.into_iter().map(|(at, _)| members[at]).collect(), look)
+}
+
+/// Returns the next member to ask; `None` once the answers are certain enough.
+pub(in crate::deliberation) fn next_of_enough(plan: &Plan, board: &Board) -> Option<usize> {
+    let (rule, members) = enough_of(plan, board);
+    let (asked, state) = look(&rule, &members, board);
+    if rule.is_enough(state) {
+        return None;
+    }
+    let seats = rule.order.iter().map(|at| members[*at]);
+    let mut left = seats.filter(|seat| !asked.contains(seat) && board.seats.contains(seat));
+    left.next()
+}
+
+/// Returns the fact that the answers are certain enough, if somebody was spared.
+fn asked_enough(plan: &Plan, board: &Board) -> Option<Fact> {
+    let (rule, members) = enough_of(plan, board);
+    let (asked, state) = look(&rule, &members, board);
+    let names = |seats: Vec<usize>| -> Vec<SeatName> {
+        seats
+            .into_iter()
+            .map(|s| plan.seats[s].name().clone())
+            .collect()
+    };
+    let spared: Vec<usize> = members
+        .iter()
+        .copied()
+        .filter(|s| !asked.contains(s))
+        .collect();
+    (rule.is_enough(state) && !spared.is_empty()).then(|| Fact::AskedEnough {
+        asked: names(asked),
+        spared: names(spared),
+        chance: (state.chance > 0).then(|| f64::from(state.chance) / f64::from(SURE)),
+        settled: state.is_settled,
+    })
 }
 
 fn ask(input: &StageInput<'_>) -> Option<Asking> {

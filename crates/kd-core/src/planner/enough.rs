@@ -1,0 +1,314 @@
+//! Learns from the user's marks in which order to ask members, and when enough have answered.
+//!
+//! Input: the members of a plan, and marks. Output: an [`Enough`], the weights of the members' votes, and a sentence for
+//! the user.
+
+use crate::deliberation::model_of;
+use crate::deliberation::plan::Seat;
+use crate::deliberation::protocols;
+use crate::roles::Duty;
+use kd_eval::auto::Strength;
+use kd_eval::enough::{Aim, Enough, MARGIN, QUESTIONS_MIN};
+use kd_eval::marks::Mark;
+use kd_eval::weights::{Labelled, odds};
+
+/// What the rule is learned from and for.
+pub(super) struct Asked<'a> {
+    /// The user's marks.
+    pub(super) marks: &'a [Mark],
+    /// The kind of question.
+    pub(super) kind: &'a str,
+    /// The chance of being right that is enough; `None` leaves it to the margin.
+    pub(super) certainty: Option<f64>,
+    /// The seed that splits the marks.
+    pub(super) seed: u64,
+}
+
+/// A marked question that all members of a plan answered.
+struct Row {
+    answers: Vec<Option<usize>>,
+    right: Vec<bool>,
+}
+
+/// Learns the rule for the members that give opinions, and sets the weights of their votes. `strengths` are theirs.
+pub(super) fn rule(
+    seats: &mut [Seat],
+    strengths: &[Option<Strength>],
+    asked: &Asked<'_>,
+) -> (Enough, String) {
+    let opining: Vec<&mut Seat> = seats.iter_mut().filter(|s| s.has(Duty::Opine)).collect();
+    let models: Vec<String> = opining
+        .iter()
+        .map(|s| model_of(&s.member).to_owned())
+        .collect();
+    let rows: Vec<Row> = asked
+        .marks
+        .iter()
+        .filter(|mark| mark.kind == asked.kind)
+        .filter_map(|mark| row(mark, &models))
+        .collect();
+    let labelled: Vec<Labelled<'_>> = rows
+        .iter()
+        .map(|row| Labelled {
+            answers: &row.answers,
+            right: &row.right,
+        })
+        .collect();
+    let aim = asked.certainty.map_or(Aim::Margin(MARGIN), Aim::Chance);
+    let learned = Enough::learn(&labelled, &costs(&opining), aim, asked.seed);
+    let (rule, told) = match learned {
+        Some(rule) => {
+            let told = learned_words(&rule, &opining, asked);
+            (rule, told)
+        }
+        None => {
+            let rule = by_strength(&opining, strengths);
+            let told = format!(
+                "members are asked until no missing answer can change the leader; with {} marked {} questions that \
+                 these members answered under `--protocol vote`, it stops once the leader is likely enough to be right \
+                 ({} so far)",
+                QUESTIONS_MIN,
+                asked.kind,
+                rows.len()
+            );
+            (rule, told)
+        }
+    };
+    for (seat, weight) in opining.into_iter().zip(&rule.weights) {
+        seat.member.weight = *weight as f64 / 1e9;
+    }
+    (rule, told)
+}
+
+/// Describes a rule that was learned.
+fn learned_words(rule: &Enough, seats: &[&mut Seat], asked: &Asked<'_>) -> String {
+    let names: Vec<&str> = rule
+        .order
+        .iter()
+        .map(|at| seats[*at].name().as_str())
+        .collect();
+    let Some(forecast) = &rule.forecast else {
+        return format!("members are asked in the order {}", names.join(", "));
+    };
+    let (low, high) = forecast.calls_interval;
+    let until = match asked.certainty {
+        Some(chance) => format!(
+            "until the leader is right with a chance of {:.0} %",
+            chance * 100.0
+        ),
+        None => "until asking all would gain at most half a point".to_owned(),
+    };
+    let gain = match forecast.loss > 0.0 {
+        true => format!(
+            "{:.1} points fewer are right than if all were asked",
+            forecast.loss * 100.0
+        ),
+        false => "as many are right as if all were asked".to_owned(),
+    };
+    format!(
+        "asks {}, in this order, {until}: on your {} marked {} questions that takes {:.1} of {} members \
+         (95 %: {:.1} to {:.1}), and {gain} (95 %: at most {:.1} points fewer)",
+        names.join(", "),
+        forecast.questions,
+        asked.kind,
+        forecast.calls,
+        names.len(),
+        low.max(1.0),
+        high,
+        (forecast.loss_most * 100.0).max(0.0),
+    )
+}
+
+/// Returns the rule without common marks: the strongest first, by what is known about each of them alone.
+fn by_strength(seats: &[&mut Seat], strengths: &[Option<Strength>]) -> Enough {
+    let known: Option<Vec<f64>> = seats
+        .iter()
+        .zip(strengths)
+        .map(|(seat, learned)| seat.reliability.or(learned.map(Strength::estimate)))
+        .collect();
+    let mut order: Vec<usize> = (0..seats.len()).collect();
+    match known {
+        Some(right) => {
+            order.sort_by(|a, b| right[*b].total_cmp(&right[*a]));
+            Enough::unlearned(order, &odds(&right))
+        }
+        // What is not known of all cannot weigh some.
+        None => {
+            let weights: Vec<f64> = seats.iter().map(|seat| seat.member.weight).collect();
+            Enough::unlearned(order, &weights)
+        }
+    }
+}
+
+/// Returns the cost of asking each member: by price where all prices are known, otherwise the same for all.
+fn costs(seats: &[&mut Seat]) -> Vec<f64> {
+    let price = |seat: &&mut Seat| seat.price.map(|price| (price.input + price.output) as f64);
+    let prices: Option<Vec<f64>> = seats.iter().map(price).collect();
+    let paid = prices.filter(|prices| prices.iter().sum::<f64>() > 0.0);
+    paid.unwrap_or_else(|| vec![1.0; seats.len()])
+}
+
+/// Returns the answers of these models in a mark; `None` if one of them was not asked, or answers were not given alone.
+fn row(mark: &Mark, models: &[String]) -> Option<Row> {
+    // Only there are votes what each member answered without seeing the others.
+    protocols::find(&mark.protocol).filter(|protocol| protocol.certain)?;
+    let mut taken = vec![false; mark.members.len()];
+    let mut keys: Vec<&str> = Vec::new();
+    let mut found = Row {
+        answers: Vec::new(),
+        right: Vec::new(),
+    };
+    for model in models {
+        let same = |at: &usize| !taken[*at] && mark.members[*at].model == *model;
+        let at = (0..mark.members.len()).find(same)?;
+        taken[at] = true;
+        let member = &mark.members[at];
+        let Some(key) = member.key.as_deref() else {
+            found.answers.push(None);
+            continue;
+        };
+        let answer = match keys.iter().position(|known| *known == key) {
+            Some(answer) => answer,
+            None => {
+                keys.push(key);
+                // What the mark does not tell counts as wrong, so that no chance is overstated.
+                found.right.push(mark.was_right(member).unwrap_or(false));
+                keys.len() - 1
+            }
+        };
+        found.answers.push(Some(answer));
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use kd_eval::marks::{By, Member, VERSION};
+
+    fn mark(protocol: &str, members: &[(&str, Option<&str>)], answer: &str) -> Mark {
+        Mark {
+            v: VERSION,
+            project: "p".into(),
+            thread: "t".into(),
+            message: 1,
+            at: Timestamp::UNIX_EPOCH,
+            by: By::User,
+            kind: "number".into(),
+            protocol: protocol.into(),
+            members: members
+                .iter()
+                .map(|(model, key)| Member {
+                    name: (*model).into(),
+                    model: (*model).into(),
+                    key: key.map(Into::into),
+                    backs: *key == Some("7"),
+                    confidence: None,
+                })
+                .collect(),
+            winner: Some("7".into()),
+            credit: 1.0,
+            answer: Some(answer.into()),
+            calls: 0,
+            usd: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_plan_learns_from_marks_of_its_members_and_says_what_to_expect() {
+        use crate::config::{AgentConfig, Config};
+        use crate::planner::{Brief, plan};
+        let mut config = Config::default();
+        let names = ["ann", "bob", "cyd"].map(str::to_owned);
+        for name in &names {
+            let agent = AgentConfig {
+                backend: "scripted".into(),
+                model: Some(format!("m-{name}")),
+                ..AgentConfig::default()
+            };
+            config.agents.insert(name.clone(), agent);
+        }
+        config.deliberation.protocol = "certain-enough".into();
+        config.deliberation.answer = Some("number".into());
+        // The last member is always right, the others in every second question.
+        let marks: Vec<Mark> = (0..300)
+            .map(|at| {
+                let says = |right: bool| Some(if right { "7" } else { "8" });
+                let members = [
+                    ("m-ann", says(at % 2 == 0)),
+                    ("m-bob", says(at % 4 < 2)),
+                    ("m-cyd", Some("7")),
+                ];
+                mark("vote", &members, "7")
+            })
+            .collect();
+        let planned = |marks: Vec<Mark>| {
+            let brief = Brief {
+                question: "What is 3 + 4?",
+                asked: "What is 3 + 4?",
+                members: &names,
+                all_sit: true,
+                marks: marks.into(),
+                ..Brief::default()
+            };
+            plan(&config, &brief).unwrap()
+        };
+        let learned = planned(marks.clone());
+        let opining: Vec<&Seat> = learned
+            .plan
+            .seats
+            .iter()
+            .filter(|s| s.has(Duty::Opine))
+            .collect();
+        let rule = learned.plan.enough.as_ref().unwrap();
+        assert_eq!(opining[rule.order[0]].agent, "cyd");
+        let weight = |agent: &str| {
+            opining
+                .iter()
+                .find(|s| s.agent == agent)
+                .unwrap()
+                .member
+                .weight
+        };
+        assert!(
+            weight("cyd") > 10.0 * weight("ann"),
+            "its vote outweighs the others"
+        );
+        let told = learned.notices.join("\n");
+        assert!(told.contains("certain-enough: asks cyd"), "{told}");
+        assert!(
+            told.contains("on your 300 marked number questions"),
+            "{told}"
+        );
+        let unlearned = planned(marks[..10].to_vec());
+        let told = unlearned.notices.join("\n");
+        assert!(told.contains("(10 so far)"), "{told}");
+        assert_eq!(unlearned.plan.enough.unwrap().forecast, None);
+    }
+
+    #[test]
+    fn a_mark_teaches_only_councils_that_answered_alone_and_whole() {
+        let models = ["b".to_owned(), "a".to_owned()];
+        let all = [("a", Some("7")), ("b", Some("8")), ("c", None)];
+        let found = row(&mark("vote", &all, "7"), &models).unwrap();
+        assert_eq!(found.answers, [Some(0), Some(1)]);
+        assert_eq!(found.right, [false, true]);
+        assert!(
+            row(&mark("council", &all, "7"), &models).is_none(),
+            "they saw reviews"
+        );
+        assert!(
+            row(&mark("vote", &all[..1], "7"), &models).is_none(),
+            "b was not asked"
+        );
+        let twice = ["a".to_owned(), "a".to_owned()];
+        assert!(
+            row(&mark("vote", &all, "7"), &twice).is_none(),
+            "one answer, two seats"
+        );
+        let silent = [("a", None), ("b", Some("7"))];
+        let found = row(&mark("vote", &silent, "7"), &models).unwrap();
+        assert_eq!(found.answers, [Some(0), None]);
+    }
+}
