@@ -7,7 +7,6 @@ use kd_forum::account::Proof;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use sha2::{Digest, Sha256};
-use std::io::Read;
 
 /// Minimum characters of a token.
 const TOKEN_CHARS_MIN: usize = 16;
@@ -108,10 +107,10 @@ impl Tokens {
 /// Generates a token: 256 random bits as 64 hex digits.
 ///
 /// # Errors
-/// If `/dev/urandom` cannot be read.
+/// If the system has no randomness.
 pub fn generate() -> std::io::Result<String> {
     let mut bytes = [0; 32];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    getrandom::fill(&mut bytes).map_err(|e| std::io::Error::other(e.to_string()))?;
     Ok(bytes.iter().map(|b| format!("{b:02x}")).collect())
 }
 

@@ -18,7 +18,7 @@ use kd_core::clean::clean_text;
 use kd_core::ids::{SeatName, ThreadId};
 use serde_json::{Map, Value};
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -662,10 +662,9 @@ pub(crate) fn new_id(attempt: u32) -> Result<ThreadId, Error> {
 
 /// Returns sixteen random hex digits from the system.
 pub(crate) fn chance() -> Result<String, Error> {
-    let source = Path::new("/dev/urandom");
     let mut bytes = [0u8; 8];
-    std::fs::File::open(source)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(Error::io("read", source))?;
+    getrandom::fill(&mut bytes).map_err(|e| {
+        Error::io("read", Path::new("random bytes"))(std::io::Error::other(e.to_string()))
+    })?;
     Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
 }
