@@ -20,6 +20,7 @@ pub mod env;
 pub mod guard;
 pub mod keys;
 mod mcp;
+pub mod namesake;
 pub mod providers;
 pub mod remote;
 pub mod secret_file;

@@ -354,3 +354,54 @@ fn a_relative_path_of_a_program_counts_from_where_kd_is_started() {
     let reports: Value = serde_json::from_str(&said.out).expect(&said.err);
     assert_eq!(reports[0]["version"], "ready", "{}", said.out);
 }
+
+#[test]
+fn another_program_called_kd_is_told_and_json_stays_json() {
+    let home = home(&[]);
+    let bin = home.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let theirs = bin.join("kd");
+    let ran = home.path().join("ran");
+    std::fs::write(&theirs, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
+    std::fs::set_permissions(&theirs, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ours = std::path::Path::new(env!("CARGO_BIN_EXE_kd"));
+    let ours = ours.parent().unwrap();
+    let run = |args: &[&str], path: &[&std::path::Path]| {
+        let path = std::env::join_paths(path).unwrap();
+        let mut kd = home.kd(args);
+        kd.env("PATH", path)
+            .env("KD_OFFLINE", "1")
+            .env("OLLAMA_HOST", "127.0.0.1:1");
+        Said::of(kd.output().unwrap())
+    };
+    let doctor = ["doctor", "--json"];
+    let first = "typing `kd` starts another program";
+    let said = run(&doctor, &[&bin, ours]);
+    assert!(
+        said.err.contains(&format!("{first}, {}", theirs.display())),
+        "{}",
+        said.err
+    );
+    assert!(
+        said.err
+            .contains(&format!("put {} first on the PATH", ours.display())),
+        "{}",
+        said.err
+    );
+    assert!(said.json().is_array(), "{}", said.out);
+    let said = run(&doctor, &[ours, &bin]);
+    assert!(
+        said.err.contains("typing `kd` starts this one"),
+        "{}",
+        said.err
+    );
+    let said = run(&doctor, &[ours]);
+    assert!(
+        !said.err.contains("called kd") && !said.err.contains(first),
+        "{}",
+        said.err
+    );
+    let said = run(&["init", "--yes"], &[&bin]);
+    assert!(said.err.contains(first), "{}", said.err);
+    assert!(!ran.exists(), "it was started");
+}

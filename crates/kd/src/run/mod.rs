@@ -28,6 +28,7 @@ mod mark;
 mod mcp;
 mod memory;
 mod model;
+mod namesake;
 mod notices;
 mod prices;
 mod prose_review;
@@ -93,7 +94,13 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Status(args) => status::run(&args, here)?,
         Command::Chat(args) => return chat::run(&args, here),
         Command::Council(group) => return council(group.command, here),
-        Command::Doctor(args) => return doctor::run(&args, here),
+        Command::Doctor(args) => {
+            let exit = doctor::run(&args, here)?;
+            if args.members.is_empty() {
+                namesake::tell(here);
+            }
+            return Ok(exit);
+        }
         Command::Export(args) => export::run(&args, here)?,
         Command::Fork(args) => fork::run(&args, here)?,
         Command::Forget(args) => return forget::run(&args, here),
@@ -102,7 +109,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Import(args) => seal::import(&args, here)?,
         Command::Fsck(args) => return fsck::run(&args, here),
         Command::Debug(args) => return debug::run(&args.command),
-        Command::Init(args) => return init::run(&args, here),
+        Command::Init(args) => return init::run(&args, here).inspect(|_| namesake::tell(here)),
         Command::Trust(args) => return trust::run(&args, here),
         Command::Config(args) => return config::run(&args.command, here),
         Command::Model(args) => return model::run(&args.command, here),
