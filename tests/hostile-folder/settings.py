@@ -273,7 +273,7 @@ def model_file(where: str, target: str) -> Callable[[Box], str | None]:
 # Every row of the table: a value no user would want from a stranger. What is not listed is taken to be harmless only if
 # it is listed below; a new row is held back until somebody says so here.
 HARMLESS = {
-    "$schema", "council.mode", "council.private", "council.conclude", "council.members", "council.chair", "council.thinking_visibility",
+    "$schema", "version", "council.mode", "council.private", "council.conclude", "council.members", "council.chair", "council.thinking_visibility",
     "council.ask.mode", "council.ask.auto_messages", "council.chat.mode", "council.chat.auto_rounds", "council.review_members",
     "deliberation.meta.domain", "deliberation.meta.reasoning",
     "deliberation.meta.planner", "deliberation.council.voting.threshold",

@@ -121,6 +121,27 @@ await check("a thread that does not exist, and an unknown token, are told", asyn
   await stranger.waitForSelector("text=does not know this token");
   await stranger.context().close();
 });
+await check("a question is taken back into a fork, shown below its source", async () => {
+  const p = await tab({}, `${base}?thread=${thread}#token=${token}`);
+  await p.waitForSelector(".round");
+  const kings = p.locator("article.king");
+  const last = kings.nth((await kings.count()) - 1);
+  must((await kings.nth(0).locator(".fork").count()) === 0, "nothing comes before the first question");
+  await last.locator(".fork", { hasText: "Rewind" }).click();
+  await p.waitForFunction((old) => new URLSearchParams(location.search).get("thread") !== old, thread);
+  await p.waitForFunction(() => document.querySelectorAll(".round").length === 3);
+  const fork = await p.evaluate(() => new URLSearchParams(location.search).get("thread"));
+  await p.waitForSelector(`#list li li a[href="?thread=${fork}"]`);
+  must((await p.locator(".tree li li b").innerText()) === fork, "the fork is below its source in the tree");
+  await shot(p, "fork");
+  const found = await axe(p);
+  must(found.length === 0, found.join(" || "));
+  await p.locator(".tree a").first().click();
+  await p.waitForFunction(() => document.querySelectorAll(".round").length === 4);
+  must((await p.evaluate(() => new URLSearchParams(location.search).get("thread"))) === thread, "its source");
+  must(p.faults.length === 0, p.faults.join(" "));
+  await p.context().close();
+});
 await check("axe finds nothing, in light and in dark, wide and narrow", async () => {
   for (const colorScheme of ["light", "dark"]) {
     for (const width of [1280, 390]) {

@@ -307,8 +307,13 @@ def anti_plurality(p):
 
 
 def bucklin(p):
+    def place(tiers, c):
+        """The place of a candidate, for which all that share it count in full."""
+        at = next((at for at, tier in enumerate(tiers) if c in tier), None)
+        return p.n + 1 if at is None else 1 + sum(map(len, tiers[:at]))
+
     for depth in range(1, p.n + 1):
-        count = p.places(lambda place: Fraction(place <= depth), Fraction(0))
+        count = [sum(place(tiers, c) <= depth for tiers, _ in p.tiers()) for c in p.all]
         if max(count) * 2 > len(p.ballots):
             break
     return most(count, p.all)

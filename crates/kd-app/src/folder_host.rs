@@ -8,10 +8,11 @@ use crate::host::{Followed, Following, Host, Listed, Method, Query, Refusal};
 use crate::kingdom::Kingdom;
 use crate::request::{Ask, Question, Terms, ThreadChoice};
 use crate::think::Think;
-use crate::{forum, page, seating, secrets, threads, trust};
+use crate::{forks, forum, page, seating, secrets, threads, trust};
 use kd_backends::remote::RemoteForum;
 use kd_backends::servers::Servers;
 use kd_core::clean::clean_line;
+use kd_core::fork::Cut;
 use kd_core::request::ServerAnswer;
 use kd_core::request::ToolSpec;
 use kd_core::seating::SeatRequest;
@@ -315,6 +316,10 @@ impl FolderHost {
                 id: place.id.0.clone(),
                 topic: clean_line(topic, TOPIC_CHARS),
                 messages: thread.count()?,
+                fork: thread
+                    .meta()
+                    .lineage()
+                    .map(|from| (from.of.0.clone(), from.words())),
             };
             found.push((thread.meta().created().or(first.map(|m| m.at)), listed));
         }
@@ -401,6 +406,14 @@ impl Host for FolderHost {
         }
     }
 
+    fn fork(&self, id: &str, cut: &Cut) -> Result<String, Refusal> {
+        let thread = self.open_thread(id)?;
+        let layout = self.kingdom.env().layout().map_err(refusal)?;
+        // The current thread is the terminal's.
+        let forked = forks::make(&layout, &thread, cut, false).map_err(refusal)?;
+        Ok(forked.id().0.clone())
+    }
+
     fn threads(&self) -> Result<Vec<Listed>, Refusal> {
         // A visit sees only the forum: the user's questions to the council are private.
         if self.visit.is_some() {
@@ -417,7 +430,12 @@ impl Host for FolderHost {
 
     fn page(&self, id: &str) -> Result<kd_page::Thread, Refusal> {
         let thread = self.open_thread(id)?;
-        let (page, _) = page::read(&thread, None).map_err(refusal)?;
+        let (mut page, _) = page::read(&thread, None).map_err(refusal)?;
+        let layout = self.kingdom.env().layout().map_err(refusal)?;
+        let lineages = forks::lineages(&layout).map_err(refusal)?;
+        page.family = forks::family(&lineages, thread.id(), |id| {
+            Some(format!("?thread={}", in_address(&id.0)))
+        });
         Ok(page)
     }
 
@@ -508,4 +526,15 @@ impl Host for FolderHost {
 /// Converts an error to one line, with its advice.
 fn refusal(error: UserError) -> Refusal {
     Refusal(error.as_line())
+}
+
+/// Encodes a text for the query of an address.
+fn in_address(text: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    text.bytes()
+        .map(|b| match plain(b) {
+            true => char::from(b).to_string(),
+            false => format!("%{b:02X}"),
+        })
+        .collect()
 }

@@ -1,12 +1,16 @@
 //! Forks: threads that share the beginning of another.
 
 use crate::error::{ErrorKind, UserError};
+use crate::threads::LeftOut;
 use crate::words;
+use kd_core::ThreadId;
 use kd_core::clean::clean_text;
 use kd_core::fork::{Cut, NoStage};
 use kd_core::{Message, slash};
-use kd_store::fork::ForkError;
+use kd_page::Relative;
+use kd_store::fork::{ForkError, Lineage};
 use kd_store::{Layout, Thread, fork};
+use std::collections::BTreeSet;
 
 /// Forks a thread; `switch` makes the fork the current one.
 ///
@@ -23,6 +27,72 @@ pub fn make(
         layout.set_current_thread(forked.id())?;
     }
     Ok(forked)
+}
+
+/// Maximum lines of a tree of forks.
+const FAMILY_MAX: usize = 200;
+
+/// Returns the tree of forks that a thread is in, if there is one. `page` returns the address of a thread's page.
+pub fn family(
+    threads: &[(ThreadId, Option<Lineage>)],
+    here: &ThreadId,
+    page: impl Fn(&ThreadId) -> Option<String>,
+) -> Vec<Relative> {
+    let lines = fork::tree(threads);
+    let at = lines.iter().position(|(_, at)| threads[*at].0 == *here);
+    let Some(at) = at else {
+        return Vec::new();
+    };
+    let top = lines[..=at].iter().rposition(|(depth, _)| *depth == 0);
+    let top = top.unwrap_or(0);
+    let below = lines[top + 1..].iter().take_while(|(depth, _)| *depth > 0);
+    let end = top + 1 + below.count();
+    if end - top < 2 {
+        return Vec::new();
+    }
+    let relative = |(depth, at): &(usize, usize)| {
+        let (id, lineage) = &threads[*at];
+        Relative {
+            id: id.clone(),
+            depth: *depth,
+            left: lineage.as_ref().map(Lineage::words),
+            page: page(id),
+        }
+    };
+    lines[top..end]
+        .iter()
+        .take(FAMILY_MAX)
+        .map(relative)
+        .collect()
+}
+
+/// Returns the forks of every branch and the threads they came from, with their lineages.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn lineages(layout: &Layout) -> Result<Vec<(ThreadId, Option<Lineage>)>, UserError> {
+    let mut found = Vec::new();
+    let mut left_out = LeftOut::default();
+    for place in layout.all_threads(true)? {
+        if let Some(thread) = left_out.open(&place)? {
+            found.push((
+                thread.meta().created(),
+                thread.id().clone(),
+                thread.meta().lineage(),
+            ));
+        }
+    }
+    // Most threads are no part of a tree.
+    let sources: BTreeSet<ThreadId> = found
+        .iter()
+        .filter_map(|(.., lineage)| Some(lineage.as_ref()?.of.clone()))
+        .collect();
+    found.retain(|(_, id, lineage)| lineage.is_some() || sources.contains(id));
+    found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    Ok(found
+        .into_iter()
+        .map(|(_, id, lineage)| (id, lineage))
+        .collect())
 }
 
 /// Forks the thread of a chat, and makes the fork the current one.

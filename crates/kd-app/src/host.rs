@@ -2,6 +2,7 @@
 
 use crate::acting::Errand;
 use crate::council::Started;
+use kd_core::fork::Cut;
 use kd_core::request::ToolSpec;
 use kd_core::{Delta, Message, SeatName};
 use kd_forum::account::Proof;
@@ -41,6 +42,8 @@ pub struct Listed {
     pub topic: String,
     /// The number of messages.
     pub messages: usize,
+    /// The thread that it is a fork of, and where it left it, in words.
+    pub fork: Option<(String, String)>,
 }
 
 /// Changes in a followed thread, by any process.
@@ -93,6 +96,11 @@ pub trait Host: Send + Sync + 'static {
 
     /// Returns the threads of the current branch, newest first.
     fn threads(&self) -> Result<Vec<Listed>, Refusal>;
+
+    /// Forks a thread; returns the ID of the fork.
+    fn fork(&self, _id: &str, _cut: &Cut) -> Result<String, Refusal> {
+        Err(Refusal("threads cannot be forked here".into()))
+    }
 
     /// Returns the messages of a thread, in order.
     fn read(&self, id: &str) -> Result<Vec<Message>, Refusal>;

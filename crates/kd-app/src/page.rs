@@ -93,6 +93,7 @@ pub fn read(
         forgotten: meta.forgotten().iter().map(|one| one.message).collect(),
         messages,
         records: kept,
+        family: Vec::new(),
     };
     Ok((page, faults))
 }

@@ -116,6 +116,17 @@ pub static WRITING: Format = Format {
     ..READING
 };
 
+/// The settings.
+pub static SETTINGS_FILE: Format = Format {
+    what: "the settings",
+    at: "`config.json`, `config.local.json`",
+    version: 1,
+    field: "`version`, left out for 1",
+    schema: "[settings](configuration.md)",
+    older: NONE,
+    newer: "refused: the command exits, and `kd config set` changes nothing",
+};
+
 /// `memory.json`.
 pub static MEMORY: Format = Format {
     what: "the memory of a project",
@@ -266,6 +277,7 @@ pub static FORMATS: &[&Format] = &[
     &READING,
     &SPENDING,
     &WRITING,
+    &SETTINGS_FILE,
     &MEMORY,
     &QUEUE,
     &TRUST,
@@ -383,6 +395,25 @@ pub static FORUM_HITS: Printed = unversioned("`kd forum search --json`", "forum-
 pub static FORUM_MEMBERS: Printed = unversioned("`kd forum members --json`", "forum-members");
 /// Rules of a forum.
 pub static FORUM_RULES: Printed = printed("`kd forum rules --json`", "forum-rules");
+/// The ways to decide, for evaluations.
+pub static EVAL_LIST: Printed = printed("`kd eval --list --json`", "eval-list");
+/// Recorded answers, decided again.
+pub static EVAL_REPLAY: Printed = printed("`kd eval --replay --json`", "eval-replay");
+/// Random councils of recorded members.
+pub static EVAL_COUNCILS: Printed =
+    printed("`kd eval --replay --councils --json`", "eval-councils");
+/// Promises, tried on recorded answers.
+pub static EVAL_PROMISES: Printed = printed("`kd eval --replay --promise --json`", "eval-promises");
+/// How soon broken promises are noticed.
+pub static EVAL_DRIFT: Printed =
+    printed("`kd eval --replay --promise --drift --json`", "eval-drift");
+/// Simulated members.
+pub static EVAL_SIMULATED: Printed = printed("`kd eval --simulate --json`", "eval-simulate");
+/// The log of a forum.
+pub static FORUM_LOG: Printed = unversioned(
+    "`kd forum log --jsonl`, one line for each event",
+    "forum-log",
+);
 /// An error.
 pub static ERROR: Printed = unversioned("an error, with any `--json`", "error");
 
@@ -419,6 +450,13 @@ pub static PRINTED: &[&Printed] = &[
     &FORUM_HITS,
     &FORUM_MEMBERS,
     &FORUM_RULES,
+    &FORUM_LOG,
+    &EVAL_LIST,
+    &EVAL_REPLAY,
+    &EVAL_COUNCILS,
+    &EVAL_PROMISES,
+    &EVAL_DRIFT,
+    &EVAL_SIMULATED,
     &ERROR,
 ];
 

@@ -7,6 +7,7 @@ interface Listed {
   id: string;
   topic: string;
   messages: number;
+  fork: { of: string; left: string } | null;
 }
 
 /** A line of a thread's stream. */
@@ -19,6 +20,12 @@ interface Line {
   state?: string;
   again?: boolean;
   ended?: string;
+}
+
+/** Where a fork leaves its source; empty for all of it. */
+interface Cut {
+  before?: number;
+  stage?: string;
 }
 
 const TOKEN = "kd-token";
@@ -124,7 +131,7 @@ export class Live {
     const response = await this.call("/page/threads").catch(() => undefined);
     if (!response) return;
     const { threads } = (await response.json()) as { threads: Listed[] };
-    const rows = threads.map((thread) => {
+    const row = (thread: Listed): HTMLElement => {
       const link = make(
         "a",
         {
@@ -137,12 +144,28 @@ export class Live {
           },
         },
         make("span", { class: "topic", dir: "auto" }, thread.topic.replace(/^#+\s*/, "") || "(no messages yet)"),
-        make("span", { class: "faint" }, `${thread.id} · ${thread.messages}`),
+        make("span", { class: "faint" }, `${thread.id} · ${thread.messages}${thread.fork ? ` · fork ${thread.fork.left}` : ""}`),
       );
       if (thread.id === this.id) link.setAttribute("aria-current", "page");
       return make("li", {}, link);
-    });
-    one("#list").replaceChildren(...rows);
+    };
+    one("#list").replaceChildren(...this.asTree(threads, row));
+  }
+
+  /** Nests forks below the threads they came from. Files may claim a circle: each thread is shown once. */
+  private asTree(threads: Listed[], row: (thread: Listed) => HTMLElement): HTMLElement[] {
+    const known = new Set(threads.map((thread) => thread.id));
+    const shown = new Set<string>();
+    const rows = (some: Listed[]): HTMLElement[] =>
+      some.flatMap((thread) => {
+        if (shown.has(thread.id)) return [];
+        shown.add(thread.id);
+        const item = row(thread);
+        const below = rows(threads.filter((other) => other.fork?.of === thread.id).reverse());
+        if (below.length > 0) item.append(make("ol", {}, ...below));
+        return [item];
+      });
+    return [...rows(threads.filter((thread) => !thread.fork || !known.has(thread.fork.of))), ...rows(threads)];
   }
 
   private go(id: string | undefined): void {
@@ -236,6 +259,7 @@ export class Live {
     for (const part of line.parts ?? []) this.put(thread, part.id, this.element(part.html));
     this.seat();
     equip(thread, this.words);
+    this.offerForks(thread);
     follow(thread);
     document.title = thread.querySelector("h1")?.textContent ?? "kd";
     const to = this.painted ? undefined : location.hash && document.querySelector<HTMLElement>(location.hash);
@@ -346,6 +370,47 @@ export class Live {
     field.value = "";
     announce(notices.join(" "));
     if (thread !== this.id) this.go(thread);
+    void this.list();
+  }
+
+  /** Gives messages, stages and the record a button that continues in a fork. */
+  private offerForks(thread: HTMLElement): void {
+    const button = (name: string, title: string, cut: Cut) =>
+      make("button", { type: "button", class: "fork", title, click: () => void this.fork(cut) }, name);
+    for (const message of thread.querySelectorAll<HTMLElement>("article[data-seq]")) {
+      const tools = message.querySelector<HTMLElement>("header .tools");
+      const before = Number(message.dataset.seq);
+      if (!tools || before < 2 || tools.querySelector(".fork")) continue;
+      const [name, title] = message.matches(".king")
+        ? ["Rewind", "Continue in a fork without this question and what follows"]
+        : ["Fork", "Continue in a fork without this message and what follows"];
+      tools.append(button(name, title, { before }));
+    }
+    const stages = new Set<string>();
+    for (const stage of thread.querySelectorAll<HTMLElement>("details[data-stage]")) {
+      const name = stage.dataset.stage ?? "";
+      if (stages.has(name) || stage.querySelector(".fork")) continue;
+      stages.add(name);
+      stage.append(button("Fork here", "A fork with everything before this stage was answered", { stage: name }));
+    }
+    const record = thread.querySelector<HTMLElement>("#record dl");
+    if (record && !record.querySelector(".fork")) record.append(make("dt", {}, "Fork"), make("dd", {}, button("Fork", "Continue in a copy of this thread", {})));
+    for (const link of thread.querySelectorAll<HTMLAnchorElement>(".tree a")) {
+      link.onclick = (event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        this.go(new URLSearchParams(link.search).get("thread") ?? undefined);
+      };
+    }
+  }
+
+  private async fork(cut: Cut): Promise<void> {
+    if (!this.id) return;
+    const response = await this.call(`/page/threads/${encodeURIComponent(this.id)}/fork`, cut).catch(() => undefined);
+    if (!response) return;
+    const { thread } = (await response.json()) as { thread: string };
+    this.go(thread);
+    announce(cut.stage ? `${thread}: a fork; kd deliberate --resume ${thread} asks for the rest.` : `${thread}: a fork. The old thread is unchanged.`);
     void this.list();
   }
 

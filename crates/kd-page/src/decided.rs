@@ -4,7 +4,7 @@ use crate::bar::bar;
 use crate::facts::{Facts, plain};
 use crate::markdown;
 use kd_core::deliberation::report::{Report, SeatState, StageReport};
-use kd_core::deliberation::{Counted, Verdict, why};
+use kd_core::deliberation::{Counted, Robustness, Verdict, why};
 use maud::{Markup, html};
 
 /// Renders the verdict at the top of the page.
@@ -15,6 +15,9 @@ pub(crate) fn outcome(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
             div.body dir="auto" { (markdown::render(words(verdict))) }
             @if let Some(seq) = verdict.message { p.facts { a href={ "#" (facts.anchor(seq)) } { "message " (seq) } } }
             @if verdict.support.is_empty() && verdict.dissent.is_empty() {} @else { (sides(facts, verdict)) }
+            @if let Some(sentence) = facts.robust.as_ref().and_then(Robustness::sentence) {
+                p.facts.robust dir="auto" { (plain(&sentence)) "." }
+            }
         }
     }
 }
@@ -71,6 +74,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
     };
     html! {
         @if let Some(counted) = report.count() { (count(facts, report, counted)) }
+        @if let Some(robust) = &facts.robust { (would_be(facts, robust)) }
         @if let Some(plan) = &report.plan {
             details {
                 summary { "The plan: protocol " (plain(&plan.protocol)) ", rule " (plain(&plan.voting.method)) }
@@ -142,6 +146,47 @@ fn count(facts: &Facts<'_>, report: &Report, counted: &Counted) -> Markup {
     }
 }
 
+/// Renders what would have been decided otherwise, from the same ballots.
+fn would_be(facts: &Facts<'_>, robust: &Robustness) -> Markup {
+    let mut winners: Vec<(Option<&str>, Vec<&str>)> = vec![(robust.winner.as_deref(), Vec::new())];
+    for by in &robust.rules {
+        let winner = by.winner.as_deref();
+        match winners.iter_mut().find(|(known, _)| *known == winner) {
+            Some((_, rules)) => rules.push(by.rule),
+            None => winners.push((winner, vec![by.rule])),
+        }
+    }
+    let id = &facts.thread.id;
+    html! {
+        details.would-be {
+            summary { "What would have been" }
+            p { "Counted again from the same ballots; nobody was asked. " code { "kd replay " (id) " --all-rules" } }
+            div.wide tabindex="0" { table {
+                thead { tr { th { "Winner" } th { "Rules" } th { "Which" } } }
+                tbody { @for (winner, rules) in winners.iter().filter(|(_, rules)| !rules.is_empty()) {
+                    tr {
+                        td dir="auto" { @match winner { Some(winner) => (plain(winner)), None => span.faint { "undecided" } } }
+                        td { (rules.len()) }
+                        td { (rules.join(", ")) }
+                    }
+                } }
+            } }
+            ul {
+                @for seat in &robust.hangs_on {
+                    li { "Hangs on " (seat_link(facts, seat.as_str())) ": " code { "kd replay " (id) " --without " (seat) } }
+                }
+                @if robust.hangs_on.is_empty() { li { "No single ballot decides it." } }
+                @if let Some(margin) = &robust.margin {
+                    li dir="auto" {
+                        "Changing " @if !margin.exact { "at most " } (margin.ballots) " of " (margin.of) " ballots elects "
+                        (plain(&margin.winner)) "."
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Renders a bar per candidate: the rule's count or, where the rule has no numeric score, the number of first
 /// preferences.
 fn standing(counted: &Counted) -> Markup {
@@ -209,7 +254,7 @@ fn lines(title: &str, lines: &[String]) -> Markup {
 
 fn stage(facts: &Facts<'_>, stage: &StageReport) -> Markup {
     html! {
-        details {
+        details data-stage=(stage.name) {
             summary { (plain(&stage.heading())) }
             ul { @for seat in &stage.seats {
                 li dir="auto" {

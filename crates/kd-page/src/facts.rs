@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{self, Replayed, Verdict};
+use kd_core::deliberation::{self, Replayed, Robustness, Verdict};
 use kd_core::event::Purpose;
 use kd_core::message::settled;
 use kd_core::view::{self, View};
@@ -39,6 +39,21 @@ pub struct Thread {
     pub messages: Vec<Message>,
     /// Its records, if they were kept.
     pub records: Vec<Record>,
+    /// It and the threads that it shares messages with, as a tree; empty without forks.
+    pub family: Vec<Relative>,
+}
+
+/// A line of a tree of forks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relative {
+    /// The thread.
+    pub id: ThreadId,
+    /// Number of sources above it in the tree.
+    pub depth: usize,
+    /// Where it left its source, in words.
+    pub left: Option<String>,
+    /// The address of its page, if there is one.
+    pub page: Option<String>,
 }
 
 /// How a message was produced.
@@ -66,6 +81,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) report: Option<Report>,
     /// The same deliberation, recomputed.
     pub(crate) replayed: Option<Replayed>,
+    /// The robustness of its decision, if the record leads to it.
+    pub(crate) robust: Option<Robustness>,
     /// Prefix of anchors in the page, which may contain several threads.
     pub(crate) prefix: String,
     /// Names in the order of their colors.
@@ -84,18 +101,22 @@ impl<'a> Facts<'a> {
             }
         }
         let (turns, used) = turns(&thread.records);
+        let report = deliberated
+            .as_deref()
+            .map(|records| View::of(records).report);
+        let verdict = report.as_ref().and_then(|report| report.verdict.as_deref());
+        let robust = deliberated
+            .as_deref()
+            .zip(verdict)
+            .and_then(|(records, verdict)| deliberation::robustness(records, verdict));
         Self {
             thread,
             shown,
             turns,
             used,
-            prefix: match at {
-                0 => String::new(),
-                at => format!("t{}-", at + 1),
-            },
-            report: deliberated
-                .as_deref()
-                .map(|records| View::of(records).report),
+            prefix: prefix(at),
+            report,
+            robust,
             replayed: deliberated.as_deref().and_then(deliberation::replay),
             names,
         }
@@ -126,6 +147,11 @@ impl<'a> Facts<'a> {
         self.report.as_ref()?.verdict.as_deref()
     }
 
+    /// Returns whether its last deliberation has not ended.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.report.as_ref().is_some_and(|r| r.ended.is_none())
+    }
+
     /// Returns the CSS class of a name's color, and its mark.
     pub(crate) fn color(&self, name: &str) -> (String, &'static str) {
         let at = self.names.iter().position(|n| *n == name).unwrap_or(0);
@@ -144,6 +170,14 @@ impl<'a> Facts<'a> {
     pub(crate) fn message_of(&self, name: &str) -> Option<u32> {
         let mut own = self.shown.iter().rev().filter(|m| m.from == name);
         own.find(|m| m.is_sound()).map(|m| m.seq)
+    }
+}
+
+/// Returns the prefix of a thread's anchors, by its index in the document.
+pub(crate) fn prefix(at: usize) -> String {
+    match at {
+        0 => String::new(),
+        at => format!("t{}-", at + 1),
     }
 }
 

@@ -18,7 +18,7 @@ mod sure;
 mod trail;
 
 pub use document::{Page, page, shell};
-pub use facts::{Thread, Turn};
+pub use facts::{Relative, Thread, Turn};
 
 use facts::{Facts, plain};
 use maud::{Markup, html};
@@ -70,6 +70,11 @@ impl Section {
             Self::Trail => "The record",
         }
     }
+}
+
+/// Returns the address of a thread in a document, by its index among the threads of the document.
+pub fn address(at: usize) -> String {
+    format!("#{}{}", facts::prefix(at), Section::Said.id())
 }
 
 /// Renders a thread's header and sections for use inside a document. `at` is its index among the threads of the
@@ -238,7 +243,39 @@ mod tests {
             forgotten: vec![2],
             messages,
             records: Vec::new(),
+            family: Vec::new(),
         }
+    }
+
+    #[test]
+    fn forks_are_a_tree_whose_words_are_text() {
+        let mut one = thread(vec![message(1, "king", "a")]);
+        let relative = |id: &str, depth, page: Option<&str>| Relative {
+            id: ThreadId(id.into()),
+            depth,
+            left: (depth > 0).then(|| format!("before message {depth} {HOSTILE}")),
+            page: page.map(str::to_owned),
+        };
+        one.family = vec![
+            relative("council-ab12", 0, Some("?thread=council-ab12")),
+            relative("council-0001", 1, Some("?thread=council-0001")),
+            // A file may claim anything: a level is left out, and an id is markup.
+            relative(HOSTILE, 3, None),
+            relative("council-0002", 1, Some("#t2-said")),
+        ];
+        let page = document(&[one]);
+        let tree = page.split("class=\"tree\"").nth(1).expect("a tree");
+        let tree = tree.split("</dd>").next().expect("its end");
+        assert_eq!(tree.matches("<li").count(), 4, "{tree}");
+        assert_eq!(tree.matches("<ol").count(), 2, "nested twice: {tree}");
+        assert_eq!(tree.matches("</ol>").count(), 3, "{tree}");
+        assert!(
+            tree.contains("aria-current=\"page\">council-ab12<"),
+            "{tree}"
+        );
+        assert!(tree.contains("href=\"?thread=council-0001\""), "{tree}");
+        assert!(!tree.contains("<b onclick") && !tree.contains('\u{202e}'));
+        assert_eq!(page.matches("<script").count(), 2);
     }
 
     #[test]

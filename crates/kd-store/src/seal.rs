@@ -206,6 +206,39 @@ pub fn import(layout: &Layout, seal: &Seal) -> Result<Thread, SealError> {
     })
 }
 
+/// Returns a thread of this project that was imported from the same seal and still has its contents, if there is one.
+/// What `thread.json` claims is not enough: every sealed message and event must be there, byte for byte; later ones may
+/// follow.
+///
+/// # Errors
+/// As [`import`], or the folder cannot be read.
+pub fn imported(layout: &Layout, seal: &Seal) -> Result<Option<Thread>, SealError> {
+    let parts = parts(seal)?;
+    for place in layout.all_threads(true)? {
+        // A thread that cannot be read is none that could be named.
+        let Ok(thread) = Thread::open(&place) else {
+            continue;
+        };
+        let origin = thread.meta().origin();
+        if origin.is_some_and(|origin| origin.head == seal.head) && holds(thread.folder(), &parts)?
+        {
+            return Ok(Some(thread));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether a folder begins with the files of a sealed thread.
+fn holds(folder: &Folder, parts: &Parts<'_>) -> Result<bool, Error> {
+    for (name, text) in &parts.messages {
+        if folder.read(name, bounds::MESSAGE)?.as_deref() != Some(text.as_bytes()) {
+            return Ok(false);
+        }
+    }
+    let log = folder.read(layout::EVENTS_FILE, bounds::EVENTS)?;
+    Ok(log.unwrap_or_default().starts_with(parts.log.as_bytes()))
+}
+
 /// The files of a sealed thread.
 #[derive(Default)]
 struct Parts<'s> {

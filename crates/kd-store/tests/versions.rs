@@ -10,6 +10,7 @@
 mod common;
 
 use common::draft;
+use kd_core::config::{KeyPath, Layer};
 use kd_core::deliberation;
 use kd_core::formats::{self, FORMATS, Format};
 use kd_core::seal::{Kind, Piece, Seal};
@@ -17,6 +18,7 @@ use kd_forum::cards::hex;
 use kd_forum::chain::Fields;
 use kd_sql::forum::{ForumStore, Governance, Place as Forum, Repeat};
 use kd_sql::marks::Marks;
+use kd_store::config::{self, ConfigPaths};
 use kd_store::ledger::LedgerFile;
 use kd_store::reviews::{self, Reviews, Verdict};
 use kd_store::user_dirs::project_key;
@@ -92,6 +94,17 @@ impl Stage {
 
     fn queue(&self) -> PathBuf {
         self.layout.queue_folder(&self.place.path).unwrap()
+    }
+
+    fn settings(&self) -> ConfigPaths {
+        ConfigPaths {
+            user: Some(self.top.path().join("home/.config/kd/config.json")),
+            project: None,
+            local: None,
+            personas: None,
+            trust: None,
+            home: None,
+        }
     }
 
     fn reviews(&self) -> Reviews {
@@ -227,6 +240,26 @@ fn cases() -> Vec<Case> {
         rules(&formats::READING, &[("\"reading\":2", "\"reading\":3")]),
         rules(&formats::SPENDING, &[("\"spending\":1", "\"spending\":2")]),
         rules(&formats::WRITING, &[("\"writing\":1", "\"writing\":3")]),
+        Case {
+            format: &formats::SETTINGS_FILE,
+            corpus: "settings",
+            put: |stage, file| copy(file, stage.settings().user.unwrap()),
+            read: |stage| {
+                let loaded = config::load(&stage.settings(), [], &[]).map_err(told)?;
+                Ok(loaded.config.council.preamble.unwrap_or_default())
+            },
+            change: |stage| {
+                let path = KeyPath::new(["council", "timeout"]);
+                let seven = serde_json::json!(7);
+                assert!(config::set(&stage.settings(), Layer::User, &path, seven).is_err());
+                assert!(config::unset(&stage.settings(), Layer::User, &path).is_err());
+            },
+            newer: &[
+                ("{", "{\"version\": 2, "),
+                // Keys that this version does not know are no mistakes of the user.
+                ("{", "{\"later\": true, \"version\": 2,"),
+            ],
+        },
         Case {
             format: &formats::MEMORY,
             corpus: "memory",

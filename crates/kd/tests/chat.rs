@@ -338,6 +338,46 @@ fn ctrl_c_stops_who_speaks_and_twice_leaves() {
 }
 
 #[test]
+fn a_key_of_the_reading_mode_continues_in_a_fork_without_the_last_question() {
+    let home = home();
+    let mut chat = Chat::open(&home, &["chat"]);
+    chat.waits_for(&["your message;"]);
+    let messages = |wanted: usize| {
+        support::until("messages", || {
+            let threads = home.threads();
+            let whole = threads.iter().any(|t| whole(t).len() == wanted);
+            whole.then_some(())
+        });
+    };
+    for (question, wanted) in [("@ann First?", 2), ("@ann Second?", 4)] {
+        chat.types(&format!("{question}\r"));
+        messages(wanted);
+    }
+    let source = home.threads();
+    assert_eq!(source.len(), 1);
+    chat.types("\x1bOQ");
+    chat.waits_for(&["reading;"]);
+    chat.types("u");
+    chat.waits_for(&["/thread goes back"]);
+    let threads = home.threads();
+    let fork = threads
+        .iter()
+        .find(|t| !source.contains(t))
+        .expect("a fork");
+    assert_eq!((whole(fork).len(), whole(&source[0]).len()), (2, 4));
+    chat.types("@ann Third?\r");
+    support::until("the answer", || (whole(fork).len() == 4).then_some(()));
+    let said: Vec<String> = whole(fork).values().map(|m| m.body.to_string()).collect();
+    assert!(
+        said[0].contains("First?") && said[2].contains("Third?"),
+        "{said:?}"
+    );
+    assert_eq!(whole(&source[0]).len(), 4);
+    chat.types("/quit\r");
+    chat.ends_with(0);
+}
+
+#[test]
 fn quit_waits_and_a_second_one_does_not() {
     let home = home();
     plays(&home, "claude", &claude_hangs());

@@ -111,6 +111,79 @@ fn a_forgotten_thread_is_nowhere_and_the_rest_works() {
     assert_eq!(gone.code, Some(1), "{}", gone.out);
 }
 
+/// A decision that is remembered, marked, forked and beside a forum.
+#[test]
+fn a_marker_in_memory_marks_and_the_record_is_nowhere_afterwards() {
+    let secret = "heron-7731-alpha-9";
+    let reply = json!({
+        "reason": format!("it is {secret}"), "answer": secret, "confidence": 0.8,
+        "A": {"rating": 7, "weakness": "w"}, "B": {"rating": 6, "weakness": "w"},
+        "ranking": ["A", "B"], "choice": "A", "recommendation": format!("Use {secret}."), "cites": ["A"],
+    });
+    let members = ["ann", "bob", "cyd"].map(|name| (name, script(&reply.to_string())));
+    let home = Home::scripted(&members);
+    let file = home.config_file();
+    let mut config: Value =
+        serde_json::from_slice(&fs::read(&file).expect("read")).expect("settings");
+    config["deliberation"] = json!({"memory": {"longTerm": true}});
+    fs::write(&file, config.to_string()).expect("written");
+    let run = |args: &[&str]| {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}{}", said.out, said.err);
+        said.out
+    };
+    let question = format!("Is the code {secret}?");
+    run(&[
+        "deliberate",
+        "-q",
+        "-m",
+        "ann,bob,cyd",
+        "--answer",
+        "exact",
+        &question,
+    ]);
+    run(&["mark", "right"]);
+    run(&["forum", "post", "Bees", "They dance.", "--as", "eve"]);
+    let thread = id(&home.threads()[0]);
+    run(&["fork", "--stage", "review"]);
+    let holders = || {
+        let scripts = members
+            .each_ref()
+            .map(|(name, _)| home.path().join(format!("{name}.json")));
+        let mut found = holding(home.path(), secret);
+        found.retain(|path| !scripts.contains(path));
+        found
+    };
+    let before = holders();
+    for place in [
+        "memory.json",
+        "marks.db",
+        ".kd-events.jsonl",
+        "0001-king.md",
+    ] {
+        assert!(
+            before.iter().any(|path| path.ends_with(place)),
+            "{place}: {before:?}"
+        );
+    }
+    let said = run(&["forget", &thread, "--yes"]);
+    assert_eq!(holders(), Vec::<PathBuf>::new(), "{said}");
+    assert!(!run(&["memory", "show"]).contains("heron"));
+    run(&["marks"]);
+    assert!(run(&["forum", "read", "1"]).contains("They dance."));
+    run(&["forum", "audit"]);
+    run(&["fsck", "--all"]);
+    run(&["council", "list"]);
+    run(&["ask", "-q", "Next?"]);
+
+    // A post of a forum that repeats it is named, and not removed.
+    run(&["ask", "-q", &question]);
+    run(&["forum", "post", "Codes", &question, "--as", "eve"]);
+    let newest = home.run(&["show", "--json"]).json()["thread_id"].clone();
+    let told = run(&["forget", newest.as_str().expect("an id"), "--yes"]);
+    assert!(told.contains("forum's record is never shortened"), "{told}");
+}
+
 #[test]
 fn a_forgotten_message_leaves_its_number_and_the_record_says_so() {
     let (home, thread, _, _) = asked(&format!("You say: {MARKER}"));

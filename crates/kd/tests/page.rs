@@ -143,6 +143,7 @@ fn the_document_is_open_and_holds_nothing_and_all_else_needs_the_token() {
         ("GET", "/page/threads/x"),
         ("POST", "/page/ask"),
         ("POST", "/page/threads/x/stop"),
+        ("POST", "/page/threads/x/fork"),
         ("HEAD", "/page/threads"),
         ("POST", "/"),
     ] {
@@ -273,4 +274,73 @@ fn what_the_page_may_not_do_is_refused_with_the_reason() {
         served.send("GET", "/page/threads/x/stop", &bearer(), "").0,
         405
     );
+}
+
+#[test]
+fn a_thread_is_forked_in_the_page_and_shown_as_a_tree() {
+    let home = council("Spaces.");
+    assert_eq!(home.run(&["ask", "-q", "Tabs?"]).code, Some(0));
+    let name = |thread: &std::path::Path| {
+        let name = thread.file_name().expect("a name");
+        name.to_string_lossy().into_owned()
+    };
+    let source = name(&home.threads()[0]);
+    let current = home.run(&["show", "--json"]).json()["thread_id"].clone();
+    let served = Served::start(&home, "--page");
+    let at = format!("/page/threads/{source}/fork");
+    let (status, made) = served.post(&at, &json!({"before": 3}));
+    assert_eq!(status, 200, "{made}");
+    let fork = made["thread"].as_str().expect("an id").to_owned();
+    assert_eq!(home.threads().len(), 2);
+    // The current thread of the terminal stays.
+    assert_eq!(home.run(&["show", "--json"]).json()["thread_id"], current);
+
+    let (_, _, listed) = served.send("GET", "/page/threads", &bearer(), "");
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    let listed = listed["threads"].as_array().expect("a list");
+    let row = listed.iter().find(|t| t["id"] == *fork).expect("the fork");
+    assert_eq!(
+        row["fork"],
+        json!({"of": source, "left": "before message 3"})
+    );
+    let row = listed.iter().find(|t| t["id"] == *source).expect("it");
+    assert_eq!(row["fork"], Value::Null);
+
+    let lines = served.follow(&fork, |lines| !lines.is_empty());
+    let page = page(&lines);
+    assert!(page.contains("class=\"tree\""), "{page}");
+    assert!(
+        page.contains(&format!("href=\"?thread={source}\"")),
+        "{page}"
+    );
+    assert!(
+        page.contains(&format!("aria-current=\"page\">{fork}<")),
+        "{page}"
+    );
+
+    for (wanted, status, told) in [
+        (json!({"before": 9}), 422, "has no message 9"),
+        (json!({"before": 1}), 422, "comes before message 1"),
+        (json!({"stage": "review"}), 422, "no deliberation"),
+        (json!({"before": 2, "stage": "review"}), 400, "not both"),
+        (json!({"before": -1}), 400, "before"),
+        (json!({"other": 1}), 400, "other"),
+    ] {
+        let (got, said) = served.post(&at, &wanted);
+        assert_eq!(got, status, "{wanted}: {said}");
+        let said = said["error"].as_str().unwrap_or_default();
+        assert!(said.contains(told), "{wanted}: {said}");
+    }
+    let (status, _) = served.post("/page/threads/council-none/fork", &json!({}));
+    assert_eq!(status, 422);
+    assert_eq!(home.threads().len(), 2);
+    let (status, made) = served.post(&at, &json!({}));
+    assert_eq!((status, home.threads().len()), (200, 3), "{made}");
+    // The tree as one file: each fork leads to its place in it.
+    let said = home.run(&["export", &source, "--tree", "-o", "tree.html"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let text = std::fs::read_to_string(home.work().join("tree.html")).expect("written");
+    assert_eq!(text.matches("class=\"tree\"").count(), 3);
+    assert!(text.contains("href=\"#t2-said\"") && text.contains("href=\"#t3-said\""));
+    assert!(!text.contains("href=\"?thread="));
 }

@@ -289,10 +289,213 @@ fn others(out: &mut Outputs) {
         &["forum", "members", "eve", "--json"],
     );
     out.add("forum-rules", &home, &["forum", "rules", "--json"]);
+    assert_eq!(home.run(&["forum", "close", "1", "Enough."]).code, Some(0));
+    let log = home.run(&["forum", "log", "--jsonl"]).out;
+    assert!(!log.is_empty());
+    for line in log.lines().map(str::to_owned).chain(log_lines()) {
+        out.keep("forum-log", serde_json::from_str(&line).expect("one line"));
+    }
+}
+
+/// Evaluations of recorded answers and of simulated members.
+fn evaluations(out: &mut Outputs) {
+    let home = council();
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kd-eval/tests/data/replay");
+    let file = |name: &str| recorded.join(name).display().to_string();
+    let (answers, debates) = (
+        file("zeroeval_gsm_44models.csv"),
+        file("dylan_math_debate_answers.jsonl"),
+    );
+    let members = "gpt-4o-mini-2024-07-18,claude-3-5-haiku-20241022,gemma-2-9b-it";
+    let few = "id,gold,ada,bob,cost:ada,cost:bob,confidence:ada\n1,A,A,B,0.2,0.1,0.9\n2,B,B,B,0.2,0.1,0.8\n3,A,C,A,0.2,0.1,0.4\n";
+    fs::write(home.work().join("few.csv"), few).expect("written");
+    let spec = json!({"questions": 200, "members": [{"accuracy": 0.7, "count": 3}], "protocols": ["vote", "debate"]});
+    fs::write(home.work().join("spec.json"), spec.to_string()).expect("written");
+    let replay = ["eval", "--json", "--replay"];
+    for (schema, args) in [
+        ("eval-list", ["eval", "--list", "--json"].as_slice()),
+        (
+            "eval-simulate",
+            &["eval", "--simulate", "spec.json", "--json"],
+        ),
+        (
+            "eval-replay",
+            &[&replay[..], &["few.csv", "--rule", "cascade,confidence"]].concat(),
+        ),
+        (
+            "eval-replay",
+            &[
+                &replay[..],
+                &[
+                    &debates,
+                    "--mode",
+                    "CoT",
+                    "--rule",
+                    "first-round,trajectory",
+                ],
+            ]
+            .concat(),
+        ),
+        (
+            "eval-replay",
+            &[
+                &replay[..],
+                &[
+                    &answers,
+                    "--members",
+                    members,
+                    "--rule",
+                    "plurality,auto,oracle",
+                ],
+            ]
+            .concat(),
+        ),
+        (
+            "eval-councils",
+            &[&replay[..], &[&answers, "--councils", "2", "--size", "3"]].concat(),
+        ),
+        (
+            "eval-promises",
+            &[
+                &replay[..],
+                &[
+                    &answers,
+                    "--members",
+                    members,
+                    "--promise",
+                    "0.9",
+                    "--marks",
+                    "100",
+                    "--splits",
+                    "2",
+                ],
+            ]
+            .concat(),
+        ),
+        (
+            "eval-drift",
+            &[
+                &replay[..],
+                &[
+                    &answers,
+                    "--members",
+                    members,
+                    "--promise",
+                    "0.9",
+                    "--marks",
+                    "100",
+                    "--splits",
+                    "2",
+                    "--drift",
+                ],
+            ]
+            .concat(),
+        ),
+    ] {
+        out.add(schema, &home, args);
+    }
+}
+
+/// Returns a line of each event that a forum logs.
+fn log_lines() -> Vec<String> {
+    use kd_forum::logline::{LogEvent as E, LogLine};
+    let text = || "x".to_owned();
+    let (agent, why, list) = (text(), text(), || vec![text()]);
+    let (cycle, server) = (7, text());
+    let events = [
+        E::CycleStarted {
+            cycle,
+            seed: Some(u64::MAX),
+            commitment: Some(text()),
+            next: Some(text()),
+        },
+        E::CycleStarted {
+            cycle,
+            seed: None,
+            commitment: None,
+            next: None,
+        },
+        E::CycleVoided {
+            cycle,
+            why: why.clone(),
+        },
+        E::CycleResumed {
+            cycle,
+            left: list(),
+        },
+        E::OrderDrawn {
+            scheduler: text(),
+            order: list(),
+        },
+        E::SittingOut {
+            agent: agent.clone(),
+        },
+        E::RunStarted {
+            agent: agent.clone(),
+        },
+        E::RunCompleted {
+            agent: agent.clone(),
+            action: text(),
+            success: true,
+            post_id: Some(1),
+            reason: Some(text()),
+        },
+        E::RunCompleted {
+            agent: agent.clone(),
+            action: text(),
+            success: false,
+            post_id: None,
+            reason: None,
+        },
+        E::ClaimDiffers {
+            agent: agent.clone(),
+            claim: text(),
+            did: text(),
+        },
+        E::RunClosed {
+            agent: agent.clone(),
+        },
+        E::ServerCalled {
+            agent: agent.clone(),
+            server: server.clone(),
+            tool: text(),
+            success: true,
+        },
+        E::ServerFailed { agent, server, why },
+        E::WaitingForAgent { secs: 0.5 },
+        E::CycleComplete { cycle },
+        E::CycleStopped {
+            cycle,
+            left: list(),
+        },
+        E::WaitingForCycle { secs: 0.5 },
+        E::HeldBack {
+            settings: list(),
+            agents: list(),
+        },
+        E::Order {
+            entry: 1,
+            what: text(),
+        },
+        E::Motion {
+            motion: 1,
+            what: text(),
+        },
+    ];
+    let line = |event| LogLine {
+        at: jiff::Timestamp::UNIX_EPOCH,
+        forum: text(),
+        event,
+    };
+    events
+        .into_iter()
+        .map(|e| serde_json::to_string(&line(e)).expect("JSON"))
+        .collect()
 }
 
 fn outputs() -> Outputs {
     let mut out = Outputs::default();
+    evaluations(&mut out);
     others(&mut out);
     decisions(&mut out);
     threads(&mut out);

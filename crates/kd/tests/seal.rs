@@ -114,9 +114,46 @@ fn a_sealed_thread_is_checked_by_two_programs_and_imported() {
         assert_eq!(told["imported"]["of"], &*source);
     }
     assert_eq!(other.run(&["fsck"]).code, Some(0));
-    // Importing again creates another thread and changes none.
-    assert_eq!(other.run(&["import", "t.seal.json"]).code, Some(0));
-    assert_eq!(other.threads().len(), before.len() + 2);
+    // Importing again names the thread, also after it has gone on, and changes none.
+    let threads = || other.threads().len() - before.len();
+    assert_eq!(
+        other.run(&["ask", "-q", "--thread", &id, "More?"]).code,
+        Some(0)
+    );
+    let said = other.run(&["import", "t.seal.json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out
+            .starts_with(&format!("{id}: already imported from council-")),
+        "{}",
+        said.out
+    );
+    assert!(said.err.contains("kd import --again"), "{}", said.err);
+    let told = other.run(&["import", "t.seal.json", "--json"]).json();
+    assert_eq!(
+        (&told["already"], &told["thread_id"]),
+        (&json!(true), &json!(id))
+    );
+    assert_eq!(threads(), 1);
+    let told = other
+        .run(&["import", "t.seal.json", "--again", "--json"])
+        .json();
+    assert_eq!(told["already"], false);
+    assert_eq!(threads(), 2);
+    let again = told["thread_id"].as_str().expect("an id").to_owned();
+    assert_eq!(other.run(&["forget", &again, "--yes"]).code, Some(0));
+    // A thread that only claims to be imported from the file is not it.
+    let message = other.threads().into_iter().find(|t| t.ends_with(&id));
+    let message = message.expect("a thread").join("0002-ann.md");
+    std::fs::write(
+        &message,
+        std::fs::read_to_string(&message).expect("read") + "Forged.\n",
+    )
+    .expect("written");
+    let told = other.run(&["import", "t.seal.json", "--json"]).json();
+    assert_eq!(told["already"], false);
+    assert_ne!(told["thread_id"], id.as_str());
+    assert_eq!(threads(), 2);
 }
 
 #[test]
@@ -276,7 +313,10 @@ fn an_import_that_is_killed_shows_no_part_of_a_thread() {
     let mut whole = 0;
     for _ in 0..12 {
         let known: BTreeSet<PathBuf> = home.threads().into_iter().collect();
-        let mut child = home.kd(&["import", "t.json"]).spawn().expect("it starts");
+        let mut child = home
+            .kd(&["import", "--again", "t.json"])
+            .spawn()
+            .expect("it starts");
         // From the moment something is written.
         support::until("a folder", || {
             let ended = child.try_wait().expect("asked").is_some();
@@ -297,7 +337,7 @@ fn an_import_that_is_killed_shows_no_part_of_a_thread() {
         }
     }
     // Leftovers of the killed imports are removed by the next one.
-    assert_eq!(home.run(&["import", "t.json"]).code, Some(0));
+    assert_eq!(home.run(&["import", "--again", "t.json"]).code, Some(0));
     let threads = home.threads();
     assert!(!threads.iter().any(|t| is_hidden(t)), "{threads:?}");
     assert!(threads.len() > whole, "{threads:?}");

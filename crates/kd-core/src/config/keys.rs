@@ -81,7 +81,7 @@ pub enum Reader {
     Kd,
     /// Only kingdom-cli 1.1.0: accepted, but without effect here.
     KingdomCli,
-    /// Only editors.
+    /// Only editors, or whoever reads the file: it has no effect on a command.
     Editor,
 }
 
@@ -270,6 +270,8 @@ const fn key(path: &'static str, kind: Kind, default: &'static str, doc: &'stati
 #[rustfmt::skip] // one row, one line where it fits: it is a table
 pub const KEYS: &[Key] = &[
     key("$schema", Kind::Text, "null", "The schema of this file, for editors (`kd config schema` prints it).").only_editor().free(),
+
+    key("version", Kind::Whole { min: 1, max: u64::MAX }, "null", "The version of this file's format; unset means 1. A newer version is refused (docs/formats.md).").only_editor().free(),
 
     key("council.members", Kind::Agents, "[]", "The members, in this order; empty means all agents, or three built-in members if there are none.").also_kingdom().short_env("KD_MEMBERS").members(),
     key("council.timeout", TIMEOUT, "600", "Seconds for one member's turn.").also_kingdom().short_env("KD_TIMEOUT").limit(Limit::Default),

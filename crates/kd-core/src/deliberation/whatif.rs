@@ -127,6 +127,13 @@ impl Decided {
     }
 }
 
+/// Returns how robust a recorded decision is. `None` if the record does not lead to its verdict, or nobody won.
+pub fn robustness(records: &[Record], verdict: &Verdict) -> Option<Robustness> {
+    let found = what_if(records, &Change::default(), true).ok()?;
+    let decided = found.decided.filter(|d| d.heading == verdict.heading)?;
+    decided.winner.and(found.robustness)
+}
+
 /// Decides again with a change. `records` are those of one deliberation, from [`last`](super::last). `rest` also
 /// computes the robustness of the last count.
 ///

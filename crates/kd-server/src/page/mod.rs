@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use kd_app::host::{Host, Method, Query, Refusal};
+use kd_core::fork::Cut;
 use kd_core::{Op, SeatName};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -43,6 +44,7 @@ pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
         .route("/page/threads", get(threads))
         .route("/page/threads/{id}", get(thread))
         .route("/page/threads/{id}/stop", post(stop))
+        .route("/page/threads/{id}/fork", post(fork))
         .route("/page/ask", post(ask))
         .layer(DefaultBodyLimit::max(QUESTION_BYTES_MAX))
         .with_state(face)
@@ -78,7 +80,12 @@ fn refused(refusal: &Refusal) -> Response {
 async fn threads(State(face): State<Arc<Face>>) -> Response {
     match off(&face.host, |host| host.threads()).await {
         Ok(Ok(threads)) => {
-            let listed = |thread: kd_app::host::Listed| json!({ "id": thread.id, "topic": thread.topic, "messages": thread.messages });
+            let listed = |thread: kd_app::host::Listed| {
+                let fork = thread
+                    .fork
+                    .map(|(of, left)| json!({ "of": of, "left": left }));
+                json!({ "id": thread.id, "topic": thread.topic, "messages": thread.messages, "fork": fork })
+            };
             let threads: Vec<Value> = threads.into_iter().map(listed).collect();
             Json(json!({ "threads": threads })).into_response()
         }
@@ -196,5 +203,48 @@ async fn stop(
             StatusCode::CONFLICT,
             "this server is not asking anyone here: stop it where it was asked",
         ),
+    }
+}
+
+/// Where to fork: before a message, at a stage, or after the last message.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fork {
+    #[serde(default)]
+    before: Option<u32>,
+    #[serde(default)]
+    stage: Option<String>,
+}
+
+async fn fork(
+    State(face): State<Arc<Face>>,
+    Path(id): Path<String>,
+    wanted: Result<Json<Fork>, JsonRejection>,
+) -> Response {
+    let cut = match wanted {
+        Ok(Json(Fork {
+            before: None,
+            stage: None,
+        })) => Cut::End,
+        Ok(Json(Fork {
+            before: Some(number),
+            stage: None,
+        })) => Cut::Before(number),
+        Ok(Json(Fork {
+            before: None,
+            stage: Some(stage),
+        })) => Cut::Stage(stage),
+        Ok(_) => {
+            return fault(
+                StatusCode::BAD_REQUEST,
+                "give a message or a stage, not both",
+            );
+        }
+        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+    };
+    match off(&face.host, move |host| host.fork(&id, &cut)).await {
+        Ok(Ok(thread)) => Json(json!({ "thread": thread })).into_response(),
+        Ok(Err(refusal)) => refused(&refusal),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }

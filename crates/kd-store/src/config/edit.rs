@@ -330,6 +330,9 @@ struct Draft {
 impl Draft {
     fn open(layer: Layer, file: PathBuf) -> Result<Self, Problem> {
         let old = read::read_text(layer, &file)?;
+        if let Some(text) = &old {
+            read::check_version(layer, &file, text)?;
+        }
         Ok(Self {
             layer,
             file,

@@ -11,6 +11,7 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use kd_core::config::{KeyPath, Layer, Origin, Problem};
+use kd_core::formats::{Newer, SETTINGS_FILE};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -106,7 +107,23 @@ pub(super) fn parse(layer: Layer, file: &Path, text: &str) -> Result<Parsed, Pro
     if let Some(root) = &parsed.value {
         reading.out.value = reading.value(&KeyPath::default(), root)?;
     }
+    // Before anything else is checked: a later version may have other keys.
+    let path = KeyPath::new(["version"]);
+    let stated = reading.out.value.get("version").and_then(Value::as_u64);
+    if let Err(newer) = SETTINGS_FILE.check(stated) {
+        let line = reading.out.lines.get(&path).copied();
+        let what = format!("is {newer}; {}", Newer::HINT);
+        return Err(Problem::new(path, what).at(origin(layer, file, line)));
+    }
     Ok(reading.out)
+}
+
+/// Refuses a text of a newer version.
+pub(super) fn check_version(layer: Layer, file: &Path, text: &str) -> Result<(), Problem> {
+    match parse(layer, file, text) {
+        Err(problem) if problem.path == KeyPath::new(["version"]) => Err(problem),
+        _ => Ok(()),
+    }
 }
 
 /// Builds the origin of a position in a file.

@@ -255,7 +255,10 @@ impl<'j> Job<'j> {
         let journal = file.with_extension("db-wal");
         let holds = |path: &PathBuf| {
             let read = crate::beneath::read_end(path, steps::SEARCHED);
-            read.is_ok_and(|(bytes, _)| thread::repeats(&bytes, &self.pieces))
+            read.is_ok_and(|(bytes, _)| {
+                let inside = |bytes| self.pieces.whole_is_in(&String::from_utf8_lossy(bytes));
+                thread::repeats(&bytes, &self.pieces) || inside(&bytes)
+            })
         };
         let found = holds(&file) || holds(&journal);
         found.then_some(file)

@@ -73,6 +73,15 @@ impl Pieces {
             self.lengths.iter().any(has)
         })
     }
+
+    /// Returns whether a short added text is anywhere in another one: in a database, no space separates the columns.
+    pub(super) fn whole_is_in(&self, text: &str) -> bool {
+        let long = |whole: &&String| whole.chars().count() >= LINE_CHARS_MIN;
+        self.wholes
+            .iter()
+            .filter(long)
+            .any(|whole| text.contains(whole.as_str()))
+    }
 }
 
 /// Returns the words of a line in lower case, without surrounding punctuation.

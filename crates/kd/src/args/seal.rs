@@ -69,7 +69,8 @@ pub(crate) struct Verify {
 
 /// Create a thread from a sealed file
 ///
-/// Checks the file first and refuses a changed one. The thread gets a new id; no other thread is changed.
+/// Checks the file first and refuses a changed one. The thread gets a new id; no other thread is changed. If a thread
+/// was imported from the same file and still has its contents, names it instead.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -78,6 +79,9 @@ Examples:
 pub(crate) struct Import {
     /// The sealed file; - is stdin
     pub(crate) file: PathBuf,
+    /// Create another thread even if one was imported from this file
+    #[arg(long)]
+    pub(crate) again: bool,
     /// The public key that must have signed it
     #[arg(long, value_name = "PUBLIC")]
     pub(crate) key: Option<String>,

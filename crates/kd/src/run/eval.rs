@@ -8,6 +8,9 @@ use crate::args::eval::Eval;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
+use kd_core::formats::{
+    EVAL_COUNCILS, EVAL_DRIFT, EVAL_LIST, EVAL_PROMISES, EVAL_REPLAY, EVAL_SIMULATED, Printed,
+};
 use kd_eval::deciders::{DECIDERS, Way};
 use kd_eval::replay::{
     self, DriftTrial, Empty, ReadError, Replay, Select, Table, Trial, read_debates,
@@ -30,7 +33,7 @@ pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
     } else if let Some(path) = &args.simulate {
         let simulated = simulate(&spec(path)?);
         if args.json {
-            writeln!(out, "{}", json::text(&simulated, true)?)?;
+            print(&mut out, &simulated, &EVAL_SIMULATED)?;
         } else {
             words::simulated(&mut out, &simulated, &styles)?;
         }
@@ -121,7 +124,7 @@ fn table(
     )
     .map_err(|e| unreadable(path, e))?;
     if args.json {
-        writeln!(out, "{}", json::text(&found, true)?)?;
+        print(out, &found, &EVAL_COUNCILS)?;
     } else {
         words::councils(out, &name(path), &found, styles)?;
     }
@@ -148,7 +151,7 @@ fn drifts(
     let all = table.council(&[]).map_err(|e| unreadable(path, e))?;
     let found = replay::drifts(&all, &trial).map_err(|e| unreadable(path, e))?;
     if args.json {
-        tried(out, path, text, &found)
+        tried(out, path, text, &found, &EVAL_DRIFT)
     } else {
         Ok(words::drifts(out, &name(path), &found, styles)?)
     }
@@ -160,12 +163,24 @@ fn tried(
     path: &Path,
     text: &str,
     found: &impl serde::Serialize,
+    format: &Printed,
 ) -> Result<(), Error> {
     let mut value = serde_json::to_value(found).map_err(io::Error::from)?;
     if let Some(object) = value.as_object_mut() {
         object.insert("file".into(), json!(name(path)));
         object.insert("sha256".into(), json!(replay::fingerprint(text)));
     }
+    print(out, &value, format)
+}
+
+/// Prints an object with the version of its format.
+fn print(
+    out: &mut impl Write,
+    found: &impl serde::Serialize,
+    format: &Printed,
+) -> Result<(), Error> {
+    let mut value = serde_json::to_value(found).map_err(io::Error::from)?;
+    value[format.field] = json!(format.version);
     Ok(writeln!(out, "{}", json::text(&value, true)?)?)
 }
 
@@ -185,7 +200,7 @@ fn promises(
     };
     let found = replay::promises(replay, &trial).map_err(|e| unreadable(path, e))?;
     if args.json {
-        tried(out, path, text, &found)
+        tried(out, path, text, &found, &EVAL_PROMISES)
     } else {
         Ok(words::promises(out, &name(path), &found, styles)?)
     }
@@ -214,7 +229,7 @@ fn report(
             setup.insert("file".into(), json!(name(path)));
             setup.insert("sha256".into(), json!(replay::fingerprint(text)));
         }
-        writeln!(out, "{}", json::text(&value, true)?)?;
+        print(out, &value, &EVAL_REPLAY)?;
     } else {
         words::report(out, &name(path), &report, styles)?;
     }
@@ -278,8 +293,7 @@ fn list(out: &mut impl Write, as_json: bool, styles: &Styles) -> Result<(), Erro
             .map(|p| json!({"name": p.name, "doc": p.doc}))
             .collect();
         let object = json!({"ways": ways, "rules": RULES.iter().map(|r| r.name).collect::<Vec<_>>(), "protocols": protocols});
-        writeln!(out, "{}", json::text(&object, true)?)?;
-        return Ok(());
+        return print(out, &object, &EVAL_LIST);
     }
     writeln!(
         out,

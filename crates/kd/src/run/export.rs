@@ -109,8 +109,17 @@ fn write_all(
 ) -> Result<(), Error> {
     if format == Format::Html {
         let mut pages = Vec::new();
+        let lineages = threads.iter().enumerate();
+        let lineages: Vec<_> = lineages
+            .map(|(at, t)| (t.id().clone(), t.meta().lineage().filter(|_| at > 0)))
+            .collect();
         for thread in threads {
-            pages.push(page::of(thread, redactor.as_deref_mut(), here)?);
+            let mut page = page::of(thread, redactor.as_deref_mut(), here)?;
+            page.family = kd_app::forks::family(&lineages, thread.id(), |id| {
+                let at = lineages.iter().position(|(other, _)| other == id)?;
+                Some(kd_page::address(at))
+            });
+            pages.push(page);
         }
         return Ok(out.write_all(kd_page::document(&pages).as_bytes())?);
     }

@@ -136,25 +136,38 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     let sealed = proved(&args.file, args.key.as_deref())?;
     // Created if missing, as for a question: the recipient of a file may never have asked here.
     let layout = kd_app::council::new_layout(&here.env(args.json))?;
-    let made = seal::import(&layout, &sealed)?;
+    let known = match args.again {
+        true => None,
+        false => seal::imported(&layout, &sealed)?,
+    };
+    let already = known.is_some();
+    let made = match known {
+        Some(known) => known,
+        None => seal::import(&layout, &sealed)?,
+    };
     let mut out = io::stdout().lock();
     if args.json {
         let value = object!({
             "v": formats::IMPORTED.version,
             "thread_id": made.id(),
+            "already": already,
             "imported": made.meta().origin(),
         });
         writeln!(out, "{}", json::text(&value, true)?)?;
         return Ok(());
     }
     let line = format!(
-        "{}: imported from {}, with {}",
+        "{}: {}imported from {}, with {}",
         made.id(),
+        if already { "already " } else { "" },
         brief(&sealed.header.thread),
         kd_app::words::count(sealed.header.messages, "message")
     );
     writeln!(out, "{}", clean::line(&line))?;
-    let next = format!("see it: kd show {}", made.id());
+    let mut next = format!("see it: kd show {}", made.id());
+    if already {
+        next.push_str("; another copy: kd import --again FILE");
+    }
     let _ = writeln!(io::stderr(), "{}", here.err_styles().dim(&next));
     Ok(())
 }

@@ -67,13 +67,7 @@ pub(super) fn run(
 
 /// Describes what the result depends on, for `kd why`. `None` if the record does not lead to its verdict.
 pub(super) fn sentence(records: &[Record], report: &Report) -> Option<String> {
-    let verdict = report.verdict.as_ref()?;
-    let found = what_if(records, &Change::default(), true).ok()?;
-    let decided = found.decided.filter(|d| d.heading == verdict.heading)?;
-    found
-        .robustness?
-        .sentence()
-        .filter(|_| decided.winner.is_some())
+    kd_core::deliberation::robustness(records, report.verdict.as_ref()?)?.sentence()
 }
 
 fn change(args: &Replay) -> Result<Change, Error> {
