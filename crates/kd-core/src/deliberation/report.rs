@@ -29,6 +29,8 @@ pub struct Report {
     /// The kind shown by the first answers and the reason, if it differs from the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<(AnswerKind, String)>,
+    /// Which members were not asked because the answers were certain enough, in words, by pass.
+    pub enough: Vec<String>,
     /// Counts in order.
     pub counts: Vec<Counted>,
     /// Reviews of the last pass: reviewer, author, rating.
@@ -381,7 +383,7 @@ impl Report {
             Fact::KindSettled { answers, why } => {
                 self.settled = Some((answers.clone(), why.clone()));
             }
-            Fact::AskedEnough { .. } => self.notices.extend(enough_words(fact)),
+            Fact::AskedEnough { .. } => self.enough.extend(enough_words(fact)),
             Fact::Grouped(grouping) => {
                 self.noted(&grouping.notices);
                 self.groupings.push(grouping.clone());

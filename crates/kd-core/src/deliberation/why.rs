@@ -28,6 +28,12 @@ pub fn why(report: &Report) -> Vec<String> {
             plan.voting.method
         ));
     }
+    out.extend(
+        report
+            .enough
+            .iter()
+            .map(|told| format!("{}.", capitalized(told))),
+    );
     for notice in &report.notices {
         out.push(format!("{notice}."));
     }
@@ -124,6 +130,13 @@ pub fn why(report: &Report) -> Vec<String> {
         out.push("It did not conclude.".into());
     }
     out
+}
+
+/// Returns a text that begins with a capital letter.
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 fn because(reason: &str) -> String {

@@ -344,6 +344,24 @@ fn a_ballot_of_a_ranking_in_one_word_ranks_that_first() {
     }
 }
 
+#[test]
+fn every_stage_of_a_protocol_is_found_by_its_name() {
+    use kd_core::deliberation::protocols::Step;
+    for protocol in PROTOCOLS {
+        for step in protocol.steps {
+            let Step::Ask(stage) = step else { continue };
+            let found = stages::find(stage.name).expect("in the table");
+            assert_eq!(
+                found.title, stage.title,
+                "{}: {}",
+                protocol.name, stage.name
+            );
+        }
+    }
+    let names: BTreeSet<&str> = stages::STAGES.iter().map(|stage| stage.name).collect();
+    assert_eq!(names.len(), stages::STAGES.len(), "a name means one stage");
+}
+
 /// Three members, weighed and ordered by a rule; returns the members asked and the facts that say why no more were.
 fn asked_by(
     rule: Option<kd_eval::enough::Enough>,
@@ -359,7 +377,7 @@ fn asked_by(
     assert!(again.difference.is_none() && again.finished, "{again:?}");
     let facts = || run.facts().cloned();
     let asked = facts().filter_map(|fact| match fact {
-        Fact::SeatAsked { seat, stage, .. } if stage == "next" => Some(seat.to_string()),
+        Fact::SeatAsked { seat, stage, .. } if stage == "until-enough" => Some(seat.to_string()),
         _ => None,
     });
     let why = facts().filter(|fact| matches!(fact, Fact::AskedEnough { .. }));

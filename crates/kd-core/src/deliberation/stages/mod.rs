@@ -178,6 +178,7 @@ pub static STAGES: &[&Stage] = &[
     &opinions::FIRST,
     &opinions::PAIR,
     &opinions::REST_UNLESS_AGREED,
+    &opinions::UNTIL_ENOUGH,
     &review::STAGE,
     &judge::STAGE,
     &sameness::STAGE,

@@ -61,8 +61,8 @@ pub(in crate::deliberation) static REST_UNLESS_AGREED: Stage = Stage {
 
 /// The next member while the answers are not certain enough: one at a time, in the learned order.
 pub(in crate::deliberation) static UNTIL_ENOUGH: Stage = Stage {
-    name: "next",
-    title: "the next member",
+    name: "until-enough",
+    title: "one member at a time",
     seats: |plan, board| next_of_enough(plan, board).into_iter().collect(),
     end: |board, plan| {
         let facts = end(board, plan);
