@@ -489,6 +489,33 @@ fn settings_that_the_change_brings_have_no_effect() {
 }
 
 #[test]
+fn agent_programs_that_do_not_find_the_reviewed_files_on_disk_are_named() {
+    let home = home();
+    let path = home.config_file();
+    let text = std::fs::read_to_string(&path).expect("settings");
+    let mut config: Value = serde_json::from_str(&text).expect("JSON");
+    config["agents"]["dan"] = json!({"backend": "claude_code"});
+    std::fs::write(&path, config.to_string()).expect("written");
+    let patch = patch(&home);
+    let patch = patch.to_str().expect("UTF-8");
+    let told = "agent programs read the files of your working folder, not those of";
+    for (members, change, notice) in [
+        ("ann,dan", &["HEAD~1..HEAD"][..], false),
+        ("ann,dan", &["--branch"], false),
+        ("ann,dan", &["HEAD..HEAD~1"], true),
+        ("ann,dan", &["--pr", patch], true),
+        ("ann,bob", &["--pr", patch], false),
+    ] {
+        let mut args = vec!["review", "--dry-run", "--members", members];
+        args.extend(change);
+        let said = home.run(&args);
+        ok(&said);
+        assert_eq!(said.out.contains(told), notice, "{change:?}: {}", said.out);
+        assert_eq!(said.out.contains(": dan"), notice, "{}", said.out);
+    }
+}
+
+#[test]
 fn hidden_characters_and_odd_names_are_told() {
     let home = home();
     write(

@@ -53,6 +53,8 @@ pub(super) struct Change {
     /// Uses of changed functions elsewhere.
     pub(super) uses: Vec<String>,
     pub(super) notices: Vec<String>,
+    /// Whether the files on disk are not those under review.
+    pub(super) elsewhere: bool,
     /// Files whose names are shown otherwise than they are: code hosts do not know them.
     odd: BTreeSet<String>,
     pub(super) git: Option<GitCommand>,
@@ -131,6 +133,7 @@ impl Change {
             notices: vec![format!(
                 "only the lines of the diff are known ({why}): quotes of other lines cannot be checked"
             )],
+            elsewhere: true,
             odd: BTreeSet::new(),
             git,
             top,
@@ -172,7 +175,12 @@ impl Change {
             let change = Self::of_sides(&applied, sides, top)?;
             if agrees(diff, &change.lines) {
                 let git = Some(git.clone());
-                return Ok(Some(Self { git, ..change }));
+                let elsewhere = true;
+                return Ok(Some(Self {
+                    git,
+                    elsewhere,
+                    ..change
+                }));
             }
         }
         Ok(None)
@@ -193,6 +201,8 @@ impl Change {
         let lines = lines(&parse(&whole, "git diff").unwrap_or_else(|_| diff.clone()));
         let uses = uses(git, &sides, &diff);
         let mut notices = Vec::new();
+        let on_disk = |id: &String| commit(git, "HEAD").is_ok_and(|head| head == *id);
+        let elsewhere = matches!(&sides.after, After::Tree(id) if !on_disk(id));
         if matches!(sides.after, After::Work) {
             notices.extend(unknown(git)?);
         }
@@ -205,6 +215,7 @@ impl Change {
             lines,
             uses,
             notices,
+            elsewhere,
             odd: BTreeSet::new(),
             git: Some(git.clone()),
             top: top.map(Path::to_path_buf),
@@ -692,6 +703,7 @@ mod tests {
             diff,
             uses: Vec::new(),
             notices: Vec::new(),
+            elsewhere: false,
             odd: BTreeSet::new(),
             git: None,
             top: None,

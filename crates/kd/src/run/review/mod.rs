@@ -29,7 +29,7 @@ use kd_app::seating::REVIEW;
 use kd_app::words::count;
 use kd_app::{SeatRequest, outfile, secrets};
 use kd_backends::Backends;
-use kd_core::config::Config;
+use kd_core::config::{Config, is_program};
 use kd_core::cost::Cost;
 use kd_core::formats::{self, Newer};
 use kd_core::prompt::PREAMBLE;
@@ -233,7 +233,7 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         outfile::check(args.shown.output.as_deref(), here)?;
     }
     let env = here.env(args.quiet);
-    let change = Change::of(args, here)?;
+    let mut change = Change::of(args, here)?;
     let layout = here.find_layout()?;
     if let Some(layout) = &layout {
         kd_app::process::sweep(&env, layout);
@@ -257,6 +257,9 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     };
     let seated = kd_app::seating::seat(&loaded.config, request, None)?;
     let roster = seated.roster;
+    change
+        .notices
+        .extend(disk_notice(&change, roster.members()));
     let mut parts = change.parts();
     let secrets = kd_app::secrets::of(&loaded.config, args.privacy.allow_secrets, here);
     let mut masked = Masked::default();
@@ -306,6 +309,19 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         Exit::Interrupted => end,
         _ if !met.is_empty() => Exit::Findings,
         end => end,
+    })
+}
+
+/// Returns a notice if agent programs, which read the files on disk, do not find those under review there.
+fn disk_notice(change: &Change, members: &[Member]) -> Option<String> {
+    let programs = members.iter().filter(|m| is_program(&m.backend));
+    let names: Vec<&str> = programs.map(|m| m.name.as_str()).collect();
+    (change.elsewhere && !names.is_empty()).then(|| {
+        format!(
+            "agent programs read the files of your working folder, not those of {}: {}",
+            change.head,
+            names.join(", ")
+        )
     })
 }
 
