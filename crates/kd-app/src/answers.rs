@@ -29,38 +29,10 @@ impl Started {
     ///
     /// # Errors
     /// If the question cannot be asked or written.
-    pub async fn answers(mut self) -> Result<Answers, UserError> {
-        let (mut view, mut updates) = self.session.follow();
-        self.session.send(self.say.clone())?;
-        let mut ended = None;
-        while let Some(update) = updates.next().await {
-            match update {
-                Update::Record(record) => {
-                    view.fold_record(&record);
-                    match &record.event {
-                        Event::OpRefused { why } | Event::SaveFailed { turn: None, why } => {
-                            self.opened.discard_unsaid();
-                            return Err(refused(why));
-                        }
-                        Event::FloorYielded { outcome, usage } => {
-                            ended = Some((*outcome, *usage));
-                            break;
-                        }
-                        _ => {}
-                    }
-                }
-                Update::Lagged(now) => {
-                    view = *now;
-                    if let Some(outcome) = view.outcome.filter(|_| !view.is_busy()) {
-                        ended = Some((outcome, view.usage));
-                        break;
-                    }
-                }
-            }
-        }
+    pub async fn answers(self) -> Result<Answers, UserError> {
         let thread = self.session.thread().clone();
-        self.session.close().await;
-        let Some((outcome, usage)) = ended else {
+        let view = self.finished().await?;
+        let Some((outcome, usage)) = view.yielded() else {
             return Err(UserError::new(
                 ErrorKind::Engine,
                 "the round ended too early",
@@ -74,6 +46,39 @@ impl Started {
             failures,
             usage,
         })
+    }
+
+    /// Asks the question, and returns the view of the round when it is over; it is incomplete if the session ended early.
+    /// Everything is on disk then.
+    ///
+    /// # Errors
+    /// As [`Started::answers`].
+    pub(crate) async fn finished(mut self) -> Result<View, UserError> {
+        let (mut view, mut updates) = self.session.follow();
+        self.session.send(self.say.clone())?;
+        while let Some(update) = updates.next().await {
+            match update {
+                Update::Record(record) => {
+                    view.fold_record(&record);
+                    match &record.event {
+                        Event::OpRefused { why } | Event::SaveFailed { turn: None, why } => {
+                            self.opened.discard_unsaid();
+                            return Err(refused(why));
+                        }
+                        Event::FloorYielded { .. } => break,
+                        _ => {}
+                    }
+                }
+                Update::Lagged(now) => {
+                    view = *now;
+                    if view.outcome.is_some() && !view.is_busy() {
+                        break;
+                    }
+                }
+            }
+        }
+        self.session.close().await;
+        Ok(view)
     }
 }
 

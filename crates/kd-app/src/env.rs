@@ -32,6 +32,10 @@ pub struct Env {
     quiet: bool,
     backends: OwnBackends,
     told: Arc<Mutex<BTreeSet<String>>>,
+    /// The batch in which threads are created.
+    batch: Option<Arc<str>>,
+    /// Where requests are recorded, in place of the user's ledger.
+    account: Option<Arc<dyn Ledger>>,
 }
 
 impl fmt::Debug for Env {
@@ -71,6 +75,8 @@ impl Env {
             quiet: false,
             backends: OwnBackends::default(),
             told: Arc::default(),
+            batch: None,
+            account: None,
         }
     }
 
@@ -97,6 +103,26 @@ impl Env {
     pub fn with_backend(mut self, name: impl Into<String>, backend: Arc<dyn Backend>) -> Self {
         self.backends.0.insert(name.into(), backend);
         self
+    }
+
+    /// The same for the questions of a batch: their threads are created in it, and their requests are recorded in its
+    /// account.
+    #[cfg(feature = "forum")]
+    #[must_use]
+    pub(crate) fn in_batch(&self, batch: &str, account: Arc<dyn Ledger>) -> Self {
+        Self {
+            batch: Some(batch.into()),
+            account: Some(account),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the paths of the batch, if there is one.
+    fn placed(&self, layout: Layout) -> Layout {
+        match &self.batch {
+            Some(batch) => layout.in_batch(batch),
+            None => layout,
+        }
     }
 
     /// Returns this environment; if `quiet`, it suppresses remarks ([`Notice::Note`]) and downloads.
@@ -183,10 +209,7 @@ impl Env {
         kd_backends::Options {
             trusted: trusts().unwrap_or(false),
             git_data: Some(kd_store::git::data_outside),
-            ledger: self
-                .ledger()
-                .ok()
-                .map(|ledger| Arc::new(ledger) as Arc<dyn Ledger>),
+            ledger: self.account.clone().or_else(|| self.shared_ledger()),
             env: self.of_backends(false),
             folder: self.folder.clone(),
             own: self.backends.clone(),
@@ -197,6 +220,12 @@ impl Env {
     /// The user's own folders.
     pub fn user_dirs(&self) -> UserDirs {
         UserDirs::from_env(&|name| self.var_os(name))
+    }
+
+    /// The same, for backends; `None` if the user's folders are unknown.
+    pub(crate) fn shared_ledger(&self) -> Option<Arc<dyn Ledger>> {
+        let ledger = self.ledger().ok()?;
+        Some(Arc::new(ledger))
     }
 
     /// Returns the record of the spending of all runs of the user.
@@ -224,7 +253,7 @@ impl Env {
     pub fn find_layout(&self) -> Result<Option<Layout>, UserError> {
         let found = Layout::search(self.folder()?, &|name| self.var_os(name))?;
         self.tell_passed_over(&found.passed_over);
-        Ok(found.layout)
+        Ok(found.layout.map(|layout| self.placed(layout)))
     }
 
     /// The project of the working folder, as if the user had accepted these owners.
@@ -233,7 +262,8 @@ impl Env {
     /// If folders cannot be read.
     pub fn find_layout_accepting(&self, owners: &[Foreign]) -> Result<Option<Layout>, UserError> {
         let lookup = |name: &str| self.var_os(name);
-        Ok(Layout::search_accepting(self.folder()?, &lookup, owners)?.layout)
+        let found = Layout::search_accepting(self.folder()?, &lookup, owners)?.layout;
+        Ok(found.map(|layout| self.placed(layout)))
     }
 
     /// The owner of the nearest `.kd`, if it is not used for that alone; an error in its place where accepting the owner
@@ -270,7 +300,10 @@ impl Env {
     pub fn make_layout(&self) -> Result<Opened, UserError> {
         let opened = Layout::find_or_create(self.folder()?, &|name| self.var_os(name))?;
         self.tell_passed_over(&opened.passed_over);
-        Ok(opened)
+        Ok(Opened {
+            layout: self.placed(opened.layout),
+            ..opened
+        })
     }
 
     /// Returns the paths at which configuration files may be.

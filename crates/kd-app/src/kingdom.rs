@@ -6,11 +6,17 @@ use crate::process::sweep;
 use crate::trust;
 use kd_backends::Backends;
 use kd_core::config::Config;
+#[cfg(feature = "forum")]
+use kd_core::ledger::Ledger;
 use kd_core::secrets::Secrets;
+#[cfg(feature = "forum")]
+use kd_core::spending::Spent;
 use kd_engine::Engine;
 use kd_store::Layout;
 use kd_store::config::{Loaded, Project};
 use std::path::PathBuf;
+#[cfg(feature = "forum")]
+use std::sync::Arc;
 use std::sync::OnceLock;
 
 /// A folder with its settings, in which councils are asked.
@@ -73,6 +79,26 @@ impl Kingdom {
             announces: false,
             ..self
         }
+    }
+
+    /// The same for the questions of a batch: see [`Env::in_batch`].
+    #[cfg(feature = "forum")]
+    pub(crate) fn in_batch(&self, batch: &str, account: Arc<dyn Ledger>) -> Self {
+        let env = self.env.quiet(true).in_batch(batch, account);
+        Self {
+            env,
+            layout: OnceLock::new(),
+            loaded: self.loaded.clone(),
+            engine: OnceLock::new(),
+            announces: self.announces,
+        }
+    }
+
+    /// What the questions to the shared engine have spent so far.
+    #[cfg(feature = "forum")]
+    pub(crate) fn spent(&self) -> Spent {
+        let engine = self.engine.get();
+        engine.map_or_else(Spent::default, |engine| engine.spending().used())
     }
 
     /// Whether sessions tell what is held back.

@@ -25,6 +25,8 @@
 pub mod acting;
 mod answers;
 pub mod aside;
+#[cfg(feature = "forum")]
+pub mod batch;
 mod chat;
 pub mod council;
 pub mod deliberation;

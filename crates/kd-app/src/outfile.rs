@@ -83,6 +83,16 @@ pub fn write_with<E: From<UserError> + From<std::io::Error>>(
     Ok(())
 }
 
+/// Opens a file that [`write_with`] has written, to append to it. A link is not followed.
+///
+/// # Errors
+/// If it cannot be opened.
+pub fn open_to_append(path: &Path) -> std::io::Result<std::fs::File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
 /// Fails if a file could not be written there: checked before any member is asked.
 ///
 /// # Errors

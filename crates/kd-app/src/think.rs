@@ -97,6 +97,17 @@ impl Kingdom {
 }
 
 impl<'k> Debate<'k> {
+    /// The fast member, the rigorous one, and the one that answers if they do not agree.
+    #[cfg(feature = "forum")]
+    pub(crate) fn members(&self) -> [&kd_core::Member; 3] {
+        let Seats {
+            fast,
+            rigorous,
+            arbiter,
+        } = &self.seats;
+        [fast, rigorous, arbiter.as_ref().unwrap_or(rigorous)]
+    }
+
     /// Prepares a question: masks secrets, and checks that the members can answer. Nothing is written yet.
     ///
     /// # Errors

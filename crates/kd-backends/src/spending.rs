@@ -359,9 +359,14 @@ impl Permit {
     /// sent.
     pub fn sending(&self) -> Result<(), Failure> {
         let mut books = lock(&self.account.0.books);
+        let ledger = books.day.ledger.clone();
         let Some(open) = books.open.get_mut(&self.reservation) else {
             return Err(over());
         };
+        if let Some(ledger) = ledger.filter(|_| !open.sent) {
+            let noted = ledger.sending(self.reservation, &open.lost);
+            noted.map_err(|why| unnoted(&why))?;
+        }
         open.sent = true;
         Ok(())
     }
@@ -412,6 +417,9 @@ impl Books {
         };
         let today = self.day.ledger.as_ref().and_then(|ledger| ledger.today());
         let (Some(today), Some(node)) = (today, self.nodes.get_mut(&self.run)) else {
+            if let Some(ledger) = &self.day.ledger {
+                ledger.exhausted();
+            }
             return Err(no_ledger());
         };
         let left = pico(usd).saturating_sub(today);
@@ -513,7 +521,14 @@ impl Books {
         if nodes.any(|node| node.closed) {
             return Err(over());
         }
-        self.fits(path, most, open.keep, answer)?;
+        if let Err(failure) = self.fits(path, most, open.keep, answer) {
+            if let Some(ledger) = &self.day.ledger
+                && self.fits(&[self.run], most, open.keep, answer).is_err()
+            {
+                ledger.exhausted();
+            }
+            return Err(failure);
+        }
         let reservation = self.next();
         for id in path {
             if let Some(node) = self.nodes.get_mut(id) {
@@ -549,6 +564,7 @@ impl Books {
     /// Releases a reservation.
     fn release(&mut self, reservation: u64) {
         if let Some(open) = self.open.remove(&reservation) {
+            self.settled(reservation, &open, &Spent::default());
             self.echo(reservation, &open, 0);
             for id in self.path(open.owner) {
                 if let Some(node) = self.nodes.get_mut(&id) {
@@ -558,11 +574,19 @@ impl Books {
         }
     }
 
+    /// Tells the ledger what a request that was sent has spent.
+    fn settled(&self, reservation: u64, open: &Open, spent: &Spent) {
+        if let (true, Some(ledger)) = (open.sent, &self.day.ledger) {
+            ledger.settled(reservation, spent);
+        }
+    }
+
     /// Replaces a reservation by the actual usage.
     fn book(&mut self, reservation: u64, spent: Spent, usage: &Usage) {
         let Some(open) = self.open.remove(&reservation) else {
             return;
         };
+        self.settled(reservation, &open, &spent);
         self.echo(reservation, &open, usage.output_tokens);
         if let (Some(ledger), Some(payer)) = (&self.day.ledger, &open.payer) {
             let now = jiff::Timestamp::now();
@@ -611,6 +635,11 @@ fn uncounted() -> (Spent, Usage) {
 
 fn over() -> Failure {
     Failure::new(FailureKind::Cancelled, "not sent: the turn is over")
+}
+
+fn unnoted(why: &str) -> Failure {
+    let what = format!("not sent: what it may spend could not be recorded ({why})");
+    Failure::new(FailureKind::Limit, what).advise("see whether the disk is full, and try again")
 }
 
 fn no_ledger() -> Failure {

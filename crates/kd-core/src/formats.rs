@@ -215,6 +215,28 @@ pub static MARK: Format = Format {
     newer: "refused; an import keeps nothing",
 };
 
+/// The database of batches.
+pub static BATCHES: Format = Format {
+    what: "the database of batches",
+    at: "`batches/*.db` in your data folder",
+    version: 1,
+    field: "`PRAGMA user_version`",
+    schema: "[batches](batch.md#where-it-is-kept)",
+    older: NONE,
+    newer: REFUSED,
+};
+
+/// A result of a batch.
+pub static BATCH_RESULT: Format = Format {
+    what: "a result of a batch",
+    at: "`-o` of `kd batch run`; `kd batch results`",
+    version: 1,
+    field: "`v` of each line",
+    schema: "[batch-result](schemas/batch-result.schema.json)",
+    older: NONE,
+    newer: "the answer is not used again, and the file is not replaced",
+};
+
 /// The tables of a forum.
 pub static FORUM: Format = Format {
     what: "a forum",
@@ -286,6 +308,8 @@ pub static FORMATS: &[&Format] = &[
     &LEDGER,
     &MARKS,
     &MARK,
+    &BATCHES,
+    &BATCH_RESULT,
     &FORUM,
     &FORUM_EXPORT,
     &FORUM_SECRETS,
@@ -385,6 +409,12 @@ pub static PRICE_LIST: Printed = printed("`kd prices --json`", "prices");
 pub static COSTS: Printed = printed("`kd cost --json`", "cost");
 /// The memory.
 pub static REMEMBERED: Printed = printed("`kd memory show --json`", "memory");
+/// A batch.
+pub static BATCH: Printed = printed("`kd batch status --json`, `kd batch run --json`", "batch");
+/// Batches.
+pub static BATCH_LIST: Printed = printed("`kd batch list --json`", "batch-list");
+/// The estimate of a batch.
+pub static BATCH_ESTIMATE: Printed = printed("`kd batch run --dry-run --json`", "batch-estimate");
 /// Threads of a forum.
 pub static FORUM_THREADS: Printed = unversioned("`kd forum read --json`", "forum-threads");
 /// A thread of a forum.
@@ -445,6 +475,9 @@ pub static PRINTED: &[&Printed] = &[
     &PRICE_LIST,
     &COSTS,
     &REMEMBERED,
+    &BATCH,
+    &BATCH_LIST,
+    &BATCH_ESTIMATE,
     &FORUM_THREADS,
     &FORUM_THREAD,
     &FORUM_HITS,

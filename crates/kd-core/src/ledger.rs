@@ -127,6 +127,17 @@ pub trait Ledger: std::fmt::Debug + Send + Sync {
     fn book(&self, entry: Entry);
     /// Returns the money paid today by all runs, in pico-dollars. `None` if unknown.
     fn today(&self) -> Option<u64>;
+    /// A request is about to be sent: at most this is spent if nobody learns how it ended.
+    ///
+    /// # Errors
+    /// Why it must not be sent, for users.
+    fn sending(&self, _reservation: u64, _at_most: &Spent) -> Result<(), String> {
+        Ok(())
+    }
+    /// A request that was announced by [`Ledger::sending`] has spent this.
+    fn settled(&self, _reservation: u64, _spent: &Spent) {}
+    /// A limit of the whole run, or of the day, refused a request.
+    fn exhausted(&self) {}
 }
 
 /// The grouping of a sum.

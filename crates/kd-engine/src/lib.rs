@@ -197,6 +197,11 @@ impl Engine {
         self
     }
 
+    /// Returns the account for all requests of this engine.
+    pub fn spending(&self) -> &kd_backends::spending::Spending {
+        self.backends.spending()
+    }
+
     /// Starts each session with one more event: which parts of the folder are held back.
     #[must_use]
     pub fn telling(mut self, event: Option<Event>) -> Self {

@@ -242,6 +242,11 @@ const WRAPPERS: &[&str] = &[
     "choices",
 ];
 
+/// Returns whether a reply declines to answer and says nothing else.
+pub fn declines(reply: &str) -> bool {
+    refusal::is_all(reply)
+}
+
 /// Reads the answer from a reply.
 ///
 /// # Errors

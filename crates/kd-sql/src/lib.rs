@@ -1,8 +1,9 @@
-//! The SQL storage of `kd`: forums, in SQLite or PostgreSQL, and the user's marks of verdicts.
+//! The SQL storage of `kd`: forums, in SQLite or PostgreSQL, the user's batches, and the user's marks of verdicts.
 //!
 //! All calls block. SQLite is inside the program. Tokio is inside the PostgreSQL client: its calls must not be made from a
 //! thread that runs an asynchronous task.
 
+pub mod batch;
 pub mod forget;
 pub mod forum;
 pub mod marks;

@@ -541,6 +541,7 @@ impl Finder {
             own: named == Named::BySearch && self.is_own_kd(root),
             elsewhere: None,
             state: self.dirs.project_state(root).ok(),
+            batch: None,
         })
     }
 }

@@ -22,6 +22,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+/// The folder of batches: one folder for each, with its threads.
+const BATCHES: &str = "batches";
 /// The description of a thread, inside its folder.
 pub(crate) const THREAD_FILE: &str = "thread.json";
 /// The lock of all our writers of a thread.
@@ -64,6 +66,9 @@ current
 
 # Forum (not tracked)
 forum.db*
+
+# Batches (not tracked)
+batches/
 ";
 /// Tracked although an earlier line excludes it.
 const TRACKED: &str = "!config.json";
@@ -84,6 +89,8 @@ pub struct Layout {
     pub(crate) elsewhere: Option<Elsewhere>,
     /// The folder with the user's own state of this project, outside of the project.
     pub(crate) state: Option<PathBuf>,
+    /// The batch whose threads these paths are for, in place of the branch's.
+    pub(crate) batch: Option<String>,
 }
 
 /// A thread's folder that was found.
@@ -179,9 +186,38 @@ impl Layout {
         self.kd().join("logs")
     }
 
-    /// Returns the folder of this branch.
+    /// Returns the same paths for the threads of a batch: its folder takes the place of the branch's.
+    #[must_use]
+    pub fn in_batch(&self, batch: &str) -> Layout {
+        Layout {
+            batch: Some(batch.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the folder of this branch, or of the batch.
     pub fn branch_folder(&self) -> PathBuf {
-        self.kd().join("branches").join(&self.branch_name)
+        match &self.batch {
+            Some(batch) => self.batches_folder().join(batch),
+            None => self.kd().join("branches").join(&self.branch_name),
+        }
+    }
+
+    /// Returns the folder of all batches.
+    pub fn batches_folder(&self) -> PathBuf {
+        self.kd().join(BATCHES)
+    }
+
+    /// Returns the threads of all batches, by batch and id. [`Layout::all_threads`] leaves them out.
+    ///
+    /// # Errors
+    /// If a folder of batches or threads cannot be listed.
+    pub fn batch_threads(&self) -> Result<Vec<Place>, Error> {
+        let mut all = Vec::new();
+        for (batch, path) in folders(&self.batches_folder())? {
+            all.extend(places(&path.join("threads"), &batch, false)?);
+        }
+        Ok(all)
     }
 
     /// Returns the branch's state: the current thread.
@@ -225,7 +261,10 @@ impl Layout {
 
     fn branch_state(&self) -> Option<PathBuf> {
         let state = self.state.as_ref()?;
-        Some(state.join("branches").join(&self.branch_name))
+        Some(match &self.batch {
+            Some(batch) => state.join(BATCHES).join(batch),
+            None => state.join("branches").join(&self.branch_name),
+        })
     }
 
     /// Returns the file of a member's session on this branch.
@@ -280,7 +319,8 @@ impl Layout {
         Ok(all)
     }
 
-    /// Finds a thread by its id or a unique prefix of it. Searches this branch first, then all others and the archive.
+    /// Finds a thread by its id or a unique prefix of it. Searches this branch first, then all others and the archive,
+    /// then the batches.
     ///
     /// # Errors
     /// [`Error::NoThread`] or [`Error::AmbiguousThread`] if not exactly one thread fits, [`Error::Link`] if the thread
@@ -292,6 +332,10 @@ impl Layout {
             found => return found,
         }
         match self.pick(wanted, &self.all_threads(true)?) {
+            Err(Error::NoThread { .. }) => {}
+            found => return found,
+        }
+        match self.pick(wanted, &self.batch_threads()?) {
             // A thread that is a link is not listed: explain that.
             Err(Error::NoThread { wanted, path, .. }) if path.join(&wanted).is_symlink() => {
                 Err(Error::Link {
@@ -351,11 +395,15 @@ impl Layout {
         Ok(self.threads()?.into_iter().find(|place| place.id.0 == id))
     }
 
-    /// Sets the branch's current thread. Other keys of the state are kept.
+    /// Sets the branch's current thread. Other keys of the state are kept. A batch has none: its questions are asked side
+    /// by side.
     ///
     /// # Errors
     /// If the state file is malformed, locked for too long, or cannot be read or written.
     pub fn set_current_thread(&self, id: &ThreadId) -> Result<(), Error> {
+        if self.batch.is_some() {
+            return Ok(());
+        }
         let folder = Folder::make(&self.branch_folder())?;
         let _lock = Lock::take_beside(&folder, STATE_FILE, lock::WAIT)?;
         let mut state: Map<String, Value> =
@@ -413,6 +461,7 @@ pub(crate) fn first_level() -> impl Iterator<Item = &'static str> {
         "forum.db",
         "branches",
         "archive",
+        BATCHES,
     ]
     .into_iter()
 }
@@ -425,7 +474,14 @@ pub(crate) fn expects(below: &Path) -> Option<Expected> {
     let most = |bound| Expected::File(Some(bound));
     let last = *parts.last()?;
     let ends = |end: &str| last.ends_with(end) && !last.starts_with('.');
-    if let ["branches" | "archive", _, "threads", _, inside @ ..] = parts.as_slice() {
+    if let [
+        "branches" | "archive" | BATCHES,
+        _,
+        "threads",
+        _,
+        inside @ ..,
+    ] = parts.as_slice()
+    {
         return match inside {
             [] if last.starts_with('.') => None,
             [] => Some(Expected::Folder),
@@ -434,7 +490,7 @@ pub(crate) fn expects(below: &Path) -> Option<Expected> {
         };
     }
     Some(match parts.as_slice() {
-        ["branches" | "archive" | "roles" | "forum" | "logs"] | ["forum", "agents"] => {
+        ["branches" | "archive" | BATCHES | "roles" | "forum" | "logs"] | ["forum", "agents"] => {
             Expected::Folder
         }
         ["logs", name] if is_runner_log(name) => any,
@@ -446,17 +502,23 @@ pub(crate) fn expects(below: &Path) -> Option<Expected> {
         [name] if name.starts_with("forum.db.form-") => any,
         ["roles", _] if ends(".md") => most(bounds::ROLE),
         ["forum", "agents", _] if ends(".yaml") || ends(".yml") => most(bounds::PERSONA),
-        ["branches" | "archive", _] if !last.starts_with('.') => Expected::Folder,
+        ["branches" | "archive" | BATCHES, _] if !last.starts_with('.') => Expected::Folder,
         [
-            "branches" | "archive",
+            "branches" | "archive" | BATCHES,
             _,
             "threads" | "sessions" | "logs" | "drafts",
         ] => Expected::Folder,
-        ["branches" | "archive", _, "state.json"] => most(bounds::STATE),
-        ["branches" | "archive", _, "sent.jsonl" | "copied.md"] => any,
-        ["branches" | "archive", _, "sessions", _] if ends(".json") => most(bounds::SESSION),
-        ["branches" | "archive", _, "logs", _] if ends(".log") => any,
-        ["branches" | "archive", _, "drafts", _] if ends(".md") => most(bounds::DRAFT),
+        ["branches" | "archive" | BATCHES, _, "state.json"] => most(bounds::STATE),
+        [
+            "branches" | "archive" | BATCHES,
+            _,
+            "sent.jsonl" | "copied.md",
+        ] => any,
+        ["branches" | "archive" | BATCHES, _, "sessions", _] if ends(".json") => {
+            most(bounds::SESSION)
+        }
+        ["branches" | "archive" | BATCHES, _, "logs", _] if ends(".log") => any,
+        ["branches" | "archive" | BATCHES, _, "drafts", _] if ends(".md") => most(bounds::DRAFT),
         _ if last.starts_with('.') && last.ends_with(".lock") => any,
         _ => return None,
     })

@@ -64,6 +64,9 @@ const FOLDERS: &[&str] = &[
     "branches/main/sessions",
     "branches/main/logs",
     "branches/main/drafts",
+    "batches",
+    "batches/batch-1",
+    "batches/batch-1/threads",
     "roles",
     "forum",
     "forum/agents",
@@ -245,6 +248,7 @@ fn everything(stage: &Stage) {
     let layout = opened.layout;
     let _ = layout.threads();
     let _ = layout.all_threads(true);
+    let _ = layout.batch_threads();
     let _ = layout.current_thread();
     let id = stage.thread.file_name().unwrap().to_str().unwrap();
     if let Ok(place) = layout.resolve(id) {
@@ -484,6 +488,10 @@ const MAY: &[(&str, &str)] = &[
     ),
     ("kd/src/run/serve.rs", "a file that the user named"),
     ("kd/src/run/vote.rs", "a file that the user named"),
+    (
+        "kd/src/run/batch/questions.rs",
+        "a folder that the user named",
+    ),
 ];
 
 /// Crates that work on `.kd`.

@@ -73,7 +73,7 @@ fn a_new_kd_stands_at_the_top_of_the_checkout_with_its_gitignore() {
     let sample = fs::read_to_string(sample).unwrap();
     assert_eq!(
         fs::read_to_string(dir.path().join(".kd/.gitignore")).unwrap(),
-        sample + "\n# Forum (not tracked)\nforum.db*\n"
+        sample + "\n# Forum (not tracked)\nforum.db*\n\n# Batches (not tracked)\nbatches/\n"
     );
     let again = Layout::find_or_create(&deep, NO_ENV).unwrap();
     assert!(!again.created);

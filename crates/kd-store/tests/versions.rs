@@ -16,6 +16,7 @@ use kd_core::formats::{self, FORMATS, Format};
 use kd_core::seal::{Kind, Piece, Seal};
 use kd_forum::cards::hex;
 use kd_forum::chain::Fields;
+use kd_sql::batch::Batches;
 use kd_sql::forum::{ForumStore, Governance, Place as Forum, Repeat};
 use kd_sql::marks::Marks;
 use kd_store::config::{self, ConfigPaths};
@@ -50,7 +51,7 @@ struct Case {
 }
 
 /// Formats whose newer files or lines are skipped: nothing is done with them.
-const PASSED_OVER: &[&Format] = &[&formats::RUN, &formats::LEDGER];
+const PASSED_OVER: &[&Format] = &[&formats::RUN, &formats::LEDGER, &formats::BATCH_RESULT];
 
 /// A home directory and a project with one thread.
 struct Stage {
@@ -61,6 +62,14 @@ struct Stage {
 }
 
 impl Stage {
+    /// Returns the file of batches of a project named app; its folder exists.
+    fn batches_file(&self) -> PathBuf {
+        let file = kd_sql::batch::path(&self.dirs, "app").unwrap();
+        let folder = file.parent().unwrap();
+        kd_store::user_dirs::make_private(folder).unwrap();
+        file
+    }
+
     fn new() -> Self {
         let top = tempfile::tempdir().unwrap();
         let home = top.path().join("home");
@@ -378,6 +387,40 @@ fn cases() -> Vec<Case> {
             newer: &[
                 ("\"v\": 1", "\"v\": 2"),
                 ("\"v\": 1, \"project\"", "\"v\": 2, \"folder\""),
+            ],
+        },
+        Case {
+            format: &formats::BATCHES,
+            corpus: "batches",
+            put: |stage, file| drop(run_sql(&stage.batches_file(), &[file.to_path_buf()])),
+            read: |stage| {
+                let batches = Batches::find(&stage.dirs, "app").map_err(|e| e.to_string())?;
+                let all = batches.unwrap().all().map_err(|e| e.to_string())?;
+                Ok(all.into_iter().map(|batch| batch.about.source).collect())
+            },
+            change: |_| {},
+            newer: &[("user_version = 1", "user_version = 2")],
+        },
+        Case {
+            format: &formats::BATCH_RESULT,
+            corpus: "batch-result",
+            put: |stage, file| {
+                let folder = stage.batches_file();
+                drop(Batches::at(&folder).unwrap());
+                let db = run_sql(&folder, &[]);
+                let text = fs::read_to_string(file).unwrap();
+                let add = "INSERT INTO results (batch, place, key, kept, cached, line) VALUES ('b', 1, 'k', 1, 0, ?1)";
+                db.execute(add, [text]).unwrap();
+            },
+            read: |stage| {
+                let batches = Batches::find(&stage.dirs, "app").map_err(|e| e.to_string())?;
+                let knows = batches.unwrap().knows("k").map_err(|e| e.to_string())?;
+                Ok(if knows { "kept" } else { "none" }.to_owned())
+            },
+            change: |_| {},
+            newer: &[
+                ("\"v\":1", "\"v\":2"),
+                ("\"v\":1,\"batch\"", "\"v\":2,\"group\""),
             ],
         },
         Case {

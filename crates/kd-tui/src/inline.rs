@@ -30,6 +30,11 @@ impl Region {
         self.painted.is_empty()
     }
 
+    /// Returns the lines on the screen.
+    pub fn lines(&self) -> Vec<String> {
+        self.painted.clone()
+    }
+
     /// Marks the screen as unknown, after another program wrote to it or it was resized.
     pub fn forget(&mut self) {
         self.stale = true;

@@ -493,9 +493,52 @@ fn log_lines() -> Vec<String> {
         .collect()
 }
 
+/// Batches, and their lines.
+fn batches(out: &mut Outputs) {
+    let home = council();
+    fs::write(home.work().join("q.txt"), "One?\nTwo?\nOne?\n").expect("written");
+    let run = [
+        "batch", "run", "q.txt", "-m", "ann,bob", "-o", "r.jsonl", "--json",
+    ];
+    out.add(
+        "batch-estimate",
+        &home,
+        &[&run[..], &["--dry-run"]].concat(),
+    );
+    out.add("batch", &home, &run);
+    let failing = ["-m", "cyd", "--attempts", "1", "--pause", "1s"];
+    fs::write(
+        home.path().join("cyd.json"),
+        json!({"runs": [[{"fail": {"kind": "crashed", "message": "broke"}}]]}).to_string(),
+    )
+    .expect("written");
+    out.add(
+        "batch",
+        &home,
+        &[&["batch", "run", "q.txt", "--json"], &failing[..]].concat(),
+    );
+    let status = out.add("batch", &home, &["batch", "status", "--json"]);
+    assert_ne!(status["failures"], json!([]));
+    let deliberate = ["batch", "run", "q.txt", "--as", "plan.json", "--json"];
+    out.add("batch", &home, &deliberate);
+    out.add("batch-list", &home, &["batch", "list", "--json"]);
+    let all = home.run(&["batch", "list", "--json"]).json();
+    for batch in all["batches"].as_array().expect("batches") {
+        let id = batch["id"].as_str().expect("an id");
+        for line in home.run(&["batch", "results", id]).out.lines() {
+            out.keep("batch-result", serde_json::from_str(line).expect("JSON"));
+        }
+    }
+    let lines = &out.0["batch-result"];
+    for found in ["verdict", "reason", "answers", "failures"] {
+        assert!(lines.iter().any(|line| !line[found].is_null()), "{found}");
+    }
+}
+
 fn outputs() -> Outputs {
     let mut out = Outputs::default();
     evaluations(&mut out);
+    batches(&mut out);
     others(&mut out);
     decisions(&mut out);
     threads(&mut out);

@@ -61,10 +61,21 @@ const FRAME_TOKENS: u64 = 300;
 
 /// Estimates the cost of one pass of a plan.
 pub fn forecast(plan: &Plan) -> Forecast {
+    let (spent, known) = with_answers(plan, u64::from(plan.limits.answer_tokens) / 2);
+    let calls = spent.calls;
+    Forecast {
+        calls,
+        tokens: spent.tokens,
+        usd: known.then(|| spent.usd()),
+        usd_max: usd_max(plan),
+    }
+}
+
+/// Returns what one pass spends if every answer has this many tokens, and whether all prices are known.
+pub fn with_answers(plan: &Plan, answer: u64) -> (Spent, bool) {
     let counts = MemberCounts::of(plan);
     let calls = protocols::find(&plan.protocol).map_or(1, |p| (p.calls)(&counts));
     let prompt = plan.question.len() as u64 / 4 + FRAME_TOKENS;
-    let answer = u64::from(plan.limits.answer_tokens) / 2;
     // Later stages read the output of earlier ones.
     let read = answer * counts.opining / 2;
     let mut spent = Spent::default();
@@ -75,12 +86,7 @@ pub fn forecast(plan: &Plan) -> Forecast {
         let more = if at < counts.opining { 0 } else { read };
         spent += Spent::of(prompt + more, answer, seat.price);
     }
-    Forecast {
-        calls,
-        tokens: spent.tokens,
-        usd: known.then(|| spent.usd()),
-        usd_max: usd_max(plan),
-    }
+    (spent, known)
 }
 
 /// Returns the members that compare open answers under a plan, once per reading; empty if its answers have keys or its

@@ -33,7 +33,7 @@ mod why;
 
 pub use answer::AnswerKind;
 pub use fact::{Counted, Fact};
-pub use forecast::{Forecast, compared_by, forecast};
+pub use forecast::{Forecast, compared_by, forecast, with_answers};
 pub use iteration::{Action, Decision};
 pub use ledger::{Cut, Price, Spent};
 pub(crate) use ledger::{json_bytes, request_bytes, wire_bytes};

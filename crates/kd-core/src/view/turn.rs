@@ -92,7 +92,7 @@ pub enum State {
 
 impl Turn {
     /// Creates a turn queued now.
-    pub(super) fn queued(
+    pub(crate) fn queued(
         id: Option<TurnId>,
         seat: SeatName,
         purpose: Purpose,

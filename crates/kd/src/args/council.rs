@@ -160,6 +160,9 @@ pub(crate) struct List {
     /// Include all branches
     #[arg(long)]
     pub(crate) all: bool,
+    /// List the threads of this batch instead
+    #[arg(long, value_name = "ID", conflicts_with = "all")]
+    pub(crate) batch: Option<String>,
     /// Print one JSON array
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -24,7 +24,7 @@ Exit codes: 0 unanimous, majority or plurality; 4 cut by a limit; 5 degraded; 7 
 11 no promise (--require).";
 
 /// Plan a council, collect opinions and reviews, vote, conclude
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Deliberate {
     /// The question; `-` reads it from stdin. Piped input is appended as context

@@ -25,6 +25,7 @@ Ask:
   ask          Get several opinions, and a conclusion
   think        Get one answer, checked by a second member
   deliberate   Decide by opinions, reviews and a vote
+  batch        Ask a file of questions
   chat         Chat with all members
   review       Find problems in a change, and vote on them
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod acp;
 pub(crate) mod ask;
+pub(crate) mod batch;
 pub(crate) mod chat;
 pub(crate) mod config;
 pub(crate) mod cost;
@@ -114,6 +115,9 @@ pub(crate) enum Command {
     Think(Box<think::Think>),
     /// Plan a council, collect opinions and reviews, vote, conclude
     Deliberate(Box<deliberate::Deliberate>),
+    /// Ask a file of questions, and write one result for each
+    #[command(arg_required_else_help = true)]
+    Batch(Group<batch::Batch>),
     /// Explain how the council reached its decision
     Why(deliberate::Why),
     /// Repeat a decision from its record, without a model, and compare
@@ -206,7 +210,8 @@ pub(crate) struct Group<C: Subcommand> {
 /// Builds the whole command line with the commands of its groups, from which `kd help council …` is completed.
 pub(crate) fn whole() -> clap::Command {
     type Augment = fn(clap::Command) -> clap::Command;
-    let groups: [(&str, Augment); 7] = [
+    let groups: [(&str, Augment); 8] = [
+        ("batch", batch::Batch::augment_subcommands),
         ("memory", deliberate::Memory::augment_subcommands),
         ("council", council::Council::augment_subcommands),
         ("config", config::Config::augment_subcommands),
@@ -361,6 +366,8 @@ mod tests {
             &["completions"],
             &["exit-codes"],
             &["deliberate"],
+            &["batch"],
+            &["batch", "run"],
         ] {
             let argv = ["kd"].iter().chain(path).chain(&["--help"]);
             let help = Cli::command()

@@ -23,6 +23,24 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(seconds))
 }
 
+/// `2/s`, `30/m`, `500/h`: a rate, as the time from one start to the next.
+pub(super) fn rate(text: &str) -> Result<Duration, String> {
+    let told = || "write a number per second, minute or hour: `2/s`, `30/m`, `500/h`".to_owned();
+    let (number, unit) = text.trim().split_once('/').ok_or_else(told)?;
+    let seconds = match unit.trim() {
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(told()),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if (1e-3..=1e6).contains(&number) => {
+            Ok(Duration::from_secs_f64(seconds / number))
+        }
+        _ => Err(told()),
+    }
+}
+
 /// `90d`, `12w`, `1y`: an age in days, weeks or years.
 pub(super) fn age(text: &str) -> Result<Duration, String> {
     const DAY: u64 = 24 * 60 * 60;

@@ -1,6 +1,7 @@
 //! CLI output: what a user or a script sees of a round. Takes engine records, folded into the [`View`]; writes results
 //! to stdout and everything else to stderr. A `Face` knows no clock, terminal or engine.
 
+pub(crate) mod batch;
 pub(crate) mod chat;
 pub(crate) mod deliberation;
 pub(crate) mod document;

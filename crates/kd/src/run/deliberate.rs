@@ -144,7 +144,7 @@ fn binds(path: &KeyPath, loaded: &Loaded) -> bool {
 }
 
 /// Returns the settings overridden by the flags and the `--plan` file, validated like any configuration.
-fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
+pub(super) fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
     let config = &loaded.config;
     let mut value = serde_json::to_value(config)
         .map_err(|e| Error::usage("the settings cannot be read").because(e))?;

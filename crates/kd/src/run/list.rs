@@ -48,7 +48,10 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
     let mut left_out = LeftOut::default();
     if let Some(layout) = here.find_layout()? {
         let current = layout.current_thread()?.map(|p| p.id);
-        let places = if args.all {
+        let places = if let Some(batch) = &args.batch {
+            let batch = kd_app::batch::find(kd_app::batch::of(here)?.as_ref(), Some(batch))?;
+            layout.in_batch(&batch.about.id).threads()?
+        } else if args.all {
             layout.all_threads(true)?
         } else {
             layout.threads()?

@@ -5,6 +5,7 @@ mod acp;
 mod agreed;
 mod ask;
 mod background;
+mod batch;
 mod chat;
 mod choice;
 mod config;
@@ -114,6 +115,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Config(args) => return config::run(&args.command, here),
         Command::Model(args) => return model::run(&args.command, here),
         Command::Deliberate(args) => return deliberate::run(&args, here),
+        Command::Batch(args) => return batch::run(&args.command, here),
         Command::Why(args) => return deliberate::record::why(&args, here),
         Command::Replay(args) => return deliberate::record::replay(&args, here),
         Command::Mark(args) => return mark::mark(&args, here),
@@ -157,6 +159,9 @@ impl Command {
         match self {
             Command::Ask(_) | Command::Chat(_) | Command::Think(_) | Command::Deliberate(_) => true,
             Command::Review(args) => args.command.is_none() && !args.dry_run,
+            Command::Batch(group) => {
+                matches!(&group.command, crate::args::batch::Batch::Run(args) if !args.dry_run)
+            }
             Command::Council(group) => matches!(
                 &group.command,
                 Council::Ask(_) | Council::Chat(_) | Council::Retry(_) | Council::Review(_)
@@ -192,6 +197,15 @@ impl Command {
                 Council::Review(args) => args.output.is_json(),
                 Council::Chat(_) | Council::Reset(_) => false,
             },
+            Command::Batch(group) => {
+                use crate::args::batch::Batch;
+                match &group.command {
+                    Batch::Run(args) => args.json,
+                    Batch::Status(args) => args.json,
+                    Batch::List(args) => args.json,
+                    Batch::Results(_) | Batch::Retry(_) | Batch::Cancel(_) => false,
+                }
+            }
             Command::Doctor(args) => args.json,
             Command::Fork(args) => args.json,
             Command::Forget(args) => args.json,

@@ -1,0 +1,409 @@
+//! The loop of a batch: takes jobs that are due, hands them to a [`Handler`], writes results, and puts back what may
+//! succeed later. At most `concurrency` questions are in memory.
+
+use super::on::on;
+use super::results::Results;
+use crate::error::UserError;
+use jiff::Timestamp;
+use kd_core::batch::{Row, Status};
+use kd_core::spending::Spent;
+use kd_sql::batch::{Batch, Batches, Counts, Finished, Job};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// Maximum pause before a failed question is asked again.
+const PAUSE_MAX: Duration = Duration::from_secs(300);
+/// How often the database is asked whether another process has cancelled the batch.
+const LOOK: Duration = Duration::from_secs(1);
+/// Results that are written together: those that are ready at the same time.
+const TOGETHER: usize = 64;
+
+/// Does a job.
+pub trait Handler: Send + Sync + 'static {
+    /// Does it.
+    fn handle(&self, job: Job) -> Pin<Box<dyn Future<Output = Step> + Send>>;
+
+    /// Returns what was spent so far in this run.
+    fn spent(&self) -> Spent {
+        Spent::default()
+    }
+}
+
+/// What a job gave.
+#[derive(Debug)]
+pub enum Step {
+    /// Its result. `keep`: the answer may be used for the same question later.
+    Done {
+        /// The line.
+        row: Box<Row>,
+        /// Whether it is kept.
+        keep: bool,
+    },
+    /// A failure that may pass. The line is written if it was the last attempt.
+    Again {
+        /// The line.
+        row: Box<Row>,
+        /// How long a service asked to wait.
+        wait: Option<Duration>,
+    },
+    /// It was interrupted: the attempt does not count.
+    Unasked,
+    /// A limit of the batch or of the day refused a request.
+    Limit,
+    /// Nothing can be asked.
+    Stop(UserError),
+}
+
+/// How fast a batch is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Questions at the same time.
+    pub concurrency: usize,
+    /// Attempts of a question.
+    pub attempts: u32,
+    /// The pause before the second attempt; doubled for each later one.
+    pub pause: Duration,
+    /// Time from the start of one question to the next.
+    pub every: Option<Duration>,
+}
+
+/// Whether a batch is to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stop {
+    /// It goes on.
+    #[default]
+    No,
+    /// No more questions are started.
+    Drain,
+    /// Those that are being asked are interrupted too.
+    Now,
+}
+
+/// Where a batch stands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Its questions by state.
+    pub counts: Counts,
+    /// Questions that this run has ended.
+    pub ended: u64,
+    /// What it has spent, earlier runs included.
+    pub spent: Spent,
+    /// Failures that are asked again.
+    pub again: u64,
+    before: Spent,
+}
+
+impl Progress {
+    /// Where a batch stands before a run.
+    pub fn of(batch: &Batch) -> Self {
+        Self {
+            counts: batch.counts,
+            spent: batch.spent,
+            before: batch.spent,
+            ..Self::default()
+        }
+    }
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Nothing is left to ask.
+    Over,
+    /// The user stopped it.
+    Stopped,
+    /// A limit refused a request.
+    Limit,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    /// Why.
+    pub why: Why,
+    /// Where the batch stands.
+    pub batch: Batch,
+    /// Questions that this run has ended.
+    pub ended: u64,
+}
+
+/// The state of the loop.
+struct Loop {
+    batches: Arc<Mutex<Batches>>,
+    of: (String, i64),
+    handler: Arc<dyn Handler>,
+    pace: Pace,
+    results: Option<Arc<Mutex<Results>>>,
+    progress: watch::Sender<Progress>,
+    tasks: JoinSet<(Job, Step)>,
+    next_start: Option<Instant>,
+    /// Why no more questions are started.
+    ending: Option<Result<Why, UserError>>,
+}
+
+/// Runs a batch to its end.
+///
+/// # Errors
+/// If nothing can be asked, or a result cannot be written. Results so far are kept.
+pub async fn drive(
+    batches: Arc<Mutex<Batches>>,
+    of: (String, i64),
+    handler: Arc<dyn Handler>,
+    pace: Pace,
+    results: Option<Results>,
+    (mut stop, progress): (watch::Receiver<Stop>, watch::Sender<Progress>),
+) -> Result<Ended, UserError> {
+    let began = Instant::now();
+    let mut run = Loop {
+        batches,
+        of,
+        handler,
+        pace,
+        results: results.map(|results| Arc::new(Mutex::new(results))),
+        progress,
+        tasks: JoinSet::new(),
+        next_start: None,
+        ending: None,
+    };
+    run.rewrite().await?;
+    let done = run.work(&mut stop).await;
+    let time = began.elapsed();
+    let id = run.of.0.clone();
+    on(
+        &run.batches,
+        move |batches| Ok(batches.add_time(&id, time)?),
+    )
+    .await?;
+    // Also after an error: what is known is in the file.
+    let written = run.rewrite().await;
+    let why = done.and_then(|why| written.map(|()| why))?;
+    let id = run.of.0.clone();
+    let batch = on(&run.batches, move |batches| Ok(batches.get(&id)?)).await?;
+    Ok(Ended {
+        why,
+        batch: batch.unwrap_or_default(),
+        ended: run.progress.borrow().ended,
+    })
+}
+
+impl Loop {
+    async fn work(&mut self, stop: &mut watch::Receiver<Stop>) -> Result<Why, UserError> {
+        loop {
+            if *stop.borrow_and_update() != Stop::No && self.ending.is_none() {
+                self.ending = Some(Ok(Why::Stopped));
+            }
+            if *stop.borrow() == Stop::Now {
+                self.interrupt().await?;
+            }
+            let wake = match self.ending.is_some() {
+                true => None,
+                false => self.start().await?,
+            };
+            if self.tasks.is_empty() {
+                if let Some(ending) = self.ending.take() {
+                    return ending;
+                }
+                if wake.is_none() {
+                    return Ok(Why::Over);
+                }
+            }
+            let pause = wake.unwrap_or(LOOK).min(LOOK);
+            tokio::select! {
+                done = self.tasks.join_next(), if !self.tasks.is_empty() => self.heard(done).await?,
+                () = tokio::time::sleep(pause) => {}
+                changed = stop.changed() => if changed.is_err() {
+                    // Nobody is left who could stop it.
+                    self.ending.get_or_insert(Ok(Why::Stopped));
+                },
+            }
+        }
+    }
+
+    /// Starts jobs that are due. Returns when to look again; `None` if no job waits.
+    async fn start(&mut self) -> Result<Option<Duration>, UserError> {
+        let free = self.pace.concurrency.saturating_sub(self.tasks.len());
+        let now = Instant::now();
+        let most = match (self.pace.every, self.next_start) {
+            (Some(_), Some(next)) if next > now => return Ok(Some(next - now)),
+            (Some(_), _) => free.min(1),
+            (None, _) => free,
+        };
+        if most == 0 {
+            return Ok(Some(LOOK));
+        }
+        let (id, run) = self.of.clone();
+        let (jobs, due) = on(&self.batches, move |batches| {
+            let jobs = batches.claim(&id, run, most, Timestamp::now())?;
+            let due = match jobs.is_empty() {
+                true => batches.next_due(&id)?,
+                false => None,
+            };
+            Ok((jobs, due))
+        })
+        .await?;
+        if jobs.is_empty() {
+            let wait = due.map(|due| Duration::try_from(due.duration_since(Timestamp::now())));
+            return Ok(wait.map(|wait| wait.unwrap_or_default().max(Duration::from_millis(1))));
+        }
+        self.next_start = self.pace.every.map(|every| now + every);
+        let count = jobs.len() as u64;
+        self.progress.send_modify(|progress| {
+            progress.counts.running += count;
+            progress.counts.waiting = progress.counts.waiting.saturating_sub(count);
+        });
+        for job in jobs {
+            let work = self.handler.handle(job.clone());
+            self.tasks.spawn(async move { (job, work.await) });
+        }
+        Ok(Some(self.pace.every.unwrap_or(LOOK)))
+    }
+
+    /// Writes what jobs gave: this one, and others that are ready.
+    async fn heard(
+        &mut self,
+        first: Option<Result<(Job, Step), tokio::task::JoinError>>,
+    ) -> Result<(), UserError> {
+        let mut steps = Vec::new();
+        let mut next = first;
+        while let Some(done) = next {
+            match done {
+                Ok(step) => steps.push(step),
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(_) => {}
+            }
+            next = match steps.len() < TOGETHER {
+                true => self.tasks.try_join_next(),
+                false => None,
+            };
+        }
+        let mut finished = Vec::new();
+        let mut back = Vec::new();
+        for (job, step) in steps {
+            match step {
+                Step::Done { row, keep } => finished.push((job.place, row, keep)),
+                Step::Again { mut row, .. } if job.attempt >= self.pace.attempts => {
+                    row.status = Status::Failed;
+                    finished.push((job.place, row, false));
+                }
+                Step::Again { row, wait } => {
+                    let pause = pause(self.pace.pause, job.attempt).max(wait.unwrap_or_default());
+                    back.push((job.place, pause, row.reason, true));
+                    self.progress.send_modify(|progress| progress.again += 1);
+                }
+                Step::Unasked => back.push((job.place, Duration::ZERO, None, false)),
+                Step::Limit => {
+                    back.push((job.place, Duration::ZERO, None, false));
+                    self.ending.get_or_insert(Ok(Why::Limit));
+                }
+                Step::Stop(error) => {
+                    back.push((job.place, Duration::ZERO, None, false));
+                    if !matches!(self.ending, Some(Err(_))) {
+                        self.ending = Some(Err(error));
+                    }
+                }
+            }
+        }
+        self.write(finished, back).await
+    }
+
+    async fn write(
+        &mut self,
+        finished: Vec<(u64, Box<Row>, bool)>,
+        back: Vec<(u64, Duration, Option<String>, bool)>,
+    ) -> Result<(), UserError> {
+        let (id, run) = self.of.clone();
+        let results = self.results.clone();
+        let ended = finished.len() as u64;
+        let returned = back.len() as u64;
+        let rows = on(&self.batches, move |batches| {
+            let mut rows = Vec::new();
+            for (place, row, keep) in &finished {
+                let finished = Finished {
+                    batch: &id,
+                    place: *place,
+                    row,
+                    keep: *keep,
+                };
+                rows.extend(batches.finish(run, &finished)?);
+            }
+            for (place, pause, reason, asked) in back {
+                let due = Timestamp::now()
+                    .saturating_add(pause)
+                    .unwrap_or(Timestamp::MAX);
+                batches.put_back((&id, run), place, due, reason.as_deref(), asked)?;
+            }
+            if let Some(results) = results.filter(|_| !rows.is_empty()) {
+                let mut results = results
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                results.append(&rows)?;
+            }
+            Ok(rows)
+        })
+        .await?;
+        let spent = self.handler.spent();
+        self.progress.send_modify(|progress| {
+            let counts = &mut progress.counts;
+            counts.running = counts.running.saturating_sub(ended + returned);
+            counts.waiting += returned;
+            progress.ended += ended;
+            progress.spent = progress.before + spent;
+            for row in &rows {
+                match row.status {
+                    Status::Answered => counts.answered += 1,
+                    Status::Failed => counts.failed += 1,
+                }
+                if row.cached {
+                    counts.cached += 1;
+                    counts.waiting = counts.waiting.saturating_sub(1);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Interrupts everything that is being asked, and puts it back.
+    async fn interrupt(&mut self) -> Result<(), UserError> {
+        self.tasks.shutdown().await;
+        let (id, run) = self.of.clone();
+        on(&self.batches, move |batches| Ok(batches.release(&id, run)?)).await
+    }
+
+    /// Replaces the file of results by what the database has.
+    async fn rewrite(&self) -> Result<(), UserError> {
+        let Some(results) = self.results.clone() else {
+            return Ok(());
+        };
+        let id = self.of.0.clone();
+        on(&self.batches, move |batches| {
+            let mut results = results
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            results.rewrite(batches, &id)
+        })
+        .await
+    }
+}
+
+/// Returns the pause after this many attempts.
+fn pause(first: Duration, attempt: u32) -> Duration {
+    let doubled = first.saturating_mul(1 << attempt.saturating_sub(1).min(16));
+    doubled.min(PAUSE_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_doubles_up_to_a_maximum() {
+        let pauses: Vec<u64> = [1, 2, 3, 20]
+            .map(|attempt| pause(Duration::from_secs(5), attempt).as_secs())
+            .to_vec();
+        assert_eq!(pauses, [5, 10, 20, 300]);
+    }
+}

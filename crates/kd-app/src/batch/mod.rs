@@ -1,0 +1,20 @@
+//! Many questions, asked in the same way: creates or goes on with a batch, and runs it.
+//!
+//! Input: the questions, how they are asked, and limits for all of them together. Output: progress while it runs, and how
+//! it ended; results are in the database, and in a file if one is named.
+
+mod ask;
+mod drive;
+mod estimate;
+mod how;
+mod key;
+mod look;
+mod on;
+mod results;
+mod running;
+
+pub use drive::{Ended, Handler, Pace, Progress, Step, Stop, Why, drive};
+pub use how::How;
+pub use look::{find, newest, of};
+pub use results::Results;
+pub use running::{BatchRequest, Batching, Running};

@@ -1,0 +1,132 @@
+//! The file of results: one JSON line for each question. The database is the source; the file is written from it.
+//!
+//! At the start of a run it is replaced by the results so far, then each result is appended when it is in the database, and
+//! at the end it is replaced once more, in the order of the questions.
+
+use crate::env::Env;
+use crate::error::{ErrorKind, UserError};
+use crate::outfile;
+use kd_core::batch::Row;
+use kd_core::formats::{BATCH_RESULT, Newer};
+use kd_sql::batch::Batches;
+use kd_store::beneath;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file that show whether it is one of results.
+const HEAD_BYTES: u64 = 256;
+
+/// A file of results.
+#[derive(Debug)]
+pub struct Results {
+    path: PathBuf,
+    env: Env,
+    file: Option<File>,
+}
+
+impl Results {
+    /// Checks that a file of results can be written there: a file of something else is never replaced.
+    ///
+    /// # Errors
+    /// If it exists and is something else, or could not be written.
+    pub fn new(path: &Path, env: &Env) -> Result<Self, UserError> {
+        outfile::check(Some(path), env)?;
+        let whole = env.folder()?.join(path);
+        let folder = whole.parent().unwrap_or(&whole);
+        if beneath::is_below_kd(&whole) || outfile::is_of_kernel(folder) {
+            let what = format!("{} is no place for results", path.display());
+            return Err(UserError::new(ErrorKind::Output, what)
+                .next("give -o the name of a file; `kd batch results` prints them"));
+        }
+        check_old(&whole, path)?;
+        Ok(Self {
+            path: whole,
+            env: env.clone(),
+            file: None,
+        })
+    }
+
+    /// Replaces the file by all results of a batch, in the order of the questions.
+    ///
+    /// # Errors
+    /// If it cannot be written, or was replaced by something else.
+    pub fn rewrite(&mut self, batches: &Batches, batch: &str) -> Result<(), UserError> {
+        check_old(&self.path, &self.path)?;
+        self.file = None;
+        outfile::write_with(&self.path, &self.env, |out| {
+            batches.results(batch, |line| {
+                out.write_all(line.as_bytes())?;
+                out.write_all(b"\n")?;
+                Ok::<_, UserError>(())
+            })
+        })
+    }
+
+    /// Appends results.
+    ///
+    /// # Errors
+    /// If they cannot be written. They are in the database.
+    pub fn append(&mut self, rows: &[Row]) -> Result<(), UserError> {
+        let mut bytes = Vec::new();
+        for row in rows {
+            serde_json::to_writer(&mut bytes, row).map_err(|e| self.failed(&e.into()))?;
+            bytes.push(b'\n');
+        }
+        let written = self.opened().and_then(|file| file.write_all(&bytes));
+        written.map_err(|e| self.failed(&e))
+    }
+
+    fn opened(&mut self) -> std::io::Result<&mut File> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => outfile::open_to_append(&self.path)?,
+        };
+        Ok(self.file.insert(file))
+    }
+
+    fn failed(&self, error: &std::io::Error) -> UserError {
+        let what = format!("{} could not be written", self.path.display());
+        UserError::new(ErrorKind::Output, what)
+            .because(error)
+            .next("no result is lost: run the same command again, which writes the whole file")
+    }
+}
+
+/// Fails if a file exists that is none of results.
+fn check_old(path: &Path, told: &Path) -> Result<(), UserError> {
+    let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+    if !is_file {
+        return Ok(());
+    }
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    read.map_err(|e| {
+        let what = format!("{} could not be read", told.display());
+        UserError::new(ErrorKind::Output, what).because(e)
+    })?;
+    match version(&head) {
+        Some(version) => BATCH_RESULT.check(Some(version)).map_err(|newer| {
+            let what = format!("{} has {newer}", told.display());
+            UserError::new(ErrorKind::TooNew, what).next(Newer::HINT)
+        }),
+        None if head.is_empty() => Ok(()),
+        None => Err(UserError::new(
+            ErrorKind::Output,
+            format!(
+                "{} exists and was not written by `kd batch`",
+                told.display()
+            ),
+        )
+        .next("give -o another name, or move the file; no member was asked")),
+    }
+}
+
+/// Returns the version at the beginning of a file of results.
+fn version(head: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(head.get(..head.len().min(64))?).ok()?;
+    let rest = text.strip_prefix("{\"v\":")?;
+    let (version, rest) = rest.split_once(',')?;
+    rest.starts_with("\"batch\":\"")
+        .then(|| version.parse().ok())?
+}

@@ -1,0 +1,304 @@
+//! A batch from its request to its end.
+
+use super::drive::{Ended, Pace, Progress, Stop, drive};
+use super::how::How;
+use super::results::Results;
+use super::{ask, estimate, key, look};
+use crate::error::{ErrorKind, UserError};
+use crate::kingdom::Kingdom;
+use crate::request::Limits;
+use jiff::Timestamp;
+use kd_core::batch::Estimate;
+use kd_core::config::LimitsConfig;
+use kd_core::ledger::Ledger;
+use kd_core::spending::{Spent, pico};
+use kd_sql::batch::{Asked, Batch, BatchAccount, Batches, NewBatch};
+use kd_store::lock::Lock;
+use kd_store::user_dirs::project_key;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// A batch to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchRequest {
+    /// How the questions are asked. Its limits are not used.
+    pub how: How,
+    /// The file of questions, for lists.
+    pub source: String,
+    /// The command that goes on with it, for lists.
+    pub command: String,
+    /// The file of results.
+    pub output: Option<PathBuf>,
+    /// Ask every question, answered before or not.
+    pub fresh: bool,
+    /// What all questions together may spend.
+    pub limits: Limits,
+    /// How many questions are asked at the same time.
+    pub concurrency: usize,
+    /// How often a question is asked before it counts as failed.
+    pub attempts: u32,
+    /// The pause before a failed question is asked again; doubled each time.
+    pub pause: Duration,
+    /// Time from the start of one question to the next, if limited.
+    pub every: Option<Duration>,
+}
+
+/// A batch that can be run.
+pub struct Batching<'k> {
+    kingdom: &'k Kingdom,
+    request: BatchRequest,
+    questions: Vec<Asked>,
+    key: String,
+    /// The ids of threads do not matter here: only the batch to go on with.
+    old: Option<Batch>,
+}
+
+/// A running batch.
+pub struct Running {
+    /// The id of the batch.
+    pub id: String,
+    /// Whether an earlier run is continued.
+    pub goes_on: bool,
+    /// The state of its questions.
+    pub progress: watch::Receiver<Progress>,
+    stop: watch::Sender<Stop>,
+    task: JoinHandle<Result<Ended, UserError>>,
+    /// Other processes cannot run it.
+    _lock: Lock,
+}
+
+impl Kingdom {
+    /// Prepares a batch of questions: masks their secrets, and looks for an earlier run of the same command. Nothing is
+    /// written yet.
+    ///
+    /// # Errors
+    /// If the database of batches cannot be read.
+    pub fn batch(
+        &self,
+        request: BatchRequest,
+        questions: Vec<kd_core::batch::Question>,
+    ) -> Result<Batching<'_>, UserError> {
+        let masked = crate::secrets::of(self.config(), request.how.allows_secrets(), self.env());
+        let recipe = key::recipe(self.config(), &request.how);
+        let mut told = kd_core::secrets::Masked::default();
+        let questions: Vec<Asked> = questions
+            .into_iter()
+            .map(|mut question| {
+                told.add(masked.mask_in_place(&mut question.text));
+                Asked {
+                    key: key::question(&recipe, &question.text),
+                    id: question.id,
+                    text: question.text,
+                }
+            })
+            .collect();
+        crate::secrets::tell(&told, self.env());
+        let key = key::batch(&recipe, &questions, request.output.as_deref());
+        let old = match look::of(self.env())? {
+            Some(batches) => batches.of_key(&key)?,
+            None => None,
+        };
+        // A finished batch is not asked again, unless the user wants that.
+        let old = old.filter(|old| match request.fresh {
+            true => old.about.fresh && !old.counts.is_over(),
+            false => true,
+        });
+        Ok(Batching {
+            kingdom: self,
+            request,
+            questions,
+            key,
+            old,
+        })
+    }
+}
+
+impl Batching<'_> {
+    /// The batch that an earlier run of the same command has begun.
+    pub fn old(&self) -> Option<&Batch> {
+        self.old.as_ref()
+    }
+
+    /// Writes the file of results of a batch that is over; nothing is asked.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn finished(&self) -> Result<Batch, UserError> {
+        let batches = look::of(self.kingdom.env())?;
+        let (Some(batches), Some(old)) = (batches, &self.old) else {
+            return Err(look::none(&self.key));
+        };
+        if let Some(path) = &self.request.output {
+            Results::new(path, self.kingdom.env())?.rewrite(&batches, &old.about.id)?;
+        }
+        Ok(old.clone())
+    }
+
+    /// Estimates what it will spend, without asking.
+    ///
+    /// # Errors
+    /// If a member does not exist, or there is no plan within the limits.
+    pub fn estimate(&self) -> Result<Estimate, UserError> {
+        estimate::of(
+            self.kingdom,
+            &self.request.how,
+            &self.questions,
+            self.request.fresh,
+        )
+    }
+
+    /// Creates the batch or goes on with it, and starts asking. Must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// If another process runs it, no member can answer, nothing is left of a limit, or a file cannot be written.
+    pub fn start(self) -> Result<Running, UserError> {
+        let Self {
+            kingdom,
+            request,
+            questions,
+            key,
+            old,
+        } = self;
+        let root = kingdom.env().make_layout()?.layout;
+        let dirs = kingdom.env().user_dirs();
+        let mut batches = Batches::open(&dirs, &project_key(root.root()))?;
+        let results = match &request.output {
+            Some(path) => Some(Results::new(path, kingdom.env())?),
+            None => None,
+        };
+        let now = Timestamp::now();
+        let (id, goes_on) = match old {
+            Some(old) => (old.about.id, true),
+            None => {
+                let id = key::new_id(&key, now);
+                let new = new_batch(&request, &id, &key);
+                batches.create(&new, &questions, now)?;
+                (id, false)
+            }
+        };
+        drop(questions);
+        let Some(lock) = batches.lock(&id)? else {
+            return Err(
+                UserError::new(ErrorKind::Busy, format!("{id} is run by another process"))
+                    .next(format!("kd batch status {id}")),
+            );
+        };
+        let run = batches.begin(&id, request.attempts, now)?;
+        let Some(batch) = batches.get(&id)? else {
+            return Err(look::none(&id));
+        };
+        let batches = Arc::new(Mutex::new(batches));
+        let user = kingdom.env().shared_ledger();
+        let account = BatchAccount::new(Arc::clone(&batches), &id, run, user);
+        let mut own = kingdom.in_batch(&id, Arc::new(account.clone()) as Arc<dyn Ledger>);
+        let limits = left(&request.limits, &kingdom.config().limits, &batch.spent)?;
+        own.configure(|config| config.limits = limits);
+        let own = Arc::new(own);
+        if batch.counts.waiting > 0 {
+            ask::check(kingdom, &request.how)?;
+        }
+        let handler = ask::Asking::new(Arc::clone(&own), request.how, account);
+        let (stop, stopped) = watch::channel(Stop::No);
+        let (tell, progress) = watch::channel(Progress::of(&batch));
+        let pace = Pace {
+            concurrency: request.concurrency.max(1),
+            attempts: request.attempts.max(1),
+            pause: request.pause,
+            every: request.every,
+        };
+        let task = tokio::spawn(drive(
+            batches,
+            (id.clone(), run),
+            Arc::new(handler),
+            pace,
+            results,
+            (stopped, tell),
+        ));
+        Ok(Running {
+            id,
+            goes_on,
+            progress,
+            stop,
+            task,
+            _lock: lock,
+        })
+    }
+}
+
+impl Running {
+    /// Starts no more questions; those that are being asked get their answers.
+    pub fn drain(&self) {
+        let _ = self.stop.send(Stop::Drain);
+    }
+
+    /// Stops at once: partial answers are saved in their threads, and their questions are asked again by the next run.
+    pub fn stop(&self) {
+        let _ = self.stop.send(Stop::Now);
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// If the batch cannot go on: see [`Why`] for ends that are no error.
+    pub async fn ended(&mut self) -> Result<Ended, UserError> {
+        match (&mut self.task).await {
+            Ok(ended) => ended,
+            Err(error) => {
+                Err(UserError::new(ErrorKind::Engine, "the batch ended too early").because(error))
+            }
+        }
+    }
+}
+
+fn new_batch(request: &BatchRequest, id: &str, key: &str) -> NewBatch {
+    let output = request.output.as_ref();
+    NewBatch {
+        id: id.to_owned(),
+        key: key.to_owned(),
+        method: request.how.method().word().to_owned(),
+        source: request.source.clone(),
+        output: output.map(|path| path.display().to_string()),
+        command: request.command.clone(),
+        fresh: request.fresh,
+    }
+}
+
+/// Returns what is left of the limits of a batch.
+fn left(
+    wanted: &Limits,
+    settings: &LimitsConfig,
+    spent: &Spent,
+) -> Result<LimitsConfig, UserError> {
+    let mut limits = *settings;
+    wanted.lay_over(&mut limits);
+    let over = |what: &str, flag: &str| {
+        let error = UserError::new(
+            ErrorKind::Budget,
+            format!("the batch has spent its limit of {what}"),
+        );
+        Err(error.next(format!("run the same command with a higher `{flag}`")))
+    };
+    if let Some(calls) = &mut limits.calls {
+        *calls = calls.saturating_sub(spent.calls);
+        if *calls == 0 {
+            return over("calls", "--max-calls");
+        }
+    }
+    if let Some(tokens) = &mut limits.tokens {
+        *tokens = tokens.saturating_sub(spent.tokens);
+        if *tokens == 0 {
+            return over("tokens", "--max-total-tokens");
+        }
+    }
+    if let Some(usd) = &mut limits.usd {
+        let pico_left = pico(*usd).saturating_sub(spent.pico_usd);
+        *usd = pico_left as f64 / 1e12;
+        if pico_left == 0 {
+            return over("money", "--max-usd");
+        }
+    }
+    Ok(limits)
+}

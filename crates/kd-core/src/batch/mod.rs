@@ -1,0 +1,12 @@
+//! A batch: many questions, asked in the same way. Input: a file of questions, and the view of each when its round is over.
+//! Output: [`Question`]s, one [`Row`] for each, and what to do with a question that got no answer.
+
+mod ending;
+mod estimate;
+mod questions;
+mod row;
+
+pub use ending::{Ending, Next, ending};
+pub use estimate::{ANSWER_TOKENS_HIGH, ANSWER_TOKENS_LOW, Estimate, Range};
+pub use questions::{FILE_BYTES_MAX, Fields, Form, QUESTION_BYTES_MAX, Question, ReadError, read};
+pub use row::{Failed, Method, Row, Said, Spending, Status, Verdict};

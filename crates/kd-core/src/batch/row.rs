@@ -1,0 +1,196 @@
+//! The result of one question of a batch: one line of a file of results.
+
+use crate::event::Outcome;
+use crate::formats::BATCH_RESULT;
+use crate::usage::{Certainty, Usage};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// How the questions of a batch are asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Every member answers, the chair concludes.
+    #[default]
+    Ask,
+    /// A fast and a rigorous member answer together.
+    Think,
+    /// A council plans, answers, reviews and votes.
+    Deliberate,
+}
+
+impl Method {
+    /// Returns the name of its command.
+    pub fn word(self) -> &'static str {
+        match self {
+            Method::Ask => "ask",
+            Method::Think => "think",
+            Method::Deliberate => "deliberate",
+        }
+    }
+}
+
+/// How the job of a question ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// There is an answer.
+    Answered,
+    /// No attempt gave one.
+    Failed,
+}
+
+/// A result: one line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The version of the format.
+    pub v: u32,
+    /// The batch.
+    pub batch: String,
+    /// The id of the question.
+    pub id: String,
+    /// Its place in the file of questions, from 1.
+    pub n: u64,
+    /// The question, as it was asked.
+    pub question: String,
+    /// How it was asked.
+    #[serde(rename = "as")]
+    pub method: Method,
+    /// How it ended.
+    pub status: Status,
+    /// The answer: the conclusion, the verdict, or the only member's answer; `None` if the members' answers stand side by
+    /// side.
+    pub answer: Option<String>,
+    /// The member that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The members' answers, of `ask`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Said>,
+    /// The verdict of a deliberation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// How the last round ended; `None` if there was none.
+    pub outcome: Option<Outcome>,
+    /// The members that failed in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failed>,
+    /// Why there is no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The thread.
+    pub thread: Option<String>,
+    /// Whether an earlier answer to the same question was used.
+    pub cached: bool,
+    /// How often it was asked for this line; 0 if cached.
+    pub attempts: u32,
+    /// What the last attempt used.
+    pub usage: Spending,
+    /// How long the last attempt took.
+    pub seconds: f64,
+    /// When the line was written.
+    pub at: Timestamp,
+}
+
+/// A member's answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// The member.
+    pub member: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A member's failure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// The member.
+    pub member: String,
+    /// The kind, as in other output.
+    pub kind: String,
+    /// The description.
+    pub message: String,
+}
+
+/// What a deliberation decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The outcome: `unanimous`, `majority`, `split` …
+    pub outcome: String,
+    /// The winning answer; `None` without a decision.
+    pub winner: Option<String>,
+    /// The agreement, 0 to 1.
+    pub confidence: f64,
+}
+
+/// Tokens and money of an attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spending {
+    /// Tokens of the prompts.
+    pub input_tokens: u64,
+    /// Tokens of the answers.
+    pub output_tokens: u64,
+    /// US dollars; `None` if unknown.
+    pub usd: Option<f64>,
+    /// How exact that is.
+    #[serde(default, skip_serializing_if = "Certainty::is_exact")]
+    pub certainty: Certainty,
+}
+
+impl From<&Usage> for Spending {
+    fn from(usage: &Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            usd: usage.cost_usd,
+            certainty: usage.certainty,
+        }
+    }
+}
+
+impl Row {
+    /// Creates the line of a question without an answer.
+    pub fn failed(method: Method, reason: impl Into<String>, at: Timestamp) -> Self {
+        Self {
+            v: BATCH_RESULT.version,
+            batch: String::new(),
+            id: String::new(),
+            n: 0,
+            question: String::new(),
+            method,
+            status: Status::Failed,
+            answer: None,
+            by: None,
+            answers: Vec::new(),
+            verdict: None,
+            outcome: None,
+            failures: Vec::new(),
+            reason: Some(reason.into()),
+            thread: None,
+            cached: false,
+            attempts: 0,
+            usage: Spending::default(),
+            seconds: 0.0,
+            at,
+        }
+    }
+
+    /// Returns the line of the same question at another place, answered by this one.
+    #[must_use]
+    pub fn for_another(&self, batch: &str, id: &str, n: u64, at: Timestamp) -> Self {
+        Self {
+            batch: batch.to_owned(),
+            id: id.to_owned(),
+            n,
+            cached: true,
+            attempts: 0,
+            usage: Spending {
+                usd: self.usage.usd.map(|_| 0.0),
+                ..Spending::default()
+            },
+            seconds: 0.0,
+            at,
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `kd batch`: many questions, asked in the same way.
+
+use super::ask::{Model, Privacy, Spending};
+use super::values;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  kd batch run questions.jsonl -o results.jsonl
+  kd batch run questions.csv --id-field key -o results.jsonl --max-usd 5
+  kd batch run questions.txt --as deliberate -o results.jsonl --concurrency 32
+  kd batch run questions.jsonl --dry-run          calls and price, without asking
+  jq -r .answer results.jsonl
+
+Ctrl+C lets the questions that are being asked finish. The same command goes on where it stopped, and
+the same question is asked once.
+
+Exit codes: 0 all answered; 4 a limit ended the run; 5 some failed; 6 all failed; 130 interrupted.";
+
+// The subcommands of `kd batch`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Batch {
+    Run(Box<Run>),
+    Status(Status),
+    Results(Results),
+    Retry(Retry),
+    Cancel(Cancel),
+    #[command(visible_alias = "ls")]
+    List(List),
+}
+
+/// Ask all questions of a file, or go on with it
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Run {
+    /// Questions: .jsonl, .csv, a line each, a folder of .txt and .md files, or `-` for stdin
+    #[arg(value_name = "QUESTIONS")]
+    pub(crate) questions: PathBuf,
+
+    /// How each question is asked: ask, think, deliberate, or a file with a plan
+    #[arg(
+        long = "as",
+        value_name = "HOW",
+        default_value = "ask",
+        help_heading = "Questions"
+    )]
+    pub(crate) how: String,
+    /// The field with the id [default: id or question_id, else the line]
+    #[arg(long, value_name = "FIELD", help_heading = "Questions")]
+    pub(crate) id_field: Option<String>,
+    /// The field with the question [default: question, prompt, input or text]
+    #[arg(long, value_name = "FIELD", help_heading = "Questions")]
+    pub(crate) question_field: Option<String>,
+    /// Ask every question, also those that are equal or were answered before
+    #[arg(long, help_heading = "Questions")]
+    pub(crate) fresh: bool,
+    /// Print calls, tokens and price, without asking
+    #[arg(long, help_heading = "Questions")]
+    pub(crate) dry_run: bool,
+
+    /// The members, in order
+    #[arg(
+        short,
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        help_heading = "Council"
+    )]
+    pub(crate) members: Vec<String>,
+    /// Skip the chair's conclusion
+    #[arg(long, help_heading = "Council")]
+    pub(crate) no_conclude: bool,
+    /// Time limit per member [seconds, or 90s, 2m, 1h]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
+    pub(crate) timeout: Option<Duration>,
+
+    /// How many questions are asked at the same time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=512), help_heading = "Pace")]
+    pub(crate) concurrency: u16,
+    /// Maximum questions started per second, minute or hour: 2/s, 30/m, 500/h
+    #[arg(long, value_name = "N/UNIT", value_parser = values::rate, help_heading = "Pace")]
+    pub(crate) rate: Option<Duration>,
+    /// How often a question is asked before it counts as failed
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20), help_heading = "Pace")]
+    pub(crate) attempts: u32,
+    /// Pause before a failed question is asked again; doubled each time [seconds, or 90s, 2m, 1h]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "5s", help_heading = "Pace")]
+    pub(crate) pause: Duration,
+
+    #[command(flatten)]
+    pub(crate) model: Model,
+
+    #[command(flatten)]
+    pub(crate) spending: Spending,
+
+    #[command(flatten)]
+    pub(crate) privacy: Privacy,
+
+    /// Write one JSON line per question to this file
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print progress as lines, on a terminal too; also set by ACCESSIBLE=1 or TERM=dumb
+    #[arg(long, help_heading = "Output")]
+    pub(crate) plain: bool,
+    /// Print one JSON object at the end
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Print only errors and the JSON object
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Tell where a batch stands, and why questions failed
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]
+    pub(crate) id: Option<String>,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+/// Print the results of a batch: one JSON line per question
+#[derive(Debug, Args)]
+pub(crate) struct Results {
+    /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]
+    pub(crate) id: Option<String>,
+    /// Write to this file instead of stdout
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Mark failed and cancelled questions to be asked again
+#[derive(Debug, Args)]
+pub(crate) struct Retry {
+    /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]
+    pub(crate) id: Option<String>,
+}
+
+/// Mark the rest of a batch as not to be asked
+///
+/// A process that runs it stops; questions that are being asked are finished. `kd batch retry` takes this back.
+#[derive(Debug, Args)]
+pub(crate) struct Cancel {
+    /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]
+    pub(crate) id: Option<String>,
+}
+
+/// List the batches of this project
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Print one JSON array
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,124 @@
+//! Shows batches, and marks them: `kd batch status`, `results`, `retry`, `cancel`, `list`.
+
+use super::super::here::Here;
+use crate::args::batch::{Cancel, List, Results, Retry, Status};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::batch as face;
+use crate::face::json;
+use kd_app::batch::{find, of};
+use kd_app::outfile;
+use kd_sql::batch::{Batch, Batches};
+use std::io::{self, Write};
+
+/// Failures that `kd batch status` shows as text.
+const FAILURES_SHOWN: usize = 10;
+/// Failures in its JSON.
+const FAILURES_JSON: usize = 10_000;
+
+/// Finds a batch, with the database it is in.
+fn found(id: Option<&str>, here: &Here) -> Result<(Batches, Batch), Error> {
+    let batches = of(here)?;
+    let batch = find(batches.as_ref(), id)?;
+    match batches {
+        Some(batches) => Ok((batches, batch)),
+        None => Err(Error::usage("there is no batch in this project")),
+    }
+}
+
+pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
+    let (batches, batch) = found(args.id.as_deref(), here)?;
+    let id = &batch.about.id;
+    let is_running = batches.lock(id)?.is_none();
+    let most = if args.json {
+        FAILURES_JSON
+    } else {
+        FAILURES_SHOWN
+    };
+    let dead = batches.dead(id, most)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        let mut value = face::object(&batch, &dead);
+        value["running_now"] = is_running.into();
+        writeln!(out, "{}", json::text(&value, true)?)?;
+    } else {
+        let text = face::status(&batch, &dead, is_running, here.columns(), here.out_styles());
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn results(args: &Results, here: &Here) -> Result<Exit, Error> {
+    let (batches, batch) = found(args.id.as_deref(), here)?;
+    let print = |out: &mut dyn Write| {
+        batches.results(&batch.about.id, |line| {
+            Ok::<_, Error>(writeln!(out, "{line}")?)
+        })
+    };
+    match &args.output {
+        Some(path) => outfile::write_with(path, here, print)?,
+        None => {
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            print(&mut out)?;
+            out.flush()?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn retry(args: &Retry, here: &Here) -> Result<Exit, Error> {
+    let (mut batches, batch) = found(args.id.as_deref(), here)?;
+    let count = batches.retry(&batch.about.id)?;
+    let mut out = io::stdout().lock();
+    let questions = kd_app::words::count(count, "question");
+    match count {
+        0 => writeln!(out, "{}: no question failed", batch.about.id)?,
+        _ => writeln!(
+            out,
+            "{}: {questions} will be asked again\ngo on: {}",
+            batch.about.id,
+            crate::render::clean::line(&batch.about.command)
+        )?,
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn cancel(args: &Cancel, here: &Here) -> Result<Exit, Error> {
+    let (mut batches, batch) = found(args.id.as_deref(), here)?;
+    let count = batches.cancel(&batch.about.id)?;
+    let questions = kd_app::words::count(count, "question");
+    writeln!(
+        io::stdout(),
+        "{}: {questions} will not be asked; `kd batch retry {}` takes this back",
+        batch.about.id,
+        face::short(&batch.about.id)
+    )?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn list(args: &List, here: &Here) -> Result<Exit, Error> {
+    let all = match of(here)? {
+        Some(batches) => batches.all()?,
+        None => Vec::new(),
+    };
+    let mut out = io::stdout().lock();
+    if args.json {
+        let rows: Vec<_> = all.iter().map(|batch| face::object(batch, &[])).collect();
+        let value = serde_json::json!({
+            "v": kd_core::formats::BATCH_LIST.version,
+            "batches": rows,
+        });
+        writeln!(out, "{}", json::text(&value, true)?)?;
+    } else if all.is_empty() {
+        writeln!(
+            io::stderr(),
+            "no batches here yet: `kd batch run QUESTIONS -o RESULTS.jsonl` starts the first"
+        )?;
+    } else {
+        for batch in &all {
+            let text = face::row(batch, here.columns(), here.out_styles());
+            out.write_all(text.as_bytes())?;
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,201 @@
+//! `kd batch`: reads questions, runs a batch, and shows batches.
+
+mod conduct;
+mod look;
+mod questions;
+
+use super::deliberate;
+use super::here::Here;
+use super::trust;
+use crate::args::ask::terms;
+use crate::args::batch::{Batch, Run};
+use crate::args::deliberate::Deliberate;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::face::batch as face;
+use crate::face::json;
+use kd_app::batch::{BatchRequest, How};
+use kd_app::{Ask, Kingdom, SeatRequest, Think};
+use kd_core::formats::BATCH_ESTIMATE;
+use serde_json::json as object;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The names of `--as`; anything else is a file.
+const METHODS: [&str; 3] = ["ask", "think", "deliberate"];
+
+pub(super) fn run(command: &Batch, here: &Here) -> Result<Exit, Error> {
+    match command {
+        Batch::Run(args) => ask(args, here),
+        Batch::Status(args) => look::status(args, here),
+        Batch::Results(args) => look::results(args, here),
+        Batch::Retry(args) => look::retry(args, here),
+        Batch::Cancel(args) => look::cancel(args, here),
+        Batch::List(args) => look::list(args, here),
+    }
+}
+
+fn ask(args: &Run, here: &Here) -> Result<Exit, Error> {
+    let questions = questions::read(args)?;
+    let mut kingdom = trust::open(here, args.quiet || args.json)?;
+    configure(args, &mut kingdom)?;
+    kingdom.sweep();
+    let request = request(args, here)?;
+    let batching = kingdom.batch(request, questions)?;
+    if args.dry_run {
+        let estimate = batching.estimate()?;
+        let mut out = io::stdout().lock();
+        if args.json {
+            let mut value = object!({"v": BATCH_ESTIMATE.version});
+            if let (Some(all), Ok(serde_json::Value::Object(more))) =
+                (value.as_object_mut(), serde_json::to_value(estimate))
+            {
+                all.extend(more);
+            }
+            writeln!(out, "{}", json::text(&value, true)?)?;
+        } else {
+            writeln!(out, "{}", face::estimate(&estimate))?;
+        }
+        return Ok(Exit::Done);
+    }
+    conduct::conduct(args, batching, here)
+}
+
+/// Puts the options that are settings into the settings, so that all questions share one account.
+fn configure(args: &Run, kingdom: &mut Kingdom) -> Result<(), Error> {
+    if is_planned(&args.how) {
+        refuse_unused(args)?;
+        let plan = Deliberate {
+            plan: (!METHODS.contains(&args.how.as_str())).then(|| args.how.clone().into()),
+            max_tokens: args.model.max_tokens,
+            offline: args.model.offline,
+            ..Deliberate::default()
+        };
+        if let Some(path) = &plan.plan
+            && !path.exists()
+        {
+            let what = format!("`--as {}` is neither a method nor a file", args.how);
+            return Err(
+                Error::usage(what).next("--as takes ask, think, deliberate, or a file with a plan")
+            );
+        }
+        let config = deliberate::settings(&plan, kingdom.loaded())?;
+        kingdom.configure(|old| *old = config);
+    }
+    let (private, offline) = (args.privacy.private, args.model.offline);
+    kingdom.configure(|config| {
+        config.council.private |= private;
+        config.local.offline |= offline;
+    });
+    Ok(())
+}
+
+fn is_planned(how: &str) -> bool {
+    !matches!(how, "ask" | "think")
+}
+
+/// Refuses options that a deliberation takes from its plan.
+fn refuse_unused(args: &Run) -> Result<(), Error> {
+    let unused = [
+        ("--model", args.model.model.is_some()),
+        ("--temperature", args.model.temperature.is_some()),
+        ("--seed", args.model.seed.is_some()),
+        ("--timeout", args.timeout.is_some()),
+        ("--no-conclude", args.no_conclude),
+        ("--allow-secrets", args.privacy.allow_secrets),
+    ];
+    match unused.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Error::usage(format!("{flag} is not used with --as deliberate"))
+            .next("set it in the settings of the agents or in a plan; `kd config schema` has every field")),
+        None => Ok(()),
+    }
+}
+
+fn request(args: &Run, here: &Here) -> Result<BatchRequest, Error> {
+    let limits = terms(&args.spending, args.privacy, args.model.offline).limits;
+    let terms = kd_app::Terms {
+        allow_secrets: args.privacy.allow_secrets,
+        offline: args.model.offline,
+        ..kd_app::Terms::default()
+    };
+    let seats = SeatRequest {
+        members: args.members.clone(),
+        ..args.model.request(args.timeout)
+    };
+    let how = match args.how.as_str() {
+        "ask" => How::Ask(Ask {
+            seats,
+            no_conclusion: args.no_conclude,
+            terms,
+            ..Ask::default()
+        }),
+        "think" => {
+            let mut members = args.members.iter().cloned();
+            How::Think(Think {
+                fast: members.next(),
+                rigorous: members.next(),
+                arbiter: members.next(),
+                all: SeatRequest {
+                    members: Vec::new(),
+                    ..seats
+                },
+                terms,
+                ..Think::default()
+            })
+        }
+        _ => How::Deliberate(kd_app::Deliberate {
+            members: args.members.clone(),
+            offline: args.model.offline,
+            ..kd_app::Deliberate::default()
+        }),
+    };
+    let output = match &args.output {
+        Some(path) => Some(here.folder()?.join(path)),
+        None => None,
+    };
+    Ok(BatchRequest {
+        how,
+        source: questions::name(&args.questions),
+        command: command(std::env::args_os().skip(1)),
+        output,
+        fresh: args.fresh,
+        limits,
+        concurrency: args.concurrency.into(),
+        attempts: args.attempts,
+        pause: args.pause,
+        every: args.rate,
+    })
+}
+
+/// Returns the command line for the user to type again.
+fn command(args: impl Iterator<Item = std::ffi::OsString>) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
+    let mut words = vec!["kd".to_owned()];
+    words.extend(args.map(|arg| {
+        let arg = arg.to_string_lossy();
+        match !arg.is_empty() && arg.chars().all(is_plain) {
+            true => arg.into_owned(),
+            false => format!("'{}'", arg.replace('\'', "'\\''")),
+        }
+    }));
+    words.join(" ")
+}
+
+/// Returns a path for people.
+fn shown(path: &Path) -> String {
+    crate::render::clean::line(&path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_typed_again() {
+        let args = ["batch", "run", "my questions.txt", "-o", "it's.jsonl", ""];
+        assert_eq!(
+            command(args.into_iter().map(Into::into)),
+            "kd batch run 'my questions.txt' -o 'it'\\''s.jsonl' ''"
+        );
+    }
+}
