@@ -250,12 +250,7 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         ..kd_app::trust::Named::default()
     };
     kd_app::trust::check(&loaded.project, named, &env)?;
-    let request = SeatRequest {
-        members,
-        timeout: args.timeout.map(|t| t.as_secs()),
-        ..SeatRequest::default()
-    };
-    let seated = kd_app::seating::seat(&loaded.config, request, None)?;
+    let seated = kd_app::seating::seat(&loaded.config, seats(args, members), None)?;
     let roster = seated.roster;
     change
         .notices
@@ -277,15 +272,7 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         return dry_run(args, &change, parts, &roster, &estimate, shortage);
     }
     if !args.quiet {
-        notice_line(&change.title());
-        notice_line(&estimate.line());
-        shortage.iter().for_each(|notice| notice_line(notice));
-        change.notices.iter().for_each(|notice| notice_line(notice));
-        if roster.members().len() == 1 {
-            notice_line(
-                "only one member reviews: no other checks its findings (kd review --members a,b,c)",
-            );
-        }
+        tell(&change, &estimate, shortage.as_deref(), &roster);
         loaded.notices.iter().for_each(|notice| notice_line(notice));
     }
     kd_app::ready::make_ready(&loaded.config, args.offline, &env, &roster)?;
@@ -297,19 +284,46 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     if !args.quiet {
         closing(&kept, here);
     }
+    Ok(ended(&kept, &conditions, end, args.quiet))
+}
+
+/// Returns the request for members.
+fn seats(args: &Review, members: Vec<String>) -> SeatRequest {
+    SeatRequest {
+        members,
+        timeout: args.timeout.map(|t| t.as_secs()),
+        ..SeatRequest::default()
+    }
+}
+
+/// Returns the exit code, and names the findings that meet a condition.
+fn ended(kept: &Kept, conditions: &[Condition], end: Exit, quiet: bool) -> Exit {
     let meets = |finding: &&Reported| conditions.iter().any(|one| one.holds(finding));
     let met: Vec<&Reported> = kept.report.findings.iter().filter(meets).collect();
-    if !args.quiet && !met.is_empty() {
+    if !quiet && !met.is_empty() {
         let ids: Vec<&str> = met.iter().map(|finding| finding.id.as_str()).collect();
         let met = count(met.len() as u64, "finding");
         notice_line(&format!("--fail-on is met by {met}: {}", ids.join(", ")));
     }
     // An incomplete review may have found enough.
-    Ok(match end {
+    match end {
         Exit::Interrupted => end,
         _ if !met.is_empty() => Exit::Findings,
         end => end,
-    })
+    }
+}
+
+/// Tells what will be asked and at what cost, before any member is asked.
+fn tell(change: &Change, estimate: &Estimate, shortage: Option<&str>, roster: &Roster) {
+    notice_line(&change.title());
+    notice_line(&estimate.line());
+    shortage.iter().for_each(|notice| notice_line(notice));
+    change.notices.iter().for_each(|notice| notice_line(notice));
+    if roster.members().len() == 1 {
+        notice_line(
+            "only one member reviews: no other checks its findings (kd review --members a,b,c)",
+        );
+    }
 }
 
 /// Returns a notice if agent programs, which read the files on disk, do not find those under review there.
@@ -420,16 +434,7 @@ fn perform(
         () if played.stopped || played.closed => Exit::Interrupted,
         () => watching::exit(&report, failures),
     };
-    let (added, removed) = change.diff.counts();
-    let kept = Kept {
-        version: kept::VERSION,
-        thread: id.0.clone(),
-        base_commit: change.base_commit.clone(),
-        head_commit: change.head_commit.clone(),
-        size: (change.diff.files.len(), added, removed),
-        places: change.places(),
-        report,
-    };
+    let kept = keeping(change, &id.0, report);
     let value = serde_json::to_value(&kept).map_err(io::Error::other)?;
     if let Err(error) = reviews.keep(&id, &value) {
         notice_line(&format!(
@@ -437,6 +442,20 @@ fn perform(
         ));
     }
     Ok((kept, end))
+}
+
+/// Returns a report with what its formats need of the change.
+fn keeping(change: &Change, thread: &str, report: Report) -> Kept {
+    let (added, removed) = change.diff.counts();
+    Kept {
+        version: kept::VERSION,
+        thread: thread.to_owned(),
+        base_commit: change.base_commit.clone(),
+        head_commit: change.head_commit.clone(),
+        size: (change.diff.files.len(), added, removed),
+        places: change.places(),
+        report,
+    }
 }
 
 /// Returns the report in a thread's log.
