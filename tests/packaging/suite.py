@@ -149,13 +149,16 @@ def wheel(at):
     wheels = at / "wheels"
     words = ["--profile", "dev" if profile == "debug" else profile, "--out", wheels]
     words += ["--target", target] if target else []
-    # Who links the C library of this machine gets a wheel for this machine.
-    words += [] if target and target.endswith("musl") else ["--compatibility", "linux"]
+    # As in publish-pypi.yml; a program that links the C library of this machine gets a wheel for this machine.
+    static = bool(target and target.endswith("musl"))
+    fits = ["manylinux2014", "musllinux_1_2"] if static else ["linux"]
+    for name in fits:
+        words += ["--compatibility", name]
     built = subprocess.run([TOOLS / "maturin", "build", *words], cwd=ROOT, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
     (file,) = wheels.glob("*.whl")
     print(f"  {file.name}, {file.stat().st_size / 2**20:.1f} MiB")
-    expect(file.name, f"kingdom_council-{want}-py3-none-")
+    expect(file.name, f"kingdom_council-{want}-py3-none-", *fits)
     home = at / "home"
     run([sys.executable, "-m", "venv", at / "venv"], home)
     run([at / "venv/bin/pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", file], home)
