@@ -383,6 +383,19 @@ impl Answer {
         text
     }
 
+    /// Returns what each member used, and whether some of it was not reported.
+    pub(crate) fn spent(&self) -> BTreeMap<&SeatName, (Usage, bool)> {
+        let mut spent: BTreeMap<&SeatName, (Usage, bool)> = BTreeMap::new();
+        for turn in self.view.turns.iter().filter(|turn| turn.is_over()) {
+            let spent = spent.entry(&turn.seat).or_default();
+            match turn.usage.filter(|_| turn.state == State::Done) {
+                Some(usage) => spent.0.add(&usage),
+                None => spent.1 = true,
+            }
+        }
+        spent
+    }
+
     /// Renders the answer as JSON, for programs.
     pub(crate) fn json(&self) -> Value {
         let answers: Vec<Value> = self
@@ -392,14 +405,7 @@ impl Answer {
                 json!({"member": m.from, "text": m.body, "purpose": purpose, "status": m.status, "cut": m.is_cut(), "message": m.seq})
             })
             .collect();
-        let mut spent: BTreeMap<&SeatName, (Usage, bool)> = BTreeMap::new();
-        for turn in self.view.turns.iter().filter(|turn| turn.is_over()) {
-            let spent = spent.entry(&turn.seat).or_default();
-            match turn.usage.filter(|_| turn.state == State::Done) {
-                Some(usage) => spent.0.add(&usage),
-                None => spent.1 = true,
-            }
-        }
+        let spent = self.spent();
         let members: Vec<Value> = spent
             .iter()
             .map(|(member, (usage, uncounted))| {

@@ -25,6 +25,8 @@ use tokio_util::task::TaskTracker;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Maximum bytes of a request head.
 const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Maximum headers of a request; browsers send about 20.
+const HEADERS_MAX: usize = 128;
 
 /// Limits of connections.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +103,8 @@ async fn connection(
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
         .max_buf_size(HEAD_BYTES_MAX)
+        .max_header_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     tokio::pin!(serving);
     tokio::select! {

@@ -4,6 +4,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use crate::answer::{Answer, Told};
+use crate::metrics::Metrics;
 use kd_app::{Started, Update};
 use kd_core::{Event, Op};
 use std::time::Duration;
@@ -21,6 +22,8 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 pub(crate) struct Consultations {
     tasks: TaskTracker,
     stop: CancellationToken,
+    /// Counts them.
+    pub(crate) metrics: Metrics,
 }
 
 /// Sends ops to a running consultation.
@@ -86,11 +89,19 @@ impl Consultations {
         let stop = self.stop.child_token();
         let (tell, told) = unbounded_channel();
         let (wish, wished) = unbounded_channel();
+        let metrics = self.metrics.clone();
+        let stopped = stop.clone();
+        let counted = async move {
+            let _at_work = metrics.begun();
+            let ended = run(started, (tell, watch), wished, stopped).await;
+            if let Ok(answer) = &ended {
+                metrics.ended(answer);
+            }
+            ended
+        };
         Running {
             told,
-            ended: self
-                .tasks
-                .spawn(run(started, (tell, watch), wished, stop.clone())),
+            ended: self.tasks.spawn(counted),
             wishes: OpSender(wish),
             _left: stop.clone().drop_guard(),
             stop,

@@ -5,6 +5,7 @@ use crate::connections::{self, Limits, Mark};
 use crate::identity::Tokens;
 use crate::mcp::Server;
 use crate::mcp::sessions::{SESSIONS_MAX, Sessions};
+use crate::metrics::{self, Metrics};
 use crate::models;
 use crate::page;
 use axum::body::{Body, to_bytes};
@@ -12,6 +13,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use kd_app::host::Host;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use std::future::Future;
@@ -110,18 +112,22 @@ impl Bound {
             .with_cancellation_token(ended.clone());
         let limits = Limits::default();
         let sessions = Arc::new(Sessions::new(SESSIONS_MAX));
+        let server = Server::new(host.clone(), starter);
+        let councils = server.running.clone();
+        let counts = councils.metrics.clone();
         let door = Gate {
+            metrics: counts.clone(),
             tokens,
             hosts: named.collect(),
             limits,
             sessions: sessions.clone(),
             page: faces.page,
         };
-        let server = Server::new(host.clone(), starter);
-        let councils = server.running.clone();
         let service =
             StreamableHttpService::new(move || Ok(server.for_session()), sessions, config);
-        let mut router = axum::Router::new();
+        let mut router = axum::Router::new()
+            .route(metrics::HEALTH, get(|| async { "ok\n" }))
+            .route(metrics::PATH, get(move || async move { counts.response() }));
         if faces.models {
             router = router.merge(models::router(host.clone(), councils.clone()));
         }
@@ -154,6 +160,8 @@ struct Gate {
     sessions: Arc<Sessions>,
     /// Whether the page is served.
     page: bool,
+    /// Counts answered requests.
+    metrics: Metrics,
 }
 
 impl Gate {
@@ -178,15 +186,23 @@ impl Gate {
     }
 }
 
+/// Admits requests, and counts their responses.
+async fn admit(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    let response = check(&gate, request, next).await;
+    gate.metrics.answered(&response);
+    response
+}
+
 /// Admits local requests that carry a token; reads their bodies, limited in size and time.
-async fn admit(State(gate): State<Arc<Gate>>, mut request: Request, next: Next) -> Response {
+async fn check(gate: &Gate, mut request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let away = |status, why| models::turned_away(&path, status, why);
     if let Some(why) = gate.stranger(&request) {
         return away(StatusCode::FORBIDDEN, why);
     }
-    // The page's document contains no data, and a browser cannot send a token with it.
-    if gate.page && request.method() == Method::GET && request.uri().path() == page::PATH {
+    // The page's document contains no data, and a browser cannot send a token with it. Monitoring has no token either.
+    let is_open = path == metrics::HEALTH || gate.page && path == page::PATH;
+    if is_open && request.method() == Method::GET {
         return next.run(request).await;
     }
     let Some(identity) = gate.tokens.caller(request.headers()) else {
@@ -237,6 +253,7 @@ mod tests {
             limits: Limits::default(),
             sessions: Arc::new(Sessions::new(1)),
             page: true,
+            metrics: Metrics::default(),
         }
     }
 

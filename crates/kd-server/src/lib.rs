@@ -11,6 +11,7 @@ mod consult;
 pub mod http;
 mod identity;
 pub mod mcp;
+mod metrics;
 mod models;
 mod page;
 

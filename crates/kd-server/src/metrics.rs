@@ -1,0 +1,152 @@
+//! Counts what the server does, for monitoring: requests, councils, and what members used. Text in the OpenMetrics
+//! format, which Prometheus reads. No question, answer or token of a caller is part of it.
+
+use crate::answer::Answer;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use kd_core::event::Outcome;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// The path of the metrics.
+pub(crate) const PATH: &str = "/metrics";
+/// The path that says whether the server works.
+pub(crate) const HEALTH: &str = "/healthz";
+/// The content type of the OpenMetrics format.
+const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Status {
+    status: u16,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Ended {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Tokens {
+    member: String,
+    direction: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Member {
+    member: String,
+}
+
+/// The counts of one server.
+#[derive(Clone, Debug)]
+pub(crate) struct Metrics {
+    registry: Arc<Registry>,
+    requests: Family<Status, Counter>,
+    councils: Family<Ended, Counter>,
+    running: Gauge,
+    calls: Counter,
+    tokens: Family<Tokens, Counter>,
+    uncounted: Family<Member, Counter>,
+    cost: Family<Member, Counter<f64, AtomicU64>>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("kd");
+        let requests = Family::<Status, Counter>::default();
+        let councils = Family::<Ended, Counter>::default();
+        let (running, calls) = (Gauge::default(), Counter::default());
+        let tokens = Family::<Tokens, Counter>::default();
+        let uncounted = Family::<Member, Counter>::default();
+        let cost = Family::<Member, Counter<f64, AtomicU64>>::default();
+        registry.register("http_requests", "Answered HTTP requests", requests.clone());
+        registry.register("councils", "Councils that ended", councils.clone());
+        registry.register("councils_running", "Councils at work", running.clone());
+        let help = "Calls of tools passed on to clients";
+        registry.register("tool_calls", help, calls.clone());
+        let help = "Tokens that members used, as reported";
+        registry.register("tokens", help, tokens.clone());
+        let help = "Turns whose tokens were not reported";
+        registry.register("uncounted_turns", help, uncounted.clone());
+        let (help, unit) = ("What members cost, where known", Unit::Other("usd".into()));
+        registry.register_with_unit("cost", help, unit, cost.clone());
+        Self {
+            registry: Arc::new(registry),
+            requests,
+            councils,
+            running,
+            calls,
+            tokens,
+            uncounted,
+            cost,
+        }
+    }
+}
+
+/// A council at work, counted until dropped.
+pub(crate) struct AtWork(Gauge);
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+impl Metrics {
+    /// Counts an answered request.
+    pub(crate) fn answered(&self, response: &Response) {
+        let status = response.status().as_u16();
+        self.requests.get_or_create(&Status { status }).inc();
+    }
+
+    /// Counts a council that begins.
+    pub(crate) fn begun(&self) -> AtWork {
+        self.running.inc();
+        AtWork(self.running.clone())
+    }
+
+    /// Counts a council that ended.
+    pub(crate) fn ended(&self, answer: &Answer) {
+        let outcome = match answer.ended().map(|(outcome, _)| outcome) {
+            Some(Outcome::Complete) => "complete",
+            Some(Outcome::Partial) => "partial",
+            Some(Outcome::Failed) => "failed",
+            Some(Outcome::Interrupted) | None => "interrupted",
+        };
+        self.councils.get_or_create(&Ended { outcome }).inc();
+        self.calls.inc_by(answer.calls().len() as u64);
+        for (member, (usage, uncounted)) in answer.spent() {
+            let member = member.to_string();
+            for (direction, tokens) in [
+                ("input", usage.input_tokens),
+                ("output", usage.output_tokens),
+            ] {
+                let label = Tokens {
+                    member: member.clone(),
+                    direction,
+                };
+                self.tokens.get_or_create(&label).inc_by(tokens);
+            }
+            let label = Member { member };
+            if uncounted {
+                self.uncounted.get_or_create(&label).inc();
+            }
+            if let Some(usd) = usage.cost_usd {
+                self.cost.get_or_create(&label).inc_by(usd);
+            }
+        }
+    }
+
+    /// Returns the counts as a response.
+    pub(crate) fn response(&self) -> Response {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        ([(header::CONTENT_TYPE, TYPE)], text).into_response()
+    }
+}
