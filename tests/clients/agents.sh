@@ -12,7 +12,7 @@ copy() {
 # Says whether every command was run: each tenth fails and commits nothing.
 commits() {
     local n
-    n=$(git log --oneline | wc -l)
+    n=$( (git log --oneline 2>/dev/null || true) | wc -l)
     [ "$n" = 45 ] || { echo "FAILED  $1: $n commits of 45"; tail -n 20 "$2"; exit 1; }
     echo "passed  $1: 50 turns with its own tools in a working copy"
 }

@@ -75,8 +75,14 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    /// Checks that the conversation ends with a question. `param` is the field that holds it.
-    pub(super) fn check(self, param: &'static str) -> Result<Self, Fault> {
+    /// Checks that the conversation ends with a question. `param` is the field that holds it. Instructions after the
+    /// question, which some clients add, come before it.
+    pub(super) fn check(mut self, param: &'static str) -> Result<Self, Fault> {
+        let is_system = |message: &&Message| message.role == Role::System;
+        let after = self.messages.iter().rev().take_while(is_system).count();
+        if let Some(at) = self.messages.len().checked_sub(after + 1) {
+            self.messages[at..].rotate_left(1);
+        }
         let why = match self.messages.last() {
             None => format!("`{param}` is empty"),
             Some(last) if !matches!(last.role, Role::User | Role::Tool) => {
@@ -127,4 +133,39 @@ pub(super) fn add_line(text: &mut String, line: &str) {
         text.push('\n');
     }
     text.push_str(line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_after_the_question_come_before_it() {
+        use Role::{Assistant, System, User};
+        let checked = |roles: &[Role]| {
+            let messages = roles.iter().map(|role| Message::new(*role, "x"));
+            let transcript = Transcript {
+                messages: messages.collect(),
+                ..Transcript::default()
+            };
+            let checked = transcript.check("messages").ok()?;
+            Some(checked.messages.iter().map(|m| m.role).collect::<Vec<_>>())
+        };
+        for (roles, expected) in [
+            (
+                &[User, System, System][..],
+                Some(vec![System, System, User]),
+            ),
+            (&[System, User], Some(vec![System, User])),
+            (
+                &[User, Assistant, User, System],
+                Some(vec![User, Assistant, System, User]),
+            ),
+            (&[System], None),
+            (&[User, Assistant, System], None),
+            (&[], None),
+        ] {
+            assert_eq!(checked(roles), expected, "{roles:?}");
+        }
+    }
 }
