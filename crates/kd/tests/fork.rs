@@ -384,7 +384,8 @@ fn a_record_that_goes_on_decides_neither_who_answers_nor_how_much_is_spent() {
     }
     // A message that the record does not know.
     std::fs::write(&log, &text).expect("written");
-    std::fs::copy(fork.join("0004-cyd.md"), fork.join("0005-cyd.md")).expect("copied");
+    let last = messages(&fork).pop().expect("the fourth").0;
+    std::fs::copy(fork.join(last), fork.join("0005-cyd.md")).expect("copied");
     let said = home.run(&["deliberate", "--resume"]);
     assert!(
         said.err.contains("another question was asked after"),
