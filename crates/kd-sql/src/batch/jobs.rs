@@ -206,7 +206,7 @@ fn end(tx: &Transaction<'_>, finished: &Finished<'_>) -> rusqlite::Result<Vec<Ro
     let mut rows = vec![row];
     let twins: Vec<(i64, String)> = {
         let mut found = tx.prepare_cached(
-            "SELECT place, id FROM jobs WHERE batch = ?1 AND twin = ?2 AND state = ?3 ORDER BY place",
+            "SELECT place, id FROM jobs WHERE batch = ?1 AND twin = ?2 AND state = ?3 ORDER BY +place",
         )?;
         let twins = found.query_map(params![batch, place, State::Twin as i64], |row| {
             Ok((row.get(0)?, row.get(1)?))
