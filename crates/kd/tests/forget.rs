@@ -113,6 +113,59 @@ fn a_forgotten_thread_is_nowhere_and_the_rest_works() {
 
 /// A decision that is remembered, marked, forked and beside a forum.
 #[test]
+fn a_thread_of_a_batch_is_forgotten_with_its_question_and_its_result() {
+    let home = Home::scripted(&[("ann", script("Ann says so."))]);
+    let run = |args: &[&str]| {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}{}", said.out, said.err);
+        said.out
+    };
+    let questions = format!("{MARKER}\nWhich color?\n");
+    fs::write(home.work().join("q.txt"), &questions).expect("written");
+    run(&["batch", "run", "q.txt", "-o", "r.jsonl", "-q"]);
+    // Another batch takes the answer from the first.
+    fs::write(
+        home.work().join("two.txt"),
+        format!("{MARKER}\nWhich day?\n"),
+    )
+    .expect("written");
+    run(&["batch", "run", "two.txt", "-o", "two.jsonl", "-q"]);
+    let lines = fs::read_to_string(home.work().join("r.jsonl")).expect("results");
+    let of = |text: &str| {
+        let line = lines
+            .lines()
+            .find(|line| line.contains(text))
+            .expect("a line");
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        line["thread"].as_str().expect("a thread").to_owned()
+    };
+    let thread = of("Heron");
+    let own = ["q.txt", "two.txt", "r.jsonl", "two.jsonl"].map(|name| home.work().join(name));
+    let holders = || {
+        let mut found = holding(home.path(), "Heron");
+        found.retain(|path| !own.contains(path));
+        found
+    };
+    let database = |path: &PathBuf| path.parent().is_some_and(|at| at.ends_with("batches"));
+    assert!(holders().iter().any(database), "{:?}", holders());
+    let dry = run(&["forget", &thread, "--dry-run"]);
+    assert!(dry.contains("2 questions of batches"), "{dry}");
+    assert!(
+        dry.contains("r.jsonl") && dry.contains("two.jsonl"),
+        "{dry}"
+    );
+    run(&["forget", &thread, "--yes"]);
+    assert_eq!(holders(), Vec::<PathBuf>::new());
+    // The rest is there, and the files of results are written without it.
+    run(&["batch", "run", "q.txt", "-o", "r.jsonl", "-q"]);
+    let lines = fs::read_to_string(home.work().join("r.jsonl")).expect("results");
+    assert_eq!(lines.lines().count(), 1, "{lines}");
+    assert!(!lines.contains("Heron"), "{lines}");
+    run(&["batch", "status"]);
+    run(&["fsck", "--all"]);
+}
+
+#[test]
 fn a_marker_in_memory_marks_and_the_record_is_nowhere_afterwards() {
     let secret = "heron-7731-alpha-9";
     let reply = json!({

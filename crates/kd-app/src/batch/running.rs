@@ -242,7 +242,7 @@ impl Running {
     /// Waits for the end.
     ///
     /// # Errors
-    /// If the batch cannot go on: see [`Why`] for ends that are no error.
+    /// If the batch cannot go on: see [`super::Why`] for ends that are no error.
     pub async fn ended(&mut self) -> Result<Ended, UserError> {
         match (&mut self.task).await {
             Ok(ended) => ended,

@@ -276,11 +276,14 @@ impl Batches {
         self.write(|tx| money::settled(tx, of, request, spent))
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
         read(&self.db).map_err(|source| refused(&self.path, source))
     }
 
-    fn write<T>(
+    pub(super) fn write<T>(
         &mut self,
         write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {

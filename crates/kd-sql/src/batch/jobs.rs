@@ -348,3 +348,10 @@ pub(super) fn cancel(tx: &Transaction<'_>, batch: &str) -> rusqlite::Result<u64>
     )?;
     Ok(changed as u64)
 }
+
+/// Removes a job, and equal questions that wait for it.
+pub(super) fn remove(tx: &Transaction<'_>, batch: &str, place: i64) -> rusqlite::Result<()> {
+    tx.prepare_cached("DELETE FROM jobs WHERE batch = ?1 AND (place = ?2 OR twin = ?2)")?
+        .execute(params![batch, place])?;
+    Ok(())
+}

@@ -7,6 +7,7 @@
 
 mod account;
 mod batches;
+mod forget;
 mod jobs;
 mod money;
 mod new;
@@ -15,6 +16,7 @@ mod schema;
 
 pub use account::BatchAccount;
 pub use batches::{Batches, path};
+pub use forget::BatchesFile;
 pub use jobs::{Finished, Job};
 pub use new::{Asked, NewBatch};
 pub use rows::{Batch, Counts, Dead};

@@ -13,10 +13,12 @@ use crate::render::clean;
 use crate::render::wrap::wrap;
 use elsewhere::Elsewhere;
 use kd_core::{ThreadId, Timestamp};
+use kd_sql::batch::{self, BatchesFile};
 use kd_sql::forget::MarksFile;
 use kd_sql::marks;
 use kd_store::forget::{self, Busy, Found, Holder, Job, Scope};
 use kd_store::reviews::Reviews;
+use kd_store::user_dirs::project_key;
 use kd_store::{Layout, Place};
 use serde_json::{Value, json as object};
 use std::io::{self, IsTerminal, Write};
@@ -37,11 +39,21 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     let layout = here.layout()?;
     let reviews = review::reviews(here).ok();
     let marks = marks::path(&here.user_dirs()).ok().map(MarksFile::new);
+    let project = project_key(layout.root());
+    let batches = batch::path(&here.user_dirs(), &project)
+        .ok()
+        .map(BatchesFile::new);
+    let holders = || -> Vec<&dyn Holder> {
+        let marks = marks.iter().map(|file| file as &dyn Holder);
+        marks
+            .chain(batches.iter().map(|file| file as &dyn Holder))
+            .collect()
+    };
     let places = match (&args.id, args.older) {
         (_, Some(age)) => older(&layout, age)?,
         (id, None) => vec![kd_app::threads::resolve(&layout, id.as_deref())?],
     };
-    let (looked, busy) = look(args, &layout, reviews.as_ref(), marks.as_ref(), places)?;
+    let (looked, busy) = look(args, &layout, reviews.as_ref(), &holders, places)?;
     if let Some(error) = busy.first().filter(|_| args.older.is_none()) {
         return Err(refused(error));
     }
@@ -57,6 +69,17 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
         true => Vec::new(),
         false => elsewhere::found(&layout, &places, here),
     };
+    for place in &places {
+        let outputs = batches.as_ref().map(|file| file.outputs(&place.id.0));
+        for path in outputs.transpose()?.unwrap_or_default() {
+            stays.push(Elsewhere {
+                path,
+                why:
+                    "your file of results has its answer; `kd batch run` writes it again without it"
+                        .to_owned(),
+            });
+        }
+    }
     if let Some(path) = looked.iter().find_map(|one| one.job.forum()) {
         stays.push(Elsewhere {
             path,
@@ -120,7 +143,7 @@ fn look<'j>(
     args: &Forget,
     layout: &'j Layout,
     reviews: Option<&'j Reviews>,
-    marks: Option<&'j MarksFile>,
+    holders: &dyn Fn() -> Vec<&'j dyn Holder>,
     places: Vec<Place>,
 ) -> Result<(Vec<Looked<'j>>, Vec<IsBusy>), Error> {
     let (mut looked, mut is_busy) = (Vec::new(), Vec::new());
@@ -128,7 +151,7 @@ fn look<'j>(
         let job = Job::new(
             layout,
             reviews,
-            marks.into_iter().map(|file| file as &dyn Holder).collect(),
+            holders(),
             &place,
             args.message,
             !args.keep_copies,

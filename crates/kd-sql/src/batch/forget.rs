@@ -1,0 +1,154 @@
+//! Forgetting threads in the batches of a project, as a part of [`kd_store::forget`].
+
+use super::{Batches, jobs};
+use kd_store::Error;
+use kd_store::forget::{Found, Holder, Job, Scope, Target};
+use rusqlite::{Transaction, params};
+use std::path::{Path, PathBuf};
+
+/// The batches of a project, by the path of their file.
+#[derive(Clone, Debug)]
+pub struct BatchesFile(PathBuf);
+
+impl BatchesFile {
+    /// Takes the path of the file, which need not exist.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Returns the files of results that hold a line of a thread.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn outputs(&self, thread: &str) -> Result<Vec<PathBuf>, Error> {
+        if !self.0.exists() {
+            return Ok(Vec::new());
+        }
+        Batches::at(&self.0)?.outputs(thread)
+    }
+
+    /// Returns the path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Holder for BatchesFile {
+    /// Forgets the questions whose answer is in the forgotten thread, in all batches that use it, and questions of its
+    /// batch without an answer that repeat it.
+    fn forget(&self, job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
+        if !self.0.exists() {
+            return Ok(Vec::new());
+        }
+        let is_gone = |question: &Question| {
+            let is_of_thread = question.line.as_deref().map_or_else(
+                || Some(question.batch.as_str()) == batch_of(&target.place.path),
+                |line| is_of(line, &target.place.id.0),
+            );
+            let whole = target.scope == Scope::Whole && question.line.is_some();
+            let texts = [Some(&question.text), question.line.as_ref()];
+            is_of_thread && (whole || texts.into_iter().flatten().any(|text| job.is_in(text)))
+        };
+        let what = match Batches::at(&self.0)?.forget(&is_gone, dry)? {
+            0 => return Ok(Vec::new()),
+            1 => "1 question of a batch".to_owned(),
+            n => format!("{n} questions of batches"),
+        };
+        Ok(vec![Found {
+            path: self.0.clone(),
+            what,
+        }])
+    }
+}
+
+/// A question of a batch with its result.
+struct Question {
+    batch: String,
+    place: i64,
+    text: String,
+    line: Option<String>,
+}
+
+impl Batches {
+    fn forget(&mut self, is_gone: &dyn Fn(&Question) -> bool, dry: bool) -> Result<u64, Error> {
+        let gone = self.write(|tx| {
+            let gone = questions(tx, is_gone)?;
+            if !dry {
+                for (batch, place) in &gone {
+                    tx.execute(
+                        "DELETE FROM results WHERE batch = ?1 AND place = ?2",
+                        params![batch, place],
+                    )?;
+                    jobs::remove(tx, batch, *place)?;
+                }
+            }
+            Ok(gone.len() as u64)
+        })?;
+        if gone > 0 && !dry {
+            // Deleted text remains in the log of writes until that is written back.
+            self.read(|db| db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))?;
+        }
+        Ok(gone)
+    }
+
+    fn outputs(&self, thread: &str) -> Result<Vec<PathBuf>, Error> {
+        self.read(|db| {
+            let mut found = db.prepare(
+                "SELECT results.line, batches.output FROM results JOIN batches ON batches.id = results.batch
+                 WHERE batches.output IS NOT NULL AND instr(results.line, ?1) > 0",
+            )?;
+            let mut rows = found.query([thread])?;
+            let mut outputs: Vec<PathBuf> = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (line, output): (String, String) = (row.get(0)?, row.get(1)?);
+                let output = PathBuf::from(output);
+                if is_of(&line, thread) && !outputs.contains(&output) {
+                    outputs.push(output);
+                }
+            }
+            Ok(outputs)
+        })
+    }
+}
+
+/// Returns the batch and place of the questions to forget.
+fn questions(
+    tx: &Transaction<'_>,
+    is_gone: &dyn Fn(&Question) -> bool,
+) -> rusqlite::Result<Vec<(String, i64)>> {
+    let mut all = tx.prepare(
+        "SELECT jobs.batch, jobs.place, jobs.question, results.line FROM jobs
+         LEFT JOIN results ON results.batch = jobs.batch AND results.place = jobs.place",
+    )?;
+    let mut rows = all.query([])?;
+    let mut gone = Vec::new();
+    while let Some(row) = rows.next()? {
+        let question = Question {
+            batch: row.get(0)?,
+            place: row.get(1)?,
+            text: row.get(2)?,
+            line: row.get(3)?,
+        };
+        if is_gone(&question) {
+            gone.push((question.batch, question.place));
+        }
+    }
+    Ok(gone)
+}
+
+/// Returns whether a result is the answer of a thread.
+fn is_of(line: &str, thread: &str) -> bool {
+    // Most lines are of others, and are not parsed.
+    line.contains(thread)
+        && serde_json::from_str::<serde_json::Value>(line)
+            .is_ok_and(|line| line["thread"].as_str() == Some(thread))
+}
+
+/// Returns the batch in whose folder a thread is.
+fn batch_of(thread: &Path) -> Option<&str> {
+    let batch = thread.parent()?.parent()?;
+    let folder = batch.parent()?.file_name()?;
+    (folder == "batches")
+        .then(|| batch.file_name()?.to_str())
+        .flatten()
+}
