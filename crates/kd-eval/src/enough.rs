@@ -140,14 +140,14 @@ impl Enough {
 
     /// Returns the state after these members were asked: each with its answer, `None` if it gave none.
     pub fn look(&self, asked: &[(usize, Option<usize>)]) -> Look {
-        let all: u64 = self.weights.iter().sum();
+        let all = total(self.weights.iter().copied());
         let weight = |member: &usize| self.weights.get(*member).copied().unwrap_or(0);
-        let heard: u64 = asked.iter().map(|(member, _)| weight(member)).sum();
+        let heard = total(asked.iter().map(|(member, _)| weight(member)));
         let mut sums: Vec<(usize, u64)> = Vec::new();
         for (member, answer) in asked {
             let Some(answer) = *answer else { continue };
             match sums.iter_mut().find(|(known, _)| *known == answer) {
-                Some((_, sum)) => *sum += weight(member),
+                Some((_, sum)) => *sum = sum.saturating_add(weight(member)),
                 None => sums.push((answer, weight(member))),
             }
         }
@@ -251,6 +251,11 @@ fn whole(weights: &[f64]) -> Vec<u64> {
         .iter()
         .map(|weight| billionths(weight).max(1))
         .collect()
+}
+
+/// Adds weights. A record may be written by others, so the sum has a bound.
+fn total(weights: impl Iterator<Item = u64>) -> u64 {
+    weights.fold(0, u64::saturating_add)
 }
 
 /// Returns a part of a whole, in millionths.
@@ -416,6 +421,10 @@ mod tests {
             look(&[(2, None), (0, Some(5)), (1, None)]),
             "nobody is left"
         );
+        // Weights of a foreign record may be anything.
+        let mut foreign = rule.clone();
+        foreign.weights = vec![u64::MAX; 3];
+        assert!(!foreign.is_enough(foreign.look(&[(2, Some(4)), (0, Some(5))])));
         // A weight above all others together decides alone; a broken weight decides nothing.
         let rule = Enough::unlearned(vec![0, 1, 2], &[5.0, 1.0, f64::NAN]);
         assert!(rule.is_enough(rule.look(&[(0, Some(1))])));

@@ -241,6 +241,31 @@ fn a_cancelled_batch_hands_out_nothing_and_can_be_taken_up_again() {
 }
 
 #[test]
+fn what_is_in_flight_when_a_batch_is_cancelled_is_not_asked_again() {
+    // A question that fails and may be asked again, one whose run was killed, and one whose run was stopped.
+    for end in ["put back", "killed", "released"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut batches = created(dir.path(), &["One?"], false);
+        let run = batches.begin(ID, 3, now()).unwrap();
+        assert_eq!(places(&mut batches, run, 1), [1]);
+        batches.cancel(ID).unwrap();
+        match end {
+            "put back" => batches
+                .put_back((ID, run), 1, now(), Some("busy"), true)
+                .unwrap(),
+            "released" => batches.release(ID, run).unwrap(),
+            _ => {
+                batches.begin(ID, 3, now()).unwrap();
+            }
+        }
+        assert_eq!(batches.next_due(ID).unwrap(), None, "{end}: nothing is due");
+        let counts = batches.get(ID).unwrap().unwrap().counts;
+        assert_eq!(counts.cancelled, 1, "{end}");
+        assert_eq!(batches.retry(ID).unwrap(), 1, "{end}");
+    }
+}
+
+#[test]
 fn requests_in_flight_at_a_kill_count_with_their_maximum() {
     let dir = tempfile::tempdir().unwrap();
     let mut batches = created(dir.path(), &["One?"], false);

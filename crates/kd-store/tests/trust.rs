@@ -61,6 +61,8 @@ fn sample(key: &Key) -> Value {
         Kind::Text | Kind::Words => json!("words"),
         Kind::OneOf(words) => json!(words.last().unwrap()),
         Kind::Bool => json!(key.default != "true"),
+        // A newer version is refused with the whole file.
+        Kind::Whole { min, .. } if key.path == "version" => json!(min),
         Kind::Whole { max, .. } => json!(max.min(1 << 40)),
         Kind::Number { max, .. } => json!(max),
         Kind::Texts | Kind::Agents => json!(["codex"]),

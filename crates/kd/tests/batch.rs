@@ -355,6 +355,31 @@ fn a_batch_that_nobody_can_answer_stops_and_no_question_fails() {
 }
 
 #[test]
+fn results_in_any_script_are_known_as_results_and_links_are_no_questions() {
+    let home = echoing(0);
+    fs::write(
+        home.work().join("q.txt"),
+        "日本語の質問ですか?\nx日本語の質問ですか?\nПочему так?\n",
+    )
+    .expect("written");
+    for _ in 0..2 {
+        let said = home.run(&["batch", "run", "q.txt", "-o", "r.jsonl", "-q"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+    assert_eq!(results(&home).len(), 3);
+    let folder = home.work().join("qs");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(folder.join("one.txt"), "One?").expect("written");
+    fs::write(home.path().join("diary.txt"), "Dear diary.").expect("written");
+    std::os::unix::fs::symlink(home.path().join("diary.txt"), folder.join("two.txt"))
+        .expect("linked");
+    let said = home.run(&["batch", "run", "qs", "-o", "f.jsonl", "-q"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let text = fs::read_to_string(home.work().join("f.jsonl")).expect("results");
+    assert!(text.contains("One?") && !text.contains("diary"), "{text}");
+}
+
+#[test]
 fn a_cancelled_batch_is_not_asked_until_it_is_taken_up_again() {
     let home = echoing(100);
     let q = questions(&home, 40);

@@ -69,6 +69,43 @@ fn marks_like(home: &Home, n: usize, wrong: impl Fn(usize) -> bool) -> String {
 }
 
 #[test]
+fn a_member_that_was_stopped_because_the_vote_was_certain_is_not_marked() {
+    let mut slow = votes("381");
+    slow["runs"][0]
+        .as_array_mut()
+        .expect("a run")
+        .insert(0, json!({"sleep_ms": 60_000}));
+    let home = Home::scripted(&[("ann", votes("391")), ("bob", votes("391")), ("cyd", slow)]);
+    // Three members give opinions, and two of them agree.
+    let line = [
+        "deliberate",
+        "-m",
+        "ann,bob,cyd",
+        "--preset",
+        "standard",
+        "--protocol",
+        "vote",
+        "--answer",
+        "number",
+        "-q",
+        QUESTION,
+    ];
+    ok(&home.run(&line));
+    ok(&home.run(&["mark", "right"]));
+    let mark: Value = serde_json::from_str(&home.run(&["marks", "export"]).out).expect("a mark");
+    let members: Vec<&str> = mark["members"]
+        .as_array()
+        .expect("members")
+        .iter()
+        .filter_map(|m| m["name"].as_str())
+        .collect();
+    assert!(
+        members.contains(&"ann") && !members.iter().any(|name| name.starts_with("cyd")),
+        "{members:?}"
+    );
+}
+
+#[test]
 fn certain_enough_asks_fewer_members_once_marks_say_that_it_may() {
     let home = home();
     let lines = marks_like(&home, 250, |at| at % 50 == 0);

@@ -124,9 +124,10 @@ fn check_old(path: &Path, told: &Path) -> Result<(), UserError> {
 
 /// Returns the version at the beginning of a file of results.
 fn version(head: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(head.get(..head.len().min(64))?).ok()?;
-    let rest = text.strip_prefix("{\"v\":")?;
-    let (version, rest) = rest.split_once(',')?;
-    rest.starts_with("\"batch\":\"")
-        .then(|| version.parse().ok())?
+    // Bytes, because the text of a question may be cut in the middle of a character.
+    let rest = head.strip_prefix(b"{\"v\":")?;
+    let comma = rest.iter().position(|byte| *byte == b',')?;
+    let (version, rest) = (rest.get(..comma)?, rest.get(comma + 1..)?);
+    let version = std::str::from_utf8(version).ok()?.parse().ok()?;
+    rest.starts_with(b"\"batch\":\"").then_some(version)
 }

@@ -320,7 +320,10 @@ pub fn effect(path: &KeyPath) -> &'static str {
         (
             _,
             ["deliberation", "meta", _]
-            | ["deliberation", "protocol" | "preset" | "answer"]
+            | [
+                "deliberation",
+                "protocol" | "preset" | "answer" | "certainty",
+            ]
             | ["deliberation", "iteration", "strategy"]
             | ["council", "mode"],
         ) => "calls",

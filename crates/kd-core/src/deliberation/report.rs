@@ -5,6 +5,7 @@ use super::answer::AnswerKind;
 use super::fact::{Counted, Fact, Grouping, Rated};
 use super::iteration::Decision;
 use super::ledger::Spent;
+use super::machine::NEEDLESS;
 use super::plan::Plan;
 use super::stages;
 use super::verdict::Verdict;
@@ -29,6 +30,8 @@ pub struct Report {
     /// The kind shown by the first answers and the reason, if it differs from the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled: Option<(AnswerKind, String)>,
+    /// Members that were stopped because their answer could no longer change the result.
+    pub stopped_early: Vec<SeatName>,
     /// Which members were not asked because the answers were certain enough, in words, by pass.
     pub enough: Vec<String>,
     /// Counts in order.
@@ -293,7 +296,15 @@ impl Report {
                     }
                 }
             }
-            Fact::SeatFailed { turn, failure, .. } => {
+            Fact::SeatFailed {
+                turn,
+                seat,
+                failure,
+                ..
+            } => {
+                if failure.message == NEEDLESS {
+                    self.stopped_early.push(seat.clone());
+                }
                 if let Some(used) = &failure.used {
                     self.usage.add(&used.usage);
                     // It was counted when asked.

@@ -31,6 +31,10 @@ pub fn unmarked(report: &Report, project: &str) -> Option<Mark> {
             .firsts
             .iter()
             .find(|first| first.seat == *seat.name())?;
+        // It was stopped, because its answer could change nothing: that tells nothing about it.
+        if first.candidate.is_none() && report.stopped_early.contains(seat.name()) {
+            return None;
+        }
         let member = &seat.member;
         Some(Member {
             name: member.name.to_string(),

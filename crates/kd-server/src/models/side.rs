@@ -25,6 +25,8 @@ const USER: &[&str] = &[
 ];
 /// How Open WebUI begins each of its tasks, and what one of its further sections is called.
 const TASK: &str = "### Task:";
+/// How it ends the names of its tasks in `metadata.task`: `title_generation`, `tags_generation`, …
+const TASK_NAME: &str = "_generation";
 const TASK_SECTIONS: &[&str] = &[
     "### Guidelines:",
     "### Output:",
@@ -43,7 +45,8 @@ pub(super) fn is_side(
     max_tokens: Option<u32>,
     task: Option<&str>,
 ) -> bool {
-    if task.is_some_and(|task| !task.trim().is_empty()) {
+    // The field is free-form: other values are the client's own.
+    if task.is_some_and(|task| task.trim().ends_with(TASK_NAME)) {
         return true;
     }
     let messages = &transcript.messages;

@@ -62,6 +62,16 @@ pub struct Finished<'r> {
     pub keep: bool,
 }
 
+/// Returns the state of a job that has to be asked again: it waits, unless the batch was cancelled in the meantime.
+fn later(tx: &Transaction<'_>, batch: &str) -> rusqlite::Result<State> {
+    let mut found = tx.prepare_cached("SELECT cancelled FROM batches WHERE id = ?1")?;
+    let is_cancelled: bool = found.query_row([batch], |row| row.get(0))?;
+    Ok(match is_cancelled {
+        true => State::Cancelled,
+        false => State::Waiting,
+    })
+}
+
 pub(super) fn begin(
     tx: &Transaction<'_>,
     batch: &str,
@@ -100,7 +110,7 @@ pub(super) fn begin(
         } else {
             tx.execute(
                 "UPDATE jobs SET state = ?3 WHERE batch = ?1 AND place = ?2",
-                params![batch, place, State::Waiting as i64],
+                params![batch, place, later(tx, batch)? as i64],
             )?;
         }
     }
@@ -288,7 +298,7 @@ pub(super) fn put_back(
         .execute(params![
             batch,
             place,
-            State::Waiting as i64,
+            later(tx, batch)? as i64,
             due.as_millisecond(),
             reason,
             i64::from(!asked)
@@ -300,7 +310,7 @@ pub(super) fn put_back(
 pub(super) fn release(tx: &Transaction<'_>, batch: &str, run: i64) -> rusqlite::Result<()> {
     tx.execute(
         "UPDATE jobs SET state = ?3, attempts = attempts - 1 WHERE batch = ?1 AND run = ?2 AND state = ?4",
-        params![batch, run, State::Waiting as i64, State::Running as i64],
+        params![batch, run, later(tx, batch)? as i64, State::Running as i64],
     )?;
     Ok(())
 }

@@ -60,7 +60,9 @@ fn folder(path: &Path) -> Result<Vec<Question>, Error> {
         let is_hidden = file
             .file_name()
             .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if ENDINGS.contains(&ending) && !is_hidden && file.is_file() {
+        // A link may lead out of the folder, which others may have filled.
+        let is_file = file.symlink_metadata().is_ok_and(|meta| meta.is_file());
+        if ENDINGS.contains(&ending) && !is_hidden && is_file {
             files.push(file);
         }
     }
