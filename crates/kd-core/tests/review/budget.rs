@@ -210,3 +210,40 @@ fn many_findings_are_voted_on_in_several_requests() {
     assert!(ran.asked.len() <= 6);
     assert!(asked(&ran, "votes") == 3, "{told}");
 }
+
+#[test]
+fn a_flood_by_one_member_leaves_room_for_the_others() {
+    let code: Vec<String> = (0..800)
+        .map(|at| format!("let value_{at} = compute_{at}(input_{at});"))
+        .collect();
+    let about = |at: usize| {
+        let claim = format!("compute_{at} input_{at} reason_{at} thing_{at}");
+        finding("src/sum.rs", at as u32 + 1, &code[at], &claim)
+    };
+    let mut open = limited(&["ann", "bob"], Ceiling::default());
+    open.files.insert("src/sum.rs".into(), code.join("\n"));
+    open.parts = (0..14)
+        .map(|part| format!("This is part {part} of it."))
+        .collect();
+    let ran = run(open, |name, request| {
+        let prompt = &request.prompt;
+        let is_of = |part: &usize| {
+            let words = format!("This is part {part} of it.");
+            prompt.history.contains(&words) || prompt.turn.contains(&words)
+        };
+        Reply::Text(match (kind(request), (0..14).find(is_of)) {
+            ("findings", Some(part)) if name == "ann" => {
+                findings(&(part * 50..part * 50 + 50).map(about).collect::<Vec<_>>())
+            }
+            ("findings", Some(13)) => findings(&[about(799)]),
+            ("findings", _) => findings(&[]),
+            _ => votes(request, |_| "real"),
+        })
+    });
+    let by = |name: &str| {
+        let made = |r: &&Reported| r.makers().iter().any(|maker| *maker == name);
+        ran.report.findings.iter().filter(made).count()
+    };
+    assert!(by("ann") <= 300, "its share");
+    assert_eq!(by("bob"), 1);
+}
