@@ -241,7 +241,7 @@ fn a_flood_by_one_member_leaves_room_for_the_others() {
         })
     });
     let by = |name: &str| {
-        let made = |r: &&Reported| r.makers().iter().any(|maker| *maker == name);
+        let made = |r: &&Reported| r.makers().contains(&name);
         ran.report.findings.iter().filter(made).count()
     };
     assert!(by("ann") <= 300, "its share");
