@@ -329,3 +329,39 @@ fn settings_of_a_folder_take_effect_only_after_the_user_allowed_them() {
     }
     agent.end();
 }
+
+#[test]
+fn of_too_many_sessions_the_one_used_least_recently_is_closed_and_leaves_nothing() {
+    let home = council();
+    let mut agent = Agent::start(&home);
+    let said = |answer: &Value| answer["result"]["stopReason"] == "end_turn";
+    let first = agent.session(&home);
+    assert!(said(&agent.call("session/prompt", prompt(&first, "Tabs?"))));
+    let unused = agent.session(&home);
+    let mut newest = Vec::new();
+    for _ in 0..256 {
+        newest.push(agent.session(&home));
+    }
+    for closed in [&first, &unused] {
+        let answer = agent.call("session/prompt", prompt(closed, "And spaces?"));
+        let why = answer["error"]["message"].as_str().expect("an error");
+        assert!(why.contains("no open session"), "{why}");
+    }
+    for open in [&newest[0], &newest[255]] {
+        let answer = agent.call("session/prompt", prompt(open, "Tabs?"));
+        assert!(said(&answer), "{answer}");
+    }
+    agent.end();
+    let mut left: Vec<String> = home
+        .threads()
+        .iter()
+        .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
+        .collect();
+    left.sort();
+    let mut used = [first, newest[0].clone(), newest[255].clone()];
+    used.sort();
+    assert_eq!(
+        left, used,
+        "sessions in which nothing was said leave no thread"
+    );
+}

@@ -36,6 +36,8 @@ pub(super) struct Session {
     pub(super) is_new: bool,
     /// Whether the user was asked about the folder's settings.
     is_asked: bool,
+    /// When it was last used: the greatest number is the newest.
+    used: u64,
     /// Stops the running prompt.
     stop: Option<CancellationToken>,
 }
@@ -48,6 +50,7 @@ impl Session {
             method: Method::Ask,
             is_new: false,
             is_asked: false,
+            used: 0,
             stop: None,
         }
     }
@@ -92,18 +95,22 @@ impl Sessions {
     ///
     /// # Errors
     /// If too many are open, or a prompt of this one is running.
-    pub(super) fn put(&self, id: String, session: Session) -> Result<()> {
+    pub(super) fn put(&self, id: String, mut session: Session) -> Result<()> {
         let mut open = self.lock();
         if open.get(&id).is_some_and(|session| session.stop.is_some()) {
             return Err(invalid("a prompt of this session is running"));
         }
         if open.len() >= SESSIONS_MAX && !open.contains_key(&id) {
-            // An idle one can be loaded again.
-            let idle = open.iter().find(|(_, session)| session.stop.is_none());
-            let idle = idle.map(|(id, _)| id.clone());
-            let idle = idle.ok_or_else(|| refused("too many sessions are at work"))?;
-            open.remove(&idle);
+            // The idle one that was used least recently; it can be loaded again.
+            let idle = open.iter().filter(|(_, session)| session.stop.is_none());
+            let oldest = idle.min_by_key(|(_, session)| session.used);
+            let oldest = oldest.map(|(id, _)| id.clone());
+            let oldest = oldest.ok_or_else(|| refused("too many sessions are at work"))?;
+            if let Some(session) = open.remove(&oldest).filter(|session| session.is_new) {
+                session.host.discard(&oldest);
+            }
         }
+        session.used = next_use(&open);
         open.insert(id, session);
         Ok(())
     }
@@ -114,6 +121,7 @@ impl Sessions {
     /// If there is no such session, or a prompt of it is running.
     pub(super) fn begin(&self, id: &str) -> Result<Begun<'_>> {
         let mut open = self.lock();
+        let used = next_use(&open);
         let session = open.get_mut(id).ok_or_else(|| unknown(id))?;
         if session.stop.is_some() {
             return Err(invalid(
@@ -122,6 +130,7 @@ impl Sessions {
         }
         let stop = CancellationToken::new();
         session.stop = Some(stop.clone());
+        session.used = used;
         let session = session.clone();
         drop(open);
         Ok(Begun {
@@ -170,6 +179,12 @@ impl Sessions {
             session.host = Arc::clone(host);
         }
     }
+}
+
+/// Returns the number of the next use of a session.
+fn next_use(open: &BTreeMap<String, Session>) -> u64 {
+    let newest = open.values().map(|session| session.used).max();
+    newest.map_or(0, |used| used + 1)
 }
 
 fn unknown(id: &str) -> Error {
