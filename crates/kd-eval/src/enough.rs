@@ -9,6 +9,7 @@
 //! All decisions use whole numbers, so that a record is decided again exactly.
 
 use super::deciders::Halves;
+use super::intervals::{Z95, Z95_ONE_SIDED};
 use super::weights::{Labelled, learned};
 use serde::{Deserialize, Serialize};
 
@@ -334,11 +335,11 @@ fn played(walks: &[Walk], costs: &[f64], threshold: u32) -> Forecast {
     Forecast {
         questions: walks.len(),
         calls,
-        calls_interval: (calls - 1.96 * calls_error, calls + 1.96 * calls_error),
+        calls_interval: (calls - Z95 * calls_error, calls + Z95 * calls_error),
         cost: if all > 0.0 { cost / all } else { 1.0 },
         loss,
         loss_likely: loss + CAUTION * loss_error,
-        loss_most: loss + 1.645 * loss_error,
+        loss_most: loss + Z95_ONE_SIDED * loss_error,
     }
 }
 

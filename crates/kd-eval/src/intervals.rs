@@ -6,6 +6,8 @@ use rand::{RngExt, SeedableRng};
 
 /// The 97.5 % point of the normal distribution.
 pub const Z95: f64 = 1.959_963_984_540_054;
+/// The 95 % point: the end of a one-sided interval.
+pub const Z95_ONE_SIDED: f64 = 1.644_853_626_951_472_7;
 /// The 80 % point: the usual power of planned tests.
 const Z80: f64 = 0.841_621_233_572_914;
 

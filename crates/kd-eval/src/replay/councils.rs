@@ -2,6 +2,7 @@
 
 use super::{ReadError, Table};
 use crate::deciders::{Decision, Halves, Setting, Way};
+use crate::intervals::Z95_ONE_SIDED;
 use rand::SeedableRng;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
@@ -145,6 +146,6 @@ fn behind(all: &[f64], fewer: &[f64]) -> Behind {
     let spread = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     Behind {
         mean,
-        most: mean + 1.645 * (spread / n).sqrt(),
+        most: mean + Z95_ONE_SIDED * (spread / n).sqrt(),
     }
 }
