@@ -95,6 +95,23 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         started.session.send(started.say)?;
         Ok(started.session)
     })?;
+    ended(
+        (args, here),
+        planning.config(),
+        opened,
+        &played,
+        &planning.brief.rest,
+    )
+}
+
+/// Writes what a deliberation decided, and says how certain that is and what to type next.
+fn ended(
+    (args, here): (&Deliberate, &Here),
+    config: &Config,
+    opened: Option<Opened>,
+    played: &Played,
+    brief: &Brief<'_>,
+) -> Result<Exit, Error> {
     let Some(Opened {
         layout, id, folder, ..
     }) = opened
@@ -102,20 +119,20 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         return Ok(Exit::Error);
     };
     let report = &played.view.report;
-    let standing = standing(args, &layout, report, &planning.brief.rest);
+    let standing = standing(args, &layout, report, brief);
     finish(
         (args, here),
-        planning.config(),
+        config,
         &layout,
         &folder,
         report,
         standing.as_ref(),
     )?;
-    show_standing(args, standing.as_ref(), &played, here);
-    if !quiet && !played.closed {
+    show_standing(args, standing.as_ref(), played, here);
+    if !args.output.quiet && !played.closed {
         closing(&id.0, here);
     }
-    Ok(match (exit(report, &played), args.require) {
+    Ok(match (exit(report, played), args.require) {
         (Exit::Done, Some(share)) if !keeps(standing.as_ref(), share) => Exit::NoPromise,
         (exit, _) => exit,
     })

@@ -2,11 +2,11 @@
 
 use super::super::here::Here;
 use super::super::{stage, trust};
-use super::{closing, exit, face, finish, keeps, settings, show_standing, standing};
+use super::{ended, face, settings};
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_app::{Opened, outfile, secrets};
+use kd_app::{outfile, secrets};
 use kd_core::planner::Brief;
 
 pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Error> {
@@ -31,34 +31,11 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
         Ok(started.session)
     })?;
     drop(lease);
-    let Some(Opened {
-        layout, id, folder, ..
-    }) = opened
-    else {
-        return Ok(Exit::Error);
-    };
-    let report = &played.view.report;
     let (marks, marks_fault) = kd_app::deliberation::marks(here);
     let brief = Brief {
         marks,
         marks_fault,
         ..Brief::default()
     };
-    let standing = standing(args, &layout, report, &brief);
-    finish(
-        (args, here),
-        &config,
-        &layout,
-        &folder,
-        report,
-        standing.as_ref(),
-    )?;
-    show_standing(args, standing.as_ref(), &played, here);
-    if !quiet && !played.closed {
-        closing(&id.0, here);
-    }
-    Ok(match (exit(report, &played), args.require) {
-        (Exit::Done, Some(share)) if !keeps(standing.as_ref(), share) => Exit::NoPromise,
-        (exit, _) => exit,
-    })
+    ended((args, here), &config, opened, &played, &brief)
 }
