@@ -141,8 +141,9 @@ impl<'k> Council<'k> {
         // Known before any program is started.
         config.council.private |= old.as_ref().is_some_and(|t| t.meta().is_private());
         let id = ask.thread.by_user();
-        let thread = old.as_ref().zip(kingdom.layout());
-        let thread = thread.map(|(thread, layout)| trust::GoesOn::of(&layout, thread, id));
+        let thread = old
+            .as_ref()
+            .and_then(|thread| Some(trust::GoesOn::of(&kingdom.layout()?, thread, id)));
         let phase = match (phase, &old) {
             (Some(phase), _) => phase.to_owned(),
             (None, old) => old
