@@ -31,6 +31,8 @@ pub struct Found {
     pub end: usize,
     /// Fields that occur twice with different values.
     pub twice: Vec<String>,
+    /// Whether the text ends inside one of its lists.
+    pub cut: bool,
 }
 
 /// Maximum nesting depth.
@@ -69,6 +71,7 @@ pub fn objects(text: &str) -> Vec<Found> {
             at: start,
             damaged: false,
             cut: false,
+            cut_list: false,
             twice: Vec::new(),
         };
         match reader.object(0) {
@@ -91,6 +94,7 @@ pub fn objects(text: &str) -> Vec<Found> {
                     start,
                     end,
                     twice: reader.twice,
+                    cut: reader.cut_list,
                 });
                 at = end.max(start + 1);
             }
@@ -123,6 +127,8 @@ struct Reader<'a> {
     /// Whether the text ends inside a value.
     cut: bool,
     twice: Vec<String>,
+    /// Whether the text ends inside a list.
+    cut_list: bool,
 }
 
 /// A value, or nothing if the text ends inside it.
@@ -229,6 +235,7 @@ impl<'a> Reader<'a> {
             match self.peek() {
                 None => {
                     self.damaged = true;
+                    self.cut_list |= is_array;
                     return Some(());
                 }
                 Some(c) if c == close => {

@@ -32,11 +32,8 @@ pub fn check<'a>(
     text: impl Fn(&str) -> Option<&'a str>,
 ) -> Result<Checked, String> {
     let (file, text) = resolve(&finding.file, text)?;
-    let wanted = quoted(&finding.quote);
-    if wanted.is_empty() {
-        return Err("it quotes no code".to_owned());
-    }
-    if wanted.len() > QUOTE_LINES_MAX {
+    let readings = readings(&finding.quote);
+    if !readings.is_empty() && readings.iter().all(|wanted| wanted.len() > QUOTE_LINES_MAX) {
         return Err(format!("it quotes more than {QUOTE_LINES_MAX} lines"));
     }
     let lines: Vec<(u32, String)> = (1u32..)
@@ -44,12 +41,21 @@ pub fn check<'a>(
         .map(|(number, line)| (number, squeezed(line)))
         .filter(|(_, line)| !line.is_empty())
         .collect();
-    let places = (0..lines.len()).filter_map(|at| place(&lines[at..], &wanted));
-    // If only a diff is known, the next known line may be far away.
-    let places = places.filter(|found| found.last - found.first < SPAN_MAX);
-    let nearest = places.min_by_key(|found| found.first.abs_diff(finding.lines.first));
-    let Some(found) = nearest else {
-        return Err(format!("`{file}` does not hold the quoted code"));
+    let nearest = |wanted: &Vec<String>| {
+        let places = (0..lines.len()).filter_map(|at| place(&lines[at..], wanted));
+        // If only a diff is known, the next known line may be far away.
+        let places = places.filter(|found| found.last - found.first < SPAN_MAX);
+        places.min_by_key(|found| found.first.abs_diff(finding.lines.first))
+    };
+    let short = readings
+        .iter()
+        .filter(|wanted| wanted.len() <= QUOTE_LINES_MAX);
+    let Some(found) = short.into_iter().find_map(nearest) else {
+        let is_code = |line: &str| !line.trim().is_empty() && !is_fence(line);
+        return Err(match finding.quote.lines().any(is_code) {
+            true => format!("`{file}` does not hold the quoted code"),
+            false => "it quotes no code".to_owned(),
+        });
     };
     let told = finding.lines;
     let overlaps = found.first <= told.last && told.first <= found.last;
@@ -100,24 +106,75 @@ fn resolve<'a>(
         .ok_or_else(|| "its file is not part of the change".to_owned())
 }
 
-/// Returns the lines of a quote without white space, line numbers and diff signs.
-fn quoted(quote: &str) -> Vec<String> {
-    let lines: Vec<&str> = quote
+/// Returns the possible readings of a quote, without white space: as it is first, because code may contain fences,
+/// numbers and signs of its own; then without those that members add.
+fn readings(quote: &str) -> Vec<Vec<String>> {
+    let raw: Vec<&str> = quote
         .lines()
-        .filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("```"))
+        .filter(|line| !line.trim().is_empty())
         .collect();
-    let numbered: Option<Vec<&str>> = lines.iter().map(|line| without_number(line)).collect();
-    let lines = numbered.unwrap_or(lines);
-    let added = lines.iter().any(|line| line.starts_with('+'))
-        && lines.iter().all(|line| line.starts_with(['+', ' ', '\t']));
+    let forms = [
+        Some(raw.clone()),
+        unfenced(&raw),
+        Some(without_fences(&raw)),
+    ];
+    let mut all: Vec<Vec<String>> = Vec::new();
+    for form in forms.into_iter().flatten() {
+        let (bare, plain) = (unnumbered(&form), unsigned(&form));
+        let both = [
+            bare.as_deref().and_then(unsigned),
+            plain.as_deref().and_then(unnumbered),
+        ];
+        let readings = [Some(form), bare, plain].into_iter().chain(both);
+        for reading in readings.flatten() {
+            let reading: Vec<String> = reading.iter().map(|line| squeezed(line)).collect();
+            let reading: Vec<String> = reading
+                .into_iter()
+                .filter(|line| !line.is_empty())
+                .collect();
+            if !reading.is_empty() && !all.contains(&reading) {
+                all.push(reading);
+            }
+        }
+    }
+    all
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with("```")
+}
+
+/// Strips the fence around a quote.
+fn unfenced<'q>(lines: &[&'q str]) -> Option<Vec<&'q str>> {
+    match lines {
+        [first, inner @ .., last] if is_fence(first) && is_fence(last) => Some(inner.to_vec()),
+        _ => None,
+    }
+}
+
+/// Strips all lines that are fences.
+fn without_fences<'q>(lines: &[&'q str]) -> Vec<&'q str> {
     lines
         .iter()
-        .map(|line| squeezed(line.strip_prefix('+').filter(|_| added).unwrap_or(line)))
-        .filter(|line| !line.is_empty())
+        .copied()
+        .filter(|line| !is_fence(line))
         .collect()
 }
 
-/// Strips the number before a line: `12 | code`, `12: code`.
+/// Strips the numbers before lines, if each line has one.
+fn unnumbered<'q>(lines: &[&'q str]) -> Option<Vec<&'q str>> {
+    lines.iter().map(|line| without_number(line)).collect()
+}
+
+/// Strips the signs of a diff whose lines are added or unchanged.
+fn unsigned<'q>(lines: &[&'q str]) -> Option<Vec<&'q str>> {
+    let added = lines.iter().any(|line| line.starts_with('+'))
+        && lines.iter().all(|line| line.starts_with(['+', ' ', '\t']));
+    let strip = |line: &&'q str| line.strip_prefix('+').unwrap_or(line);
+    added.then(|| lines.iter().map(strip).collect())
+}
+
+/// Strips the number before a line: `12 | code`, `12: code`, or a tab or an arrow as programs that print files write.
 fn without_number(line: &str) -> Option<&str> {
     let rest = line.trim_start();
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -125,7 +182,7 @@ fn without_number(line: &str) -> Option<&str> {
         .get(digits..)
         .filter(|_| digits > 0)?
         .trim_start_matches(' ');
-    rest.strip_prefix('|').or_else(|| rest.strip_prefix(':'))
+    rest.strip_prefix(['|', ':', '\t', '→', '│'])
 }
 
 fn squeezed(line: &str) -> String {

@@ -19,21 +19,91 @@ const TEXT_BYTES_MAX: usize = 4000;
 const CLAIM_CHARS_MAX: usize = 600;
 /// The largest line number accepted.
 const LINE_MAX: u64 = 10_000_000;
-/// Phrases for "no findings" in short replies without JSON.
+/// Phrases for "no findings" in replies without JSON.
 const NOTHING: &[&str] = &[
-    "no findings",
-    "no issues",
-    "no defects",
-    "no bugs",
-    "no problems",
+    "no finding",
+    "no issue",
+    "no defect",
+    "no bug",
+    "no problem",
+    "no error",
     "nothing to report",
     "looks good to me",
     "lgtm",
     "found nothing",
-    "did not find any",
+    "not find any",
+    "find no",
+    "found no",
 ];
-/// Maximum length of a reply that reports no findings in prose; longer prose says something else.
-const NOTHING_BYTES_MAX: usize = 400;
+/// The words of replies that say no more than that. A reply with any other word may contain a finding.
+const NOTHING_WORDS: &[&str] = &[
+    "a",
+    "an",
+    "all",
+    "and",
+    "any",
+    "are",
+    "at",
+    "been",
+    "bug",
+    "bugs",
+    "by",
+    "change",
+    "changes",
+    "code",
+    "defect",
+    "defects",
+    "did",
+    "didn't",
+    "diff",
+    "error",
+    "errors",
+    "find",
+    "finding",
+    "findings",
+    "for",
+    "found",
+    "good",
+    "has",
+    "have",
+    "here",
+    "i",
+    "i've",
+    "in",
+    "introduced",
+    "is",
+    "issue",
+    "issues",
+    "it",
+    "lgtm",
+    "list",
+    "looks",
+    "me",
+    "my",
+    "no",
+    "not",
+    "nothing",
+    "of",
+    "part",
+    "patch",
+    "problem",
+    "problems",
+    "report",
+    "reported",
+    "review",
+    "reviewed",
+    "so",
+    "that",
+    "the",
+    "there",
+    "there's",
+    "these",
+    "this",
+    "to",
+    "was",
+    "we",
+    "were",
+];
 
 /// The findings of a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +112,8 @@ pub struct Read {
     pub findings: Vec<Finding>,
     /// Entries that were skipped: no claim, no file, or more than [`FINDINGS_MAX`].
     pub left_out: usize,
+    /// Whether the reply ends before its list does: findings may be missing.
+    pub cut: bool,
 }
 
 /// Returns the JSON schema of a reply with findings.
@@ -93,7 +165,8 @@ fn answers_schema(list: &str, name: &str, value: &Value) -> Value {
     })
 }
 
-/// Parses the findings of a reply. An empty list, and short prose that reports none, are valid.
+/// Parses the findings of a reply. An empty list is valid, and so is prose that says that there are none and nothing
+/// else: any other prose may contain a finding, and is no review.
 ///
 /// # Errors
 /// If the reply is empty, holds no list of findings, ends before the first one, or lists only findings without a file
@@ -112,7 +185,10 @@ pub fn findings(reply: &str) -> Result<Read, &'static str> {
         let whole = text
             .get(object.start..object.end)
             .is_some_and(|o| o.trim_end().ends_with('}'));
-        let read = collect(items.iter());
+        let read = Read {
+            cut: object.cut,
+            ..collect(items.iter())
+        };
         return match (read.findings.is_empty(), read.left_out) {
             (true, 0) if !whole => Err("the reply ends before its first finding"),
             (true, 1..) => Err("its findings name no file or no claim"),
@@ -143,6 +219,7 @@ fn list(value: &Value) -> Option<&Vec<Value>> {
     })
 }
 
+/// Returns whether a reply is an empty list, or says only that there are no findings.
 fn is_nothing(text: &str) -> bool {
     let bare: String = text
         .trim()
@@ -150,11 +227,17 @@ fn is_nothing(text: &str) -> bool {
         .trim_start_matches("json")
         .split_whitespace()
         .collect();
-    if bare == "[]" || bare == "{}" {
+    if bare == "[]" {
         return true;
     }
-    let lower = text.to_lowercase();
-    text.len() <= NOTHING_BYTES_MAX && NOTHING.iter().any(|words| lower.contains(words))
+    let lower = text.to_lowercase().replace('’', "'");
+    let words: Vec<&str> = lower
+        .split(|c: char| c.is_whitespace() || ",.;:!*_#—–-".contains(c))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let spaced = words.join(" ");
+    words.iter().all(|word| NOTHING_WORDS.contains(word))
+        && NOTHING.iter().any(|phrase| spaced.contains(phrase))
 }
 
 fn collect<'a>(items: impl Iterator<Item = &'a Value>) -> Read {
