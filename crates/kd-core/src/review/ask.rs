@@ -2,6 +2,7 @@
 
 use super::OpenReview;
 use super::{Cluster, Finding, Raw, prompts, read};
+use crate::clean::{clean_line, clean_text};
 use crate::deliberation::{blind, json_bytes};
 use crate::request::{Prompt, Request};
 use serde_json::Value;
@@ -11,6 +12,9 @@ use std::collections::VecDeque;
 const AROUND: usize = 8;
 /// Maximum lines of code per finding.
 const CODE_LINES_MAX: usize = 60;
+/// Maximum number, and bytes, of other members' words for a finding.
+const WORDINGS_MAX: usize = 3;
+const WORDING_BYTES_MAX: usize = 300;
 /// Maximum characters of a line of code.
 const LINE_CHARS_MAX: usize = 300;
 
@@ -42,7 +46,7 @@ pub(super) fn batches(
         let Some(item) = votable(open, &clusters[*at], bytes) else {
             continue;
         };
-        let size = json_bytes(&item) + MARK_BYTES;
+        let size = item_bytes(&item);
         if batches.is_empty() || size > left {
             batches.push_back(Vec::new());
             left = bytes;
@@ -58,7 +62,19 @@ pub(super) fn batches(
 /// Renders a cluster for voters.
 fn votable(open: &OpenReview, cluster: &Cluster, bytes: u64) -> Option<String> {
     let finding = &cluster.findings.first()?.finding;
-    Some(fitted(&described(open, finding, true), bytes))
+    let others = cluster.other_wordings();
+    let others = others.iter().take(WORDINGS_MAX);
+    let others: Vec<&str> = others.map(|raw| raw.finding.claim.as_str()).collect();
+    Some(fitted(&described(open, finding, &others, true), bytes))
+}
+
+/// Returns the bytes of a cluster in a request for votes.
+pub(super) fn votable_bytes(open: &OpenReview, cluster: &Cluster, bytes: u64) -> u64 {
+    votable(open, cluster, bytes).map_or(0, |item| item_bytes(&item))
+}
+
+fn item_bytes(item: &str) -> u64 {
+    json_bytes(item) + MARK_BYTES
 }
 
 /// Cuts a text that alone would exceed the bytes of a request.
@@ -103,8 +119,8 @@ pub(super) fn pairs(
     bytes: u64,
 ) -> (Request, Vec<(String, usize)>) {
     let text = |(a, b): &(usize, usize)| {
-        let one = described(open, &raws.get(*a)?.finding, false);
-        let other = described(open, &raws.get(*b)?.finding, false);
+        let one = described(open, &raws.get(*a)?.finding, &[], false);
+        let other = described(open, &raws.get(*b)?.finding, &[], false);
         Some(format!("First:\n{one}\nSecond:\n{other}"))
     };
     let mut left = bytes;
@@ -172,24 +188,34 @@ fn request(open: &OpenReview, member: usize, fenced: String, task: &str, schema:
     }
 }
 
-/// Renders a finding for other members: without its member's name, with its code.
-fn described(open: &OpenReview, finding: &Finding, with_code: bool) -> String {
+/// Renders a finding for other members: without its member's name, with its code. `others` are other members' words
+/// for the same defect. Each line of text by members or the change has a mark, so that none passes for another part.
+fn described(open: &OpenReview, finding: &Finding, others: &[&str], with_code: bool) -> String {
     let mut out = format!("claim: {}\n", nameless(open, &finding.claim));
     if !finding.evidence.is_empty() {
-        let evidence = blind::clip(&finding.evidence, 1500);
-        out.push_str(&format!("evidence: {}\n", nameless(open, &evidence)));
+        let evidence = nameless(open, &blind::clip(&finding.evidence, 1500));
+        out.push_str(&format!("evidence:\n{}", marked("> ", &evidence)));
+    }
+    for claim in others {
+        let claim = nameless(open, &blind::clip(claim, WORDING_BYTES_MAX));
+        out.push_str(&format!("in other words: {claim}\n"));
     }
     let (first, last) = (finding.lines.first, finding.lines.last);
     out.push_str(&format!(
         "place: {} lines {first} to {last}\n",
-        finding.file
+        clean_line(&finding.file, usize::MAX)
     ));
     if with_code {
         out.push_str(&code(open, finding));
     } else {
-        out.push_str(&blind::clip(&finding.quote, 600));
+        out.push_str(&marked("| ", &blind::clip(&finding.quote, 600)));
     }
     out
+}
+
+/// Puts a mark before each line of a text.
+fn marked(mark: &str, text: &str) -> String {
+    text.lines().map(|line| format!("{mark}{line}\n")).collect()
 }
 
 fn nameless(open: &OpenReview, text: &str) -> String {
@@ -213,7 +239,7 @@ fn code(open: &OpenReview, finding: &Finding) -> String {
         .take(end.saturating_sub(first))
         .map(|(at, line)| {
             let line: String = line.chars().take(LINE_CHARS_MAX).collect();
-            format!("{} | {}\n", at + 1, crate::clean::clean_text(&line))
+            format!("{} | {}\n", at + 1, clean_text(&line))
         })
         .collect()
 }

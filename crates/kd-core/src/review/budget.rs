@@ -21,6 +21,9 @@ const SIZES: [(u64, u32); 5] = [
 /// The smallest plan: a few findings, and answers that are long enough for them.
 const LEAST: (u64, u32) = (6 << 10, 1024);
 
+/// Maximum number of judges: of any three members, one made neither finding of a pair.
+pub const JUDGES_MAX: usize = 3;
+
 /// The reserves of a review.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
@@ -28,7 +31,9 @@ pub(super) struct Plan {
     pub(super) bytes: u64,
     /// The reserve for the votes of each member.
     votes: Vec<Spent>,
-    /// The reserve for the comparison of unclear findings.
+    /// Maximum number of members asked about unclear findings.
+    pub(super) judges: usize,
+    /// The reserve for them.
     judge: Spent,
     /// The reserve for a second request to each member whose reply cannot be parsed.
     repairs: Vec<Spent>,
@@ -40,6 +45,7 @@ pub(super) struct Plan {
 struct Costs {
     reviews: Spent,
     votes: Vec<Spent>,
+    /// One comparison, by the most expensive member.
     judge: Spent,
     repairs: Vec<Spent>,
 }
@@ -48,42 +54,56 @@ impl Plan {
     pub(super) fn of(open: &OpenReview) -> Self {
         let none = vec![Spent::default(); open.members.len()];
         let account = Account::new(open.ceiling);
+        // With two members, both made the findings of every unclear pair.
+        let judges = match open.judged && open.members.len() >= JUDGES_MAX {
+            true => JUDGES_MAX,
+            false => 0,
+        };
+        let all = Self {
+            bytes: SIZES[0].0,
+            judges,
+            votes: none.clone(),
+            repairs: none.clone(),
+            ..Self::default()
+        };
         if open.ceiling == Ceiling::default() {
-            return Self::new(SIZES[0].0, none.clone(), Spent::default(), none);
+            return all;
         }
-        // Second requests are given up before comparisons, which the rules can decide.
-        for (repaired, judged) in [(true, true), (false, true), (false, false)] {
+        // Given up in this order: all comparisons but one, second requests, and comparisons, which the rules decide.
+        let steps = [
+            (true, judges),
+            (true, 1),
+            (false, judges),
+            (false, 1),
+            (false, 0),
+        ];
+        for (repaired, judges) in steps.map(|(repaired, most)| (repaired, most.min(judges))) {
             for size in SIZES {
                 let costs = Costs::of(open, size);
-                let judge = if judged {
-                    costs.judge
-                } else {
-                    Spent::default()
+                let plan = Self {
+                    bytes: size.0,
+                    judges,
+                    judge: (0..judges).fold(Spent::default(), |sum, _| sum + costs.judge),
+                    votes: costs.votes,
+                    repairs: if repaired {
+                        costs.repairs
+                    } else {
+                        none.clone()
+                    },
+                    shortage: None,
                 };
-                let repairs = if repaired {
-                    costs.repairs
-                } else {
-                    none.clone()
-                };
-                let all = costs.reviews + sum(&costs.votes) + judge + sum(&repairs);
-                if account.fits(all).is_ok() {
-                    return Self::new(size.0, costs.votes, judge, repairs);
+                let reserves = sum(&plan.votes) + plan.judge + sum(&plan.repairs);
+                if account.fits(costs.reviews + reserves).is_ok() {
+                    return plan;
                 }
             }
         }
-        let costs = Costs::of(open, LEAST);
-        let mut plan = Self::new(LEAST.0, none.clone(), Spent::default(), none);
-        plan.shortage = Some(shortage(open, &account, &costs));
-        plan
-    }
-
-    fn new(bytes: u64, votes: Vec<Spent>, judge: Spent, repairs: Vec<Spent>) -> Self {
+        // A spare request goes to votes.
         Self {
-            bytes,
-            votes,
-            judge,
-            repairs,
-            shortage: None,
+            bytes: LEAST.0,
+            judges: 0,
+            shortage: Some(shortage(open, &account, &Costs::of(open, LEAST))),
+            ..all
         }
     }
 
@@ -123,10 +143,11 @@ impl Costs {
             let price = open.prices.get(&member.name).copied();
             Spent::at_most(request_bytes(request) + more, answer, price)
         };
-        let members = 0..open.members.len();
         let mut reviews = Spent::default();
+        let mut judge = Spent::default();
         let mut repairs = Vec::new();
-        for member in members.clone() {
+        let mut votes = Vec::new();
+        for member in 0..open.members.len() {
             let mut longest = Spent::default();
             for part in 0..open.parts.len() {
                 let cost = at_most(member, &ask::findings(open, member, part), 0);
@@ -136,19 +157,20 @@ impl Costs {
                 }
             }
             repairs.push(longest);
+            votes.push(match several {
+                true => at_most(member, &ask::votes(open, member, &[], &[], 0).0, bytes),
+                false => Spent::default(),
+            });
+            let one = at_most(member, &ask::pairs(open, member, &[], &[], 0).0, bytes);
+            judge.calls = judge.calls.max(one.calls);
+            judge.tokens = judge.tokens.max(one.tokens);
+            judge.pico_usd = judge.pico_usd.max(one.pico_usd);
+            judge.certainty = judge.certainty.and(one.certainty);
         }
-        let votes = members.map(|member| match several {
-            true => at_most(member, &ask::votes(open, member, &[], &[], 0).0, bytes),
-            false => Spent::default(),
-        });
-        let votes = votes.collect();
-        let judge = open.judge.as_ref().filter(|_| several);
-        let judge = judge.and_then(|name| open.members.iter().position(|m| m.name == *name));
-        let judge = judge.map(|at| at_most(at, &ask::pairs(open, at, &[], &[], 0).0, bytes));
         Self {
             reviews,
             votes,
-            judge: judge.unwrap_or_default(),
+            judge,
             repairs,
         }
     }

@@ -4,7 +4,7 @@
 //! about. Two findings of one member stay apart unless they are nearly identical: a member that lists two means two.
 //! Clusters merge by the average over all their pairs, so a chain of similar findings does not drift.
 
-use super::{Cluster, Finding, Raw};
+use super::{Cluster, Finding, Raw, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum score of a pair that counts as the same. Tuned on the tuning half of the checked pairs.
@@ -152,7 +152,7 @@ pub fn merge(raws: &[Raw], judged: &Judged) -> Merged {
             continue;
         }
         let how = match judged.get(&(a, b)) {
-            Some(_) => "judge: the same".to_owned(),
+            Some(_) => "judged".to_owned(),
             None => format!(
                 "rules: {} ({:.2})",
                 traits.rule(raws, a, b),
@@ -178,12 +178,29 @@ pub fn merge(raws: &[Raw], judged: &Judged) -> Merged {
         .collect();
     let open = |at: &(usize, usize)| (scores[at] - SAME).abs();
     unclear.sort_by(|x, y| open(x).total_cmp(&open(y)).then(x.cmp(y)));
-    unclear.truncate(PAIRS_MAX);
+    let unclear = shared_out(raws, unclear);
     Merged {
         clusters,
         joined,
         unclear,
     }
+}
+
+/// Limits pairs to [`PAIRS_MAX`], taking one pair of each two members in turn: a member with many findings does not use
+/// up the pairs of others.
+fn shared_out(raws: &[Raw], pairs: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+    let mut taken: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut turns: Vec<(usize, usize, (usize, usize))> = Vec::new();
+    for (at, (a, b)) in pairs.into_iter().enumerate() {
+        let (one, other) = (raws[a].member.as_str(), raws[b].member.as_str());
+        let turn = taken.entry((one.min(other), one.max(other))).or_default();
+        turns.push((*turn, at, (a, b)));
+        *turn += 1;
+    }
+    turns.sort_unstable();
+    turns.truncate(PAIRS_MAX);
+    turns.sort_unstable_by_key(|(_, at, _)| *at);
+    turns.into_iter().map(|(_, _, pair)| pair).collect()
 }
 
 /// Returns whether two clusters are the same: no pair is ruled out or far apart, the average is high enough, and the
@@ -213,49 +230,102 @@ pub fn is_unclear(raws: &[Raw], a: usize, b: usize) -> bool {
     UNCLEAR.contains(&Traits::of(raws).score(raws, a, b))
 }
 
+/// The judges of pairs, by the indices of their findings: the judge's name, and whether both are the same.
+pub type Verdicts = BTreeMap<(usize, usize), (String, bool)>;
+
 /// Builds the clusters of a merge. `notes` are corrections by index of the finding.
+///
+/// The first finding of a cluster represents it with its words: its severity is the middle one, or the higher of two
+/// middle ones; among those, it has most words in common with the findings of the other members. So one of three or
+/// more members that repeats a finding with another meaning does not replace its words.
 pub fn clusters(
     raws: &[Raw],
     merged: &Merged,
     notes: &BTreeMap<usize, String>,
-    judge: Option<&str>,
+    verdicts: &Verdicts,
 ) -> Vec<Cluster> {
-    let traits = Traits::of(raws);
-    merged
-        .clusters
+    let build = |places: &Vec<usize>| {
+        let mut places = places.clone();
+        represent(raws, &mut places);
+        let pair = |a: usize, b: usize| format!("{} + {}", raws[a].member, raws[b].member);
+        let joined = merged.joined.iter().filter(|(a, ..)| places.contains(a));
+        let mut how: Vec<String> = joined
+            .map(|(a, b, rule)| match verdicts.get(&(*a, *b)) {
+                Some((judge, _)) => format!("{}: judge {judge}: the same", pair(*a, *b)),
+                None => format!("{}: {rule}", pair(*a, *b)),
+            })
+            .collect();
+        let apart = verdicts
+            .iter()
+            .filter(|((a, b), (_, same))| !same && (places.contains(a) || places.contains(b)));
+        how.extend(
+            apart.map(|((a, b), (judge, _))| format!("{}: judge {judge}: different", pair(*a, *b))),
+        );
+        let noted = places.iter().filter_map(|at| Some((at, notes.get(at)?)));
+        how.extend(noted.map(|(at, note)| format!("{}: {note}", raws[*at].member)));
+        Cluster {
+            findings: places.iter().map(|at| raws[*at].clone()).collect(),
+            how,
+        }
+    };
+    merged.clusters.iter().map(build).collect()
+}
+
+/// Orders the findings of a cluster, the one that represents it first.
+fn represent(raws: &[Raw], places: &mut [usize]) {
+    let mut highest: BTreeMap<&str, Severity> = BTreeMap::new();
+    for raw in places.iter().map(|at| &raws[*at]) {
+        let one = highest.entry(&raw.member).or_insert(Severity::Nit);
+        *one = raw.finding.severity.max(*one);
+    }
+    let mut severities: Vec<Severity> = highest.into_values().collect();
+    severities.sort_unstable();
+    let middle = severities.get(severities.len() / 2).copied();
+    let texts: BTreeMap<usize, [BTreeSet<String>; 3]> = places
         .iter()
-        .map(|places| {
-            let mut places = places.clone();
-            // The finding most similar to the others represents the cluster, not the most drastic one.
-            let all = places.clone();
-            let middle = |at: &usize| {
-                let others = all.iter().filter(|b| *b != at);
-                others.map(|b| traits.score(raws, *at, *b)).sum::<f64>()
-            };
-            places.sort_by(|a, b| middle(b).total_cmp(&middle(a)).then(a.cmp(b)));
-            let mut how: Vec<String> = merged
-                .joined
+        .map(|at| (*at, texts(&raws[*at].finding)))
+        .collect();
+    let mut keys: BTreeMap<usize, (bool, f64, usize)> = BTreeMap::new();
+    for at in places.iter() {
+        // Each other member counts once, with its finding that is most alike.
+        let mut alike: BTreeMap<&str, f64> = BTreeMap::new();
+        for other in places
+            .iter()
+            .filter(|b| raws[**b].member != raws[*at].member)
+        {
+            let sum: f64 = texts[at]
                 .iter()
-                .filter(|(a, _, _)| places.contains(a))
-                .map(|(a, b, rule)| {
-                    let rule = match judge {
-                        Some(name) => rule.replace("judge:", &format!("judge {name}:")),
-                        None => rule.clone(),
-                    };
-                    format!("{} + {}: {rule}", raws[*a].member, raws[*b].member)
-                })
-                .collect();
-            how.extend(
-                places
-                    .iter()
-                    .filter_map(|at| Some(format!("{}: {}", raws[*at].member, notes.get(at)?))),
-            );
-            Cluster {
-                findings: places.iter().map(|at| raws[*at].clone()).collect(),
-                how,
-            }
-        })
-        .collect()
+                .zip(&texts[other])
+                .map(|(a, b)| common(a, b))
+                .sum();
+            let best = alike.entry(&raws[*other].member).or_default();
+            *best = best.max(sum);
+        }
+        let length = texts[at].iter().map(BTreeSet::len).sum();
+        let off = Some(raws[*at].finding.severity) != middle;
+        keys.insert(*at, (off, alike.into_values().sum(), length));
+    }
+    places.sort_by(|a, b| {
+        let (x, y) = (keys[a], keys[b]);
+        (x.0.cmp(&y.0))
+            .then_with(|| y.1.total_cmp(&x.1))
+            .then_with(|| (x.2, a).cmp(&(y.2, b)))
+    });
+}
+
+/// Returns the words of a finding's claim, evidence and suggested change.
+fn texts(finding: &Finding) -> [BTreeSet<String>; 3] {
+    let change = finding.change.as_deref().unwrap_or_default();
+    [finding.claim.as_str(), &finding.evidence, change].map(words)
+}
+
+/// Returns the share of the words that two texts have in common, by the longer one: a text that adds words to another
+/// is not closer to a third than the other is.
+fn common(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
+    match a.len().max(b.len()) {
+        0 => 0.0,
+        longer => a.intersection(b).count() as f64 / longer as f64,
+    }
 }
 
 /// The words and identifiers of all findings, weighted by how rare they are in this review.
@@ -411,4 +481,29 @@ fn stem(word: &str) -> &str {
         .filter(|end| word.chars().count() > end.len() + 3)
         .find_map(|end| word.strip_suffix(end))
         .unwrap_or(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_one_member_leave_room_for_those_of_others() {
+        let by = |member: &str| Raw {
+            member: member.into(),
+            finding: Finding::default(),
+        };
+        // One finding of ann and one of bob, and 80 of eve.
+        let mut raws = vec![by("ann"), by("bob")];
+        raws.extend((0..80).map(|_| by("eve")));
+        let mut pairs: Vec<(usize, usize)> = (2..82).map(|at| (0, at)).collect();
+        pairs.extend((2..82).map(|at| (1, at)));
+        pairs.push((0, 1));
+        let shared = shared_out(&raws, pairs.clone());
+        assert_eq!(shared.len(), PAIRS_MAX);
+        assert!(shared.contains(&(0, 1)));
+        let of = |maker: usize| shared.iter().filter(|(a, b)| *a == maker && *b > 1).count();
+        assert!(of(0) >= 19 && of(1) >= 19, "{} {}", of(0), of(1));
+        assert_eq!(shared_out(&raws, pairs[..5].to_vec()), pairs[..5]);
+    }
 }

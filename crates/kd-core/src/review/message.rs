@@ -31,7 +31,7 @@ pub(super) fn verdict(report: &Report, at: Timestamp) -> Draft {
         body.push_str(&format!(
             "- {} ({}) {}:{} — {}\n",
             reported.id,
-            finding.severity.word(),
+            reported.severity().word(),
             escape_line(&finding.file),
             finding.lines.first,
             escape_line(&finding.claim),

@@ -17,13 +17,14 @@ mod published;
 pub mod read;
 pub mod shares;
 
+pub use budget::JUDGES_MAX;
 pub use chance::Marks;
 pub use machine::Review;
 pub use open::OpenReview;
 pub use published::TABLE;
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The version of [`Report`]'s format.
 pub const REPORT_VERSION: u32 = crate::formats::REVIEWS.version;
@@ -135,10 +136,51 @@ impl Vote {
 /// Findings of one or more members that describe the same defect. Never empty; the first finding represents it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// The findings, most representative first.
+    /// The findings, most representative first: see [`merge::clusters`].
     pub findings: Vec<Raw>,
-    /// The origin of each merge: a rule, or a member that judged.
+    /// The origin of each merge: a rule, or a member that judged. Judges that kept findings apart are there too.
     pub how: Vec<String>,
+}
+
+impl Cluster {
+    /// Returns the members that made it, without duplicates, in the order of their findings.
+    pub fn makers(&self) -> Vec<&str> {
+        self.severities()
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect()
+    }
+
+    /// Returns the severity: the highest that any of its members names.
+    ///
+    /// The words of a hostile change can make a member repeat a blocker as a nit, so that it passes `--fail-on`. With
+    /// this rule no member can lower a severity. A member can raise it, but it could also report a blocker of its own,
+    /// and [`Cluster::severities`] tells who named which.
+    pub fn severity(&self) -> Severity {
+        let all = self.findings.iter().map(|raw| raw.finding.severity);
+        all.max().unwrap_or_default()
+    }
+
+    /// Returns the highest severity that each member names, in the order of their findings.
+    pub fn severities(&self) -> Vec<(&str, Severity)> {
+        let mut out: Vec<(&str, Severity)> = Vec::new();
+        for raw in &self.findings {
+            let severity = raw.finding.severity;
+            match out.iter_mut().find(|(name, _)| *name == raw.member) {
+                Some((_, highest)) => *highest = severity.max(*highest),
+                None => out.push((&raw.member, severity)),
+            }
+        }
+        out
+    }
+
+    /// Returns the findings whose claims differ from those before them.
+    pub fn other_wordings(&self) -> Vec<&Raw> {
+        let claim = |raw: &Raw| raw.finding.claim.trim().to_lowercase();
+        let mut seen: BTreeSet<String> = self.findings.first().map(claim).into_iter().collect();
+        let others = self.findings.iter().skip(1);
+        others.filter(|raw| seen.insert(claim(raw))).collect()
+    }
 }
 
 /// The source of a [`Chance`].
@@ -172,11 +214,26 @@ pub struct Chance {
     pub source: Source,
 }
 
+impl Chance {
+    /// Returns the share in whole percent, as reports show it and as conditions compare it.
+    pub fn percent(&self) -> u32 {
+        percent(self.share)
+    }
+}
+
+/// Rounds a share to whole percent, a half up.
+pub fn percent(share: f64) -> u32 {
+    (share.clamp(0.0, 1.0) * 100.0).round() as u32
+}
+
 /// A finding of the review.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reported {
     /// The id: stable for the same file, code and claim.
     pub id: String,
+    /// The severity, for programs; [`Reported::severity`] also knows that of older reports, which lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<Severity>,
     /// The findings behind it.
     pub cluster: Cluster,
     /// Votes of members that did not make it.
@@ -191,13 +248,12 @@ pub struct Reported {
 impl Reported {
     /// Returns the members that made it, without duplicates, in the order of their findings.
     pub fn makers(&self) -> Vec<&str> {
-        let mut makers = Vec::new();
-        for raw in &self.cluster.findings {
-            if !makers.contains(&raw.member.as_str()) {
-                makers.push(raw.member.as_str());
-            }
-        }
-        makers
+        self.cluster.makers()
+    }
+
+    /// Returns the severity: see [`Cluster::severity`].
+    pub fn severity(&self) -> Severity {
+        self.severity.unwrap_or_else(|| self.cluster.severity())
     }
 
     /// Returns the finding that represents the cluster.

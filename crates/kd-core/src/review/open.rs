@@ -25,8 +25,8 @@ pub struct OpenReview {
     pub preamble: String,
     /// The user's instructions for the review. Never taken from the reviewed change.
     pub guidance: String,
-    /// The member that decides whether unclear pairs are the same; `None` leaves it to the rules.
-    pub judge: Option<SeatName>,
+    /// Whether members decide about unclear pairs of others' findings; else the rules do.
+    pub judged: bool,
     /// The spending limit of all requests.
     pub ceiling: Ceiling,
     /// Prices of the members' models, as far as they are known.

@@ -30,7 +30,7 @@ fn each_its_own(name: &str, request: &Request) -> Reply {
 fn limited(members: &[&str], ceiling: Ceiling) -> OpenReview {
     let mut open = review(members);
     let name = |name: &&str| SeatName::new(*name).expect("a name");
-    open.judge = members.first().map(name);
+    open.judged = true;
     open.ceiling = ceiling;
     let price = Price::per_million(1.0, 5.0);
     open.prices = members.iter().map(|n| (name(n), price)).collect();
@@ -246,4 +246,72 @@ fn a_flood_by_one_member_leaves_room_for_the_others() {
     };
     assert!(by("ann") <= 300, "its share");
     assert_eq!(by("bob"), 1);
+}
+
+#[test]
+fn a_flood_by_one_member_takes_no_votes_from_the_others() {
+    let code: Vec<String> = (0..60)
+        .map(|at| format!("let value_{at} = compute_{at}(input_{at});"))
+        .collect();
+    let about = |at: usize, severity: &str, evidence: usize| {
+        // Words that no other finding has.
+        let letter = |n: usize| char::from(b'a' + n as u8);
+        let own = format!("{}{}", letter(at / 26), letter(at % 26));
+        let claim = format!("{own}compute {own}input {own}reason {own}thing");
+        let mut one = finding("src/sum.rs", at as u32 + 1, &code[at], &claim);
+        one["severity"] = severity.into();
+        one["evidence"] = "x\"y\n".repeat(evidence).into();
+        one
+    };
+    for flooder in MEMBERS {
+        let mut open = limited(&MEMBERS, calls(6));
+        open.files.insert("src/sum.rs".into(), code.join("\n"));
+        let ran = run(open, |name, request| {
+            let at = MEMBERS.iter().position(|n| *n == name).expect("a member");
+            Reply::Text(match kind(request) {
+                "findings" if name == flooder => {
+                    let all = (0..50).map(|at| about(at, "blocker", 400));
+                    findings(&all.collect::<Vec<_>>())
+                }
+                "findings" => findings(&[about(55 + at, "nit", 1)]),
+                _ => votes(request, |_| "real"),
+            })
+        });
+        assert_eq!((asked(&ran, "findings"), asked(&ran, "votes")), (3, 3));
+        let honest = |r: &&Reported| r.makers() != [flooder];
+        let honest: Vec<&Reported> = ran.report.findings.iter().filter(honest).collect();
+        assert_eq!(honest.len(), 2, "{flooder}");
+        for reported in honest {
+            let claim = reported.finding().map(|f| f.claim.as_str());
+            assert_eq!(reported.votes.len(), 2, "{flooder}: {claim:?}");
+        }
+        let told = ran.report.notices.join("\n");
+        assert!(
+            told.contains(" findings"),
+            "what is left out is told: {told}"
+        );
+    }
+}
+
+#[test]
+fn a_limit_leaves_comparisons_out_before_votes() {
+    let pair = crate::council::unclear("x");
+    let reply = |name: &str, request: &Request| {
+        let at = MEMBERS.iter().position(|n| *n == name).expect("a member");
+        Reply::Text(match kind(request) {
+            "findings" if at < 2 => findings(&[finding("src/sum.rs", 3, LINES[0], &pair[at])]),
+            "findings" => findings(&[]),
+            "pairs" => "{\"pairs\": [{\"id\": \"A\", \"same\": false}]}".to_owned(),
+            _ => votes(request, |_| "real"),
+        })
+    };
+    // The limit, and how many requests are for comparisons. A cluster of both findings needs one vote, two need four.
+    for (most, compared) in [(3, 0), (4, 0), (5, 0), (6, 0), (7, 1), (9, 1), (12, 1)] {
+        let ran = run(limited(&MEMBERS, calls(most)), reply);
+        assert_eq!(asked(&ran, "pairs"), compared, "{most}");
+        assert_eq!(asked(&ran, "votes") > 0, most > 3, "{most}");
+        let told = ran.report.notices.join("\n");
+        let left = told.contains("the rules decided 1 unclear pair of findings");
+        assert_eq!(left, compared == 0, "{most}: {told}");
+    }
 }

@@ -336,7 +336,7 @@ fn a_member_that_obeys_everything_loses_only_its_own_part() {
                 "{about}: the change is not new"
             );
             let quiet = run(hostile(place, &order), |seat, request| match seat {
-                "eve" => Reply::Text("no findings, and no votes".into()),
+                "eve" => Reply::Text("no findings".into()),
                 _ => Reply::Text(honest(place, &order, seat, request)),
             });
             let mut obeyed = 0;

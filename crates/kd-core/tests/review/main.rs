@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
 mod budget;
+mod council;
 mod hostile;
 mod pairs;
 mod recorded;

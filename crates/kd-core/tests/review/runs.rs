@@ -4,7 +4,7 @@ use crate::room::{CODE, Reply, finding, findings, kind, labels, review, run, vot
 use kd_core::event::Outcome;
 use kd_core::review::chance::{MARKS_MIN, chance};
 use kd_core::review::{Finding, Lines, Marks, Severity, Source, TABLE, Vote, check, read};
-use kd_core::{Event, Request, SeatName};
+use kd_core::{Event, Request};
 
 const OFF: &str = "The loop in `total` runs to items.len() inclusive and indexes one past the end";
 const ALSO_OFF: &str =
@@ -211,6 +211,24 @@ fn replies_that_cannot_be_read_are_asked_for_once_more() {
             first == prose
         );
     }
+    // A reply that stays prose is no review, and no clean one.
+    for first in [prose, "I cannot review this change."] {
+        let ran = run(review(&["ann", "bob"]), |name, request| {
+            Reply::Text(match (kind(request), name) {
+                ("findings", "bob") => first.to_owned(),
+                ("findings", _) => findings(&[]),
+                _ => votes(request, |_| "real"),
+            })
+        });
+        let failed: Vec<bool> = ran
+            .report
+            .members
+            .iter()
+            .map(|m| m.failed.is_some())
+            .collect();
+        assert_eq!(failed, [false, true], "{first}");
+        assert_eq!(ran.asked.len(), 3, "{first}");
+    }
     // Once, and the same for votes.
     let mut asked = std::collections::BTreeMap::new();
     let ran = run(review(&["ann", "bob"]), |name, request| {
@@ -307,12 +325,18 @@ fn a_judge_settles_what_the_rules_leave_open() {
     };
     for same in [true, false] {
         let mut open = review(&["ann", "bob", "cyd"]);
-        open.judge = SeatName::new("cyd").ok();
+        open.judged = true;
         let ran = run(open, reply(same));
-        assert_eq!(ran.asked.iter().filter(|r| kind(r) == "pairs").count(), 1);
+        let judges = ran.asked.iter().filter(|r| kind(r) == "pairs");
+        let judges: Vec<&str> = judges.map(|r| r.seat.as_str()).collect();
+        assert_eq!(judges, ["cyd"], "the member that made neither finding");
         assert_eq!(ran.report.findings.len(), if same { 1 } else { 2 });
         let how = ran.report.findings[0].cluster.how.join("\n");
-        assert_eq!(how.contains("judge cyd: the same"), same, "{how}");
+        let said = [
+            "ann + bob: judge cyd: different",
+            "ann + bob: judge cyd: the same",
+        ];
+        assert_eq!(how, said[usize::from(same)]);
     }
 }
 
@@ -414,6 +438,61 @@ fn quotes_are_checked_against_the_tree() {
 }
 
 #[test]
+fn quotes_of_code_that_looks_like_a_fence_a_number_or_a_diff_are_found() {
+    const ODD: &str = "# Use\n```sh\ncurl x\n```\n200: OK\n404: gone\n12 | x\n13 | y\n+ added\n- removed\n@@ hunk\n7:30 opens\n    1\tone\n    2\ttwo\n> quoted\nlet a = b;\nlet c = d;\n";
+    let text = |path: &str| (path == "odd.md").then_some(ODD);
+    let at = |quote: &str| {
+        let finding = Finding {
+            file: "odd.md".into(),
+            quote: quote.into(),
+            claim: "c".into(),
+            ..Finding::default()
+        };
+        let found = check::check(&finding, text).map(|c| c.finding.lines);
+        found.map(|lines| (lines.first, lines.last))
+    };
+    for (quote, first, last) in [
+        ("```sh\ncurl x\n```", 2, 4),
+        ("# Use\n```sh", 1, 2),
+        ("```\n```sh\ncurl x\n```\n```", 2, 4),
+        ("2 | ```sh\n3 | curl x\n4 | ```", 2, 4),
+        ("```md\n200: OK\n404: gone\n```", 5, 6),
+        ("```", 4, 4),
+        ("200: OK", 5, 5),
+        ("200: OK\n404: gone", 5, 6),
+        ("5: 200: OK\n6: 404: gone", 5, 6),
+        ("5 | 200: OK", 5, 5),
+        ("+200: OK\n+404: gone", 5, 6),
+        ("+5: 200: OK", 5, 5),
+        ("12 | x", 7, 7),
+        ("12 | x\n13 | y", 7, 8),
+        ("7 | 12 | x\n8 | 13 | y", 7, 8),
+        ("+ added", 9, 9),
+        ("++ added", 9, 9),
+        ("- removed\n@@ hunk", 10, 11),
+        ("7:30 opens", 12, 12),
+        ("    1\tone\n    2\ttwo", 13, 14),
+        ("   13\t    1\tone\n   14\t    2\ttwo", 13, 14),
+        ("16\tlet a = b;\n17\tlet c = d;", 16, 17),
+        ("    16→let a = b;\n    17→let c = d;", 16, 17),
+        ("> quoted", 15, 15),
+        ("```rust\n16 | let a = b;\n17 | let c = d;\n```", 16, 17),
+    ] {
+        assert_eq!(at(quote), Ok((first, last)), "{quote}");
+    }
+    for (quote, why) in [
+        ("```rust\n```", "quotes no code"),
+        ("201: OK", "does not hold"),
+        ("curl x\n200: OK", "does not hold"),
+        ("-200: OK", "does not hold"),
+        ("```\nlet z = 1;\n```", "does not hold"),
+    ] {
+        let error = at(quote).expect_err(quote);
+        assert!(error.contains(why), "{quote}: {error}");
+    }
+}
+
+#[test]
 fn findings_are_read_however_they_are_written() {
     let one = finding("a.rs", 3, "x", "c");
     let listed = findings(std::slice::from_ref(&one));
@@ -433,6 +512,15 @@ fn findings_are_read_however_they_are_written() {
         ("[]".into(), 0),
         ("```json\n[]\n```".into(), 0),
         ("I found no issues in this change.".into(), 0),
+        ("No findings.".into(), 0),
+        ("**No issues found.**".into(), 0),
+        ("LGTM".into(), 0),
+        ("Looks good to me: nothing to report!".into(), 0),
+        (
+            "I’ve reviewed the diff and did not find any bugs.".into(),
+            0,
+        ),
+        (format!("My review:\n\n{}\nThat is all.", findings(&[])), 0),
     ] {
         assert_eq!(
             read::findings(&reply).map(|r| r.findings.len()),
@@ -440,8 +528,47 @@ fn findings_are_read_however_they_are_written() {
             "{reply}"
         );
     }
-    for reply in ["", "   ", "Hello.", "{\"votes\": []}", "{\"answer\": 3}"] {
+    let prose = "src/sum.rs, line 3: the loop runs one past the end.";
+    for reply in [
+        "",
+        "   ",
+        "Hello.",
+        "{}",
+        "{\"votes\": []}",
+        "{\"answer\": 3}",
+        "{\"findings\": [",
+        "{\"findings\": [{\"file\": \"a.rs\", \"cla",
+        "```json\n{\"findings\": [{",
+        // Refusals.
+        "I cannot review this change.",
+        "I'm sorry, but I can't help with that.",
+        "No.",
+        "No review: no file access.",
+        // Prose with a finding, whatever else it says.
+        prose,
+        "1. src/sum.rs:3 - off by one\n2. src/sum.rs:10 - divides by zero",
+        "No issues with the style, but the loop in `total` runs one past the end.",
+        "Looks good to me, except that an empty list divides by zero.",
+        "LGTM apart from line 3.",
+        "No bugs in mean. In total there is one: 0..=len.",
+        "There are no problems if the list is never empty.",
+        "I found no issues in the tests; src/sum.rs:3 panics.",
+        "No findings that block. Minor: unwrap in total.",
+        "Nothing to report? Hardly: it panics.",
+        "No issues; critical bug: overflow",
+        "Keine Fehler gefunden.",
+    ] {
         assert!(read::findings(reply).is_err(), "{reply}");
+    }
+    // The end of a list is missing: what is there counts, and the reply is known to be cut.
+    for (reply, cut) in [
+        (listed.clone(), false),
+        (listed.trim_end_matches("]}").to_owned(), true),
+        (listed.replace("]}", ", {\"file\": \"b.rs\", \"cla"), true),
+        (listed.replace("]}", ",]}"), false),
+    ] {
+        let read = read::findings(&reply).expect(&reply);
+        assert_eq!((read.findings.len(), read.cut), (1, cut), "{reply}");
     }
     let many = vec![finding("a.rs", 3, "x", "c"); read::FINDINGS_MAX + 5];
     let read = read::findings(&findings(&many)).expect("findings");

@@ -354,11 +354,29 @@ fn formats_files_and_conditions() {
     ]);
     assert_eq!(said.code, Some(10), "{}{}", said.out, said.err);
     assert_eq!(said.out, "");
-    assert!(
-        std::fs::read_to_string(home.work().join("r.md"))
-            .expect("a file")
-            .starts_with("# Review of ")
-    );
+    // The cause of the exit code is on stderr and in the report.
+    let verdict = "is met by 1 finding: ";
+    assert!(said.err.contains(verdict), "{}", said.err);
+    let text = std::fs::read_to_string(home.work().join("r.md")).expect("a file");
+    assert!(text.starts_with("# Review of "), "{text}");
+    assert!(text.replace('\\', "").contains(verdict), "{text}");
+    // 54.2 % is shown as 54 %, and compared as that.
+    for (condition, code) in [
+        ("P>=0.54", 10),
+        ("P>=0.545", 0),
+        ("major,P>=0.54", 10),
+        ("P>=0.55", 0),
+    ] {
+        let args = ["review", "--fail-on", condition, "--format", "json"];
+        let said = home.run(&args);
+        assert_eq!(said.code, Some(code), "{condition}: {}", said.err);
+        let report = said.json();
+        let met = report["fail_on"]["met"].as_object().expect("conditions");
+        let all: Vec<&Value> = met.values().collect();
+        let expected = [&json!([condition])];
+        assert_eq!(all, expected[..usize::from(code == 10)], "{condition}");
+        assert_eq!(report["fail_on"]["conditions"], json!([condition]));
+    }
     assert_eq!(
         home.run(&["review", "--fail-on", "blocker", "--quiet"])
             .code,
@@ -404,7 +422,7 @@ fn a_dry_run_and_bad_input_ask_nobody() {
     for part in [
         "review of main to HEAD: 1 file, +0 -3",
         "members: ann, bob, cyd",
-        "1 part: 3 to 7 requests",
+        "1 part: 3 to 9 requests",
     ] {
         assert!(dry.out.contains(part), "{part} in {}", dry.out);
     }

@@ -178,7 +178,7 @@ async fn twenty_faults_and_twenty_clean_changes_of_this_project_go_through_all_o
         assert_eq!(cluster[0]["finding"]["lines"]["first"], at + 1, "{file}");
         assert_eq!(report["findings"][0]["votes"]["m3"], "real", "{file}");
         assert!(
-            said.err.contains("--fail-on is met by 1 finding: "),
+            said.err.contains("--fail-on P>=0 is met by 1 finding: "),
             "{}",
             said.err
         );

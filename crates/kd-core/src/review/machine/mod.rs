@@ -3,18 +3,19 @@
 //! Input: [`Input`]s. Output: [`Effects`]; the last ones contain [`Event::Reviewed`] and a message. A member that fails
 //! or replies with something else loses only its own part: the findings and votes of others do not depend on it.
 
+mod judging;
 mod report;
 mod voting;
 
 use self::voting::Voting;
 use super::budget::Plan;
-use super::merge::{Judged, Merged, clusters, merge};
+use super::merge::{Merged, Verdicts, clusters};
 use super::{Cluster, Dropped, OpenReview, Raw, Vote, ask, check, message, read};
 use crate::clean::{Cleaner, clean_line};
 use crate::event::{Event, Outcome, Purpose};
 use crate::failure::{Failure, FailureKind};
 use crate::hearing::Hearing;
-use crate::ids::{SeatName, TurnId};
+use crate::ids::TurnId;
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::message::Message;
 use crate::names::COUNCIL;
@@ -50,8 +51,8 @@ pub struct Review {
     covered: Vec<BTreeSet<usize>>,
     notes: BTreeMap<usize, String>,
     dropped: Vec<Dropped>,
-    judged: Judged,
-    judge: Option<SeatName>,
+    /// Members' answers about unclear pairs.
+    verdicts: Verdicts,
     merged: Merged,
     clusters: Vec<Cluster>,
     votes: Vec<BTreeMap<String, Vote>>,
@@ -173,7 +174,6 @@ impl Review {
             voting: vec![Voting::default(); open.members.len()],
             repaired: vec![false; open.members.len()],
             plan: Plan::of(&open),
-            judge: open.judge.clone(),
             open,
             phase: Phase::Waiting,
             turns: BTreeMap::new(),
@@ -184,7 +184,7 @@ impl Review {
             covered: Vec::new(),
             notes: BTreeMap::new(),
             dropped: Vec::new(),
-            judged: Judged::new(),
+            verdicts: Verdicts::new(),
             merged: Merged::default(),
             clusters: Vec::new(),
             votes: Vec::new(),
@@ -293,14 +293,7 @@ impl Review {
         let labels: Vec<String> = turn.shown.iter().map(|(label, _)| label.clone()).collect();
         match self.phase {
             Phase::Finding => self.take_findings(&turn, text),
-            Phase::Judging => {
-                for (label, same) in read::same(text, &labels) {
-                    let place = turn.shown.iter().find(|(shown, _)| *shown == label);
-                    if let Some((a, b)) = place.and_then(|(_, at)| self.merged.unclear.get(*at)) {
-                        self.judged.insert((*a, *b), same);
-                    }
-                }
-            }
+            Phase::Judging => self.take_verdicts(&turn, &name, text, &labels),
             Phase::Voting => self.take_votes(&turn, &name, text, &labels),
             _ => {}
         }
@@ -344,6 +337,11 @@ impl Review {
             let s = if n == 1 { "" } else { "s" };
             self.notices.push(format!(
                 "{name}: {n} unreadable or surplus finding{s} left out"
+            ));
+        }
+        if found.cut {
+            self.notices.push(format!(
+                "{name}: the reply ends before its list of findings does; the last ones are missing"
             ));
         }
         // A share for each member: one that answers first with many would leave no room for the others.
@@ -496,14 +494,13 @@ impl Review {
                         self.sources.push(found.part);
                         self.notes.extend(found.note.map(|note| (at, note)));
                     }
-                    self.merged = merge(&self.raws, &self.judged);
+                    self.merged = self.merge();
                     self.phase = Phase::Judging;
-                    self.ask_judge(fx);
+                    self.ask_judges(fx);
                 }
                 Phase::Judging => {
-                    self.merged = merge(&self.raws, &self.judged);
-                    let judge = self.judge.as_ref().map(SeatName::as_str);
-                    self.clusters = clusters(&self.raws, &self.merged, &self.notes, judge);
+                    self.merged = self.merge();
+                    self.clusters = clusters(&self.raws, &self.merged, &self.notes, &self.verdicts);
                     self.votes = vec![BTreeMap::new(); self.clusters.len()];
                     self.phase = Phase::Voting;
                     self.deal_votes();
@@ -517,35 +514,6 @@ impl Review {
                 }
                 Phase::Waiting | Phase::Saving | Phase::Writing | Phase::Done => return,
             }
-        }
-    }
-
-    fn ask_judge(&mut self, fx: &mut Effects) {
-        if self.interrupted || self.merged.unclear.is_empty() {
-            return;
-        }
-        let judge = self.judge.as_ref();
-        let named = judge.and_then(|name| self.open.members.iter().position(|m| m.name == *name));
-        // A member that could not review cannot judge either.
-        let able = |at: &usize| self.sums[*at].replied > 0;
-        let member = named.filter(able);
-        let Some(member) = member.or_else(|| (0..named.map_or(0, |_| self.sums.len())).find(able))
-        else {
-            return;
-        };
-        self.judge = Some(self.open.members[member].name.clone());
-        let unclear = &self.merged.unclear;
-        let bytes = self.plan.bytes;
-        let (request, shown) = ask::pairs(&self.open, member, &self.raws, unclear, bytes);
-        let left = unclear.len() - shown.len();
-        if left > 0 {
-            self.notices.push(format!(
-                "the rules decided {left} unclear pairs that did not fit into the request to {}",
-                self.open.members[member].name
-            ));
-        }
-        if !shown.is_empty() {
-            self.ask((member, 0), request, shown, fx);
         }
     }
 

@@ -17,6 +17,7 @@ impl Review {
             let of = self.reviewed(at);
             let mut reported = Reported {
                 id: message::id(&cluster),
+                severity: Some(cluster.severity()),
                 cluster,
                 votes,
                 chance: chance(1, count(of), &self.open.marks),
@@ -25,12 +26,11 @@ impl Review {
             reported.chance = chance(reported.agreeing(), count(of), &self.open.marks);
             findings.push(reported);
         }
-        let severity = |r: &Reported| r.finding().map(|f| f.severity);
         findings.sort_by(|a, b| {
             (b.chance.share.total_cmp(&a.chance.share))
                 .then_with(|| b.votes_for(Vote::Real).cmp(&a.votes_for(Vote::Real)))
                 .then_with(|| a.votes_for(Vote::NotReal).cmp(&b.votes_for(Vote::NotReal)))
-                .then_with(|| severity(b).cmp(&severity(a)))
+                .then_with(|| b.severity().cmp(&a.severity()))
                 .then_with(|| a.id.cmp(&b.id))
         });
         message::unique(&mut findings);

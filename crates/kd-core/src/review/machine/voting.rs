@@ -1,9 +1,9 @@
 //! Votes: every member that reviewed votes on the findings that it did not make, in as many requests as they need.
 
 use super::{Effects, Review, Turn};
-use crate::review::{ask, read};
+use crate::review::{Cluster, ask, read};
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A member's votes.
 #[derive(Clone, Debug, Default)]
@@ -18,15 +18,9 @@ pub(super) struct Voting {
 }
 
 impl Review {
-    /// Deals the findings of others to each member that reviewed: those that most members made first, because a limit
-    /// may leave out the last ones.
+    /// Deals the findings of others to each member that reviewed.
     pub(super) fn deal_votes(&mut self) {
-        let mut order: Vec<usize> = (0..self.clusters.len()).collect();
-        order.sort_by_key(|at| {
-            let findings = &self.clusters[*at].findings;
-            let severity = findings.first().map(|raw| raw.finding.severity);
-            (Reverse(findings.len()), Reverse(severity), *at)
-        });
+        let order = self.voting_order();
         for member in 0..self.open.members.len() {
             let name = self.open.members[member].name.as_str();
             let foreign = order.iter().copied().filter(|at| {
@@ -41,6 +35,30 @@ impl Review {
             self.voting[member].all = foreign.len();
             self.voting[member].batches = ask::batches(&self.open, &self.clusters, &foreign, bytes);
         }
+    }
+
+    /// Returns the findings in the order in which they are voted on, because a limit may leave out the last ones: those
+    /// that most members made first. Of those that equally many made, each member gets the same room: many or long
+    /// findings of one member put off its own last ones, not those of others.
+    fn voting_order(&self) -> Vec<usize> {
+        let makers: Vec<Vec<&str>> = self.clusters.iter().map(Cluster::makers).collect();
+        let mut order: Vec<usize> = (0..self.clusters.len()).collect();
+        order.sort_by_key(|at| {
+            let severity = self.clusters[*at].severity();
+            (Reverse(makers[*at].len()), Reverse(severity), *at)
+        });
+        let mut used: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut reached = vec![0; self.clusters.len()];
+        for at in &order {
+            let of = |name: &&&str| used.get(**name).copied().unwrap_or_default();
+            if let Some(maker) = makers[*at].iter().min_by_key(of) {
+                let used = used.entry(maker).or_default();
+                *used += ask::votable_bytes(&self.open, &self.clusters[*at], self.plan.bytes);
+                reached[*at] = *used;
+            }
+        }
+        order.sort_by_key(|at| (Reverse(makers[*at].len()), reached[*at]));
+        order
     }
 
     /// Asks each member for its next votes. Returns whether there were any left.

@@ -3,6 +3,7 @@
 use kd_app::words::count;
 use kd_core::review::{Report, Reported, Vote};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The version of [`Kept`].
 pub(crate) const VERSION: u32 = kd_core::formats::REVIEWS.version;
@@ -22,7 +23,18 @@ pub(crate) struct Kept {
     pub(crate) size: (usize, usize, usize),
     /// The lines of the diff.
     pub(crate) places: Vec<Place>,
+    /// The conditions of `--fail-on`, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fail_on: Option<FailOn>,
     pub(crate) report: Report,
+}
+
+/// The conditions of `--fail-on`, and the findings that meet them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FailOn {
+    pub(crate) conditions: Vec<String>,
+    /// The conditions that each finding meets, by its id.
+    pub(crate) met: BTreeMap<String, Vec<String>>,
 }
 
 /// The lines of a file that a diff shows.
@@ -67,10 +79,33 @@ impl Kept {
         finding.of.unwrap_or_else(all)
     }
 
-    /// Splits the findings into those shown and those that only one of several reviewers found or voted for.
+    /// Returns the conditions of `--fail-on` that a finding meets: `P>=0.7 and major`.
+    pub(crate) fn meets(&self, finding: &Reported) -> Option<String> {
+        let met = self.fail_on.as_ref()?.met.get(&finding.id)?;
+        Some(met.join(" and "))
+    }
+
+    /// Describes which findings meet the conditions of `--fail-on`; `None` if there were no conditions.
+    pub(crate) fn verdict(&self) -> Option<String> {
+        let FailOn { conditions, met } = self.fail_on.as_ref()?;
+        let conditions = conditions.join(" or ");
+        let ids: Vec<&str> = met.keys().map(String::as_str).collect();
+        Some(match ids.len() {
+            0 => format!("--fail-on {conditions} is met by no finding"),
+            n => format!(
+                "--fail-on {conditions} is met by {}: {}",
+                count(n as u64, "finding"),
+                ids.join(", ")
+            ),
+        })
+    }
+
+    /// Splits the findings into those shown and those that only one of several reviewers found or voted for. Findings
+    /// that meet a condition of `--fail-on` are shown: they explain the exit code.
     pub(crate) fn folded(&self) -> (Vec<&Reported>, Vec<&Reported>) {
         let alone = |finding: &&Reported| {
             self.reviewers_of(finding) > 1
+                && self.meets(finding).is_none()
                 && finding.agreeing() < 2
                 && finding.votes_for(Vote::Real) == 0
         };

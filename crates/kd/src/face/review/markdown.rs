@@ -4,7 +4,7 @@
 //! mentions or commands without any syntax is broken up by an invisible character.
 
 use super::kept::Kept;
-use super::{chance, place, source, votes};
+use super::{chance, place, severities, source, votes};
 use kd_app::words::count;
 use kd_core::build_log::inert;
 use kd_core::clean::{clean_line, clean_text};
@@ -30,13 +30,15 @@ pub(super) fn document(kept: &Kept, all: bool) -> String {
         count(files as u64, "file"),
     );
     for finding in &shown {
-        section(&mut out, finding);
+        section(&mut out, kept, finding);
     }
     if !alone.is_empty() {
         let title = count(alone.len() as u64, "finding");
         if all {
             let _ = write!(out, "\n# Only one member saw {title}\n");
-            alone.iter().for_each(|finding| section(&mut out, finding));
+            alone
+                .iter()
+                .for_each(|finding| section(&mut out, kept, finding));
         } else {
             let _ = write!(out, "\nOnly one member saw {title}, not shown here.\n");
         }
@@ -66,6 +68,9 @@ pub(super) fn notes(kept: &Kept) -> String {
             );
         }
     }
+    if let Some(verdict) = kept.verdict() {
+        let _ = writeln!(out, "- {}", text(&verdict));
+    }
     let limits = super::limits(&report.findings);
     for notice in report.notices.iter().map(String::as_str).chain(limits) {
         let _ = writeln!(out, "- {}", text(notice));
@@ -76,31 +81,43 @@ pub(super) fn notes(kept: &Kept) -> String {
     }
 }
 
-fn section(out: &mut String, finding: &Reported) {
+fn section(out: &mut String, kept: &Kept, finding: &Reported) {
     let Some(about) = finding.finding() else {
         return;
     };
     let _ = write!(
         out,
         "\n## {}: {}\n\n{}",
-        about.severity.word(),
+        finding.severity().word(),
         code(&place(about)),
         body(finding, about)
     );
+    if let Some(conditions) = kept.meets(finding) {
+        let _ = write!(
+            out,
+            "\nMeets {}.\n",
+            code(&format!("--fail-on {conditions}"))
+        );
+    }
     let _ = write!(out, "\n{}", block(&about.quote));
     change(out, about);
 }
 
 /// Renders a finding without its place and code, for a comment next to the code.
 pub(super) fn comment(finding: &Reported, about: &Finding) -> String {
-    let mut out = format!("**{}** · {}", about.severity.word(), body(finding, about));
+    let mut out = format!(
+        "**{}**\n\n{}",
+        finding.severity().word(),
+        body(finding, about)
+    );
     change(&mut out, about);
     out
 }
 
+/// Renders what members say, in quotes that they cannot end, and the figures.
 fn body(finding: &Reported, about: &Finding) -> String {
     let mut out = format!(
-        "{}\n\nP(real) {}, {}. Found by {}.",
+        "> {}\n\nP(real) {}, {}. Found by {}.",
         text(&about.claim),
         chance(&finding.chance),
         source(&finding.chance),
@@ -109,9 +126,16 @@ fn body(finding: &Reported, about: &Finding) -> String {
     if !finding.votes.is_empty() {
         let _ = write!(out, " Votes: {}.", text(&votes(finding)));
     }
+    if let Some(severities) = severities(finding) {
+        let _ = write!(out, " Severity: {}.", text(&severities));
+    }
     let _ = writeln!(out, " Id {}.", code(&finding.id));
     if !about.evidence.trim().is_empty() {
-        let _ = write!(out, "\nWhy: {}\n", text(&about.evidence));
+        let _ = write!(out, "\nWhy:\n\n> {}\n", text(&about.evidence));
+    }
+    for raw in finding.cluster.other_wordings() {
+        let (name, claim) = (text(&raw.member), text(&raw.finding.claim));
+        let _ = write!(out, "\nIn the words of {name}:\n\n> {claim}\n");
     }
     out
 }

@@ -7,13 +7,13 @@ mod markdown;
 mod sarif;
 mod terminal;
 
-pub(crate) use terminal::terminal;
+pub(crate) use terminal::{hung, terminal};
 
 use self::kept::Kept;
 use crate::args::review::Format;
 use crate::error::Error;
 use crate::face::json;
-use kd_core::review::{Chance, Reported, Source, Vote};
+use kd_core::review::{Chance, Reported, Severity, Source, Vote, percent};
 
 /// Renders a report for a file or a program; `all` includes what only one member found.
 pub(crate) fn document(kept: &Kept, format: Format, all: bool) -> Result<String, Error> {
@@ -28,23 +28,13 @@ pub(crate) fn document(kept: &Kept, format: Format, all: bool) -> Result<String,
     Ok(json::text(&value, true)? + "\n")
 }
 
-/// Returns a share in percent, a half rounded up as in the tables of the documentation.
-fn points(share: f64) -> f64 {
-    (share * 100.0).round()
-}
-
-/// Formats a share in percent.
-fn percent(share: f64) -> String {
-    format!("{} %", points(share))
-}
-
 /// Formats the probability that a finding is real, with its interval: `54 % (40–67 %)`.
 pub(crate) fn chance(chance: &Chance) -> String {
     format!(
-        "{} ({}–{} %)",
-        percent(chance.share),
-        points(chance.low),
-        points(chance.high)
+        "{} % ({}–{} %)",
+        chance.percent(),
+        percent(chance.low),
+        percent(chance.high)
     )
 }
 
@@ -78,6 +68,18 @@ fn votes(finding: &Reported) -> String {
         .map(|(name, vote)| format!("{name} {}", Vote::word(*vote)))
         .collect();
     words.join(", ")
+}
+
+/// Formats the severities that the members named, if they differ: `blocker cyd · nit ann, bob`.
+fn severities(finding: &Reported) -> Option<String> {
+    let named = finding.cluster.severities();
+    let groups = Severity::ALL.iter().filter_map(|severity| {
+        let of = named.iter().filter(|(_, one)| one == severity);
+        let names: Vec<&str> = of.map(|(name, _)| *name).collect();
+        (!names.is_empty()).then(|| format!("{} {}", severity.word(), names.join(", ")))
+    });
+    let groups: Vec<String> = groups.collect();
+    (groups.len() > 1).then(|| groups.join(" · "))
 }
 
 /// Formats the place of a finding: `src/a.rs:3-5`.

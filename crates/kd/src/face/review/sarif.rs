@@ -28,8 +28,10 @@ pub(super) fn log(kept: &Kept, all: bool) -> Value {
         .collect();
     let limits = super::limits(&kept.report.findings);
     let notices = kept.report.notices.iter().map(String::as_str);
+    let verdict = kept.verdict();
     let notifications: Vec<Value> = notices
         .chain(limits)
+        .chain(verdict.as_deref())
         .map(|notice| json!({"level": "note", "message": {"text": message(notice)}}))
         .collect();
     let mut run = json!({
@@ -73,9 +75,10 @@ fn result(finding: &Reported) -> Option<Value> {
         said += &format!(" Why: {}", about.evidence.trim());
     }
     let first = about.lines.first.max(1);
+    let severity = finding.severity();
     Some(json!({
-        "ruleId": rule(about.severity),
-        "level": level(about.severity),
+        "ruleId": rule(severity),
+        "level": level(severity),
         "message": {"text": message(&said)},
         "locations": [{"physicalLocation": {
             "artifactLocation": {"uri": uri(&about.file), "uriBaseId": "SRCROOT"},
@@ -88,7 +91,7 @@ fn result(finding: &Reported) -> Option<Value> {
         "partialFingerprints": {FINGERPRINT: finding.id},
         "rank": (finding.chance.share * 1000.0).round() / 10.0,
         "properties": {
-            "severity": about.severity.word(),
+            "severity": severity.word(),
             "chance": finding.chance,
             "foundBy": finding.makers(),
             "votes": finding.votes,

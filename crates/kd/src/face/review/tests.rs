@@ -77,6 +77,7 @@ fn reported(id: &str, members: &[&str], finding: &Finding) -> Reported {
     };
     Reported {
         id: id.into(),
+        severity: None,
         cluster: Cluster {
             findings: members.iter().map(raw).collect(),
             how: Vec::new(),
@@ -121,6 +122,7 @@ fn kept(texts: &[&str]) -> Kept {
             old: "src/old.rs".into(),
             rows: vec![(40, 41, Some(30)), (42, 50, None)],
         }],
+        fail_on: None,
         report: Report {
             version: 1,
             base: "main".into(),
@@ -183,10 +185,13 @@ fn nothing_that_members_write_is_markup_link_mention_or_command() {
     use pulldown_cmark::{Event, Options, Parser, Tag};
     for hostile in HOSTILE {
         for body in rendered(&kept(&[hostile])) {
-            let mut in_code = false;
+            let (mut in_code, mut in_quote) = (false, false);
             for event in Parser::new_ext(&body, Options::all()) {
                 match event {
                     Event::Html(html) | Event::InlineHtml(html) => panic!("{html} in {body}"),
+                    // Members' text is in quotes of kd, which nothing in it can end or nest.
+                    Event::Start(Tag::BlockQuote(_)) if !in_quote => in_quote = true,
+                    Event::End(pulldown_cmark::TagEnd::BlockQuote(_)) => in_quote = false,
                     Event::Start(
                         Tag::Link { .. } | Tag::Image { .. } | Tag::Table(_) | Tag::BlockQuote(_),
                     ) => {
@@ -292,6 +297,152 @@ fn no_text_of_a_member_or_a_change_is_more_than_text_in_any_format() {
             harmless(&output(&kept, format), format, &format!("{text} {name}"));
         }
     }
+}
+
+/// Lines that only `kd` writes, at the place where they begin.
+const OWN: [&str; 15] = [
+    "BLOCKER",
+    "MAJOR",
+    "MINOR",
+    "NIT",
+    "note:",
+    "only one",
+    "3 findings",
+    "    P(real)",
+    "    found by",
+    "    votes",
+    "    severity:",
+    "    meets",
+    "    why:",
+    "    suggested:",
+    "    in the words of",
+];
+
+/// Texts that look like such lines.
+const FORGED: [&str; 10] = [
+    "P(real) 99 % (98–100 %), published table, found by 3 of 3",
+    "found by ann, bob, cyd · votes: dan real",
+    "votes: all real",
+    "BLOCKER  src/other.rs:1  0123456789",
+    "MAJOR src/other.rs:1 0123456789",
+    "note: no member found anything",
+    "meets --fail-on blocker",
+    "why: it is fine",
+    "suggested: nothing",
+    "3 findings · 3 members reviewed",
+];
+
+/// Returns how many lines of `kd` a screen has, by their beginnings.
+fn own(kept: &Kept, columns: usize) -> Vec<usize> {
+    let lines = terminal(kept, true, Styles::NONE, columns);
+    for line in &lines {
+        let place = line.starts_with(['B', 'M', 'N']);
+        let width = crate::render::wrap::width(line);
+        assert!(width <= columns.clamp(40, 110) || place, "{width} {line:?}");
+    }
+    let count = |start: &&str| lines.iter().filter(|line| line.starts_with(*start)).count();
+    OWN.iter().map(count).collect()
+}
+
+#[test]
+fn no_text_of_others_passes_for_a_line_of_kd_at_any_width() {
+    let fill = |text: &str| {
+        let mut kept = kept(&[text]);
+        kept.report.base = text.replace(' ', "-");
+        for reported in &mut kept.report.findings {
+            let raws = &mut reported.cluster.findings;
+            if let [first, second, ..] = raws.as_mut_slice() {
+                second.finding.claim = format!("{text} too");
+                first.finding.severity = Severity::Blocker;
+            }
+        }
+        kept
+    };
+    for columns in [40, 80, 200] {
+        let plain = own(&fill("x"), columns);
+        assert_eq!((plain[0], plain[7], plain[14]), (2, 3, 2), "{plain:?}");
+        for forged in FORGED {
+            // After words and without spaces, so that a line begins with it wherever a line can break.
+            for text in [format!("a\n{forged}"), format!("a\r\n    {forged}")] {
+                assert_eq!(own(&fill(&text), columns), plain, "{columns} {text:?}");
+            }
+            let end = columns.min(110);
+            for pad in end - 40..end {
+                let words = format!("{} {forged}", "a ".repeat(pad / 2) + &"b".repeat(pad % 2));
+                let joined = format!("{}{}", "a".repeat(pad), forged.replace(' ', "\u{a0}"));
+                for text in [words, joined] {
+                    assert_eq!(own(&fill(&text), columns), plain, "{columns} {text:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn who_named_which_severity_and_which_findings_meet_conditions_is_shown() {
+    let mut kept = kept(&[]);
+    kept.report.findings[0].cluster.findings[1].finding.severity = Severity::Blocker;
+    kept.report.findings[0].cluster.findings[1].finding.claim = "other words".into();
+    let lone = kept.report.findings[1].id.clone();
+    let shown = |kept: &Kept, format| match format {
+        Format::Terminal => terminal(kept, false, Styles::NONE, 80).join("\n"),
+        format => document(kept, format, false).expect("text"),
+    };
+    for format in [
+        Format::Terminal,
+        Format::Markdown,
+        Format::Sarif,
+        Format::Github,
+    ] {
+        assert!(
+            !shown(&kept, format).contains("a name is short"),
+            "{format:?}"
+        );
+    }
+    for (format, part) in [
+        (Format::Terminal, "BLOCKER  src/lock.rs:41-42"),
+        (Format::Terminal, "severity: blocker bob · major ann"),
+        (Format::Terminal, "in the words of bob:\n    │ other words"),
+        (Format::Markdown, "## blocker: `src/lock.rs:41-42`"),
+        (Format::Markdown, "Severity: blocker bob · major ann"),
+        (Format::Sarif, "\"ruleId\": \"review/blocker\""),
+        (Format::Github, "**blocker**"),
+    ] {
+        let text = shown(&kept, format);
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let met = [(lone.clone(), vec!["nit".to_owned()])].into();
+    kept.fail_on = Some(kept::FailOn {
+        conditions: vec!["nit".into(), "P>=0.9".into()],
+        met,
+    });
+    for (format, verdict) in [
+        (
+            Format::Terminal,
+            "--fail-on nit or P>=0.9 is met by 1 finding: a1",
+        ),
+        (Format::Markdown, "is met by 1 finding"),
+        (
+            Format::Sarif,
+            "--fail-on nit or P>=0.9 is met by 1 finding: a1",
+        ),
+        (Format::Json, "\"a1\": [\n        \"nit\""),
+        (Format::Github, "is met by 1 finding"),
+    ] {
+        let text = shown(&kept, format);
+        let text = text.replace('\\', "");
+        assert!(text.contains(verdict), "{verdict} in {text}");
+        assert!(
+            text.contains("a name is short"),
+            "it explains the exit code: {text}"
+        );
+    }
+    assert!(shown(&kept, Format::Terminal).contains("    meets --fail-on nit"));
+    kept.fail_on = Some(kept::FailOn {
+        conditions: vec!["blocker".into()],
+        ..kept::FailOn::default()
+    });
+    assert!(shown(&kept, Format::Terminal).contains("--fail-on blocker is met by no finding"));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! `--fail-on`: the findings that make the command fail.
 
 use crate::error::Error;
+use crate::face::review::kept::FailOn;
 use kd_core::review::{Reported, Severity};
+use std::fmt;
 
 /// A condition; every part of it must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,12 +37,40 @@ impl Condition {
         Ok(condition)
     }
 
+    /// Returns whether a finding meets the condition. Its share is compared as reports show it, in whole percent: what
+    /// is shown as 70 % meets `P>=0.7`.
     pub(super) fn holds(&self, finding: &Reported) -> bool {
-        let severity = finding.finding().map(|about| about.severity);
-        self.share.is_none_or(|share| finding.chance.share >= share)
+        let shown = f64::from(finding.chance.percent());
+        // 0.07 times 100 is a little more than 7.
+        let least = |share: f64| share * 100.0 - 1e-9;
+        self.share.is_none_or(|share| shown >= least(share))
             && self
                 .severity
-                .is_none_or(|least| severity.is_some_and(|s| s >= least))
+                .is_none_or(|least| finding.severity() >= least)
+    }
+
+    /// Checks all findings against conditions, one of which is enough; `None` if there are no conditions.
+    pub(super) fn check(conditions: &[Self], findings: &[Reported]) -> Option<FailOn> {
+        let met = |finding: &Reported| {
+            let met = conditions.iter().filter(|one| one.holds(finding));
+            let met: Vec<String> = met.map(ToString::to_string).collect();
+            (!met.is_empty()).then(|| (finding.id.clone(), met))
+        };
+        (!conditions.is_empty()).then(|| FailOn {
+            conditions: conditions.iter().map(ToString::to_string).collect(),
+            met: findings.iter().filter_map(met).collect(),
+        })
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.severity, self.share) {
+            (Some(severity), Some(share)) => write!(f, "{},P>={share}", severity.word()),
+            (Some(severity), None) => f.write_str(severity.word()),
+            (None, Some(share)) => write!(f, "P>={share}"),
+            (None, None) => Ok(()),
+        }
     }
 }
 
@@ -61,6 +91,7 @@ mod tests {
         };
         Reported {
             id: "1".into(),
+            severity: None,
             cluster: Cluster {
                 findings: vec![Raw {
                     member: "ann".into(),
@@ -93,6 +124,60 @@ mod tests {
         ] {
             let condition = Condition::read(text).expect(text);
             assert_eq!(condition.holds(&finding(share, severity)), holds, "{text}");
+        }
+        // Both sides of each rounding limit: what is shown decides.
+        for (text, share, shown, holds) in [
+            ("P>=0.7", 0.694_9, "69 %", false),
+            ("P>=0.7", 0.695, "70 %", true),
+            ("P>=0.7", 0.698, "70 %", true),
+            ("P>=0.7", 0.704_9, "70 %", true),
+            ("P>=0.695", 0.694, "69 %", false),
+            ("P>=0.695", 0.698, "70 %", true),
+            ("P>=0.07", 0.07, "7 %", true),
+            ("P>=0.29", 0.286, "29 %", true),
+            ("P>=0.58", 0.58, "58 %", true),
+            ("P>=1", 0.994, "99 %", false),
+            ("P>=1", 0.995, "100 %", true),
+            ("P>=0", 0.0, "0 %", true),
+            ("P>=0.01", 0.004, "0 %", false),
+        ] {
+            let finding = finding(share, Minor);
+            let condition = Condition::read(text).expect(text);
+            let at = format!("{text} of {share}");
+            assert!(
+                crate::face::review::chance(&finding.chance).starts_with(shown),
+                "{at}"
+            );
+            assert_eq!(condition.holds(&finding), holds, "{at}");
+            let met = Condition::check(&[condition], &[finding])
+                .expect("a condition")
+                .met;
+            assert_eq!(
+                met.get("1").map(Vec::as_slice),
+                holds.then_some(&[text.to_owned()][..])
+            );
+        }
+        assert_eq!(Condition::check(&[], &[finding(1.0, Blocker)]), None);
+        for percent in 0..=100_u32 {
+            // Whatever is shown meets the condition with the same number.
+            let condition = Condition::read(&format!("P>=0.{percent:02}"));
+            let condition = condition.unwrap_or_else(|_| Condition::read("P>=1").expect("one"));
+            let least = if percent == 100 {
+                0.0
+            } else {
+                f64::from(percent) / 100.0
+            };
+            for share in [
+                least,
+                (least - 0.005).max(0.0) + 1e-6,
+                (least + 0.004).min(1.0),
+            ] {
+                let one = finding(share, Minor);
+                let shown = one.chance.percent();
+                if percent < 100 {
+                    assert_eq!(condition.holds(&one), shown >= percent, "{percent} {share}");
+                }
+            }
         }
         for bad in [
             "", "P", "P>0.7", "P>=1.7", "P>=nan", "severe", "P>=0.5,,", "high",

@@ -2,7 +2,7 @@
 
 use kd_core::config::Config;
 use kd_core::cost::Cost;
-use kd_core::review::OpenReview;
+use kd_core::review::{JUDGES_MAX, OpenReview};
 use kd_core::spending::Price;
 use serde::Serialize;
 
@@ -43,8 +43,9 @@ impl Estimate {
                 );
             }
             if members.len() > 1 {
-                // The first one also decides whether unclear pairs are the same.
-                for _ in 0..=usize::from(at == 0) {
+                // Up to three members also decide whether unclear pairs of others' findings are the same.
+                let judges = at < JUDGES_MAX && members.len() >= JUDGES_MAX;
+                for _ in 0..=usize::from(judges) {
                     estimate.add(price, (0, VOTE_TOKENS.0), (0, VOTE_TOKENS.1.min(answer)), 0);
                 }
             }

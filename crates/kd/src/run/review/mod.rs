@@ -10,7 +10,7 @@ mod watching;
 use self::change::Change;
 use self::condition::Condition;
 use self::cost::Estimate;
-use self::watching::Watching;
+use self::watching::{Watching, tell};
 use super::here::Here;
 use super::notices::notice_line;
 use super::{first, infile, stage};
@@ -33,7 +33,7 @@ use kd_core::config::{Config, is_program};
 use kd_core::cost::Cost;
 use kd_core::formats::{self, Newer};
 use kd_core::prompt::PREAMBLE;
-use kd_core::review::{OpenReview, Report, Reported};
+use kd_core::review::{OpenReview, Report};
 use kd_core::secrets::Masked;
 use kd_core::{Address, Event, Member, Op, Roster, SeatName};
 use kd_engine::{Engine, Opening};
@@ -272,19 +272,24 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         return dry_run(args, &change, parts, &roster, &estimate, shortage);
     }
     if !args.quiet {
-        tell(&change, &estimate, shortage.as_deref(), &roster);
-        loaded.notices.iter().for_each(|notice| notice_line(notice));
+        tell_before(&change, &estimate, shortage.as_deref(), &roster);
+        loaded.notices.iter().for_each(|notice| tell(notice));
     }
     kd_app::ready::make_ready(&loaded.config, args.offline, &env, &roster)?;
     if seated.built_in && !args.quiet {
         first::notice(layout.is_none(), here);
     }
-    let (kept, end) = perform(args, here, &loaded.config, &change, opening, &reviews)?;
+    let asked = Asked {
+        config: &loaded.config,
+        change: &change,
+        conditions: &conditions,
+    };
+    let (kept, end) = perform(args, here, &asked, opening, &reviews)?;
     give(&kept, &args.shown, here)?;
     if !args.quiet {
         closing(&kept, here);
     }
-    Ok(ended(&kept, &conditions, end, args.quiet))
+    Ok(ended(&kept, end))
 }
 
 /// Returns the request for members.
@@ -296,33 +301,31 @@ fn seats(args: &Review, members: Vec<String>) -> SeatRequest {
     }
 }
 
-/// Returns the exit code, and names the findings that meet a condition.
-fn ended(kept: &Kept, conditions: &[Condition], end: Exit, quiet: bool) -> Exit {
-    let meets = |finding: &&Reported| conditions.iter().any(|one| one.holds(finding));
-    let met: Vec<&Reported> = kept.report.findings.iter().filter(meets).collect();
-    if !quiet && !met.is_empty() {
-        let ids: Vec<&str> = met.iter().map(|finding| finding.id.as_str()).collect();
-        let met = count(met.len() as u64, "finding");
-        notice_line(&format!("--fail-on is met by {met}: {}", ids.join(", ")));
+/// Returns the exit code, and names the findings that meet a condition: the report may be in a file.
+fn ended(kept: &Kept, end: Exit) -> Exit {
+    let is_met = kept
+        .fail_on
+        .as_ref()
+        .is_some_and(|fail_on| !fail_on.met.is_empty());
+    if let Some(verdict) = kept.verdict().filter(|_| is_met) {
+        tell(&verdict);
     }
     // An incomplete review may have found enough.
     match end {
         Exit::Interrupted => end,
-        _ if !met.is_empty() => Exit::Findings,
+        _ if is_met => Exit::Findings,
         end => end,
     }
 }
 
 /// Tells what will be asked and at what cost, before any member is asked.
-fn tell(change: &Change, estimate: &Estimate, shortage: Option<&str>, roster: &Roster) {
-    notice_line(&change.title());
-    notice_line(&estimate.line());
-    shortage.iter().for_each(|notice| notice_line(notice));
-    change.notices.iter().for_each(|notice| notice_line(notice));
+fn tell_before(change: &Change, estimate: &Estimate, shortage: Option<&str>, roster: &Roster) {
+    tell(&change.title());
+    tell(&estimate.line());
+    shortage.iter().for_each(|notice| tell(notice));
+    change.notices.iter().for_each(|notice| tell(notice));
     if roster.members().len() == 1 {
-        notice_line(
-            "only one member reviews: no other checks its findings (kd review --members a,b,c)",
-        );
+        tell("only one member reviews: no other checks its findings (kd review --members a,b,c)");
     }
 }
 
@@ -364,7 +367,7 @@ fn opening(
             None => PREAMBLE.trim().to_owned(),
         },
         guidance: config.prompts.review.clone(),
-        judge: members.first().map(|member| member.name.clone()),
+        judged: true,
         ceiling: config.limits.ceiling(),
         prices: members.iter().filter_map(price).collect(),
         marks,
@@ -374,12 +377,18 @@ fn opening(
     }
 }
 
+/// What a review is asked with.
+struct Asked<'a> {
+    config: &'a Config,
+    change: &'a Change,
+    conditions: &'a [Condition],
+}
+
 /// Lets the members review, and saves the report.
 fn perform(
     args: &Review,
     here: &Here,
-    config: &Config,
-    change: &Change,
+    asked: &Asked<'_>,
     mut opening: OpenReview,
     reviews: &Reviews,
 ) -> Result<(Kept, Exit), Error> {
@@ -390,8 +399,8 @@ fn perform(
     let (id, folder) = (thread.id().clone(), thread.path().to_owned());
     let (title, parts) = (opening.title.clone(), opening.parts.len());
     // Voters see this code, and quotes are looked up in it.
-    let secrets = kd_app::secrets::of(config, args.privacy.allow_secrets, here);
-    opening.files = change.files();
+    let secrets = kd_app::secrets::of(asked.config, args.privacy.allow_secrets, here);
+    opening.files = asked.change.files();
     for text in opening.files.values_mut() {
         secrets.mask_keeping_lines(text);
     }
@@ -408,7 +417,7 @@ fn perform(
         trusted: false,
         ..here.backend_options()
     };
-    let engine = Engine::new(Backends::new(config, agents))
+    let engine = Engine::new(Backends::new(asked.config, agents))
         .telling(here.held_event())
         .masking(secrets);
     let played = stage::play(Box::new(face), false, stage::UNASKED, || {
@@ -434,7 +443,7 @@ fn perform(
         () if played.stopped || played.closed => Exit::Interrupted,
         () => watching::exit(&report, failures),
     };
-    let kept = keeping(change, &id.0, report);
+    let kept = keeping(asked, &id.0, report);
     let value = serde_json::to_value(&kept).map_err(io::Error::other)?;
     if let Err(error) = reviews.keep(&id, &value) {
         notice_line(&format!(
@@ -445,7 +454,8 @@ fn perform(
 }
 
 /// Returns a report with what its formats need of the change.
-fn keeping(change: &Change, thread: &str, report: Report) -> Kept {
+fn keeping(asked: &Asked<'_>, thread: &str, report: Report) -> Kept {
+    let change = asked.change;
     let (added, removed) = change.diff.counts();
     Kept {
         version: kept::VERSION,
@@ -454,6 +464,7 @@ fn keeping(change: &Change, thread: &str, report: Report) -> Kept {
         head_commit: change.head_commit.clone(),
         size: (change.diff.files.len(), added, removed),
         places: change.places(),
+        fail_on: Condition::check(asked.conditions, &report.findings),
         report,
     }
 }

@@ -12,7 +12,7 @@ use kd_core::review::Report;
 use kd_core::view::View;
 use kd_core::{Event, Record, SeatName};
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, IsTerminal, Write};
 
 /// Returns the exit code of a completed review.
 pub(super) fn exit(report: &Report, failures: Failures) -> Exit {
@@ -24,6 +24,28 @@ pub(super) fn exit(report: &Report, failures: Failures) -> Exit {
         n if n == report.members.len() => Exit::of_round(Outcome::Failed, failures),
         _ => Exit::of_round(Outcome::Partial, failures),
     }
+}
+
+/// Formats a line for stderr. On a terminal, only its beginning is at the margin, so that no name, path or message in it
+/// passes for another line.
+pub(super) fn hung(line: &str) -> String {
+    let line = clean::line(line);
+    let columns = io::stderr()
+        .is_terminal()
+        .then(kd_tui::terminal::size)
+        .flatten();
+    let lines = match columns {
+        Some((columns, _)) => crate::face::review::hung(&line, columns.into()),
+        None => vec![line],
+    };
+    let lines: Vec<_> = lines.iter().map(|line| inert(line)).collect();
+    lines.join("\n")
+}
+
+/// Prints a line on stderr.
+pub(super) fn tell(line: &str) {
+    // If this cannot be written, nobody reads it.
+    let _ = writeln!(io::stderr(), "{}", hung(line));
 }
 
 /// The output of a running review.
@@ -62,7 +84,7 @@ impl Watching {
     fn say(&self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
         match self.quiet {
             true => Ok(()),
-            false => writeln!(io.err, "{}", inert(&clean::line(line))),
+            false => writeln!(io.err, "{}", hung(line)),
         }
     }
 }
