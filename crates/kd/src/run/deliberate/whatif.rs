@@ -210,8 +210,13 @@ impl From<BadChange> for Error {
             BadChange::NobodyLeft => {
                 Error::new("nobody_left", Exit::Usage, what).next("leave out fewer members")
             }
-            BadChange::NoRule(_) => {
-                Error::new("unknown_rule", Exit::Usage, what).next("`kd vote rules` lists them")
+            BadChange::NoRule(name) => {
+                let names = kd_vote::RULES.iter().map(|rule| rule.name);
+                let next = match kd_vote::nearest(&name, names) {
+                    Some(near) => format!("did you mean {near}? `kd vote rules` lists them all"),
+                    None => "`kd vote rules` lists them".to_owned(),
+                };
+                Error::new("unknown_rule", Exit::Usage, what).next(next)
             }
             BadChange::BadWeight(_) => Error::usage(what).next("for example `--weights bob=2`"),
         }
