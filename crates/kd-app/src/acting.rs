@@ -107,6 +107,7 @@ impl Kingdom {
                     notices: masked.line().into_iter().collect(),
                     opened,
                     acts: true,
+                    lease: None,
                 })
             }
             Err(error) => {

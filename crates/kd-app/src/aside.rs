@@ -1,11 +1,13 @@
-//! `/think` and `/deliberate` in a chat: prepares an aside for the conversation, from a question or the user's last
-//! one.
+//! `/think`, `/deliberate` and `/resume` in a chat: prepares an aside for the conversation, from a question, from the
+//! user's last one, or from the record of a deliberation that has not ended.
 
 use crate::council::clock_seed;
 use crate::deliberation;
 use crate::env::Env;
-use crate::error::UserError;
+use crate::error::{ErrorKind, UserError};
+use crate::resume::Unfinished;
 use crate::{ready, seating};
+use kd_core::clean::clean_text;
 use kd_core::config::Config;
 use kd_core::conversation::How;
 use kd_core::duet::DuetLimits;
@@ -14,13 +16,16 @@ use kd_core::planner::{self, Brief};
 use kd_core::prompt::PREAMBLE;
 use kd_core::seating::{LOCAL, SeatRequest};
 use kd_core::slash::Way;
-use kd_core::{Aside, Member, OpenDuet, Roster, SeatName};
+use kd_core::{Aside, Machine, MachineId, Member, OpenDuet, Roster, SeatName};
+use kd_store::config::Project;
 use kd_store::{Layout, Thread, memory};
 
 /// Plans asides: holds the data from which an aside is built.
 pub struct AsidePlanner<'a> {
     /// The settings.
     pub config: &'a Config,
+    /// What the folder sets, and which part of it is held back.
+    pub project: &'a Project,
     /// The place where the thread is stored.
     pub layout: &'a Layout,
     /// The thread.
@@ -36,38 +41,64 @@ pub struct AsidePlanner<'a> {
 }
 
 impl AsidePlanner<'_> {
-    /// Builds an aside that answers this question, or the user's last one.
+    /// Builds an aside that answers this question, or the user's last one, or that finishes a deliberation.
     ///
     /// # Errors
-    /// If there is no question, or a member cannot answer.
+    /// If there is no question or no deliberation to finish, or a member cannot answer.
     pub fn aside(&self, way: Way, question: Option<String>, env: &Env) -> Result<Aside, UserError> {
-        let question = match question {
-            Some(question) => question,
-            None => self.last_question()?,
-        };
-        let free: Vec<&Member> = self
-            .roster
-            .members()
-            .iter()
-            .filter(|m| !self.muted.contains(&m.name))
-            .collect();
-        if free.is_empty() {
-            return Err(UserError::usage("every member is muted: unmute one first"));
-        }
         let aside = match way {
-            Way::Think => self.think(question, &free)?,
-            Way::Deliberate => self.deliberate(question, &free, env)?,
+            Way::Think => self.think(self.question(question)?, &self.free()?)?,
+            Way::Deliberate => self.deliberate(self.question(question)?, &self.free()?, env)?,
+            Way::Resume => self.resume()?,
         };
         let roster = Roster::new(aside.seats(), None);
         ready::make_ready(self.config, self.offline, env, &roster)?;
         Ok(aside)
     }
 
-    fn last_question(&self) -> Result<String, UserError> {
+    /// Returns the members that are not muted.
+    fn free(&self) -> Result<Vec<&Member>, UserError> {
+        let free: Vec<&Member> = self
+            .roster
+            .members()
+            .iter()
+            .filter(|m| !self.muted.contains(&m.name))
+            .collect();
+        match free.is_empty() {
+            true => Err(UserError::usage("every member is muted: unmute one first")),
+            false => Ok(free),
+        }
+    }
+
+    /// Returns the question, or the user's last one.
+    fn question(&self, asked: Option<String>) -> Result<String, UserError> {
+        if let Some(question) = asked {
+            return Ok(question);
+        }
         let messages = self.thread.messages()?.messages;
         let last = messages.iter().rev().find(|m| m.is_king());
         last.map(|m| m.body.to_string()).ok_or_else(|| {
             UserError::usage("there is no question yet: write one after the command")
+        })
+    }
+
+    fn resume(&self) -> Result<Aside, UserError> {
+        let model = self.request.model.as_deref();
+        let found = Unfinished::of(self.thread, self.project, self.config, model)?;
+        let (resumed, lease) = found.resume(self.thread)?;
+        if resumed.machine.id() == MachineId::default() {
+            let id = clean_text(&self.thread.id().0);
+            return Err(UserError::new(
+                ErrorKind::Refused,
+                format!("the deliberation of {id} was begun outside of a chat"),
+            )
+            .next(format!("kd deliberate --resume {id} finishes it")));
+        }
+        Ok(Aside {
+            question: resumed.machine.plan().question.clone(),
+            how: How::Resume(Box::new(resumed)),
+            notices: Vec::new(),
+            guard: Some(Box::new(lease)),
         })
     }
 
@@ -85,6 +116,7 @@ impl AsidePlanner<'_> {
             question,
             how: How::Think(Box::new(open)),
             notices: Vec::new(),
+            guard: None,
         })
     }
 
@@ -145,6 +177,7 @@ impl AsidePlanner<'_> {
                 preamble: preamble.unwrap_or_else(|| PREAMBLE.trim().to_owned()),
             },
             notices: planned.notices,
+            guard: None,
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::error::UserError;
 use crate::export::{self, Format};
 use crate::kingdom::Kingdom;
 use crate::request::Terms;
-use crate::{forks, outfile, ready, seating, secrets, threads, trust};
+use crate::{forks, outfile, ready, resume, seating, secrets, threads, trust};
 use kd_core::message::{Message, settled};
 use kd_core::protocols::ProtocolKind;
 use kd_core::seating::{SeatRequest, Seated};
@@ -83,8 +83,8 @@ pub trait ChatHost: Send + Sync + 'static {
     /// Opens the session of a thread.
     fn join(&self, id: &str) -> Joining;
 
-    /// Prepares an aside that answers a question, or the user's last one, in another way; `muted` members are not
-    /// asked.
+    /// Prepares an aside that answers a question, or the user's last one, in another way, or that finishes a
+    /// deliberation; `muted` members are not asked.
     fn aside(
         &self,
         id: &str,
@@ -256,7 +256,8 @@ impl Chat {
         let queue = self.layout.queue_folder(thread.path());
         let seed = self.request.seats.seed;
         let open = conversation(self.kingdom.config(), roster, &thread, seed);
-        Ok(self.engine.join(thread, open, queue.as_deref())?)
+        let engine = self.engine.clone().telling(offered(&thread));
+        Ok(engine.join(thread, open, queue.as_deref())?)
     }
 
     /// Prepares what answers a question, or the user's last one, in a way of its own.
@@ -273,6 +274,7 @@ impl Chat {
     ) -> Result<Aside, UserError> {
         let planner = AsidePlanner {
             config: self.kingdom.config(),
+            project: self.kingdom.project(),
             layout: &self.layout,
             thread,
             roster,
@@ -388,6 +390,11 @@ impl Chat {
     }
 }
 
+/// Tells how to finish the deliberation of a thread, if it has not ended.
+fn offered(thread: &Thread) -> Option<Event> {
+    resume::offer(thread).map(|text| Event::Noticed { text })
+}
+
 /// Formats an error as one line that says what to do.
 fn line(error: impl Into<UserError>) -> String {
     error.into().as_line()
@@ -405,7 +412,7 @@ impl ChatHost for Chat {
             let seated = self.seat(Some(&thread), false)?;
             Ok((thread, seated.roster))
         });
-        let engine = self.engine.clone().telling(self.held_event(&left_out));
+        let (engine, held) = (self.engine.clone(), self.held_event(&left_out));
         let (config, seats) = (self.kingdom.config().clone(), &self.request.seats);
         let (offline, seed) = (self.request.terms.offline, seats.seed);
         let env = self.kingdom.env().quiet(true);
@@ -417,6 +424,7 @@ impl ChatHost for Chat {
                 ready::make_ready_for(&config, offline, &env, &roster, [])?;
                 let queue = layout.queue_folder(thread.path());
                 let open = conversation(&config, roster, &thread, seed);
+                let engine = engine.telling(held.into_iter().chain(offered(&thread)));
                 Ok(engine.join_from_now(thread, open, queue.as_deref())?)
             });
             joining

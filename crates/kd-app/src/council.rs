@@ -20,7 +20,7 @@ use kd_core::{
 };
 use kd_engine::{Session, agents};
 use kd_store::meta::COUNCIL;
-use kd_store::{Elsewhere, Layout, Thread};
+use kd_store::{Elsewhere, Layout, Lease, Thread};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
 
@@ -63,6 +63,8 @@ pub struct Started {
     pub opened: Opened,
     /// Whether one member acts with the tools of a program.
     pub acts: bool,
+    /// Held until the session is over: only one process may continue a deliberation.
+    pub lease: Option<Lease>,
 }
 
 /// The thread of a session.
@@ -418,6 +420,7 @@ impl Prepared {
                 notices: Vec::new(),
                 opened,
                 acts: false,
+                lease: None,
             }),
             Err(error) => {
                 opened.discard_unsaid();

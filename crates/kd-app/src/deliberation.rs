@@ -230,6 +230,7 @@ fn start(
         notices: Vec::new(),
         opened,
         acts: false,
+        lease: None,
     })
 }
 

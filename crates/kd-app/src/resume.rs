@@ -4,22 +4,27 @@
 //! the record says, and the recorded limits may not exceed the user's.
 
 use crate::council::{Opened, Started, held_event};
-use crate::deliberation::{roster, say};
+use crate::deliberation::roster;
 use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use crate::{ready, threads, trust};
 use jiff::Timestamp;
-use kd_core::Record;
 use kd_core::clean::clean_text;
 use kd_core::config::Config;
-use kd_core::deliberation::{self, CannotResume, Plan, Seat, resumable, resume};
+use kd_core::deliberation::{self, CannotResume, Plan, Resumed, Seat, resumable, resume};
+use kd_core::last_round::RoundKind;
 use kd_core::planner;
 use kd_core::secrets::Secrets;
+use kd_core::{MachineId, Op, Record};
 use kd_engine::Opening;
+use kd_store::config::Project;
 use kd_store::{Layout, Lease, Thread, log};
 
 /// The name of the lease that a continued deliberation holds. No member can have this name.
 const LEASE: &str = kd_core::names::COUNCIL;
+
+/// Messages among which the newest question is looked for: a deliberation has fewer.
+const QUESTION_WITHIN: usize = 400;
 
 /// A deliberation that can go on.
 pub struct Resuming<'k> {
@@ -27,6 +32,11 @@ pub struct Resuming<'k> {
     layout: Layout,
     thread: Thread,
     config: Config,
+    found: Unfinished,
+}
+
+/// The recorded part of a deliberation that can go on.
+pub(crate) struct Unfinished {
     log: Vec<Record>,
     plan: Plan,
     /// Only one process may continue it.
@@ -49,29 +59,81 @@ impl Kingdom {
         let (layout, place) = threads::find(self.env(), id)?;
         let thread = Thread::open(&place)?;
         config.council.private |= thread.meta().is_private();
-        let lease = alone(&thread)?;
-        let log = log::read(&thread)?.records;
-        deliberation::check(&log).map_err(|newer| kd_store::Error::Newer {
-            path: thread.path().to_path_buf(),
-            newer,
-        })?;
-        let mut plan = resumable(&log).map_err(|why| refusal(&thread, &why))?;
-        let agents = plan.seats.iter().map(|seat| seat.agent.as_str());
-        trust::check_named(self.project(), agents)?;
-        within(&plan, &config)?;
-        for seat in &mut plan.seats {
-            start_as_configured(seat, &config, model)?;
-        }
+        let found = Unfinished::of(&thread, self.project(), &config, model)?;
         Ok(Resuming {
             kingdom: self,
             layout,
             thread,
             config,
-            log,
-            plan,
-            lease,
+            found,
         })
     }
+}
+
+impl Unfinished {
+    /// Reads the newest deliberation of a thread, and checks that these settings allow to continue it.
+    ///
+    /// # Errors
+    /// Those of [`Kingdom::resuming`].
+    pub(crate) fn of(
+        thread: &Thread,
+        project: &Project,
+        config: &Config,
+        model: Option<&str>,
+    ) -> Result<Self, UserError> {
+        let lease = alone(thread)?;
+        let log = log::read(thread)?.records;
+        deliberation::check(&log).map_err(|newer| kd_store::Error::Newer {
+            path: thread.path().to_path_buf(),
+            newer,
+        })?;
+        let mut plan = resumable(&log).map_err(|why| refusal(thread, &why))?;
+        unasked(thread, &plan)?;
+        let agents = plan.seats.iter().map(|seat| seat.agent.as_str());
+        trust::check_named(project, agents)?;
+        within(&plan, config)?;
+        for seat in &mut plan.seats {
+            start_as_configured(seat, config, model)?;
+        }
+        Ok(Self { log, plan, lease })
+    }
+
+    /// Continues it, and returns it with the lease to keep until it has ended.
+    ///
+    /// # Errors
+    /// If the record differs from what would be decided, or the thread has gone on.
+    pub(crate) fn resume(self, thread: &Thread) -> Result<(Resumed, Lease), UserError> {
+        let resumed = resume(&self.log, self.plan, Timestamp::now());
+        let resumed = resumed.map_err(|why| refusal(thread, &why))?;
+        let last = thread.tail(1)?.messages.last().map_or(0, |m| m.seq);
+        if last > resumed.messages {
+            return Err(refusal(thread, &CannotResume::GoneOn));
+        }
+        Ok((resumed, self.lease))
+    }
+}
+
+/// Returns how to finish the newest deliberation of a thread that is opened in a chat, if it has not ended.
+pub(crate) fn offer(thread: &Thread) -> Option<String> {
+    // Only a thread whose newest question was deliberated is worth reading its log.
+    let newest = thread.tail(QUESTION_WITHIN).ok()?.messages;
+    let asked = newest.iter().rfind(|message| message.is_king())?;
+    if RoundKind::of(asked) != RoundKind::Deliberation {
+        return None;
+    }
+    let log = log::read(thread).ok()?.records;
+    let machine = deliberation::unfinished(&log)?;
+    if Lease::is_held(thread, LEASE).ok()? || unasked(thread, &resumable(&log).ok()?).is_err() {
+        return None;
+    }
+    let id = clean_text(&thread.id().0);
+    Some(match machine {
+        // It was begun outside of a chat.
+        MachineId(0) => {
+            format!("its deliberation has not ended: kd deliberate --resume {id} finishes it")
+        }
+        _ => "its deliberation has not ended: /resume finishes it".to_owned(),
+    })
 }
 
 impl Resuming<'_> {
@@ -82,7 +144,7 @@ impl Resuming<'_> {
 
     /// The plan.
     pub fn plan(&self) -> &Plan {
-        &self.plan
+        &self.found.plan
     }
 
     /// Checks that its members can answer, and downloads the models of built-in ones.
@@ -90,23 +152,18 @@ impl Resuming<'_> {
     /// # Errors
     /// If they cannot.
     pub fn make_ready(&self, offline: bool) -> Result<(), UserError> {
-        let members = roster(&self.plan);
+        let members = roster(&self.found.plan);
         ready::make_ready(&self.config, offline, self.kingdom.env(), &members)
     }
 
-    /// Opens the session; what is returned beside it is kept until it has ended. Must be called inside a tokio runtime.
+    /// Opens the session, whose members are asked at once. Must be called inside a tokio runtime.
     ///
     /// # Errors
     /// If the record differs from what would be decided, or the session cannot be opened.
-    pub fn start(self, masked: Secrets) -> Result<(Started, Lease), UserError> {
-        let say = say(&self.plan);
-        let seats = self.plan.seats.iter().map(|s| s.member.clone()).collect();
-        let resumed = resume(&self.log, self.plan, Timestamp::now());
-        let resumed = resumed.map_err(|why| refusal(&self.thread, &why))?;
-        let last = self.thread.tail(1)?.messages.last().map_or(0, |m| m.seq);
-        if last > resumed.messages {
-            return Err(refusal(&self.thread, &CannotResume::GoneOn));
-        }
+    pub fn start(self, masked: Secrets) -> Result<Started, UserError> {
+        let seats = self.found.plan.seats.iter();
+        let seats = seats.map(|s| s.member.clone()).collect();
+        let (resumed, lease) = self.found.resume(&self.thread)?;
         let opened = Opened::of(self.layout, &self.thread, false);
         let opening = Opening {
             id: self.thread.id().clone(),
@@ -116,32 +173,38 @@ impl Resuming<'_> {
         };
         let engine = self.kingdom.engine(&self.config, masked);
         let engine = engine.telling(held_event(self.kingdom, &[]));
-        let started = Started {
+        Ok(Started {
             session: engine.run_on(self.thread, opening, resumed.view)?,
-            say,
+            say: Op::Resume,
             notices: Vec::new(),
             opened,
             acts: false,
-        };
-        Ok((started, self.lease))
+            lease: Some(lease),
+        })
     }
 }
 
-/// Makes sure that nobody else continues the deliberation.
+/// Takes the right to continue the deliberation of a thread.
 fn alone(thread: &Thread) -> Result<Lease, UserError> {
-    let busy = |who: &str| {
-        UserError::new(
-            ErrorKind::Busy,
-            format!("{who} in {}", clean_text(&thread.id().0)),
-        )
-        .next("wait for it, or continue a fork: kd fork --stage …")
-    };
-    let names = threads::running(thread)?;
-    if let Some(name) = names.first() {
-        return Err(busy(&format!("{name} is still answering")));
-    }
     Lease::try_take(thread, LEASE)?
-        .ok_or_else(|| busy("another process continues the deliberation"))
+        .ok_or_else(|| busy(thread, "another session continues the deliberation"))
+}
+
+/// Makes sure that no member is being asked.
+fn unasked(thread: &Thread, plan: &Plan) -> Result<(), UserError> {
+    let is_asked = |seat: &&Seat| Lease::is_held(thread, seat.name().as_str()).unwrap_or(true);
+    let asked = plan.seats.iter().find(is_asked);
+    let asked = asked.map(|seat| seat.name().clone());
+    match threads::running(thread)?.into_iter().chain(asked).next() {
+        Some(name) => Err(busy(thread, &format!("{name} is still answering"))),
+        None => Ok(()),
+    }
+}
+
+fn busy(thread: &Thread, who: &str) -> UserError {
+    let id = clean_text(&thread.id().0);
+    UserError::new(ErrorKind::Busy, format!("{who} in {id}"))
+        .next("wait for it, or continue a fork: kd fork --stage …")
 }
 
 /// Checks the recorded limits against those of the settings.
@@ -235,11 +298,6 @@ fn refusal(thread: &Thread, why: &CannotResume) -> UserError {
         CannotResume::GoneOn => (
             ErrorKind::Refused,
             format!("kd fork {id} --stage STAGE leaves out what came later"),
-        ),
-        CannotResume::Aside => (
-            ErrorKind::Refused,
-            "only deliberations of `kd deliberate` can be continued; ask again in the chat"
-                .to_owned(),
         ),
         CannotResume::Differs { .. } => (
             ErrorKind::Refused,

@@ -183,6 +183,7 @@ impl PreparedDebate<'_> {
                 notices: Vec::new(),
                 opened,
                 acts: false,
+                lease: None,
             }),
             Err(error) => {
                 opened.discard_unsaid();

@@ -1,16 +1,16 @@
 //! A conversation: a council that can be interrupted by an aside, which answers one question in another way.
 //!
 //! Input: [`Input`]s, and asides. Output: [`Effects`] of the council and the aside combined. An aside begins when no
-//! member is speaking and runs to its end; messages of the user wait meanwhile. Its messages are part of the thread. It
-//! is not resumed if the program is killed.
+//! member is speaking and runs to its end; messages of the user wait meanwhile. Its messages are part of the thread. If
+//! the program is killed, a later session can continue a deliberation as an aside of its own.
 
 use crate::council::{Council, OpenCouncil};
 use crate::deliberation::report::Report;
-use crate::deliberation::{Deliberation, Fact, Plan};
+use crate::deliberation::{CannotResume, Deliberation, Fact, Plan, Resumed};
 use crate::duet::{Duet, OpenDuet};
 use crate::event::Event;
 use crate::ids::{MachineId, SeatName, TurnId};
-use crate::machine::{Effects, Input, Machine};
+use crate::machine::{Command, Effects, Input, Machine};
 use crate::message::{Address, Message, settled};
 use crate::op::Op;
 use crate::prompt;
@@ -19,12 +19,14 @@ use crate::roster::Member;
 use crate::spending::{Ceiling, Keep};
 use crate::text::Text;
 use jiff::Timestamp;
+use std::any::Any;
+use std::collections::BTreeSet;
 
 /// Maximum bytes of the conversation included in a deliberation.
 const BACKGROUND_BYTES_MAX: usize = 8 << 10;
 
 /// A question to answer outside the council's turns.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Aside {
     /// The user's question.
     pub question: String,
@@ -32,10 +34,12 @@ pub struct Aside {
     pub how: How,
     /// Notices for the user before it begins.
     pub notices: Vec<String>,
+    /// Kept until it has ended, for example a lock.
+    pub guard: Option<Box<dyn Any + Send>>,
 }
 
 /// The protocol of an aside.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum How {
     /// A debate of two members in tags, with the history of the conversation.
     Think(Box<OpenDuet>),
@@ -46,6 +50,8 @@ pub enum How {
         /// The beginning of every prompt.
         preamble: String,
     },
+    /// A deliberation of this thread that an earlier session began, or that a fork left at a stage.
+    Resume(Box<Resumed>),
 }
 
 impl Aside {
@@ -61,8 +67,14 @@ impl Aside {
                     .cloned()
                     .collect()
             }
-            How::Deliberate { plan, .. } => plan.seats.iter().map(|s| s.member.clone()).collect(),
+            How::Deliberate { plan, .. } => members_of(plan),
+            How::Resume(resumed) => members_of(resumed.machine.plan()),
         }
+    }
+
+    /// Returns the message of the user that it begins with; `None` if that is in the thread.
+    pub fn says(&self) -> Option<&str> {
+        (!matches!(self.how, How::Resume(_))).then_some(self.question.as_str())
     }
 
     /// Returns the spending limit of its requests.
@@ -70,21 +82,26 @@ impl Aside {
         match &self.how {
             How::Think(open) => open.limits.ceiling(),
             How::Deliberate { plan, .. } => plan.limits.ceiling(),
+            How::Resume(resumed) => resumed.machine.ceiling(),
         }
     }
 
     /// Returns the names that it uses: those of its members and of their agents.
     fn asks(&self) -> Vec<SeatName> {
         let mut asked: Vec<SeatName> = self.seats().into_iter().map(|m| m.name).collect();
-        if let How::Deliberate { plan, .. } = &self.how {
-            let agents = plan
-                .seats
-                .iter()
-                .filter_map(|s| SeatName::new(&s.agent).ok());
-            asked.extend(agents);
-        }
+        let plan = match &self.how {
+            How::Think(_) => return asked,
+            How::Deliberate { plan, .. } => plan,
+            How::Resume(resumed) => resumed.machine.plan(),
+        };
+        let agents = plan.seats.iter();
+        asked.extend(agents.filter_map(|s| SeatName::new(&s.agent).ok()));
         asked
     }
+}
+
+fn members_of(plan: &Plan) -> Vec<Member> {
+    plan.seats.iter().map(|s| s.member.clone()).collect()
 }
 
 /// The state machine.
@@ -104,6 +121,8 @@ struct Running {
     report: Report,
     /// Whether its members fill in forms: their meaning is reported, not their text.
     reads_forms: bool,
+    /// See [`Aside::guard`].
+    _guard: Option<Box<dyn Any + Send>>,
 }
 
 impl Conversation {
@@ -129,56 +148,93 @@ impl Conversation {
     }
 
     /// Begins an aside; the effects hold an [`Event::OpRefused`] if it cannot begin now.
-    pub fn aside(&mut self, now: Timestamp, mut aside: Aside) -> Effects {
+    pub fn aside(&mut self, now: Timestamp, aside: Aside) -> Effects {
         if let Some(why) = self.refusal(&aside) {
             return refused(&why);
         }
-        self.asides += 1;
-        let id = MachineId(self.asides);
         let seats = aside.seats().into_iter().map(|m| m.name).collect();
+        let (notices, guard, question) = (aside.notices, aside.guard, aside.question);
+        let id = MachineId(self.asides + 1);
+        let reads_forms = matches!(aside.how, How::Deliberate { .. });
         let background = self.background();
         let history = self.council.history().to_vec();
         let messages = u32::try_from(history.len()).unwrap_or(u32::MAX);
-        let (machine, opened): (Box<dyn Machine + Send>, Effects) = match &mut aside.how {
+        let (machine, opened): (Box<dyn Machine + Send>, Effects) = match aside.how {
             How::Think(open) => {
-                let (duet, opened) = Duet::open(OpenDuet {
-                    history,
-                    ..(**open).clone()
-                });
+                let (duet, opened) = Duet::open(OpenDuet { history, ..*open });
                 (Box::new(duet.numbered(id)), opened)
             }
-            How::Deliberate { plan, preamble } => {
+            How::Deliberate { mut plan, preamble } => {
                 if !background.is_empty() {
                     plan.background = format!("{}\n{background}", plan.background)
                         .trim()
                         .to_owned();
                 }
-                let preamble = std::mem::take(preamble);
                 let (machine, opened) =
-                    Deliberation::open((**plan).clone(), aside.notices.clone(), preamble, messages);
+                    Deliberation::open(*plan, notices.clone(), preamble, messages);
                 (Box::new(machine.numbered(id)), opened)
             }
+            How::Resume(resumed) => return self.go_on(now, *resumed, (seats, notices, guard)),
         };
+        self.asides += 1;
         self.council.hold(true);
         self.aside = Some(Running {
             machine,
             id,
             seats,
             report: Report::default(),
-            reads_forms: matches!(aside.how, How::Deliberate { .. }),
+            reads_forms,
+            _guard: guard,
         });
         let mut fx = Effects::default();
-        let notices = aside.notices.into_iter();
+        let notices = notices.into_iter();
         fx.events
             .extend(notices.map(|text| Event::Noticed { text }));
         self.take(opened, &mut fx);
         let say = Op::Say {
-            body: aside.question,
+            body: question,
             to: Address::All,
         };
         let said = self.hear(now, Input::Op(say));
         fx.commands.extend(said.commands);
         fx.events.extend(said.events);
+        fx
+    }
+
+    /// Continues a deliberation under the number that its record has.
+    fn go_on(
+        &mut self,
+        now: Timestamp,
+        resumed: Resumed,
+        (seats, notices, guard): Terms,
+    ) -> Effects {
+        let id = resumed.machine.id();
+        let newest = self.council.history().last().map_or(0, |m| m.seq);
+        if id.0 <= self.asides || newest > resumed.messages {
+            return refused(&format!("it cannot go on: {}", CannotResume::GoneOn));
+        }
+        self.asides = id.0;
+        let asked_again = asked_again(&resumed);
+        self.council.hold(true);
+        self.aside = Some(Running {
+            machine: Box::new(resumed.machine),
+            id,
+            seats,
+            report: resumed.view.report,
+            reads_forms: true,
+            _guard: guard,
+        });
+        let mut fx = Effects::default();
+        let notices = notices.into_iter();
+        fx.events
+            .extend(notices.map(|text| Event::Noticed { text }));
+        fx.events.extend(asked_again);
+        self.take(resumed.effects, &mut fx);
+        if self.aside.is_none() {
+            let more = self.council.proceed(now);
+            fx.commands.extend(more.commands);
+            fx.events.extend(more.events);
+        }
         fx
     }
 
@@ -344,6 +400,32 @@ impl Machine for Conversation {
             None => self.council.keeps(turn),
         }
     }
+}
+
+/// What an aside begins with besides its protocol: its members, the notices, and its guard.
+type Terms = (Vec<SeatName>, Vec<String>, Option<Box<dyn Any + Send>>);
+
+/// Queues the turns that were recorded as asked and are asked again: the front ends of this session do not know them.
+fn asked_again(resumed: &Resumed) -> Vec<Event> {
+    let is_new = |event: &Event| match event {
+        Event::TurnQueued { turn, .. } => Some(*turn),
+        _ => None,
+    };
+    let new: BTreeSet<TurnId> = resumed.effects.events.iter().filter_map(is_new).collect();
+    let again = |command: &Command| match command {
+        Command::Ask { turn, request } if !new.contains(turn) => {
+            let seen = resumed.view.turn(*turn)?;
+            Some(Event::TurnQueued {
+                turn: *turn,
+                seat: request.seat.clone(),
+                purpose: seen.purpose,
+                replaces: None,
+                ahead: Vec::new(),
+            })
+        }
+        _ => None,
+    };
+    resumed.effects.commands.iter().filter_map(again).collect()
 }
 
 /// Removes the text from a piece that belongs to a form.

@@ -7,7 +7,7 @@
 use crate::deliberation::Fact;
 use crate::event::{Event, Record};
 use crate::ids::TurnId;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The point at which a fork leaves its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn prefix(records: &[Record], cut: &Cut) -> Result<Prefix, NoStage> {
     };
     let kept = &records[..end];
     let unfinished = unfinished(kept);
-    let is_open = |at: usize| is_reply_of(&kept[at].event, &unfinished);
+    let is_open = |at: usize| unfinished.contains(&at);
     // The record of a parsed reply follows the reply, and is kept or removed with it.
     let is_of_open = |at: usize| is_open(at) || at > 0 && is_reading(kept, at) && is_open(at - 1);
     let records = (0..end).filter(|at| !is_of_open(*at));
@@ -117,7 +117,8 @@ fn after_asking(records: &[Record], wanted: &str) -> Result<usize, NoStage> {
         });
     };
     let asks = |record: &&Record| match &record.event {
-        Event::TurnQueued { .. } => true,
+        // A chat tells of its asides in between.
+        Event::TurnQueued { .. } | Event::Noticed { .. } => true,
         event => matches!(fact(event), Some(Fact::SeatAsked { .. } | Fact::Cut { .. })),
     };
     let began = from + at + 1;
@@ -138,16 +139,21 @@ fn messages_until(records: &[Record]) -> u32 {
     added.max().unwrap_or(0)
 }
 
-/// Returns the turns with a recorded reply but no message or end.
-fn unfinished(records: &[Record]) -> BTreeSet<TurnId> {
-    let mut open = BTreeSet::new();
-    for record in records {
+/// Returns the indexes of recorded replies whose turns have no message or end.
+fn unfinished(records: &[Record]) -> BTreeSet<usize> {
+    // Facts name turns without their machine: the turn queued last under a number is meant. Numbers restart with each
+    // session and deliberation.
+    let mut queued: BTreeMap<u32, TurnId> = BTreeMap::new();
+    let mut open: BTreeMap<TurnId, usize> = BTreeMap::new();
+    for (at, record) in records.iter().enumerate() {
         match &record.event {
-            // Numbers restart with each deliberation.
-            Event::ThreadOpened { .. } => {}
+            Event::TurnQueued { turn, .. } => {
+                queued.insert(turn.number, *turn);
+            }
             Event::Deliberated { fact } => match &**fact {
                 Fact::SeatReplied { turn, .. } | Fact::SeatFailed { turn, .. } => {
-                    open.insert(*turn);
+                    let turn = queued.get(&turn.number).copied().unwrap_or(*turn);
+                    open.insert(turn, at);
                 }
                 _ => {}
             },
@@ -164,16 +170,7 @@ fn unfinished(records: &[Record]) -> BTreeSet<TurnId> {
             _ => {}
         }
     }
-    open
-}
-
-fn is_reply_of(event: &Event, turns: &BTreeSet<TurnId>) -> bool {
-    match fact(event) {
-        Some(Fact::SeatReplied { turn, .. } | Fact::SeatFailed { turn, .. }) => {
-            turns.contains(turn)
-        }
-        _ => false,
-    }
+    open.into_values().collect()
 }
 
 fn is_reading(records: &[Record], at: usize) -> bool {

@@ -3,7 +3,7 @@
 use crate::delivery::Delivery;
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::ids::{SeatName, TimerId, TurnId};
+use crate::ids::{MachineId, SeatName, TimerId, TurnId};
 use crate::message::{Draft, Message};
 use crate::op::Op;
 use crate::request::{Delta, Request};
@@ -15,6 +15,11 @@ use serde::{Deserialize, Serialize};
 pub trait Machine {
     /// Processes one input and returns immediately. Never fails, blocks or panics, whatever the input.
     fn step(&mut self, now: Timestamp, input: Input) -> Effects;
+
+    /// Returns its number in its session: that of its turns and timers.
+    fn id(&self) -> MachineId {
+        MachineId::default()
+    }
 
     /// Returns the spending limit of all its requests together.
     fn ceiling(&self) -> Ceiling {

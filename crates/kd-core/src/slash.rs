@@ -104,6 +104,8 @@ pub enum Way {
     Think,
     /// A deliberation.
     Deliberate,
+    /// The rest of the thread's deliberation that has not ended.
+    Resume,
 }
 
 /// The text to copy.
@@ -183,6 +185,15 @@ pub const COMMANDS: &[SlashCommand] = &[
         doc: "opinions, reviews, a vote and a conclusion; without text, your last question",
         screen_only: false,
         make: |arg| Ok(Slash::Aside(Way::Deliberate, arg.map(str::to_owned))),
+    },
+    SlashCommand {
+        name: "resume",
+        aliases: &[],
+        args: "",
+        takes: Takes::Nothing,
+        doc: "finish the deliberation of this thread that was forked or killed",
+        screen_only: false,
+        make: |_| Ok(Slash::Aside(Way::Resume, None)),
     },
     SlashCommand {
         name: "mode",
@@ -477,6 +488,7 @@ mod tests {
                 "/deliberate why? ",
                 Line::Slash(Slash::Aside(Way::Deliberate, Some("why?".into()))),
             ),
+            ("/resume", Line::Slash(Slash::Aside(Way::Resume, None))),
             ("/thinking", Line::Slash(Slash::Thinking)),
             ("/fork", Line::Slash(Slash::Fork(Fork::Whole))),
             ("/fork #7", Line::Slash(Slash::Fork(Fork::Before(7)))),
@@ -501,6 +513,7 @@ mod tests {
             ("/mute king", "names the user"),
             ("/auto many", "is not a number of turns"),
             ("/new thread", "takes no argument"),
+            ("/resume a94d", "takes no argument"),
             ("/fork 0", "not a whole number of 1"),
             ("/rewind all", "not a whole number of 1"),
             ("/", "/help lists the commands"),

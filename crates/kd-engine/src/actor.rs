@@ -148,11 +148,12 @@ impl Actor {
         (sender, inbox): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
     ) -> Self {
         let spending = start.spending.within(start.machine.get().ceiling());
+        let id = start.machine.get().id();
         let (leases, freed) = Leases::new(start.folder);
         let mut actor = Self {
             thread: start.thread,
             machine: start.machine,
-            parties: BTreeMap::from([(MachineId::default(), (start.members, spending))]),
+            parties: BTreeMap::from([(id, (start.members, spending))]),
             reach: start.reach,
             spending: start.spending,
             bus: start.bus,

@@ -175,7 +175,7 @@ struct History {
 #[derive(Clone)]
 pub struct Engine {
     backends: Arc<Backends>,
-    told: Option<Event>,
+    told: Vec<Event>,
     secrets: Arc<Secrets>,
 }
 
@@ -184,7 +184,7 @@ impl Engine {
     pub fn new(backends: Backends) -> Self {
         Self {
             backends: Arc::new(backends),
-            told: None,
+            told: Vec::new(),
             secrets: Arc::default(),
         }
     }
@@ -202,10 +202,10 @@ impl Engine {
         self.backends.spending()
     }
 
-    /// Starts each session with one more event: which parts of the folder are held back.
+    /// Starts each session with these events too, such as which parts of the folder are held back.
     #[must_use]
-    pub fn telling(mut self, event: Option<Event>) -> Self {
-        self.told = event;
+    pub fn telling(mut self, events: impl IntoIterator<Item = Event>) -> Self {
+        self.told = events.into_iter().collect();
         self
     }
 

@@ -128,6 +128,7 @@ async fn run(
         say,
         notices,
         acts,
+        lease: _lease,
         ..
     } = started;
     let mut updates = session.subscribe();

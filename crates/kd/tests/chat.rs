@@ -378,6 +378,49 @@ fn a_key_of_the_reading_mode_continues_in_a_fork_without_the_last_question() {
 }
 
 #[test]
+fn the_screen_offers_to_finish_a_fork_of_a_deliberation_and_finishes_it() {
+    let reply = json!({
+        "reason": "so", "answer": "yes", "confidence": 0.8, "choice": "yes", "ranking": ["A", "B"],
+        "A": {"rating": 7, "weakness": "w"}, "B": {"rating": 6, "weakness": "w"},
+        "recommendation": "Do it.", "cites": ["A"],
+    });
+    let plays = json!({"runs": [[{"text": reply.to_string()}]]});
+    let home = Home::scripted(&[
+        ("ann", plays.clone()),
+        ("bob", plays.clone()),
+        ("cyd", plays),
+    ]);
+    let said = piped(&home, &["chat"], "/deliberate Is it safe? yes or no\n");
+    assert_eq!(said.code, Some(0), "{}\n{}", said.out, said.err);
+    let source = home.threads();
+    let shared = whole(&source[0]).len();
+    assert_eq!(home.run(&["fork", "--stage", "review"]).code, Some(0));
+    let mut chat = Chat::open(&home, &["chat"]);
+    // A cell that is blank already is not painted: words are looked for one by one.
+    chat.waits_for(&["deliberation", "ended:", "/resume", "finishes"]);
+    chat.types("/resume\r");
+    chat.waits_for(&["unanimous"]);
+    let threads = home.threads();
+    let mut forks = threads.iter().filter(|t| !source.contains(t));
+    let fork = forks.next().expect("a fork");
+    support::until("the conclusion", || {
+        (whole(fork).len() == shared).then_some(())
+    });
+    chat.types("/fork 2\r");
+    chat.waits_for(&["/thread goes back"]);
+    support::until("a fork of the fork", || {
+        (home.threads().len() == 3).then_some(())
+    });
+    chat.types("/quit\r");
+    chat.ends_with(0);
+    let listed = home.run(&["council", "list"]).out;
+    assert!(
+        listed.contains("\n  └ council-"),
+        "one below the other: {listed}"
+    );
+}
+
+#[test]
 fn quit_waits_and_a_second_one_does_not() {
     let home = home();
     plays(&home, "claude", &claude_hangs());

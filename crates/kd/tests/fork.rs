@@ -3,7 +3,9 @@
 mod support;
 
 use serde_json::{Value, json};
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 use support::{Home, Said};
 
 fn script(text: &str) -> Value {
@@ -250,6 +252,11 @@ fn what_would_have_been_is_told_and_asks_nobody() {
             "leave out fewer",
         ),
         (["--rule", "coin"], "no voting rule `coin`", "kd vote rules"),
+        (
+            ["--rule", "shulze"],
+            "no voting rule `shulze`",
+            "did you mean schulze?",
+        ),
     ] {
         let said = home.run(&[&["replay"], &args[..]].concat());
         assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
@@ -398,7 +405,7 @@ fn a_record_that_goes_on_decides_neither_who_answers_nor_how_much_is_spent() {
     let lease = kd_store::Lease::try_take(&place, "council").expect("a lock");
     let said = home.run(&["deliberate", "--resume"]);
     assert!(
-        said.err.contains("another process continues"),
+        said.err.contains("another session continues"),
         "{}",
         said.err
     );
@@ -453,4 +460,120 @@ fn a_chat_rewinds_into_a_fork() {
     assert!(new.contains("First?") && new.contains("Third?"), "{new}");
     assert!(!new.contains("Second?"), "{new}");
     assert!(out.contains("fork of council-"), "{out}");
+}
+
+/// Creates a home in which a chat deliberated, and returns what the chat printed.
+fn deliberated_in_a_chat(bob: &Value) -> (Home, Said) {
+    let home = Home::scripted(&[
+        ("ann", decides("yes")),
+        ("bob", bob.clone()),
+        ("cyd", decides("no")),
+    ]);
+    let typed = "Hello?\n/deliberate Is it safe? yes or no\n";
+    let said = Said::fed(home.kd(&["chat", "--plain"]), typed);
+    (home, said)
+}
+
+#[test]
+fn a_deliberation_of_a_chat_forks_at_a_stage_and_goes_on_there_or_from_a_shell() {
+    let (home, said) = deliberated_in_a_chat(&decides("yes"));
+    assert!(said.out.contains("kd: counted by "), "{}", said.out);
+    let known = home.threads();
+    let source = id(&known[0]);
+    let shared = messages(&known[0]);
+    let typed = "/resume\nThanks?\n/resume\n";
+    for in_chat in [false, true] {
+        let threads = home.threads();
+        let said = home.run(&["fork", &source, "--stage", "review"]);
+        assert!(said.err.contains("kd deliberate --resume"), "{}", said.err);
+        let fork = new_of(&home, &threads);
+        assert!(messages(&fork).len() < shared.len());
+        let out = match in_chat {
+            false => home.run(&["deliberate", "--resume"]).out,
+            true => Said::fed(home.kd(&["chat", "--plain"]), typed).out,
+        };
+        let ended = ["The council is unanimous (2 of 2)"];
+        let offered = [
+            "kd: its deliberation has not ended: /resume finishes it",
+            "king | Thanks?",
+            "its deliberation has ended",
+        ];
+        let told = ended.iter().chain(offered.iter().filter(|_| in_chat));
+        for told in told {
+            assert!(out.contains(told), "{told}: {out}");
+        }
+        assert_eq!(
+            out.matches("king | Is it safe?").count(),
+            usize::from(in_chat)
+        );
+        assert_eq!(messages(&fork)[..7], shared[..7], "the opinions");
+        let said = home.run(&["replay"]);
+        assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+        assert!(said.out.contains("agree byte for byte"), "{}", said.out);
+    }
+    assert_eq!(messages(&known[0]), shared, "the source is unchanged");
+}
+
+#[test]
+fn a_killed_deliberation_of_a_chat_goes_on_as_one_record() {
+    let home = Home::scripted(&[
+        ("ann", decides("yes")),
+        ("bob", json!({"runs": [["hang"]]})),
+        ("cyd", decides("no")),
+    ]);
+    let mut command = home.kd(&["chat", "--plain"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    let mut typed = child.stdin.take().expect("piped");
+    writeln!(typed, "/deliberate Is it safe? yes or no").expect("typed");
+    let opinion = support::until("an opinion", || {
+        let thread = home.threads().pop()?;
+        (messages(&thread).len() == 2).then_some(thread)
+    });
+    // While it runs, nobody else may continue it.
+    let said = home.run(&["deliberate", "--resume", &id(&opinion)]);
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    assert!(said.err.contains("bob is still answering"), "{}", said.err);
+    child.kill().expect("killed");
+    child.wait().expect("gone");
+    std::fs::write(home.path().join("bob.json"), decides("yes").to_string()).expect("written");
+    let said = Said::fed(home.kd(&["chat", "--plain", &id(&opinion)]), "/resume\n");
+    for told in [
+        "its deliberation has not ended: /resume finishes it",
+        "bob: asked",
+        "The council is unanimous (2 of 2)",
+    ] {
+        assert!(said.out.contains(told), "{told}: {}", said.out);
+    }
+    assert!(
+        !said.out.contains("ann: asked\nbob: asked\nann  | it is"),
+        "{}",
+        said.out
+    );
+    let again = home.run(&["replay", &id(&opinion)]);
+    assert!(
+        again.out.contains("agree byte for byte"),
+        "{}{}",
+        again.out,
+        again.err
+    );
+    let why = home.run(&["why", &id(&opinion)]).out;
+    assert!(why.contains("ann for yes; bob for yes"), "{why}");
+}
+
+#[test]
+fn what_cannot_be_resumed_in_a_chat_says_what_to_type() {
+    let home = decided();
+    let source = id(&home.threads()[0]);
+    assert_eq!(home.run(&["fork", "--stage", "review"]).code, Some(0));
+    let typed = format!("/resume\n/thread {source}\n/resume\n/new\n/resume\n");
+    let said = Said::fed(home.kd(&["chat", "--plain"]), &typed);
+    for told in [
+        "its deliberation has not ended: kd deliberate --resume council-",
+        "was begun outside of a chat; kd deliberate --resume council-",
+        "its deliberation has ended; kd fork council-",
+        "the thread has no deliberation; ",
+    ] {
+        assert!(said.out.contains(told), "{told}: {}", said.out);
+    }
 }

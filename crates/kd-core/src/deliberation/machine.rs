@@ -133,6 +133,10 @@ impl Machine for Deliberation {
         fx
     }
 
+    fn id(&self) -> MachineId {
+        self.id
+    }
+
     fn ceiling(&self) -> Ceiling {
         let mut limits = self.plan.limits;
         limits.take(self.paid);

@@ -41,7 +41,7 @@ pub use machine::{COUNCIL, Deliberation};
 pub use plan::{MemberCounts, Plan, READING, SPENDING, Seat, WRITING};
 pub use reader::{Reading, Reread, Run};
 pub use replay::{Replayed, changed_messages, check, last, replay};
-pub use resume::{CannotResume, Resumed, resumable, resume};
+pub use resume::{CannotResume, Resumed, resumable, resume, unfinished};
 pub use robust::{ByRule, Margin, Robustness};
 pub use unmarked::{model_of, unmarked};
 pub use verdict::{Dissenter, Verdict};

@@ -265,7 +265,7 @@ pub(super) fn decide(
             found.difference = Some((Some(then), Some(written(&now))));
             return;
         }
-        let input = match input(&record.event) {
+        let input = match input(&record.event, machine.id()) {
             Some(input) => input,
             None if is_first => Input::Op(say()),
             None => {
@@ -280,7 +280,8 @@ pub(super) fn decide(
             && !text.is_empty()
         {
             let delta = Delta::Text { text: text.clone() };
-            let heard = machine.step(record.ts, Input::Delta { turn: *turn, delta });
+            let turn = machine.id().turn(turn.number);
+            let heard = machine.step(record.ts, Input::Delta { turn, delta });
             saves.note(heard.commands);
             found.events.extend(without_deltas(heard.events));
         }
@@ -297,62 +298,119 @@ pub(super) fn decide(
 /// Returns the records of a log's last deliberation, from the event that opened its thread, for [`replay`] and
 /// [`View::of`](crate::view::View::of). Records of other messages in the conversation are removed, and turns get
 /// their numbers within the deliberation.
-pub fn last(mut records: Vec<Record>) -> Option<Vec<Record>> {
-    let at = records.iter().rposition(|r| {
-        matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::Opened { .. }))
-    })?;
-    let before = at.checked_sub(1);
-    if let Some(from) = before.filter(|b| matches!(records[*b].event, Event::ThreadOpened { .. })) {
-        records.drain(..from);
-        // What was asked after it is another conversation.
+pub fn last(records: Vec<Record>) -> Option<Vec<Record>> {
+    let mut records = Newest::of(records)?.records;
+    for record in &mut records {
+        if let Some(turn) = record.event.turn_mut() {
+            *turn = turn.alone();
+        }
+    }
+    Some(records)
+}
+
+/// A log's newest deliberation.
+pub(super) struct Newest {
+    /// Its records, from the event that opened its thread. Turns have the numbers of their machine.
+    pub(super) records: Vec<Record>,
+    /// The machine that asked: 0, or the number of an aside.
+    pub(super) machine: MachineId,
+    /// The highest number of a message before it.
+    pub(super) before: u32,
+    /// Whether something else was asked after it began.
+    pub(super) gone_on: bool,
+}
+
+impl Newest {
+    pub(super) fn of(mut records: Vec<Record>) -> Option<Self> {
+        let at = records.iter().rposition(|r| {
+            matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::Opened { .. }))
+        })?;
         let opens = |r: &Record| matches!(r.event, Event::ThreadOpened { .. });
-        let end = records.iter().skip(1).position(opens);
-        records.truncate(end.map_or(records.len(), |end| end + 1));
-        return Some(records);
+        if let Some(from) = at.checked_sub(1).filter(|from| opens(&records[*from])) {
+            records.drain(..from);
+            // What was asked after it is another conversation.
+            let end = records.iter().skip(1).position(opens);
+            records.truncate(end.map_or(records.len(), |end| end + 1));
+            return Some(Self {
+                records,
+                machine: MachineId::default(),
+                before: 0,
+                gone_on: end.is_some(),
+            });
+        }
+        let numbers = records[..at].iter().filter_map(|r| match &r.event {
+            Event::MessageAdded { message, .. } => Some(message.seq),
+            Event::ThreadOpened { messages, .. } => Some(*messages),
+            _ => None,
+        });
+        let before = numbers.max().unwrap_or(0);
+        Self::of_aside(records.split_off(at), before)
     }
-    records.drain(..at);
-    let Event::Deliberated { fact } = &records[0].event else {
-        return None;
-    };
-    let Fact::Opened { plan, .. } = &**fact else {
-        return None;
-    };
-    let opened = Event::ThreadOpened {
-        members: plan.seats.iter().map(|s| s.name().clone()).collect(),
-        messages: 0,
-    };
-    let question = plan.question.clone();
-    let machine = records.iter().find_map(|r| match r.event {
-        Event::TurnQueued { turn, .. } if turn.machine.0 > 0 => Some(turn.machine),
-        _ => None,
-    });
-    let mut own = vec![Record {
-        event: opened,
-        ..records[0].clone()
-    }];
-    let mut asked = false;
-    for mut record in records {
-        let yielded = matches!(record.event, Event::FloorYielded { .. });
-        let belongs = match (&record.event, record.event.turn()) {
-            (_, Some(turn)) => Some(turn.machine) == machine,
-            (Event::MessageAdded { message, .. }, None) if message.is_king() => {
-                !std::mem::replace(&mut asked, true) && message.body.trim() == question.trim()
-            }
-            (Event::MessageAdded { message, .. }, None) => message.from == COUNCIL,
-            (Event::Deliberated { .. } | Event::SaveFailed { .. }, None) => true,
-            _ => yielded,
+
+    /// Collects the records of an aside, from its plan on. If another session of the chat continued it, the log has
+    /// the opening of that session in between, and its turns that were asked again are queued twice.
+    fn of_aside(records: Vec<Record>, before: u32) -> Option<Self> {
+        let Event::Deliberated { fact } = &records.first()?.event else {
+            return None;
         };
-        if belongs {
-            if let Some(turn) = record.event.turn_mut() {
-                *turn = turn.alone();
+        let Fact::Opened { plan, .. } = &**fact else {
+            return None;
+        };
+        let question = plan.question.trim().to_owned();
+        let opened = Event::ThreadOpened {
+            members: plan.seats.iter().map(|s| s.name().clone()).collect(),
+            messages: 0,
+        };
+        let mut own = vec![Record {
+            event: opened,
+            ..records[0].clone()
+        }];
+        let mut machine = None;
+        let mut queued: BTreeSet<TurnId> = BTreeSet::new();
+        let (mut asked, mut reopened, mut gone_on) = (false, false, false);
+        for record in records {
+            let yielded = matches!(record.event, Event::FloorYielded { .. });
+            let belongs = match (&record.event, record.event.turn()) {
+                (Event::TurnQueued { .. }, Some(turn)) => {
+                    if machine.is_none() && turn.machine.0 > 0 {
+                        machine = Some(turn.machine);
+                    }
+                    gone_on |= machine != Some(turn.machine);
+                    machine == Some(turn.machine) && queued.insert(turn)
+                }
+                (_, Some(turn)) => machine == Some(turn.machine),
+                (Event::MessageAdded { message, .. }, None) if message.is_king() => {
+                    let is_own =
+                        !std::mem::replace(&mut asked, true) && message.body.trim() == question;
+                    gone_on |= !is_own;
+                    // A question of a later session follows: its end is not that of the deliberation.
+                    if gone_on && reopened {
+                        break;
+                    }
+                    is_own
+                }
+                (Event::MessageAdded { message, .. }, None) => message.from == COUNCIL,
+                (Event::Deliberated { .. } | Event::SaveFailed { .. }, None) => true,
+                (Event::ThreadOpened { .. }, None) => {
+                    reopened = true;
+                    false
+                }
+                _ => yielded,
+            };
+            if belongs {
+                own.push(record);
             }
-            own.push(record);
+            if yielded {
+                break;
+            }
         }
-        if yielded {
-            break;
-        }
+        Some(Self {
+            records: own,
+            machine: machine.unwrap_or(MachineId(1)),
+            before,
+            gone_on,
+        })
     }
-    Some(own)
 }
 
 /// Returns the recorded readings.
@@ -375,8 +433,8 @@ pub(super) fn say() -> Op {
     }
 }
 
-/// Returns the external input that led to this event.
-fn input(event: &Event) -> Option<Input> {
+/// Returns the external input that led to this event of a machine. Facts name turns without their machine.
+fn input(event: &Event, id: MachineId) -> Option<Input> {
     Some(match event {
         Event::MessageAdded {
             message,
@@ -402,7 +460,7 @@ fn input(event: &Event) -> Option<Input> {
                 usage,
                 ..
             } => Input::Delta {
-                turn: *turn,
+                turn: id.turn(turn.number),
                 delta: Delta::Finished {
                     finish: *finish,
                     text: Some(text.clone()),
@@ -411,12 +469,12 @@ fn input(event: &Event) -> Option<Input> {
                 },
             },
             Fact::SeatFailed { turn, failure, .. } => Input::Failed {
-                turn: *turn,
+                turn: id.turn(turn.number),
                 failure: failure.clone(),
             },
             Fact::Stopped => Input::Op(Op::Interrupt),
             Fact::BellRang { over } => Input::Woke {
-                timer: super::machine::timer(MachineId::default(), *over),
+                timer: super::machine::timer(id, *over),
             },
             _ => return None,
         },

@@ -1,17 +1,17 @@
-//! Continues a deliberation that has not ended: one forked at a stage, or one whose process was killed.
+//! Continues a deliberation that has not ended: one forked at a stage, or one whose process was killed. It may be an
+//! aside of a chat.
 //!
 //! Input: its records, and its plan with the members as they are configured now. Output: the machine in the state at
 //! the end of the record, and what is left to do: requests without a reply, messages without a file, events that
 //! followed from the last record. What happens then is one record with the old one, and is replayed as one.
 
-use super::fact::Fact;
 use super::ledger::Cut;
 use super::machine::{Deliberation, Phase};
 use super::plan::Plan;
-use super::replay::{Beginning, Replayed, Saves, decide, say};
+use super::replay::{Beginning, Newest, Replayed, Saves, decide, say};
 use crate::event::{Event, Record};
 use crate::failure::{Failure, FailureKind};
-use crate::ids::TurnId;
+use crate::ids::{MachineId, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
 use crate::view::View;
 use jiff::Timestamp;
@@ -35,9 +35,6 @@ pub enum CannotResume {
     /// The records contain no deliberation.
     #[error("the thread has no deliberation")]
     None,
-    /// It was asked for inside a conversation.
-    #[error("its deliberation was part of a chat")]
-    Aside,
     /// It has ended.
     #[error("its deliberation has ended")]
     Ended,
@@ -57,28 +54,34 @@ pub enum CannotResume {
 /// # Errors
 /// If it cannot.
 pub fn resumable(log: &[Record]) -> Result<Plan, CannotResume> {
-    Ok(Beginning::of(newest(log)?).ok_or(CannotResume::None)?.plan)
+    let newest = newest(log)?;
+    let beginning = Beginning::of(&newest.records);
+    Ok(beginning.ok_or(CannotResume::None)?.plan)
 }
 
-/// Returns the records of a log from its newest deliberation on.
-fn newest(log: &[Record]) -> Result<&[Record], CannotResume> {
-    let opens = |r: &Record| matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::Opened { .. }));
-    let at = log.iter().rposition(opens).ok_or(CannotResume::None)?;
-    let from = at.checked_sub(1).ok_or(CannotResume::None)?;
-    let began = |r: &Record| matches!(r.event, Event::ThreadOpened { .. });
-    if !began(&log[from]) {
-        return Err(CannotResume::Aside);
+/// Returns the machine that the newest deliberation of a log was, if it can be continued: 0, or the number of an aside.
+pub fn unfinished(log: &[Record]) -> Option<MachineId> {
+    newest(log).ok().map(|newest| newest.machine)
+}
+
+/// Returns a log's newest deliberation, if it has not ended.
+fn newest(log: &[Record]) -> Result<Newest, CannotResume> {
+    // The log was cut: what came before it opened is not known.
+    if matches!(
+        log.first().map(|r| &r.event),
+        Some(Event::Deliberated { .. })
+    ) {
+        return Err(CannotResume::None);
     }
-    if log[at..]
-        .iter()
-        .any(|r| matches!(r.event, Event::FloorYielded { .. }))
-    {
-        return Err(CannotResume::Ended);
-    }
-    if log[at..].iter().any(began) {
+    let newest = Newest::of(log.to_vec()).ok_or(CannotResume::None)?;
+    if newest.gone_on {
         return Err(CannotResume::GoneOn);
     }
-    Ok(&log[from..])
+    let ended = |r: &Record| matches!(r.event, Event::FloorYielded { .. });
+    match newest.records.iter().any(ended) {
+        true => Err(CannotResume::Ended),
+        false => Ok(newest),
+    }
 }
 
 /// Continues the newest deliberation of a log. `plan` is [`resumable`]'s; only how its members are started may differ.
@@ -86,9 +89,11 @@ fn newest(log: &[Record]) -> Result<&[Record], CannotResume> {
 /// # Errors
 /// If it cannot be continued.
 pub fn resume(log: &[Record], plan: Plan, now: Timestamp) -> Result<Resumed, CannotResume> {
-    let beginning = Beginning::of(newest(log)?).ok_or(CannotResume::None)?;
+    let newest = newest(log)?;
+    let beginning = Beginning::of(&newest.records).ok_or(CannotResume::None)?;
     let records = &beginning.records;
-    let (mut machine, opened, mut saves) = beginning.open(plan);
+    let (machine, opened, mut saves) = beginning.open(plan);
+    let mut machine = machine.numbered(newest.machine);
     let mut found = Replayed {
         events: opened,
         ..Replayed::default()
@@ -122,7 +127,7 @@ pub fn resume(log: &[Record], plan: Plan, now: Timestamp) -> Result<Resumed, Can
     // The records of a session are numbered from 1.
     view.seq = 0;
     Ok(Resumed {
-        messages: added.fold(beginning.messages, u32::max),
+        messages: added.fold(beginning.messages.max(newest.before), u32::max),
         view,
         effects,
         machine,

@@ -4,9 +4,11 @@ use crate::bench::{finished, member, seat};
 use jiff::Timestamp;
 use kd_core::config::Config;
 use kd_core::conversation::How;
+use kd_core::deliberation::{CannotResume, Fact, last, replay, resumable, resume};
 use kd_core::duet::DuetLimits;
 use kd_core::duet::seats::among;
-use kd_core::event::Outcome;
+use kd_core::event::{FORMAT, Outcome};
+use kd_core::fork::{Cut, prefix, stages};
 use kd_core::machine::{Command, Effects, Input, Machine};
 use kd_core::message::Draft;
 use kd_core::planner::{self, Brief};
@@ -14,8 +16,8 @@ use kd_core::prompt::PromptRules;
 use kd_core::request::Request;
 use kd_core::seating::SeatRequest;
 use kd_core::{
-    Address, Aside, Budget, Conversation, Delivery, Delta, Event, Failure, FailureKind, Op,
-    OpenCouncil, OpenDuet, Roster, ThreadId, TurnId, protocols,
+    Address, Aside, Budget, Conversation, Delivery, Delta, Event, Failure, FailureKind, Message,
+    Op, OpenCouncil, OpenDuet, Record, Roster, ThreadId, TurnId, protocols,
 };
 use std::collections::BTreeMap;
 
@@ -28,17 +30,25 @@ struct Room {
     open: Vec<TurnId>,
     drafts: Vec<Draft>,
     kept: Vec<Delivery>,
+    /// Messages that were in the thread before.
+    before: u32,
 }
 
 impl Room {
     fn new() -> Self {
+        Self::on(Vec::new())
+    }
+
+    /// Opens a thread with these messages.
+    fn on(history: Vec<Message>) -> Self {
+        let before = history.iter().map(|m| m.seq).max().unwrap_or(0);
         let roster = Roster::new(["claude", "codex", "cursor"].map(member).to_vec(), None);
         let (conversation, opened) = Conversation::open(OpenCouncil {
             thread: ThreadId("council-0001".into()),
             roster: roster.clone(),
             protocol: *protocols::find("broadcast").unwrap(),
             prompts: PromptRules::default(),
-            history: Vec::new(),
+            history,
             seed: 7,
             limits: Budget {
                 auto_messages: Some(0),
@@ -56,6 +66,7 @@ impl Room {
             open: Vec::new(),
             drafts: Vec::new(),
             kept: Vec::new(),
+            before,
         }
     }
 
@@ -73,6 +84,7 @@ impl Room {
             question: question.into(),
             how: How::Think(Box::new(open)),
             notices: Vec::new(),
+            guard: None,
         });
     }
 
@@ -99,6 +111,7 @@ impl Room {
                 preamble: "Change nothing.".into(),
             },
             notices: planned.notices,
+            guard: None,
         });
     }
 
@@ -127,7 +140,7 @@ impl Room {
                 }
                 Command::Save(draft) => {
                     self.drafts.push((*draft).clone());
-                    let seq = u32::try_from(self.drafts.len()).unwrap();
+                    let seq = self.before + u32::try_from(self.drafts.len()).unwrap();
                     self.feed(Input::Saved {
                         turn: draft.turn,
                         message: draft.stored(seq),
@@ -168,6 +181,44 @@ impl Room {
         self.feed(Input::Delta { turn, delta });
         let delta = finished();
         self.feed(Input::Delta { turn, delta });
+    }
+
+    /// Answers the oldest open turn of a deliberation.
+    fn answer_formally(&mut self) {
+        let text = match &self.asked[&self.open[0]].schema {
+            Some(schema) => filled_in(schema),
+            None => "Answer: yes\nConfidence: 0.9".to_owned(),
+        };
+        self.answer(&text);
+    }
+
+    /// Continues the deliberation of a log and plays it to its end.
+    fn finish(&mut self, log: &[Record]) {
+        let plan = resumable(log).expect("it has not ended");
+        let resumed = resume(log, plan, Timestamp::UNIX_EPOCH).expect("it goes on");
+        self.begin(Aside {
+            question: resumed.machine.plan().question.clone(),
+            how: How::Resume(Box::new(resumed)),
+            notices: Vec::new(),
+            guard: None,
+        });
+        while !self.open.is_empty() {
+            self.answer_formally();
+        }
+    }
+
+    /// Returns the events as a log has them, after these records.
+    fn log(&self, before: &[Record]) -> Vec<Record> {
+        let logged = |e: &&Event| !matches!(e, Event::TurnDelta { .. });
+        let record = |event: &Event| Record {
+            v: FORMAT,
+            seq: 1,
+            ts: Timestamp::UNIX_EPOCH,
+            thread: ThreadId("council-0001".into()),
+            event: event.clone(),
+        };
+        let new = self.events.iter().filter(logged).map(record);
+        before.iter().cloned().chain(new).collect()
     }
 
     fn said(&self) -> Vec<String> {
@@ -365,14 +416,9 @@ fn a_deliberation_runs_to_its_verdict_and_tells_how() {
     }
     room.deliberate("Is 17 a prime number? Answer yes or no.");
     let mut first = None;
-    while let Some(turn) = room.open.first().copied() {
-        let request = room.asked[&turn].clone();
-        first.get_or_insert(request.prompt.as_text());
-        let text = match &request.schema {
-            Some(schema) => filled_in(schema),
-            None => "Answer: yes\nConfidence: 0.9".to_owned(),
-        };
-        room.answer(&text);
+    while let Some(turn) = room.open.first() {
+        first.get_or_insert(room.asked[turn].prompt.as_text());
+        room.answer_formally();
     }
     let prompt = first.unwrap();
     assert!(
@@ -399,6 +445,143 @@ fn a_deliberation_runs_to_its_verdict_and_tells_how() {
     room.say("Thanks. And 18?");
     let prompt = room.asked[&room.open[0]].prompt.as_text();
     assert!(prompt.contains("Is 17 a prime number?"), "{prompt}");
+}
+
+/// Plays a conversation with a deliberation in it, and returns its log.
+fn deliberated() -> Vec<Record> {
+    let mut room = Room::new();
+    room.say("Which database?");
+    for _ in 0..3 {
+        room.answer("The small one.");
+    }
+    room.deliberate("Is 17 a prime number? Answer yes or no.");
+    while !room.open.is_empty() {
+        room.answer_formally();
+    }
+    room.log(&[])
+}
+
+fn messages(log: &[Record]) -> Vec<Message> {
+    let added = log.iter().filter_map(|r| match &r.event {
+        Event::MessageAdded { message, .. } => Some(message.clone()),
+        _ => None,
+    });
+    added.collect()
+}
+
+/// Returns the facts of the newest deliberation that say what was decided.
+fn decided(log: &[Record]) -> Vec<Fact> {
+    let facts = log.iter().filter_map(|r| match &r.event {
+        Event::Deliberated { fact } => Some((**fact).clone()),
+        _ => None,
+    });
+    let is_decision = |f: &Fact| matches!(f, Fact::Counted(_) | Fact::Concluded(_));
+    facts.filter(is_decision).collect()
+}
+
+/// Checks that a log is one deliberation that ended as another did.
+fn ended_as(log: &[Record], whole: &[Record], at: &str) {
+    let own = last(log.to_vec()).expect("a deliberation");
+    let replayed = replay(&own).expect("a deliberation");
+    assert_eq!(replayed.difference, None, "{at}");
+    assert!(replayed.finished, "{at}");
+    assert_eq!(decided(&own), decided(whole), "{at}");
+    assert_eq!(messages(log).len(), messages(whole).len(), "{at}");
+}
+
+#[test]
+fn a_killed_deliberation_goes_on_in_the_next_session_from_any_record() {
+    let whole = deliberated();
+    let opened = |r: &Record| matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::Opened { .. }));
+    let from = whole.iter().position(opened).unwrap();
+    let mut cuts = 0;
+    for end in from + 1..whole.len() {
+        let killed = &whole[..end];
+        if resumable(killed) == Err(CannotResume::Ended) {
+            continue;
+        }
+        let mut room = Room::on(messages(killed));
+        room.finish(killed);
+        ended_as(&room.log(killed), &whole, &format!("record {end}"));
+        assert_eq!(room.yields(), [Outcome::Complete], "record {end}");
+        // Killed once more in that session.
+        let log = room.log(killed);
+        for again in (killed.len() + 3..log.len()).step_by(7) {
+            let killed = &log[..again];
+            if resumable(killed) == Err(CannotResume::Ended) {
+                continue;
+            }
+            let mut third = Room::on(messages(killed));
+            third.finish(killed);
+            ended_as(
+                &third.log(killed),
+                &whole,
+                &format!("records {end} and {again}"),
+            );
+        }
+        room.say("Thanks. And 18?");
+        assert_eq!(room.speaking(), ["claude", "codex", "cursor"]);
+        cuts += 1;
+    }
+    assert!(cuts > 20, "{cuts}");
+}
+
+#[test]
+fn a_fork_of_a_deliberation_in_a_chat_goes_on() {
+    let whole = deliberated();
+    let last_message = messages(&whole).len() as u32;
+    let at_stages = stages(&whole).into_iter().map(Cut::Stage);
+    let mut cuts = 0;
+    for cut in at_stages.chain((6..=last_message).map(Cut::Before)) {
+        let kept = prefix(&whole, &cut).expect("it began").records;
+        let forked: Vec<Record> = kept.iter().map(|at| whole[*at].clone()).collect();
+        let at = format!("{cut:?}");
+        let replies = |log: &[Record]| {
+            let replied = |r: &&Record| matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::SeatReplied { .. }));
+            log.iter().filter(replied).count()
+        };
+        let answered = messages(&forked).len() - 5;
+        assert!(replies(&forked) >= answered, "{at}: replies stay");
+        let mut room = Room::on(messages(&forked));
+        room.finish(&forked);
+        ended_as(&room.log(&forked), &whole, &at);
+        cuts += 1;
+    }
+    assert!(cuts > 5, "{cuts}");
+}
+
+#[test]
+fn a_deliberation_after_which_something_was_asked_is_not_continued() {
+    let whole = deliberated();
+    let replied = |r: &Record| matches!(&r.event, Event::Deliberated { fact } if matches!(**fact, Fact::SeatReplied { .. }));
+    let end = whole.iter().position(replied).unwrap() + 1;
+    let killed = &whole[..end];
+    // A later session only opens the thread: nothing was asked.
+    let mut room = Room::on(messages(killed));
+    assert!(resumable(&room.log(killed)).is_ok());
+    room.say("Never mind. Which database?");
+    for _ in 0..3 {
+        room.answer("The small one.");
+    }
+    let log = room.log(killed);
+    assert_eq!(resumable(&log), Err(CannotResume::GoneOn));
+    let own = last(log).expect("a deliberation");
+    let replayed = replay(&own).expect("a deliberation");
+    let differs = replayed.difference.filter(|(then, _)| then.is_some());
+    assert_eq!(differs, None, "the later round is no part of it");
+    assert!(!replayed.finished);
+    // The thread has a message that the record lacks: another program wrote it.
+    let plan = resumable(killed).unwrap();
+    let resumed = resume(killed, plan, Timestamp::UNIX_EPOCH).unwrap();
+    let mut room = Room::on(messages(&room.log(killed)));
+    room.begin(Aside {
+        question: "So?".into(),
+        how: How::Resume(Box::new(resumed)),
+        notices: Vec::new(),
+        guard: None,
+    });
+    assert!(room.refusals()[0].contains("another question was asked"));
+    assert!(room.open.is_empty());
 }
 
 /// Returns the smallest value that one of our schemas allows.

@@ -345,7 +345,9 @@ impl Room<'_> {
                 let muted: Vec<_> = face.view.muted.iter().cloned().collect();
                 match self.aside(way, question, folder, roster, &muted) {
                     Ok(aside) => {
-                        face.send(&aside.question);
+                        if let Some(question) = aside.says() {
+                            face.send(question);
+                        }
                         session.aside(aside)?;
                     }
                     Err(error) => told.push(error.as_line()),

@@ -22,11 +22,11 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
     resuming.make_ready(args.offline)?;
     let (face, repaint) = face(args, here);
     let mut opened = None;
-    // The lease is held until the deliberation is over.
+    // Held until the deliberation is over.
     let mut lease = None;
     let played = stage::play(face, repaint, stage::UNASKED, || {
-        let (started, held) = resuming.start(masked)?;
-        lease = Some(held);
+        let started = resuming.start(masked)?;
+        lease = started.lease;
         opened = Some(started.opened);
         Ok(started.session)
     })?;
