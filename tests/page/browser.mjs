@@ -142,6 +142,35 @@ await check("a question is taken back into a fork, shown below its source", asyn
   must(p.faults.length === 0, p.faults.join(" "));
   await p.context().close();
 });
+await check("a fork at a stage of a deliberation is finished by its button, and an exported one shows the command", async () => {
+  const p = await tab();
+  await p.waitForSelector("#ask");
+  await ask(p, "Tabs or spaces? Answer with one of: tabs, spaces", "deliberate");
+  await p.waitForSelector("#decided", { timeout: 30_000 });
+  const source = await p.evaluate(() => new URLSearchParams(location.search).get("thread"));
+  await p.waitForFunction(() => document.querySelector("#record")?.textContent.includes("events agree byte for byte") && !document.querySelector("[data-resume]"));
+  must((await p.locator("#record button", { hasText: "Resume" }).count()) === 0, "it has ended");
+  await p.locator("details[data-stage] > .fork").last().evaluate((button) => {
+    button.closest("details").open = true;
+    button.click();
+  });
+  await p.waitForFunction((old) => new URLSearchParams(location.search).get("thread") !== old, source);
+  await p.waitForSelector("#record [data-resume] button");
+  const fork = await p.evaluate(() => new URLSearchParams(location.search).get("thread"));
+  const found = await axe(p);
+  must(found.length === 0, found.join(" || "));
+  await shot(p, "resume");
+  run("export", fork, "-o", "fork.html");
+  const file = await tab({}, `file://${path.join(work, "fork.html")}`);
+  must((await file.innerText("#record")).includes(`kd deliberate --resume ${fork}`), "the command");
+  must((await file.locator("[data-resume] button").count()) === 0, "no button in a file");
+  await file.context().close();
+  await p.locator("#record [data-resume] button").click();
+  await p.waitForSelector("[data-resume]", { state: "detached", timeout: 30_000 });
+  must((await p.innerText("#record")).includes("events agree byte for byte"), "one record");
+  must(p.faults.length === 0, p.faults.join(" "));
+  await p.context().close();
+});
 await check("axe finds nothing, in light and in dark, wide and narrow", async () => {
   for (const colorScheme of ["light", "dark"]) {
     for (const width of [1280, 390]) {

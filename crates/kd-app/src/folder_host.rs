@@ -414,6 +414,20 @@ impl Host for FolderHost {
         Ok(forked.id().0.clone())
     }
 
+    fn resume(&self, id: &str) -> Result<Started, Refusal> {
+        // The thread of another branch is not shown here either.
+        self.open_thread(id)?;
+        let resume = || -> Result<Started, UserError> {
+            let config = self.kingdom.config();
+            let resuming = self.kingdom.resuming(Some(id), config.clone(), None)?;
+            resuming.make_ready(self.offline)?;
+            resuming.start(secrets::of(config, false, self.kingdom.env()))
+        };
+        let mut started = resume().map_err(refusal)?;
+        started.notices.extend(self.held());
+        Ok(started)
+    }
+
     fn threads(&self) -> Result<Vec<Listed>, Refusal> {
         // A visit sees only the forum: the user's questions to the council are private.
         if self.visit.is_some() {

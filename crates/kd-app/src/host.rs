@@ -102,6 +102,11 @@ pub trait Host: Send + Sync + 'static {
         Err(Refusal("threads cannot be forked here".into()))
     }
 
+    /// Opens a session that finishes a thread's deliberation; its members are asked at once.
+    fn resume(&self, _id: &str) -> Result<Started, Refusal> {
+        Err(Refusal("deliberations cannot be resumed here".into()))
+    }
+
     /// Returns the messages of a thread, in order.
     fn read(&self, id: &str) -> Result<Vec<Message>, Refusal>;
 

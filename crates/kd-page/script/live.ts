@@ -395,6 +395,11 @@ export class Live {
     }
     const record = thread.querySelector<HTMLElement>("#record dl");
     if (record && !record.querySelector(".fork")) record.append(make("dt", {}, "Fork"), make("dd", {}, button("Fork", "Continue in a copy of this thread", {})));
+    const rest = thread.querySelector<HTMLElement>("#record [data-resume]");
+    if (rest && !rest.querySelector("button")) {
+      const resume = make("button", { type: "button", title: "Ask for the rest of the deliberation", click: () => void this.resume(resume) }, "Resume");
+      rest.append(" ", resume);
+    }
     for (const link of thread.querySelectorAll<HTMLAnchorElement>(".tree a")) {
       link.onclick = (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -410,8 +415,23 @@ export class Live {
     if (!response) return;
     const { thread } = (await response.json()) as { thread: string };
     this.go(thread);
-    announce(cut.stage ? `${thread}: a fork; kd deliberate --resume ${thread} asks for the rest.` : `${thread}: a fork. The old thread is unchanged.`);
+    announce(cut.stage ? `${thread}: a fork. Resume, at the end of the page, asks for the rest.` : `${thread}: a fork. The old thread is unchanged.`);
     void this.list();
+  }
+
+  /** Finishes the deliberation of the open thread. */
+  private async resume(button: HTMLButtonElement): Promise<void> {
+    if (!this.id) return;
+    button.disabled = true;
+    announce("Asking …");
+    const response = await this.call(`/page/threads/${encodeURIComponent(this.id)}/resume`, {}).catch(() => undefined);
+    button.disabled = false;
+    if (!response) {
+      if (one("#status").textContent === "Asking …") announce("The server is not there.");
+      return;
+    }
+    const { notices } = (await response.json()) as { notices: string[] };
+    announce(notices.join(" "));
   }
 
   private async stop(seat?: string): Promise<void> {

@@ -31,7 +31,8 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
             dt { "Go on" }
             dd {
                 code { "kd chat " (id) }
-                @if facts.is_unfinished() { " " code { "kd deliberate --resume " (id) } }
+                // The server's page adds a button.
+                @if facts.is_unfinished() { " " span data-resume="" { code { "kd deliberate --resume " (id) } } }
             }
             dt { "Look closer" }
             dd {

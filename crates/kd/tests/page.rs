@@ -144,6 +144,7 @@ fn the_document_is_open_and_holds_nothing_and_all_else_needs_the_token() {
         ("POST", "/page/ask"),
         ("POST", "/page/threads/x/stop"),
         ("POST", "/page/threads/x/fork"),
+        ("POST", "/page/threads/x/resume"),
         ("HEAD", "/page/threads"),
         ("POST", "/"),
     ] {
@@ -259,6 +260,13 @@ fn what_the_page_may_not_do_is_refused_with_the_reason() {
             "is not asking anyone",
         ),
         ("/page/threads/x/stop", json!({"seat": "../x"}), 400, ""),
+        ("/page/threads/x/resume", json!({}), 422, "no thread"),
+        (
+            "/page/threads/x/resume",
+            json!({"question": "y"}),
+            400,
+            "question",
+        ),
     ] {
         let (got, said) = served.post(path, &body);
         assert_eq!(got, status, "{path} {body}: {said}");
@@ -270,10 +278,10 @@ fn what_the_page_may_not_do_is_refused_with_the_reason() {
     assert!(text.contains("nowhere"), "{text}");
     // GET changes nothing.
     assert_eq!(served.send("GET", "/page/ask", &bearer(), "").0, 405);
-    assert_eq!(
-        served.send("GET", "/page/threads/x/stop", &bearer(), "").0,
-        405
-    );
+    for path in ["stop", "fork", "resume"] {
+        let path = format!("/page/threads/x/{path}");
+        assert_eq!(served.send("GET", &path, &bearer(), "").0, 405, "{path}");
+    }
 }
 
 #[test]
@@ -343,4 +351,111 @@ fn a_thread_is_forked_in_the_page_and_shown_as_a_tree() {
     assert_eq!(text.matches("class=\"tree\"").count(), 3);
     assert!(text.contains("href=\"#t2-said\"") && text.contains("href=\"#t3-said\""));
     assert!(!text.contains("href=\"?thread="));
+}
+
+/// A reply that fits every stage of a deliberation.
+fn decides() -> Value {
+    let reply = json!({
+        "reason": "so", "answer": "yes", "confidence": 0.8, "choice": "yes", "ranking": ["A", "B"],
+        "A": {"rating": 7, "weakness": "w"}, "B": {"rating": 6, "weakness": "w"},
+        "recommendation": "Do it.", "cites": ["A"],
+    });
+    json!({"runs": [[{"text": reply.to_string()}]]})
+}
+
+#[test]
+fn a_fork_at_a_stage_is_resumed_in_the_page_or_refused_with_the_reason() {
+    let home = Home::scripted(&[("ann", decides()), ("bob", decides()), ("cyd", decides())]);
+    let asked = [
+        "deliberate",
+        "-q",
+        "--answer",
+        "yes-no",
+        "--protocol",
+        "council",
+        "Is it safe?",
+    ];
+    assert_eq!(home.run(&asked).code, Some(0));
+    let source = home.threads()[0]
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let fork = |served: &Served| {
+        let at = format!("/page/threads/{source}/fork");
+        let (status, made) = served.post(&at, &json!({"stage": "review"}));
+        assert_eq!(status, 200, "{made}");
+        made["thread"].as_str().expect("an id").to_owned()
+    };
+    let post = |served: &Served, thread: &str, what: &str| {
+        served.post(&format!("/page/threads/{thread}/{what}"), &json!({}))
+    };
+    let refused = |served: &Served, thread: &str, why: &str| {
+        let (status, said) = post(served, thread, "resume");
+        assert_eq!(status, 422, "{said}");
+        let error = said["error"].as_str().expect("a reason");
+        assert!(error.contains(why), "{why}: {error}");
+    };
+    let served = Served::start(&home, "--page");
+    refused(&served, &source, "its deliberation has ended");
+    refused(&served, "..%2fx", "../x");
+
+    // The page shows the command, to which the script adds a button, and so does a file.
+    let first = fork(&served);
+    let lines = served.follow(&first, |lines| !lines.is_empty());
+    let shown =
+        format!("<span data-resume=\"\"><code>kd deliberate --resume {first}</code></span>");
+    assert!(page(&lines).contains(&shown), "{}", page(&lines));
+    let exported = home.run(&["export", &first, "-o", "fork.html"]);
+    assert_eq!(exported.code, Some(0), "{}", exported.err);
+    let text = std::fs::read_to_string(home.work().join("fork.html")).expect("written");
+    assert!(text.contains(&shown) && !text.contains("<button"));
+
+    let (status, said) = post(&served, &first, "resume");
+    assert_eq!((status, &said["thread"]), (200, &json!(first)));
+    let ended = |lines: &[Value]| {
+        let page = page(lines);
+        page.contains("Decided again") && !page.contains("data-resume")
+    };
+    let text = page(&served.follow(&first, ended));
+    assert!(text.contains("agree byte for byte"), "{text}");
+    let again = home.run(&["replay", &first]);
+    assert!(
+        again.out.contains("agree byte for byte"),
+        "{}{}",
+        again.out,
+        again.err
+    );
+    refused(&served, &first, "its deliberation has ended");
+    drop(served);
+
+    // A member hangs: it runs already. Stopped, it has ended.
+    std::fs::write(home.path().join("bob.json"), r#"{"runs": [["hang"]]}"#).expect("written");
+    let served = Served::start(&home, "--page");
+    let second = fork(&served);
+    assert_eq!(post(&served, &second, "resume").0, 200);
+    refused(
+        &served,
+        &second,
+        "another session continues the deliberation",
+    );
+    assert_eq!(post(&served, &second, "stop").0, 200);
+    served.follow(&second, ended);
+    drop(served);
+
+    // The settings changed since: a limit that the plan exceeds, or a member that is gone.
+    std::fs::write(home.path().join("bob.json"), decides().to_string()).expect("written");
+    let text = std::fs::read_to_string(home.config_file()).expect("settings");
+    let config: Value = serde_json::from_str(&text).expect("JSON");
+    let mut limited = config.clone();
+    limited["deliberation"]["maxCalls"] = json!(2);
+    let mut without = config.clone();
+    let agents = without["agents"].as_object_mut().expect("agents");
+    agents.remove("bob");
+    without["council"]["members"] = json!(["ann", "cyd"]);
+    for (config, why) in [(limited, "your settings allow 2"), (without, "bob")] {
+        std::fs::write(home.config_file(), config.to_string()).expect("written");
+        let served = Served::start(&home, "--page");
+        refused(&served, &fork(&served), why);
+    }
 }

@@ -11,6 +11,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use kd_app::Started;
 use kd_app::host::{Host, Method, Query, Refusal};
 use kd_core::fork::Cut;
 use kd_core::{Op, SeatName};
@@ -45,6 +46,7 @@ pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
         .route("/page/threads/{id}", get(thread))
         .route("/page/threads/{id}/stop", post(stop))
         .route("/page/threads/{id}/fork", post(fork))
+        .route("/page/threads/{id}/resume", post(resume))
         .route("/page/ask", post(ask))
         .layer(DefaultBodyLimit::max(QUESTION_BYTES_MAX))
         .with_state(face)
@@ -148,7 +150,31 @@ async fn ask(
         members: question.members,
         thread: question.thread,
     };
-    let started = match off(&face.host, move |host| host.ask(&ask)).await {
+    start(face, move |host| host.ask(&ask)).await
+}
+
+/// What is resumed is in the thread: the request has an empty object.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resume {}
+
+async fn resume(
+    State(face): State<Arc<Face>>,
+    Path(id): Path<String>,
+    wanted: Result<Json<Resume>, JsonRejection>,
+) -> Response {
+    match wanted {
+        Ok(Json(Resume {})) => start(face, move |host| host.resume(&id)).await,
+        Err(why) => fault(StatusCode::BAD_REQUEST, &why.body_text()),
+    }
+}
+
+/// Opens a session and runs it to its end.
+async fn start(
+    face: Arc<Face>,
+    open: impl FnOnce(&dyn Host) -> Result<Started, Refusal> + Send + 'static,
+) -> Response {
+    let started = match off(&face.host, open).await {
         Ok(Ok(started)) => started,
         Ok(Err(refusal)) => return refused(&refusal),
         Err(why) => return fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
