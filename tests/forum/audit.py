@@ -415,8 +415,8 @@ def read_database(path, forum):
             "id": row[0], "number": row[1], "cards": json.loads(row[2]), "plan": json.loads(row[3]), "started_us": row[4],
             "ended_us": row[5], "interval_ms": row[6], "link": link,
         })
-    runs = [dict(zip(("cycle_id", "agent", "started_us", "ended_us", "outcome", "deeds", "reason", "claim", "claim_agrees", "calls", "tokens"), row))
-            for row in db.execute("SELECT cycle_id, agent, started_at, ended_at, outcome, deeds, reason, claim, claim_agrees, calls, tokens "
+    runs = [dict(zip(("id", "cycle_id", "agent", "started_us", "ended_us", "outcome", "deeds", "reason", "claim", "claim_agrees", "calls", "tokens"), row))
+            for row in db.execute("SELECT id, cycle_id, agent, started_at, ended_at, outcome, deeds, reason, claim, claim_agrees, calls, tokens "
                                   "FROM runs WHERE forum = ? ORDER BY id", (forum,))]
     for run in runs:
         run["deeds"] = json.loads(run["deeds"])
@@ -425,7 +425,10 @@ def read_database(path, forum):
         "p.edited_at IS NOT NULL OR p.deleted_at IS NOT NULL FROM posts p JOIN threads t ON t.id = p.thread_id "
         "LEFT JOIN posts q ON q.id = p.quote_post_id LEFT JOIN first_words f ON f.post_id = p.id WHERE t.forum = ? ORDER BY p.id", (forum,))]
     motions = dict(db.execute("SELECT id, title FROM motions"))
-    return cycles, runs, posts, motions
+    # Older stores have no such table.
+    known = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'erasures'").fetchone()
+    erased = set(db.execute("SELECT what, item FROM erasures")) if known else set()
+    return cycles, runs, posts, motions, erased
 
 
 def micros(text):
@@ -437,7 +440,7 @@ def micros(text):
 
 
 def read_export(path, forum):
-    threads, posts, kept, cycles, runs, motions = {}, [], {}, [], [], {}
+    threads, posts, kept, cycles, runs, motions, erased = {}, [], {}, [], [], {}, set()
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             record = json.loads(line)
@@ -454,13 +457,15 @@ def read_export(path, forum):
                 runs.append({**record, "started_us": micros(record["started_at"]), "ended_us": micros(record["ended_at"])})
             elif kind == "motion":
                 motions[record["id"]] = record["title"]
+            elif kind == "erasure":
+                erased.add((record["what"], record["item"]))
     times = {post["id"]: micros(post["created_at"]) for post in posts}
     facts = [{
         "id": p["id"], "thread_id": p["thread_id"], "author": p["author"], "body": p["body"], "us": times[p["id"]], "thread_us": micros(threads[p["thread_id"]]["created_at"]),
         "opener": threads[p["thread_id"]]["author"], "quote_us": times.get(p.get("quote_post_id")), "kept": kept.get(p["id"]),
         "changed": bool(p.get("edited_at") or p.get("deleted_at")),
     } for p in posts]
-    return sorted(cycles, key=lambda c: c["number"]), runs, facts, motions
+    return sorted(cycles, key=lambda c: c["number"]), runs, facts, motions, erased
 
 
 CARDS = {"seed", "index", "scheduler", "skips_max", "delays", "candidates", "block"}
@@ -479,7 +484,7 @@ def is_written_by_kd(cards, plan, deeds):
     return "seed" in cards and set(cards) <= CARDS and all(one + out) and all(plain(d) for pair in delays for d in pair) and all(set(d) <= DEED for d in deeds)
 
 
-def audit(cycles, runs, posts, motions):
+def audit(cycles, runs, posts, motions, erased):
     faults, last, forks = [], {}, []
     by_cycle = {}
     for run in runs:
@@ -491,6 +496,13 @@ def audit(cycles, runs, posts, motions):
             post = digests.get(deed["post_id"])
             return post_digest(post).hex() if post else ""
         return motions.get(deed.get("motion_id"), "")
+
+    def is_shortened(cycle):
+        """Whether the owner erased a text that the seal covers: it cannot be computed again."""
+        ran = by_cycle.get(cycle["id"], [])
+        items = {("cycle", cycle["id"])} | {("run", run["id"]) for run in ran}
+        items |= {("motion", deed["motion_id"]) for run in ran for deed in run["deeds"] if deed.get("motion_id") is not None}
+        return bool(items & erased)
 
     for cycle in cycles:
         def fault(what):
@@ -522,7 +534,7 @@ def audit(cycles, runs, posts, motions):
                 fault("it is not written as kd writes it")
             if posts_digest(posts, link) != link["posts"]:
                 fault("its posts were changed")
-            if cycle["ended_us"] is not None and seal(cycle, by_cycle.get(cycle["id"], []), about) != link["seal"]:
+            if cycle["ended_us"] is not None and seal(cycle, by_cycle.get(cycle["id"], []), about) != link["seal"] and not is_shortened(cycle):
                 fault("its record does not fit its seal")
         elif seed is None:
             fault("its link is gone")

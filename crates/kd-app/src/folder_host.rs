@@ -188,6 +188,7 @@ impl FolderHost {
         let layout = env.make_layout()?.layout;
         let place = forum::place(self.store.as_deref(), self.kingdom.config(), &layout, env)?;
         let mut store = forum::open(&place, env)?;
+        store.set_secrets(secrets::of(self.kingdom.config(), false, env));
         // A server with one token for all says nothing about named ones.
         if !self.tokens.is_empty() {
             let names: Vec<&str> = self.tokens.iter().map(String::as_str).collect();

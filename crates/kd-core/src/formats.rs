@@ -241,10 +241,10 @@ pub static BATCH_RESULT: Format = Format {
 pub static FORUM: Format = Format {
     what: "a forum",
     at: "`.kd/forum.db`, or PostgreSQL",
-    version: 10,
+    version: 11,
     field: "`PRAGMA user_version`, or the table `kd_forum_form`",
     schema: "",
-    older: "1 to 9 are converted; SQLite files are copied to `forum.db.form-N` first",
+    older: "1 to 10 are converted; SQLite files are copied to `forum.db.form-N` first",
     newer: REFUSED,
 };
 
@@ -252,10 +252,10 @@ pub static FORUM: Format = Format {
 pub static FORUM_EXPORT: Format = Format {
     what: "an exported forum",
     at: "`kd forum export`",
-    version: 2,
+    version: 3,
     field: "`version` of the first line",
     schema: "",
-    older: "1 is imported",
+    older: "1 and 2 are imported",
     newer: "refused; nothing is imported",
 };
 
@@ -384,12 +384,21 @@ pub static MARK_LIST: Printed = printed("`kd marks --json`", "marks");
 /// Problems with the files.
 pub static FSCK: Printed = printed("`kd fsck --json`", "fsck");
 /// The removed items.
-pub static FORGET: Printed = printed("`kd forget --json`", "forget");
+pub static FORGET: Printed = printed("`kd forget --json`, also with `--dry-run`", "forget");
 /// A review.
 pub static REVIEW: Printed = Printed {
     field: "version",
     version: REVIEWS.version,
-    ..printed("`kd review --format json`", "review")
+    ..printed(
+        "`kd review --format json`, `kd review show --format json`",
+        "review",
+    )
+};
+/// The marks of findings.
+pub static REVIEW_MARKS: Printed = Printed {
+    field: "version",
+    version: REVIEWS.version,
+    ..printed("`kd review marks --json`", "review-marks")
 };
 /// Checks of all members.
 pub static DOCTOR: Printed = unversioned("`kd doctor --json`", "doctor");
@@ -403,6 +412,8 @@ pub static RULES: Printed = unversioned("`kd vote rules --json`", "rules");
 pub static SETTINGS: Printed = unversioned("`kd config show --json`", "settings");
 /// Built-in models.
 pub static MODELS: Printed = unversioned("`kd model list --json`", "models");
+/// The speed of a model.
+pub static MODEL_BENCH: Printed = printed("`kd model bench --json`", "model-bench");
 /// Model prices.
 pub static PRICE_LIST: Printed = printed("`kd prices --json`", "prices");
 /// Spending.
@@ -425,6 +436,37 @@ pub static FORUM_HITS: Printed = unversioned("`kd forum search --json`", "forum-
 pub static FORUM_MEMBERS: Printed = unversioned("`kd forum members --json`", "forum-members");
 /// Rules of a forum.
 pub static FORUM_RULES: Printed = printed("`kd forum rules --json`", "forum-rules");
+/// The erased posts of a forum.
+pub static FORUM_FORGET: Printed = printed(
+    "`kd forum forget --json`, also with `--dry-run`",
+    "forum-forget",
+);
+/// The agents of a forum.
+pub static FORUM_AGENTS: Printed = unversioned("`kd forum agents --json`", "forum-agents");
+/// Audits of a forum.
+pub static FORUM_AUDIT: Printed = unversioned(
+    "`kd forum audit --json`, one line for each cycle and one for the result",
+    "forum-audit",
+);
+/// The fairness of a forum.
+pub static FORUM_FAIRNESS: Printed = unversioned("`kd forum fairness --json`", "forum-fairness");
+/// Simulated cycles of a forum.
+pub static FORUM_CYCLES: Printed = printed("`kd forum run-cycle --virtual --json`", "forum-cycles");
+/// The motions of a forum.
+pub static FORUM_MOTIONS: Printed = unversioned("`kd forum motions --json`", "forum-motions");
+/// A motion with its votes.
+pub static FORUM_MOTION: Printed = printed("`kd forum motions MOTION --json`", "forum-motion");
+/// Posts and log lines of a forum, as they come.
+pub static FORUM_WATCH: Printed = unversioned(
+    "`kd forum watch --jsonl`, one line for each post and event",
+    "forum-watch",
+);
+/// The plan of a deliberation.
+pub static DELIBERATE_PLAN: Printed =
+    printed("`kd deliberate --dry-run --json`", "deliberate-plan");
+/// The estimate of a review.
+pub static REVIEW_ESTIMATE: Printed =
+    printed("`kd review --dry-run --format json`", "review-estimate");
 /// The ways to decide, for evaluations.
 pub static EVAL_LIST: Printed = printed("`kd eval --list --json`", "eval-list");
 /// Recorded answers, decided again.
@@ -441,7 +483,7 @@ pub static EVAL_DRIFT: Printed =
 pub static EVAL_SIMULATED: Printed = printed("`kd eval --simulate --json`", "eval-simulate");
 /// The log of a forum.
 pub static FORUM_LOG: Printed = unversioned(
-    "`kd forum log --jsonl`, one line for each event",
+    "`kd forum log`, `run-once`, `run-cycle`, `run-agent` and `visit` with `--jsonl`, one line for each event",
     "forum-log",
 );
 /// An error.
@@ -466,12 +508,14 @@ pub static PRINTED: &[&Printed] = &[
     &FSCK,
     &FORGET,
     &REVIEW,
+    &REVIEW_MARKS,
     &DOCTOR,
     &TALLY,
     &CHECK,
     &RULES,
     &SETTINGS,
     &MODELS,
+    &MODEL_BENCH,
     &PRICE_LIST,
     &COSTS,
     &REMEMBERED,
@@ -484,6 +528,16 @@ pub static PRINTED: &[&Printed] = &[
     &FORUM_MEMBERS,
     &FORUM_RULES,
     &FORUM_LOG,
+    &FORUM_FORGET,
+    &FORUM_AGENTS,
+    &FORUM_AUDIT,
+    &FORUM_FAIRNESS,
+    &FORUM_CYCLES,
+    &FORUM_MOTIONS,
+    &FORUM_MOTION,
+    &FORUM_WATCH,
+    &DELIBERATE_PLAN,
+    &REVIEW_ESTIMATE,
     &EVAL_LIST,
     &EVAL_REPLAY,
     &EVAL_COUNCILS,

@@ -257,17 +257,24 @@ impl Masked {
         if count == 0 {
             return None;
         }
+        let them = if count == 1 { "it" } else { "them" };
+        let summary = self.summary()?;
+        Some(format!("{summary}; --allow-secrets sends {them}"))
+    }
+
+    /// Returns the numbers, without advice; `None` if nothing was masked.
+    pub fn summary(&self) -> Option<String> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
         let s = if count == 1 { "" } else { "s" };
         let each = self.0.iter().map(|(label, n)| match n {
             1 => (*label).to_owned(),
             n => format!("{label} ×{n}"),
         });
         let each: Vec<String> = each.collect();
-        let them = if count == 1 { "it" } else { "them" };
-        Some(format!(
-            "masked {count} secret{s} ({}); --allow-secrets sends {them}",
-            each.join(", ")
-        ))
+        Some(format!("masked {count} secret{s} ({})", each.join(", ")))
     }
 }
 
@@ -313,6 +320,26 @@ impl Secrets {
         let (clean, masked) = self.mask(text);
         if let Cow::Owned(clean) = clean {
             *text = clean;
+        }
+        masked
+    }
+
+    /// Masks all strings of a JSON value in place; returns the counts. Names of fields stay.
+    pub fn mask_json(&self, value: &mut serde_json::Value) -> Masked {
+        let mut masked = Masked::default();
+        match value {
+            serde_json::Value::String(text) => masked = self.mask_in_place(text),
+            serde_json::Value::Array(items) => {
+                items
+                    .iter_mut()
+                    .for_each(|item| masked.add(self.mask_json(item)));
+            }
+            serde_json::Value::Object(fields) => {
+                fields
+                    .values_mut()
+                    .for_each(|item| masked.add(self.mask_json(item)));
+            }
+            _ => {}
         }
         masked
     }

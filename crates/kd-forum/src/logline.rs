@@ -139,6 +139,15 @@ pub enum LogEvent {
         /// The action, its author and its reason.
         what: String,
     },
+    /// The owner erased texts.
+    Erased {
+        /// The owner.
+        by: String,
+        /// The posts.
+        posts: Vec<i64>,
+        /// Number of other texts that repeated them.
+        texts: usize,
+    },
     /// The rules were changed, or a change was proposed.
     Motion {
         /// Its number.
@@ -233,9 +242,26 @@ impl LogEvent {
             }
             Self::WaitingForCycle { secs } => format!("Waiting {secs:.0}s for next cycle"),
             Self::Order { what, .. } => format!("Order: {what}"),
+            Self::Erased { by, posts, texts } => erased(by, posts, *texts),
             Self::Motion { motion, what } => format!("Motion {motion}: {what}"),
         }
     }
+}
+
+fn erased(by: &str, posts: &[i64], texts: usize) -> String {
+    let numbers: Vec<String> = posts.iter().map(i64::to_string).collect();
+    let mut parts = Vec::new();
+    match numbers.as_slice() {
+        [] => {}
+        [one] => parts.push(format!("post {one}")),
+        many => parts.push(format!("posts {}", many.join(", "))),
+    }
+    match texts {
+        0 => {}
+        1 => parts.push("1 other text".to_owned()),
+        texts => parts.push(format!("{texts} other texts")),
+    }
+    format!("{by} erased {}", parts.join(" and "))
 }
 
 /// Escapes backslashes and non-printing characters, so that the text stays on one line.

@@ -68,6 +68,9 @@ pub struct Post {
     /// The time when it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Timestamp>,
+    /// The time when the owner erased it. It counts as deleted then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erased_at: Option<Timestamp>,
     /// The agent's run in which it was written; `None` for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<i64>,

@@ -104,6 +104,7 @@ impl Lines {
                 edited_at: None,
                 deleted_at: None,
                 hidden_at: None,
+                erased_at: None,
                 run_id: None,
             }));
             self.at += 1;

@@ -46,6 +46,7 @@ fn post(id: i64, thread_id: i64, author: &str, body: &str) -> Post {
         created_at: at(60 * id),
         edited_at: None,
         deleted_at: None,
+        erased_at: None,
         run_id: None,
         hidden_at: None,
     }

@@ -165,6 +165,88 @@ fn a_thread_of_a_batch_is_forgotten_with_its_question_and_its_result() {
     run(&["fsck", "--all"]);
 }
 
+/// Puts a text into every place of a forum: posts, an earlier version of a post, titles, reasons, a charter, votes.
+fn fill_forum(run: &dyn Fn(&[&str]) -> String, secret: &str, text: &str) {
+    run(&[
+        "forum",
+        "post",
+        &format!("On {secret}"),
+        text,
+        "--as",
+        "eve",
+    ]);
+    run(&["forum", "reply", "2", &format!("> {text}"), "--as", "bea"]);
+    run(&["forum", "role", "king", "voter", "takes part"]);
+    run(&["forum", "propose", "text", secret, "--reason", text]);
+    run(&["forum", "vote", "1", "yes", "--reason", text]);
+    run(&["forum", "charter", text]);
+    run(&["forum", "charter", "About bees.", "--reason", text]);
+    run(&["forum", "post", "Ants", text, "--as", "eve"]);
+    run(&["forum", "edit", "5", "Nothing.", "--as", "eve"]);
+}
+
+#[test]
+fn a_named_post_is_erased_after_a_question_and_the_audit_says_so() {
+    let home = home("Ann says so.");
+    let run = |args: &[&str]| {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}{}", said.out, said.err);
+        said.out
+    };
+    run(&["forum", "post", "Codes of Heron", MARKER, "--as", "eve"]);
+    run(&["forum", "reply", "1", &format!("> {MARKER}")]);
+    run(&["forum", "post", "Bees", "They dance.", "--as", "eve"]);
+    let database = home.work().join(".kd/forum.db");
+    for args in [
+        &["forum", "forget", "1"][..],
+        &["forum", "forget", "1", "--json"],
+    ] {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(2), "{}", said.out);
+        assert!(
+            format!("{}{}", said.out, said.err).contains("--yes"),
+            "{}",
+            said.err
+        );
+    }
+    let dry = run(&["forum", "forget", "1", "--dry-run"]);
+    for line in [
+        "- post 1 of a forum: ",
+        "- 1 other text of a forum: ",
+        "post 2 repeats it: kd forum forget 2",
+    ] {
+        assert!(dry.contains(line), "{dry}");
+    }
+    assert_eq!(
+        holding(home.path(), "Heron"),
+        std::slice::from_ref(&database)
+    );
+    let said = run(&["forum", "forget", "1", "2", "--yes"]);
+    assert!(said.ends_with("forgotten: posts 1, 2\n"), "{said}");
+    assert_eq!(holding(home.path(), "Heron"), Vec::<PathBuf>::new());
+    let audit = run(&["forum", "audit"]);
+    assert!(
+        audit.contains("erased by king on ") && audit.contains("2 posts"),
+        "{audit}"
+    );
+    let read = run(&["forum", "read", "1"]);
+    assert!(
+        read.starts_with("[forgotten]") && read.matches("(erased)").count() == 2,
+        "{read}"
+    );
+    assert!(run(&["forum", "read", "2"]).contains("They dance."));
+    assert_eq!(
+        run(&["forum", "forget", "1", "--yes"]),
+        "nothing is left of it\n"
+    );
+    let none = home.run(&["forum", "forget", "99", "--yes"]);
+    assert!(
+        none.code != Some(0) && none.err.contains("there is no post 99"),
+        "{}",
+        none.err
+    );
+}
+
 #[test]
 fn a_marker_in_memory_marks_and_the_record_is_nowhere_afterwards() {
     let secret = "heron-7731-alpha-9";
@@ -197,6 +279,18 @@ fn a_marker_in_memory_marks_and_the_record_is_nowhere_afterwards() {
     ]);
     run(&["mark", "right"]);
     run(&["forum", "post", "Bees", "They dance.", "--as", "eve"]);
+    fill_forum(&run, secret, &question);
+    let logs = home.work().join(".kd/logs");
+    fs::create_dir_all(&logs).expect("made");
+    let line = |text: &str| format!("2026-01-01 00:00:00 - {text}\n");
+    let log = line("Starting new cycle") + &line(&format!("ada: skip (it is {secret})"));
+    fs::write(logs.join("runner.log"), log).expect("written");
+    // A copy that a migration made.
+    fs::copy(
+        home.work().join(".kd/forum.db"),
+        home.work().join(".kd/forum.db.form-9"),
+    )
+    .expect("copied");
     let thread = id(&home.threads()[0]);
     run(&["fork", "--stage", "review"]);
     let holders = || {
@@ -211,6 +305,9 @@ fn a_marker_in_memory_marks_and_the_record_is_nowhere_afterwards() {
     for place in [
         "memory.json",
         "marks.db",
+        "forum.db",
+        "forum.db.form-9",
+        "runner.log",
         ".kd-events.jsonl",
         "0001-king.md",
     ] {
@@ -219,22 +316,29 @@ fn a_marker_in_memory_marks_and_the_record_is_nowhere_afterwards() {
             "{place}: {before:?}"
         );
     }
+    let kept = run(&["forget", &thread, "--dry-run", "--keep-copies"]);
+    assert!(kept.contains("repeat it: kd forum forget 2"), "{kept}");
+    let dry = run(&["forget", &thread, "--dry-run"]);
+    assert!(
+        dry.contains("- posts 2, 3, 4 of a forum: .kd/forum.db"),
+        "{dry}"
+    );
+    assert_eq!(holders(), before, "a dry run changes nothing");
     let said = run(&["forget", &thread, "--yes"]);
     assert_eq!(holders(), Vec::<PathBuf>::new(), "{said}");
     assert!(!run(&["memory", "show"]).contains("heron"));
     run(&["marks"]);
     assert!(run(&["forum", "read", "1"]).contains("They dance."));
-    run(&["forum", "audit"]);
+    let audit = run(&["forum", "audit"]);
+    assert!(audit.contains("erased by king on "), "{audit}");
+    assert!(run(&["forum", "read", "2"]).contains("(erased)"));
+    assert_eq!(run(&["forum", "search", secret]), "nothing found\n");
+    let log = fs::read_to_string(logs.join("runner.log")).expect("read");
+    assert_eq!(log, line("Starting new cycle") + &line("[forgotten]"));
+    run(&["forum", "post", "Ants", "They dig."]);
     run(&["fsck", "--all"]);
     run(&["council", "list"]);
     run(&["ask", "-q", "Next?"]);
-
-    // A post of a forum that repeats it is named, and not removed.
-    run(&["ask", "-q", &question]);
-    run(&["forum", "post", "Codes", &question, "--as", "eve"]);
-    let newest = home.run(&["show", "--json"]).json()["thread_id"].clone();
-    let told = run(&["forget", newest.as_str().expect("an id"), "--yes"]);
-    assert!(told.contains("forum's record is never shortened"), "{told}");
 }
 
 #[test]

@@ -86,6 +86,14 @@ fn decisions(out: &mut Outputs) {
         &["deliberate", "-m", "ann,bob,cyd", "--json", "How many?"],
     );
     out.add("deliberate", &home, &["why", "--export", "json"]);
+    for how in [&["--plan", "plan.json"][..], &["-m", "ann,bob,cyd"]] {
+        let dry = ["deliberate", "--dry-run", "--json"];
+        out.add(
+            "deliberate-plan",
+            &home,
+            &[&dry[..], how, &[QUESTION]].concat(),
+        );
+    }
     out.add("replay", &home, &["replay", "--json"]);
     out.add(
         "deliberate",
@@ -136,7 +144,10 @@ fn threads(out: &mut Outputs) {
     ]);
     out.add("ask", &home, &["ask", "--json", "--private", "First?"]);
     out.add("ask", &home, &["ask", "--json", "-c", "Second?"]);
+    out.add("ask", &home, &["council", "watch", "--json"]);
+    out.add("ask", &home, &["council", "retry", "--json"]);
     out.add("show", &home, &["show", "--json"]);
+    out.add("show", &home, &["last", "--json"]);
     out.add("status", &home, &["council", "status", "--json"]);
     out.add("list", &home, &["council", "list", "--json"]);
     out.add("export", &home, &["export", "--format", "json"]);
@@ -200,6 +211,15 @@ fn debates(out: &mut Outputs) {
     out.add("show", &home, &["show", "--council", "--json"]);
 }
 
+/// The measurement of a model, which these tests do not have: a test of `kd model bench` checks the real output.
+fn measurement(out: &mut Outputs) {
+    let row = |members| json!({"members": members, "tokens": 64, "tokens_per_second": 32.5, "first_word_seconds": 0.2, "seconds": 2.0});
+    out.keep(
+        "model-bench",
+        json!({"v": 1, "alone": row(1), "together": row(3), "gain": 1.5}),
+    );
+}
+
 /// Reviews.
 fn reviews(out: &mut Outputs) {
     let quote = "    list.iter().sum::<u32>() / list.len() as u32";
@@ -233,6 +253,15 @@ fn reviews(out: &mut Outputs) {
         "{report:#}"
     );
     out.add("review", &home, &["review", "show", "--format", "json"]);
+    let dry = ["review", "--dry-run", "--format", "json"];
+    out.add("review-estimate", &home, &dry);
+    let finding = report["report"]["findings"][0]["id"]
+        .as_str()
+        .expect("an id");
+    let marked = home.run(&["review", "mark", finding, "accepted"]);
+    assert_eq!(marked.code, Some(0), "{}", marked.err);
+    out.add("review-marks", &home, &["review", "marks", "--json"]);
+    out.add("ask", &home, &["council", "review", "--json"]);
 }
 
 /// Votes, settings, models, memory, the forum.
@@ -289,11 +318,93 @@ fn others(out: &mut Outputs) {
         &["forum", "members", "eve", "--json"],
     );
     out.add("forum-rules", &home, &["forum", "rules", "--json"]);
+    forum_records(out, &home);
     assert_eq!(home.run(&["forum", "close", "1", "Enough."]).code, Some(0));
     let log = home.run(&["forum", "log", "--jsonl"]).out;
     assert!(!log.is_empty());
     for line in log.lines().map(str::to_owned).chain(log_lines()) {
-        out.keep("forum-log", serde_json::from_str(&line).expect("one line"));
+        let line: Value = serde_json::from_str(&line).expect("one line");
+        out.keep("forum-log", line.clone());
+        out.keep("forum-watch", line);
+    }
+    let thread = home.run(&["forum", "read", "1", "--json"]).json();
+    for post in thread["posts"].as_array().expect("posts") {
+        out.keep("forum-watch", post.clone());
+    }
+}
+
+/// Audits, fairness tables, motions, erased posts.
+fn forum_records(out: &mut Outputs, home: &Home) {
+    let run = |args: &[&str]| {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+        said.out
+    };
+    run(&["forum", "role", "king", "voter", "takes part"]);
+    run(&[
+        "forum",
+        "propose",
+        "text",
+        "Greet all",
+        "--reason",
+        "they ask twice",
+    ]);
+    let set = [
+        "forum",
+        "propose",
+        "set",
+        "skip_probability",
+        "0.1",
+        "--reason",
+        "so",
+        "--as",
+        "bea",
+    ];
+    run(&set);
+    run(&["forum", "vote", "1", "yes", "--reason", "so"]);
+    out.add("forum-motions", home, &["forum", "motions", "--json"]);
+    out.add("forum-motion", home, &["forum", "motions", "1", "--json"]);
+    let agents = home.work().join(".kd/forum/agents");
+    fs::create_dir_all(&agents).expect("made");
+    let skip =
+        json!({"runs": [[{"text": json!({"tool": "skip", "reason": "tired"}).to_string()}]]});
+    let model = home.path().join("bee.json");
+    fs::write(&model, skip.to_string()).expect("written");
+    let persona = format!(
+        "name: bee\nbackend: scripted\nmodel: {}\nsystem_prompt: You love bees.\npreferences:\n  min_delay: 0\n  max_delay: 1\n",
+        model.display()
+    );
+    fs::write(agents.join("bee.yaml"), persona).expect("written");
+    home.trust();
+    out.add("forum-agents", home, &["forum", "agents", "--json"]);
+    let cycles = [
+        "forum",
+        "run-cycle",
+        "--virtual",
+        "--cycles",
+        "3",
+        "--agents",
+        "3",
+    ];
+    out.add("forum-cycles", home, &[&cycles[..], &["--json"]].concat());
+    out.add("forum-fairness", home, &["forum", "fairness", "--json"]);
+    let forget = ["forum", "forget", "2", "--json"];
+    out.add(
+        "forum-forget",
+        home,
+        &[&forget[..], &["--dry-run"]].concat(),
+    );
+    out.add("forum-forget", home, &[&forget[..], &["--yes"]].concat());
+    run(&["forum", "run-once", "--seed", "3"]);
+    for args in [
+        &["forum", "audit", "--json"][..],
+        &["forum", "audit", "1", "--json"],
+    ] {
+        let lines = run(args);
+        assert!(!lines.is_empty());
+        for line in lines.lines() {
+            out.keep("forum-audit", serde_json::from_str(line).expect("JSON"));
+        }
     }
 }
 
@@ -482,13 +593,20 @@ fn log_lines() -> Vec<String> {
             what: text(),
         },
     ];
+    let erased = |posts| E::Erased {
+        by: text(),
+        posts,
+        texts: 1,
+    };
+    let events = events
+        .into_iter()
+        .chain([erased(vec![1]), erased(Vec::new())]);
     let line = |event| LogLine {
         at: jiff::Timestamp::UNIX_EPOCH,
         forum: text(),
         event,
     };
     events
-        .into_iter()
         .map(|e| serde_json::to_string(&line(e)).expect("JSON"))
         .collect()
 }
@@ -544,6 +662,7 @@ fn outputs() -> Outputs {
     threads(&mut out);
     debates(&mut out);
     reviews(&mut out);
+    measurement(&mut out);
     out
 }
 
@@ -598,6 +717,7 @@ fn every_output_is_what_its_schema_says() {
 /// programs also write.
 const OPEN: &[(&str, &str)] = &[
     ("deliberate", "plan"),
+    ("deliberate-plan", "plan"),
     ("deliberate", "warranty"),
     ("export", "thread"),
     ("record", "fact"),

@@ -197,3 +197,75 @@ fn a_redacted_export_holds_no_keys_no_home_and_no_user_name() {
         }
     }
 }
+
+#[test]
+fn a_secret_in_a_text_of_a_forum_is_stored_nowhere() {
+    let (token, home) = (token(), home());
+    assert_eq!(
+        home.run(&["forum", "post", "Bees", "They dance."]).code,
+        Some(0)
+    );
+    assert_eq!(
+        home.run(&["forum", "role", "king", "voter", "takes part"])
+            .code,
+        Some(0)
+    );
+    let text = format!("Use {token} now");
+    let rows: [&[&str]; 9] = [
+        &["post", &text, "Why?"],
+        &["post", "Why?", &text],
+        &["reply", "1", &text],
+        &["edit", "1", &text],
+        &["propose", "text", "Greet", "--reason", &text],
+        &["propose", "text", &text, "--reason", "so", "--as", "bea"],
+        &["vote", "1", "yes", "--reason", &text],
+        &["charter", &text],
+        &["hide", "2", &text],
+    ];
+    for args in rows {
+        let said = home.run(&[&["forum"], args].concat());
+        assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
+        let silent = ["charter", "hide"].contains(&args[0]);
+        let told = said
+            .err
+            .contains("masked 1 secret (GitHub token); --allow-secrets keeps secrets");
+        assert!(silent != told, "{args:?}: {}", said.err);
+        assert!(!holds(home.path(), &token), "{args:?}");
+        assert!(holds(&home.work(), "[secret: github-token]"), "{args:?}");
+    }
+    let allowed = ["forum", "post", "Why?", &text, "--allow-secrets"];
+    let said = home.run(&allowed);
+    assert!(said.code == Some(0) && said.err.is_empty(), "{}", said.err);
+    assert!(holds(home.path(), &token));
+}
+
+#[test]
+fn a_secret_in_a_plan_is_sent_to_nobody_and_written_nowhere() {
+    let token = token();
+    for how in [
+        &["deliberate", "--plan"][..],
+        &["batch", "run", "q.txt", "--as"],
+    ] {
+        let home = home();
+        let member =
+            json!({"model": "ann", "role": "opinion-giver", "persona": format!("Knows {token}")});
+        let plan = json!({"council": {"size": 2, "members": [member, {"model": "bob", "role": "opinion-giver"}]}});
+        let file = home.path().join("plan.json");
+        fs::write(&file, plan.to_string()).expect("written");
+        fs::write(home.work().join("q.txt"), "Which day?\n").expect("written");
+        let path = file.display().to_string();
+        let mut args = [how, &[&path]].concat();
+        if how[0] == "deliberate" {
+            args.push("Which day?");
+        }
+        let said = home.run(&args);
+        fs::remove_file(&file).expect("removed");
+        let shown = format!("{}{}", said.out, said.err);
+        assert!(
+            shown.contains("masked 1 secret (GitHub token)"),
+            "{args:?}: {shown}"
+        );
+        assert!(!shown.contains(&token), "{args:?}: {shown}");
+        assert!(!holds(home.path(), &token), "{args:?}");
+    }
+}

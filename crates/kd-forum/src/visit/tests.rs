@@ -40,6 +40,7 @@ fn scene(body: &str) -> Scene {
         created_at: at,
         edited_at: None,
         deleted_at: None,
+        erased_at: None,
         run_id: None,
         hidden_at: None,
     };

@@ -16,6 +16,7 @@ use kd_core::config::forum::Settings;
 use kd_core::ids::SeatName;
 use kd_core::names::KING;
 use kd_core::names::{GUEST, READER};
+use kd_core::secrets::Masked;
 use kd_forum::CLERK;
 use kd_forum::account::{Account, Kind, Proof, Role, Status};
 use kd_forum::bounds::{EXCERPT, Page, excerpt};
@@ -131,11 +132,20 @@ impl ForumStore {
         now: Timestamp,
     ) -> Result<Value, ForumError> {
         let settings = &self.narrow(&caller.forum, settings)?;
-        let (number, call) = match self.read(caller, settings, name, arguments)? {
+        let (arguments, masked) = self.masked(arguments);
+        let (number, call) = match self.read(caller, settings, name, &arguments)? {
             Ok(read) => read,
             Err(answer) => return Ok(answer),
         };
-        told(self.act(caller, settings, &call, number, now))
+        let answer = told(self.act(caller, settings, &call, number, now))?;
+        Ok(with_masked(answer, &masked))
+    }
+
+    /// Returns the arguments of a call without secrets.
+    pub(super) fn masked(&self, arguments: &Value) -> (Value, Masked) {
+        let mut arguments = arguments.clone();
+        let masked = self.masking.mask_json(&mut arguments);
+        (arguments, masked)
     }
 
     /// Counts and parses a call: returns its number in the visit and the call, or the refusal.
@@ -594,6 +604,14 @@ pub(super) fn told(done: Result<Value, ForumError>) -> Result<Value, ForumError>
         Err(error) if error.is_refusal() => Ok(refused(&error.to_string())),
         done => done,
     }
+}
+
+/// Says in an answer what was masked.
+pub(super) fn with_masked(mut answer: Value, masked: &Masked) -> Value {
+    if let Some(line) = masked.summary() {
+        answer["masked"] = line.into();
+    }
+    answer
 }
 
 pub(super) fn refused(why: &str) -> Value {

@@ -142,6 +142,7 @@ fn foreign(record: Record, left: &mut LeftOut) -> Option<Record> {
             }
             _ => left.count("entry", "entries"),
         },
+        Record::Erasure(_) => left.count("note of an erased text", "notes of erased texts"),
         Record::Log(_) => left.count("log line", "log lines"),
         // This forum already counts what its agents used and saw.
         Record::Agent { .. } => left.count("agent's counters", "agents' counters"),

@@ -5,6 +5,7 @@
 
 use super::cycles::{self, CycleRecord};
 use super::db::{Db, args, first_int};
+use super::erase::{self, ErasedOn};
 use super::error::ForumError;
 use super::secrets::Secrets;
 use super::{ForumStore, fork, links, runs};
@@ -27,6 +28,9 @@ pub struct Checked {
     pub runs: Vec<Run>,
     /// Its faults.
     pub faults: Vec<String>,
+    /// Whether its seal cannot be computed again, because the owner erased a text that it covers. Posts are no such
+    /// texts: their digests stay.
+    pub is_shortened: bool,
 }
 
 /// Whether the record contains the newest seal noted outside of the database.
@@ -60,6 +64,10 @@ pub struct Audited {
     pub forks: Vec<(i64, String)>,
     /// Cycle number and fault.
     pub faults: Vec<(i64, String)>,
+    /// The erased posts and other texts: who erased how many on which day.
+    pub erased: Vec<ErasedOn>,
+    /// Cycles whose seals cannot be computed again, because the owner erased a reason, a claim or a title in them.
+    pub shortened: Vec<i64>,
     /// The result for the seal outside of the database.
     pub anchor: Option<Anchor>,
     /// The commitment to the next cycle's secret.
@@ -121,6 +129,7 @@ impl ForumStore {
             let why = format!("the record is not the one noted outside of the database: {why}");
             all.faults.push((number, why));
         }
+        all.erased = erase::by_day(&mut self.db, forum)?;
         all.next = self.next_commitment(forum)?.map(|(_, next)| next);
         Ok(all)
     }
@@ -150,6 +159,9 @@ impl Audited {
             Some(Origin::Committed) => self.committed += 1,
             Some(Origin::Lost | Origin::Forked) => {}
         }
+        if checked.is_shortened {
+            self.shortened.push(cycle.number);
+        }
         if cycle.is_fork() {
             let why = cycle.void().unwrap_or_default();
             self.forks.push((cycle.number, why.to_owned()));
@@ -167,8 +179,15 @@ fn check(
 ) -> Result<Checked, ForumError> {
     let mut faults = Vec::new();
     let runs = runs::of_cycle(db, cycle.id)?;
+    let mut is_shortened = false;
     if let Some(link) = &cycle.link {
         check_link(db, &cycle, link, earlier, &mut faults)?;
+        if has_other_seal(db, &cycle, link)? {
+            is_shortened = erase::is_shortened(db, cycle.id, &runs)?;
+            if !is_shortened {
+                faults.push("its record does not fit its seal".to_owned());
+            }
+        }
     }
     if cycle.number > 0 && cycle.link.is_none() && cycle.cards.seed == Seed::Hidden {
         faults.push("its link is gone".to_owned());
@@ -185,10 +204,17 @@ fn check(
         cycle,
         runs,
         faults,
+        is_shortened,
     })
 }
 
-/// Checks the commitment, the posts and the seal.
+/// Returns whether the seal computed from the record is not the recorded one.
+fn has_other_seal(db: &mut Db, cycle: &CycleRecord, link: &Link) -> Result<bool, ForumError> {
+    let is_sealed = cycle.ended_at.is_some() || link.seal.is_some();
+    Ok(is_sealed && links::seal_of(db, cycle)? != link.seal)
+}
+
+/// Checks the commitment and the posts.
 fn check_link(
     db: &mut Db,
     cycle: &CycleRecord,
@@ -264,12 +290,6 @@ fn check_link(
         posts != link.posts,
         "the posts that its seed mixes in were changed",
     );
-    if cycle.ended_at.is_some() || link.seal.is_some() {
-        fault(
-            links::seal_of(db, cycle)? != link.seal,
-            "its record does not fit its seal",
-        );
-    }
     Ok(())
 }
 

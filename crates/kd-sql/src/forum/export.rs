@@ -175,6 +175,9 @@ impl ForumStore {
         super::order::all(db)?
             .into_iter()
             .try_for_each(|entry| put(&Record::Order(entry)))?;
+        super::erase::all(db)?
+            .into_iter()
+            .try_for_each(|erasure| put(&Record::Erasure(erasure)))?;
         after = 0;
         loop {
             let rows = db.rows(
@@ -430,9 +433,9 @@ impl Numbers {
                 let (thread, title) = self.thread(p.thread_id)?;
                 let quote = p.quote_post_id.map(|old| self.post(old)).transpose()?;
                 let new = new_id(db.row(
-                    "INSERT INTO posts (thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, hidden_at) \
-                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
-                    args![thread, p.author.as_str(), p.body.as_str(), quote, p.created_at, p.edited_at, p.deleted_at, p.hidden_at],
+                    "INSERT INTO posts (thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, hidden_at, erased_at) \
+                     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id",
+                    args![thread, p.author.as_str(), p.body.as_str(), quote, p.created_at, p.edited_at, p.deleted_at, p.hidden_at, p.erased_at],
                 )?)?;
                 let opens = db.row(
                     "SELECT last_post_id FROM threads WHERE id = $1",
@@ -673,6 +676,20 @@ impl Numbers {
                 entry.undoes = entry.undoes.and_then(|id| self.orders.get(&id).copied());
                 let new = super::order::keep(db, &entry)?;
                 self.orders.insert(old, new);
+            }
+            Record::Erasure(mut erasure) => {
+                let item = erasure.item;
+                let known = match erasure.what.as_str() {
+                    "post" => self.posts.get(&item).copied(),
+                    "thread" => self.threads.get(&item).map(|thread| thread.0),
+                    "motion" | "vote" => self.motions.get(&item).copied(),
+                    "run" => self.runs.get(&item).copied(),
+                    "cycle" => self.cycles.get(&item).copied(),
+                    "entry" => self.orders.get(&item).copied(),
+                    _ => None,
+                };
+                erasure.item = known.unwrap_or(0);
+                super::erase::keep(db, &erasure, true)?;
             }
             Record::Log(line) => {
                 let text =

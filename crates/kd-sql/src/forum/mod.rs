@@ -10,9 +10,11 @@ mod audit;
 mod company;
 mod cycles;
 mod db;
+mod erase;
 mod error;
 mod export;
 mod fair;
+mod forget;
 mod fork;
 mod journal;
 mod links;
@@ -42,8 +44,10 @@ mod visits;
 pub use act::Caller;
 pub use audit::{Anchor, Audited, Checked};
 pub use cycles::{CycleRecord, Leader};
+pub use erase::{Erased, ErasedOn, Erasure, Posts};
 pub use error::ForumError;
 pub use export::{Imported, Repeat};
+pub use forget::{ForumTexts, erased, forget_log, numbers};
 pub use links::Drawn;
 pub use posts::NewPost;
 pub use record::{Governance, Record};
@@ -54,6 +58,7 @@ pub use sight::Sight;
 pub use visits::Visiting;
 
 use db::{Db, Links};
+use kd_core::secrets::Secrets;
 use kd_store::beneath::{self, Folder, Kind};
 use kd_store::error::Error;
 use kd_store::layout;
@@ -68,6 +73,8 @@ pub struct ForumStore {
     own: bool,
     /// The user's state folder, which holds the secrets of future draws.
     state: Option<PathBuf>,
+    /// The keys and passwords that are masked in every text before it is stored.
+    masking: Secrets,
 }
 
 /// The place where a forum's data is stored.
@@ -147,6 +154,7 @@ impl ForumStore {
             place: place.clone(),
             own,
             state: state.map(Path::to_path_buf),
+            masking: Secrets::default(),
         })
     }
 
@@ -172,6 +180,11 @@ impl ForumStore {
             self.own = own::is_own(&mut self.db, &path, state)?;
         }
         Ok(())
+    }
+
+    /// Sets the secrets to mask in texts. By default, those of well-known shapes are masked.
+    pub fn set_secrets(&mut self, secrets: Secrets) {
+        self.masking = secrets;
     }
 
     /// Returns its place.

@@ -790,6 +790,7 @@ impl ForumStore {
         reason: &str,
         now: Timestamp,
     ) -> Result<Motion, ForumError> {
+        let reason = self.masking.mask(reason).0;
         self.db.whole(|db| {
             let motion = rows::motions::find(db, id)?;
             check_decider(db, &motion, by)?;

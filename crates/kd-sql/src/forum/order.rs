@@ -543,12 +543,17 @@ impl ForumStore {
         reason: &str,
         now: Timestamp,
     ) -> Result<Entry, ForumError> {
+        let reason = self.masking.mask(reason).0;
         let behind = Behind {
-            reason,
+            reason: &reason,
             ..Behind::default()
         };
+        let mut order = order.clone();
+        if matches!(order.target, Target::Charter(_)) {
+            self.masking.mask_in_place(&mut order.state);
+        }
         self.db
-            .whole(|db| carry_out(db, forum, by, order, behind, now))
+            .whole(|db| carry_out(db, forum, by, &order, behind, now))
     }
 
     /// Undoes an entry; `None` is the newest that is neither undone nor an undo itself.
@@ -563,6 +568,7 @@ impl ForumStore {
         reason: &str,
         now: Timestamp,
     ) -> Result<Entry, ForumError> {
+        let reason = &*self.masking.mask(reason).0;
         self.db.whole(|db| {
             let id = match id {
                 Some(id) => id,

@@ -1,6 +1,6 @@
 //! The lines of an export.
 
-use super::CycleRecord;
+use super::{CycleRecord, Erasure};
 use jiff::Timestamp;
 use kd_forum::account::Account;
 use kd_forum::governance::{CastVote, Motion};
@@ -85,6 +85,8 @@ pub enum Record {
         updated_at: Timestamp,
     },
     Order(Entry),
+    /// A text that the owner erased.
+    Erasure(Erasure),
     Rule {
         forum: String,
         key: String,

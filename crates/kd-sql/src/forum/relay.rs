@@ -1,7 +1,7 @@
 //! The local record of a visit to a forum elsewhere: calls are counted and limited, actions recorded, notes kept here.
 //! The other forum's answer is data and changes nothing else.
 
-use super::act::{Caller, refused, told};
+use super::act::{Caller, refused, told, with_masked};
 use super::error::ForumError;
 use super::{ForumStore, runs};
 use jiff::Timestamp;
@@ -25,7 +25,8 @@ impl ForumStore {
         now: Timestamp,
         send: impl FnOnce(&str, &Value) -> Result<Value, String>,
     ) -> Result<Value, ForumError> {
-        let call = match self.read(caller, settings, name, arguments)? {
+        let (arguments, masked) = self.masked(arguments);
+        let call = match self.read(caller, settings, name, &arguments)? {
             Ok((_, call)) => call,
             Err(answer) => return Ok(answer),
         };
@@ -33,10 +34,11 @@ impl ForumStore {
             call,
             Call::Skip { .. } | Call::Finish { .. } | Call::Remember { .. } | Call::Recall
         ) {
-            return told(self.act(caller, settings, &call, 0, now));
+            let answer = told(self.act(caller, settings, &call, 0, now))?;
+            return Ok(with_masked(answer, &masked));
         }
         let answer = match send(call.tool(), &sent(&call)) {
-            Ok(answer) => answer,
+            Ok(answer) => with_masked(answer, &masked),
             Err(why) => return Ok(refused(&why)),
         };
         if let (Some(run), true) = (caller.run, call.acts() && answer["success"] == true) {

@@ -6,8 +6,10 @@
 use jiff::tz::TimeZone;
 use kd_forum::MAIN;
 use kd_forum::logline::LogLine;
-use kd_store::beneath::Folder;
+use kd_store::beneath::{Folder, Kind};
+use kd_store::bounds::Bound;
 use kd_store::error::Error;
+use kd_store::forget::{Found, TOMBSTONE};
 use kd_store::lock::Lock;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +21,12 @@ const BYTES_MAX: u64 = 4 << 20;
 const FULL_MAX: usize = 3;
 /// Writing a line takes well under a millisecond; a log must not delay a forum.
 const WAIT: Duration = Duration::from_secs(2);
+/// Bound of a file that is searched: far above a full one.
+const SEARCHED: Bound = Bound {
+    what: "a log",
+    bytes: 64 << 20,
+    why: "",
+};
 /// Maximum bytes of a first line.
 const HEADING_BYTES_MAX: u64 = 256;
 
@@ -120,5 +128,81 @@ impl RunnerLog {
         }
         folder.move_to(self.name.as_ref(), folder, aside(1).as_ref())?;
         Ok(())
+    }
+}
+
+/// Replaces the text of lines that repeat a forgotten one, in the log files of all forums of a folder; only finds them
+/// if `dry`. The times stay.
+///
+/// # Errors
+/// A file cannot be read, locked or replaced.
+pub(super) fn forget(
+    folder: &Path,
+    repeats: &dyn Fn(&str) -> bool,
+    dry: bool,
+) -> Result<Vec<Found>, Error> {
+    let Some(folder) = Folder::find(folder)? else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for item in folder.items()? {
+        let Some(name) = item.name.to_str().filter(|_| item.kind == Kind::File) else {
+            continue;
+        };
+        let Some(end) = name.find(".log").filter(|_| name.starts_with("runner")) else {
+            continue;
+        };
+        let _held = match dry {
+            true => None,
+            false => Some(Lock::take_beside(&folder, &name[..end + 4], WAIT)?),
+        };
+        let Some(bytes) = folder.read(name, SEARCHED)? else {
+            continue;
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let (text, count) = without(&text, repeats);
+        if count == 0 {
+            continue;
+        }
+        let s = if count == 1 { "" } else { "s" };
+        found.push(Found {
+            path: folder.path().join(name),
+            what: format!("{count} line{s} of a forum's log"),
+        });
+        if !dry {
+            folder.replace(name, text.as_bytes())?;
+        }
+    }
+    Ok(found)
+}
+
+/// Returns a log without the lines that repeat a text, and their number.
+fn without(log: &str, repeats: &dyn Fn(&str) -> bool) -> (String, usize) {
+    let mut count = 0;
+    let lines = log.split_inclusive('\n').map(|line| {
+        // A line break within a text is escaped.
+        if !repeats(&line.replace("\\n", "\n")) {
+            return line.to_owned();
+        }
+        count += 1;
+        let time = line.split_once(" - ").map_or("", |(time, _)| time);
+        format!("{time} - {TOMBSTONE}\n")
+    });
+    let text = lines.collect();
+    (text, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_repeats_a_text_keeps_its_time() {
+        let repeats = |text: &str| text.lines().any(|line| line.contains("the heron"));
+        let log = "# Times are in UTC.\n2026-01-01 00:00:00 - Starting new cycle\n\
+                   2026-01-01 00:00:01 - Completed run for ada: skip - Success: True (so\\nthe heron)\n";
+        let wanted = "# Times are in UTC.\n2026-01-01 00:00:00 - Starting new cycle\n2026-01-01 00:00:01 - [forgotten]\n";
+        assert_eq!(without(log, &repeats), (wanted.to_owned(), 1));
+        assert_eq!(without(wanted, &repeats), (wanted.to_owned(), 0));
     }
 }

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// The migration steps, in order. A released step is never changed; new ones are appended. `ID` is a number assigned by
 /// the database; lines that begin with `sqlite:` or `postgres:` are only for that database.
 const STEPS: &[&str] = &[
-    FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS, UNSEEN, RULES, IMPORTS,
+    FIRST, IDENTITY, MEMBERS, HISTORY, COMPANY, CHAIN, ORDERS, UNSEEN, RULES, IMPORTS, ERASURES,
 ];
 
 const _: () = assert!(STEPS.len() == FORUM.version as usize);
@@ -107,6 +107,14 @@ const RULES: &str = "CREATE TABLE rules (forum TEXT NOT NULL, key TEXT NOT NULL,
 
 /// The digests of imported files, so that none is added twice by mistake.
 const IMPORTS: &str = "CREATE TABLE imports (digest TEXT PRIMARY KEY, at BIGINT NOT NULL)";
+
+/// The texts that the owner erased. `purged` is 0 until their bytes are removed from the file, too.
+const ERASURES: &str = "
+ALTER TABLE posts ADD COLUMN erased_at BIGINT;
+CREATE TABLE erasures (id ID, forum TEXT NOT NULL, at BIGINT NOT NULL, actor TEXT NOT NULL, what TEXT NOT NULL, item BIGINT NOT NULL,
+  purged BIGINT NOT NULL);
+CREATE INDEX erasures_by_item ON erasures (what, item)
+";
 
 /// Maximum number of tables, indexes and the search's internal tables.
 const ENTRIES_MAX: usize = 200;

@@ -1,6 +1,6 @@
 //! However much a forum contains, every tool's answer has a maximum size, and paging reaches everything.
 
-use crate::chain::draw_next;
+use crate::chain::{draw_next, lead};
 use crate::servers::each;
 use crate::talk::{at, by, call, persona};
 use kd_core::config::forum::Settings;
@@ -89,7 +89,7 @@ fn fill(store: &mut ForumStore) {
         "write_profile",
         json!({"text": full(PROFILE_MAX)}),
     );
-    let mut leader = store.lead(MAIN).unwrap();
+    let mut leader = lead(store);
     let cycle = draw_next(store, &mut leader, &settings, &names, None);
     let ended = store.finish_cycle(&mut leader, cycle.id, 1000, at(4));
     assert!(ended.is_ok(), "{ended:?}");
@@ -194,7 +194,7 @@ fn a_rule_about_the_time_between_cycles_holds_for_every_draw() {
         let settings = Settings::default();
         let order = Order::rule("cycle_interval_secs", "3600").unwrap();
         store.give_order(MAIN, KING, &order, "slow", at(0)).unwrap();
-        let mut leader = store.lead(MAIN).unwrap();
+        let mut leader = lead(&mut store);
         let mut draw = |store: &mut ForumStore, second: i64, seed| {
             let candidates = vec![store.candidate("ada").unwrap()];
             let drawn = store.draw_cycle(&mut leader, &settings, candidates, seed, at(second));

@@ -34,6 +34,7 @@ const KINDS: &[(&str, bool)] = &[
     ("mention", false),
     ("charter", false),
     ("order", false),
+    ("erasure", false),
     ("rule", false),
 ];
 
@@ -120,6 +121,7 @@ fn hostile() -> Vec<Value> {
         json!({"record": "profile", "forum": MAIN, "name": "zoe", "body": "I obey mallory", "updated_at": t}),
         json!({"record": "mention", "forum": MAIN, "name": "cy", "post_id": post, "seen_at": null}),
         json!({"record": "charter", "forum": MAIN, "body": "obey", "updated_at": t}),
+        json!({"record": "erasure", "forum": MAIN, "at": t, "by": KING, "what": "run", "item": 1}),
         json!({"record": "rule", "forum": MAIN, "key": "posters", "value": "owners"}),
     ]);
     all
@@ -194,6 +196,7 @@ fn a_strangers_file_adds_words_and_a_history_under_marked_names() {
                 "elector" => "voter",
                 "setting" => "skip_probability",
                 "order" => "entries",
+                "erasure" => "note of an erased text",
                 kind => kind,
             };
             assert!(

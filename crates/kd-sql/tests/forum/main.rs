@@ -13,6 +13,7 @@ mod columns;
 mod company;
 mod decided;
 mod dice;
+mod erase;
 mod forks;
 mod governance;
 mod hostile;

@@ -129,10 +129,10 @@ fn a_result_has_a_bound() {
     forum(&file);
     let db = Connection::open(&file).unwrap();
     db.execute_batch(
-        "INSERT INTO posts SELECT NULL, thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, run_id, call_no, hidden_at FROM posts;
+        "INSERT INTO posts SELECT NULL, thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, run_id, call_no, hidden_at, erased_at FROM posts;
          UPDATE posts SET body = printf('%.9000000c', 'x');
-         INSERT INTO posts SELECT NULL, thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, run_id, call_no, hidden_at FROM posts;
-         INSERT INTO posts SELECT NULL, thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, run_id, call_no, hidden_at FROM posts;",
+         INSERT INTO posts SELECT NULL, thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, run_id, call_no, hidden_at, erased_at FROM posts;
+         INSERT INTO posts SELECT NULL, thread_id, author, body, quote_post_id, created_at, edited_at, deleted_at, run_id, call_no, hidden_at, erased_at FROM posts;",
     )
     .unwrap();
     drop(db);

@@ -20,11 +20,11 @@ use crate::stream::{self, PATIENCE};
 use crate::thread::Thread;
 use jiff::Timestamp;
 use kd_core::ids::ThreadId;
-use pieces::Pieces;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+pub use pieces::Pieces;
 pub use steps::STEPS;
 
 /// The text that replaces a forgotten message.
@@ -249,19 +249,10 @@ impl<'j> Job<'j> {
         Ok(found)
     }
 
-    /// Returns the forum's database, if posts in it repeat forgotten text. It is never changed.
-    pub fn forum(&self) -> Option<PathBuf> {
-        let file = self.layout.forum_file();
-        let journal = file.with_extension("db-wal");
-        let holds = |path: &PathBuf| {
-            let read = crate::beneath::read_end(path, steps::SEARCHED);
-            read.is_ok_and(|(bytes, _)| {
-                let inside = |bytes| self.pieces.whole_is_in(&String::from_utf8_lossy(bytes));
-                thread::repeats(&bytes, &self.pieces) || inside(&bytes)
-            })
-        };
-        let found = holds(&file) || holds(&journal);
-        found.then_some(file)
+    /// Returns whether a text of someone else repeats what is forgotten. Unlike [`Self::is_in`], it ignores texts that
+    /// are equal by accident, such as `Yes.`
+    pub fn is_quoted_in(&self, text: &str) -> bool {
+        self.pieces.are_quoted_in(text)
     }
 
     /// Returns why it cannot be forgotten now, with the thread; `None` if it can.

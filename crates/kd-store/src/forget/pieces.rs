@@ -15,7 +15,7 @@ const RUNS_MAX: usize = 4_000_000;
 
 /// The parts by which texts are recognized.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub struct Pieces {
     /// Hashes of runs of words.
     runs: HashSet<u64>,
     /// The lengths of these runs.
@@ -26,7 +26,7 @@ pub(super) struct Pieces {
 
 impl Pieces {
     /// Adds a text.
-    pub(super) fn add(&mut self, text: &str) {
+    pub fn add(&mut self, text: &str) {
         let whole = text.trim();
         if whole.is_empty() {
             return;
@@ -59,10 +59,18 @@ impl Pieces {
     }
 
     /// Returns whether a text repeats a part of an added one.
-    pub(super) fn are_in(&self, text: &str) -> bool {
-        if self.wholes.contains(text.trim()) {
-            return true;
-        }
+    pub fn are_in(&self, text: &str) -> bool {
+        self.wholes.contains(text.trim()) || self.have_a_run_in(text)
+    }
+
+    /// Like [`Self::are_in`], for texts of others: a short text that is equal to an added one does not count.
+    pub fn are_quoted_in(&self, text: &str) -> bool {
+        let whole = text.trim();
+        let is_long = whole.chars().count() >= LINE_CHARS_MIN;
+        is_long && self.wholes.contains(whole) || self.have_a_run_in(text)
+    }
+
+    fn have_a_run_in(&self, text: &str) -> bool {
         text.lines().any(|line| {
             let words = words(line);
             let has = |length: &usize| {
@@ -72,15 +80,6 @@ impl Pieces {
             };
             self.lengths.iter().any(has)
         })
-    }
-
-    /// Returns whether a short added text is anywhere in another one: in a database, no space separates the columns.
-    pub(super) fn whole_is_in(&self, text: &str) -> bool {
-        let long = |whole: &&String| whole.chars().count() >= LINE_CHARS_MIN;
-        self.wholes
-            .iter()
-            .filter(long)
-            .any(|whole| text.contains(whole.as_str()))
     }
 }
 
@@ -128,6 +127,8 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(pieces.are_in(text), found, "{text:?}");
+            let quoted = found && !text.trim().eq("Go");
+            assert_eq!(pieces.are_quoted_in(text), quoted, "{text:?}");
         }
         assert!(!Pieces::default().are_in("anything at all, whatever it may be"));
     }

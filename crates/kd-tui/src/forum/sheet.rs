@@ -322,7 +322,11 @@ fn lay(
         out.push(vec![Span::new(dim, format!("  {text}"))]);
     }
     if post.deleted_at.is_some() {
-        out.push(vec![Span::new(dim, "  (deleted)")]);
+        let word = match post.erased_at {
+            Some(_) => "  (erased)",
+            None => "  (deleted)",
+        };
+        out.push(vec![Span::new(dim, word)]);
         return out;
     }
     let inner = columns.saturating_sub(2).max(8);

@@ -59,6 +59,7 @@ Examples:
     Unban(GiveName),
     Role(GiveRole),
     Undo(Undo),
+    Forget(ForgetPosts),
     Members(Members),
     Export(Export),
     Import(Import),
@@ -76,6 +77,14 @@ pub(crate) struct Where {
     /// The folder of the personas [default: .kd/forum/agents]
     #[arg(long, value_name = "FOLDER", global = true)]
     pub(crate) agents_dir: Option<PathBuf>,
+}
+
+/// Whether secrets in a text are stored.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct KeepSecrets {
+    /// Store keys, tokens and passwords in the text as they are; by default they are masked
+    #[arg(long, help_heading = "Privacy")]
+    pub(crate) allow_secrets: bool,
 }
 
 /// List the agents with their settings and check their files
@@ -338,6 +347,8 @@ pub(crate) struct Post {
     /// The author's name
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
+    #[command(flatten)]
+    pub(crate) secrets: KeepSecrets,
 }
 
 /// Reply in a thread
@@ -359,6 +370,8 @@ pub(crate) struct Reply {
     /// The author's name
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
+    #[command(flatten)]
+    pub(crate) secrets: KeepSecrets,
 }
 
 /// Edit one of your posts
@@ -377,6 +390,8 @@ pub(crate) struct Edit {
     /// The author's name
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
+    #[command(flatten)]
+    pub(crate) secrets: KeepSecrets,
 }
 
 /// An order about a post or a thread.
@@ -452,6 +467,36 @@ pub(crate) struct Undo {
     /// The acting member: an owner or a moderator
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
+}
+
+/// Erase posts: their text goes, from every place that holds it; number, author and time stay
+///
+/// Shows what will be erased and asks for confirmation. Erases the first post of a thread with its title. Titles,
+/// reasons, notes, profiles and log lines that repeat a post are erased, too; other posts are listed. Cannot be undone.
+/// `kd forum audit` still succeeds, and says what was erased.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd forum forget 17 --dry-run       show what would be erased
+  kd forum forget 17
+  kd forum forget 17 18 --forum research --yes
+
+`kd forget THREAD` erases the posts that repeat a thread of a council.")]
+pub(crate) struct ForgetPosts {
+    #[command(flatten)]
+    pub(crate) place: Where,
+    /// The posts' numbers
+    #[arg(required = true, value_name = "POST", value_parser = clap::value_parser!(i64).range(1..))]
+    pub(crate) posts: Vec<i64>,
+    /// Show what would be erased; change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(short, long, conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
+    /// Print one JSON object
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
 }
 
 /// List the members with their roles, or show one
@@ -625,6 +670,8 @@ pub(crate) struct Charter {
     /// The acting member: an owner
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
+    #[command(flatten)]
+    pub(crate) secrets: KeepSecrets,
 }
 
 /// Show or set the rules of a forum: who may post there, how much and how often
@@ -696,6 +743,8 @@ pub(crate) struct Propose {
     /// The author's name
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
+    #[command(flatten)]
+    pub(crate) secrets: KeepSecrets,
 }
 
 /// Vote on an open motion, as a person; a later vote replaces the earlier one
@@ -718,6 +767,8 @@ pub(crate) struct Vote {
     /// The voter's name
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
+    #[command(flatten)]
+    pub(crate) secrets: KeepSecrets,
 }
 
 /// Write the whole store as JSON Lines

@@ -297,6 +297,64 @@ mod tests {
         }
     }
 
+    /// Commands whose JSON has the row of another command, by the words after `kd`.
+    const SAME_OUTPUT: &[(&str, &str)] = &[
+        ("council ask", "ask"),
+        ("council last", "show"),
+        ("last", "show"),
+        ("council retry", "ask"),
+        ("council review", "ask"),
+        ("council watch", "ask"),
+        ("council show", "show"),
+        ("council think", "think"),
+        ("council why", "why"),
+        ("list", "council list"),
+        ("status", "council status"),
+        ("council deliberate", "deliberate"),
+        ("council export", "export"),
+    ];
+
+    /// A new command or option with JSON output needs a row in [`kd_core::formats::PRINTED`], and so a schema.
+    #[test]
+    fn every_json_output_has_a_row_in_the_table_of_formats() {
+        fn walk(command: &clap::Command, path: &str, found: &mut Vec<(String, bool)>) {
+            let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
+            let formats = command
+                .get_arguments()
+                .filter(|arg| arg.get_id() == "format");
+            let formats = formats.flat_map(clap::Arg::get_possible_values);
+            let is_format = formats.into_iter().any(|value| value.get_name() == "json");
+            if has("json") || is_format {
+                found.push((path.to_owned(), false));
+                if has("dry_run") {
+                    found.push((path.to_owned(), true));
+                }
+            }
+            for below in command.get_subcommands().filter(|c| c.get_name() != "help") {
+                let path = format!("{path} {}", below.get_name());
+                walk(below, path.trim_start(), found);
+            }
+        }
+        let mut built = Cli::command();
+        built.build();
+        let mut found = Vec::new();
+        walk(&built, "", &mut found);
+        assert!(found.len() > 40, "{found:?}");
+        let rows = || kd_core::formats::PRINTED.iter().map(|row| row.by);
+        let is_described = |(path, is_dry): &&(String, bool)| {
+            let same = SAME_OUTPUT.iter().find(|(one, _)| one == path);
+            let path = same.map_or(path.as_str(), |(_, other)| other);
+            let names = |by: &str| {
+                by.contains(&format!("`kd {path} "))
+                    && by.contains("json")
+                    && (!is_dry || by.contains("--dry-run"))
+            };
+            rows().any(names)
+        };
+        let missing: Vec<_> = found.iter().filter(|one| !is_described(one)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
     #[test]
     fn help_of_every_command_of_a_group_is_completed() {
         let mut built = Cli::command();

@@ -47,7 +47,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     let kingdom = trust::open(here, quiet)?;
     let members = kd_app::trust::Named::only(&args.members);
     kd_app::trust::check(kingdom.project(), members, kingdom.env())?;
-    let config = settings(args, kingdom.loaded())?;
+    let config = settings(args, kingdom.loaded(), here)?;
     kingdom.sweep();
     let mut asked = question::read("deliberate", &args.question, quiet)?;
     let masked = secrets::of(&config, args.privacy.allow_secrets, here);
@@ -161,7 +161,7 @@ fn binds(path: &KeyPath, loaded: &Loaded) -> bool {
 }
 
 /// Returns the settings overridden by the flags and the `--plan` file, validated like any configuration.
-pub(super) fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Error> {
+pub(super) fn settings(args: &Deliberate, loaded: &Loaded, here: &Here) -> Result<Config, Error> {
     let config = &loaded.config;
     let mut value = serde_json::to_value(config)
         .map_err(|e| Error::usage("the settings cannot be read").because(e))?;
@@ -169,8 +169,12 @@ pub(super) fn settings(args: &Deliberate, loaded: &Loaded) -> Result<Config, Err
         let text = infile::read_text(path, infile::PLAN_BYTES_MAX).map_err(|e| {
             Error::usage(format!("the plan {} cannot be read", path.display())).because(e)
         })?;
-        let document: Value = serde_json::from_str(&text)
+        let mut document: Value = serde_json::from_str(&text)
             .map_err(|e| Error::usage(format!("{} is not JSON", path.display())).because(e))?;
+        let secrets = secrets::of(config, args.privacy.allow_secrets, here);
+        if let Some(line) = secrets.mask_json(&mut document).line() {
+            notice_line(&line);
+        }
         kd_app::trust::check_named(&loaded.project, named_in(&document))?;
         let own = value.clone();
         value["deliberation"] = document;
@@ -314,6 +318,7 @@ fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Er
     let mut out = io::stdout().lock();
     if args.output.is_json() {
         let value = object!({
+            "v": kd_core::formats::DELIBERATE_PLAN.version,
             "plan": planner::document(&planned.plan), "task": planned.plan.meta.task, "notices": planned.notices,
             "estimate": forecast(&planned.plan), "compared_by": compared_by(&planned.plan),
         });

@@ -4,6 +4,7 @@ mod agents;
 mod company;
 mod cycles;
 mod fairness;
+mod forget;
 mod lines;
 mod motions;
 mod order;
@@ -15,7 +16,7 @@ mod visit;
 use super::here::Here;
 use super::notices::notice_line;
 use super::trust;
-use crate::args::forum::{Agent, Forum, Where};
+use crate::args::forum::{Agent, Forum, KeepSecrets, Where};
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_core::config::Config;
@@ -60,6 +61,7 @@ pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {
         Forum::Unban(args) => order::about_name(args, here, |name| Order::ban(name, false))?,
         Forum::Role(args) => order::role(args, here)?,
         Forum::Undo(args) => order::undo(args, here)?,
+        Forum::Forget(args) => return forget::run(args, here),
         Forum::Members(args) => order::members(args, here)?,
         Forum::Export(args) => talk::export(args, here)?,
         Forum::Import(args) => talk::import(args, here)?,
@@ -78,6 +80,7 @@ impl Forum {
             Forum::Read(args) => args.json,
             Forum::Search(args) => args.json,
             Forum::Motions(args) => args.json,
+            Forum::Forget(args) => args.json,
             Forum::Members(args) => args.json,
             Forum::Rules(args) => args.json,
             Forum::RunCycle(args) => args.json || args.running.jsonl,
@@ -109,6 +112,7 @@ impl Site {
             None => layout.forum_agents_folder(),
         };
         let mut store = kd_app::forum::open(&at, here)?;
+        store.set_secrets(kd_app::secrets::of(&config, false, here));
         let forum = place.forum.clone().unwrap_or_else(|| MAIN.to_owned());
         let held = store.held_back(&forum, &config.forum.settings)?;
         if let Some(line) = kd_app::forum::foreign::held_line(&held) {
@@ -125,6 +129,15 @@ impl Site {
                 None => loaded.project,
             },
         })
+    }
+
+    /// Opens the store to write a text, whose secrets are masked unless the user allows them.
+    fn open_to_write(place: &Where, secrets: &KeepSecrets, here: &Here) -> Result<Self, Error> {
+        let mut site = Self::open(place, here)?;
+        let allow = secrets.allow_secrets;
+        site.store
+            .set_secrets(kd_app::secrets::of(&site.config, allow, here));
+        Ok(site)
     }
 
     /// Returns the settings in force, without this run's flags.

@@ -6,7 +6,7 @@ use kd_forum::words::Post;
 
 /// A post with what it quotes, for [`post`].
 pub(in crate::forum) const SELECT: &str = "SELECT p.id, p.thread_id, p.author, p.body, p.quote_post_id, q.body, q.author, p.created_at, \
-     p.edited_at, p.deleted_at, p.run_id, q.deleted_at, p.hidden_at, q.hidden_at FROM posts p LEFT JOIN posts q ON q.id = p.quote_post_id";
+     p.edited_at, p.deleted_at, p.run_id, q.deleted_at, p.hidden_at, q.hidden_at, p.erased_at FROM posts p LEFT JOIN posts q ON q.id = p.quote_post_id";
 
 /// Reads a post from a row of [`SELECT`].
 pub(in crate::forum) fn post(row: &Row) -> Result<Post, ForumError> {
@@ -23,6 +23,7 @@ pub(in crate::forum) fn post(row: &Row) -> Result<Post, ForumError> {
         created_at: row.time(7)?,
         edited_at: row.maybe_time(8)?,
         deleted_at: row.maybe_time(9)?,
+        erased_at: row.maybe_time(14)?,
         run_id: row.maybe_int(10)?,
         hidden_at: row.maybe_time(12)?,
     })

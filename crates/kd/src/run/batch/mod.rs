@@ -38,7 +38,7 @@ pub(super) fn run(command: &Batch, here: &Here) -> Result<Exit, Error> {
 fn ask(args: &Run, here: &Here) -> Result<Exit, Error> {
     let questions = questions::read(args)?;
     let mut kingdom = trust::open(here, args.quiet || args.json)?;
-    configure(args, &mut kingdom)?;
+    configure(args, &mut kingdom, here)?;
     kingdom.sweep();
     let request = request(args, here)?;
     let batching = kingdom.batch(request, questions)?;
@@ -62,13 +62,14 @@ fn ask(args: &Run, here: &Here) -> Result<Exit, Error> {
 }
 
 /// Puts the options that are settings into the settings, so that all questions share one account.
-fn configure(args: &Run, kingdom: &mut Kingdom) -> Result<(), Error> {
+fn configure(args: &Run, kingdom: &mut Kingdom, here: &Here) -> Result<(), Error> {
     if is_planned(&args.how) {
         refuse_unused(args)?;
         let plan = Deliberate {
             plan: (!METHODS.contains(&args.how.as_str())).then(|| args.how.clone().into()),
             max_tokens: args.model.max_tokens,
             offline: args.model.offline,
+            privacy: args.privacy,
             ..Deliberate::default()
         };
         if let Some(path) = &plan.plan
@@ -79,7 +80,7 @@ fn configure(args: &Run, kingdom: &mut Kingdom) -> Result<(), Error> {
                 Error::usage(what).next("--as takes ask, think, deliberate, or a file with a plan")
             );
         }
-        let config = deliberate::settings(&plan, kingdom.loaded())?;
+        let config = deliberate::settings(&plan, kingdom.loaded(), here)?;
         kingdom.configure(|old| *old = config);
     }
     let (private, offline) = (args.privacy.private, args.model.offline);

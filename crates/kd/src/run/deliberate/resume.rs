@@ -14,7 +14,7 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
     outfile::check(args.output.output.as_deref(), here)?;
     outfile::check(args.export.as_deref(), here)?;
     let kingdom = trust::open(here, quiet)?;
-    let config = settings(args, kingdom.loaded())?;
+    let config = settings(args, kingdom.loaded(), here)?;
     kingdom.sweep();
     let masked = secrets::of(&config, args.privacy.allow_secrets, here);
     let resuming = kingdom.resuming(Some(id), config, args.model.as_deref())?;

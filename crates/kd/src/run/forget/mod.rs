@@ -1,6 +1,7 @@
 //! `kd forget`: shows where a thread left traces, asks, and removes them.
 
 mod elsewhere;
+mod posts;
 
 use super::agreed::agreed;
 use super::here::Here;
@@ -43,10 +44,13 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     let batches = batch::path(&here.user_dirs(), &project)
         .ok()
         .map(BatchesFile::new);
+    let (forums, mut stays) = posts::forums(&layout, here)?;
     let holders = || -> Vec<&dyn Holder> {
         let marks = marks.iter().map(|file| file as &dyn Holder);
+        let erased = forums.iter().filter(|_| !args.keep_copies);
         marks
             .chain(batches.iter().map(|file| file as &dyn Holder))
+            .chain(erased.map(|forum| forum as &dyn Holder))
             .collect()
     };
     let places = match (&args.id, args.older) {
@@ -65,10 +69,10 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
         .iter()
         .flat_map(|one| one.job.targets().iter().map(|target| &target.place))
         .collect();
-    let mut stays = match places.is_empty() {
-        true => Vec::new(),
-        false => elsewhere::found(&layout, &places, here),
-    };
+    match places.is_empty() {
+        true => stays.clear(),
+        false => stays.extend(elsewhere::found(&layout, &places, here)),
+    }
     for place in &places {
         let outputs = batches.as_ref().map(|file| file.outputs(&place.id.0));
         for path in outputs.transpose()?.unwrap_or_default() {
@@ -80,11 +84,8 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
             });
         }
     }
-    if let Some(path) = looked.iter().find_map(|one| one.job.forum()) {
-        stays.push(Elsewhere {
-            path,
-            why: "posts of the forum repeat it; a forum's record is never shortened".to_owned(),
-        });
+    if args.keep_copies {
+        stays.extend(posts::kept(&forums, looked.iter().map(|one| &one.job))?);
     }
     if !args.json || !args.yes {
         let mut shown: Box<dyn Write> = match args.json {

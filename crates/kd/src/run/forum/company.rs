@@ -32,7 +32,7 @@ pub(super) fn profile(args: &Profile, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn charter(args: &Charter, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
     if let Some(text) = &args.text {
         let text = talk::body(text)?;
         let order = Order::charter(&site.forum, &text).map_err(Error::usage)?;

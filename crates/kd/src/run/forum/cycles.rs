@@ -405,7 +405,7 @@ fn virtual_study(args: &RunCycle, own: &[(&str, &str)], here: &Here) -> Result<E
     let all = began.elapsed();
     let mut out = io::stdout().lock();
     if args.json {
-        let object = serde_json::json!({"scheduler": settings.scheduler, "seed": seed, "cycles": cycles, "turns": done.turns,
+        let object = serde_json::json!({"v": kd_core::formats::FORUM_CYCLES.version, "scheduler": settings.scheduler, "seed": seed, "cycles": cycles, "turns": done.turns,
             "posts": done.posts, "virtual_secs": done.secs, "fairness": table});
         writeln!(out, "{object}")?;
     } else {

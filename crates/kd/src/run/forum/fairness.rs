@@ -265,6 +265,17 @@ fn print_audit(all: &Audited, out: &mut dyn Write) -> Result<(), Error> {
         let cycles = if all.imported == 1 { "cycle" } else { "cycles" };
         writeln!(out, "{} imported {cycles} not checked", all.imported)?;
     }
+    for day in &all.erased {
+        let posts = count(day.posts as u64, "post");
+        let texts = count(day.texts as u64, "other text");
+        writeln!(out, "erased by {} on {}: {posts}, {texts}", day.by, day.day)?;
+    }
+    for cycle in &all.shortened {
+        writeln!(
+            out,
+            "cycle {cycle}: a text that its seal covers was erased, so the seal cannot be computed again"
+        )?;
+    }
     for (cycle, why) in &all.forks {
         writeln!(out, "FORK: cycle {cycle}: {}", clean_line(why, 600))?;
     }
@@ -291,6 +302,7 @@ fn print_cycle(checked: &Checked, out: &mut dyn Write) -> Result<(), Error> {
         cycle,
         runs,
         faults,
+        is_shortened,
     } = checked;
     writeln!(
         out,
@@ -327,6 +339,12 @@ fn print_cycle(checked: &Checked, out: &mut dyn Write) -> Result<(), Error> {
             "  {:<20} {}",
             candidate.name,
             what_of(cycle, runs, &candidate.name)
+        )?;
+    }
+    if *is_shortened {
+        writeln!(
+            out,
+            "a text that its seal covers was erased, so the seal cannot be computed again"
         )?;
     }
     let hidden = cycle.revealed().is_none();

@@ -5,6 +5,7 @@ use super::{Site, lines, talk};
 use crate::args::forum::{Motions, Propose, Vote};
 use crate::error::Error;
 use crate::render::clean;
+use kd_core::formats::FORUM_MOTION;
 use kd_forum::proposal::Proposal;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -51,7 +52,7 @@ pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
         writeln!(
             out,
             "{}",
-            serde_json::json!({"motion": motion, "votes": votes})
+            json!({"v": FORUM_MOTION.version, "motion": motion, "votes": votes})
         )?;
         return Ok(());
     }
@@ -89,7 +90,7 @@ pub(super) fn propose(
 }
 
 pub(super) fn move_it(args: &Propose, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
     let answer = propose(
         &mut site,
         &args.author,
@@ -97,6 +98,7 @@ pub(super) fn move_it(args: &Propose, here: &Here) -> Result<(), Error> {
         args.title.as_deref(),
         &args.reason,
     )?;
+    talk::tell_masked(&answer)?;
     writeln!(
         io::stdout(),
         "motion {}, in thread {}; votes are taken until the end of cycle {}",
@@ -108,9 +110,10 @@ pub(super) fn move_it(args: &Propose, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn vote(args: &Vote, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
     let arguments = json!({"motion_id": args.motion, "choice": args.choice, "reason": args.reason});
-    talk::act(&mut site, &args.author, "vote", &arguments)?;
+    let answer = talk::act(&mut site, &args.author, "vote", &arguments)?;
+    talk::tell_masked(&answer)?;
     let (motion, _) = site.store.motion(args.motion)?;
     writeln!(io::stdout(), "{}: {}", args.choice, lines::motion(&motion))?;
     Ok(())

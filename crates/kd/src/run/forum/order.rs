@@ -88,9 +88,10 @@ pub(super) fn undo(args: &Undo, here: &Here) -> Result<(), Error> {
 
 pub(super) fn edit(args: &Edit, here: &Here) -> Result<(), Error> {
     let body = talk::body(&args.body)?;
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
     let arguments = json!({"post_id": args.post, "body": body});
-    talk::act(&mut site, &args.author, "edit_post", &arguments)?;
+    let answer = talk::act(&mut site, &args.author, "edit_post", &arguments)?;
+    talk::tell_masked(&answer)?;
     writeln!(io::stdout(), "post {} is changed", args.post)?;
     Ok(())
 }

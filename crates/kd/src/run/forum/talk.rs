@@ -69,24 +69,34 @@ pub(super) fn act(
     }
 }
 
+/// Reports the secrets that were masked before a text was stored.
+pub(super) fn tell_masked(answer: &Value) -> io::Result<()> {
+    match answer["masked"].as_str() {
+        Some(masked) => writeln!(io::stderr(), "{masked}; --allow-secrets keeps secrets"),
+        None => Ok(()),
+    }
+}
+
 pub(super) fn post(args: &Post, here: &Here) -> Result<(), Error> {
     let body = body(&args.body)?;
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
     let answer = act(
         &mut site,
         &args.author,
         "create_thread",
         &json!({"title": args.title, "body": body}),
     )?;
+    tell_masked(&answer)?;
     writeln!(io::stdout(), "thread {}", answer["thread_id"])?;
     Ok(())
 }
 
 pub(super) fn reply(args: &Reply, here: &Here) -> Result<(), Error> {
     let body = body(&args.body)?;
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
     let arguments = json!({"thread_id": args.thread, "body": body, "quote_post_id": args.quote});
     let answer = act(&mut site, &args.author, "reply_to_thread", &arguments)?;
+    tell_masked(&answer)?;
     writeln!(
         io::stdout(),
         "post {} in thread {}",
@@ -238,7 +248,9 @@ fn show(
             clean::text(quoted).lines().next().unwrap_or_default()
         )?;
     }
-    if post.deleted_at.is_some() {
+    if post.erased_at.is_some() {
+        writeln!(out, "  (erased)")?;
+    } else if post.deleted_at.is_some() {
         writeln!(out, "  (deleted)")?;
     }
     clean::text(&post.body)

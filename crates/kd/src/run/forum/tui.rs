@@ -172,6 +172,14 @@ fn ordered(entry: Entry) -> Done {
     }
 }
 
+/// Adds the secrets that were masked before a text was stored.
+fn with_masked(told: String, answer: &Value) -> String {
+    match answer["masked"].as_str() {
+        Some(masked) => format!("{told}; {masked}"),
+        None => told,
+    }
+}
+
 /// Returns the user's name and role in the forum.
 fn me(site: &mut Site) -> Result<(String, String), ForumError> {
     let member = site.store.member(&site.forum, KING)?;
@@ -198,8 +206,9 @@ impl Library for Shelf {
             Deed::Open { title, body } => {
                 let answer = call("create_thread", json!({"title": title, "body": body}))?;
                 let thread = answer["thread_id"].as_i64();
+                let told = format!("thread {} is open", thread.unwrap_or_default());
                 Ok(Done {
-                    told: format!("thread {} is open", thread.unwrap_or_default()),
+                    told: with_masked(told, &answer),
                     thread,
                 })
             }
@@ -210,15 +219,16 @@ impl Library for Shelf {
             } => {
                 let arguments = json!({"thread_id": thread, "body": body, "quote_post_id": quote});
                 let answer = call("reply_to_thread", arguments)?;
+                let told = format!("post {} is written", answer["post_id"]);
                 Ok(Done {
-                    told: format!("post {} is written", answer["post_id"]),
+                    told: with_masked(told, &answer),
                     thread: Some(*thread),
                 })
             }
             Deed::Edit { post, body } => {
-                call("edit_post", json!({"post_id": post, "body": body}))?;
+                let answer = call("edit_post", json!({"post_id": post, "body": body}))?;
                 Ok(Done {
-                    told: format!("post {post} is changed"),
+                    told: with_masked(format!("post {post} is changed"), &answer),
                     thread: None,
                 })
             }

@@ -29,6 +29,21 @@ impl Measured {
     }
 }
 
+/// Returns how many times faster the members are together than one after another.
+fn gain(alone: &Measured, together: &Measured) -> f64 {
+    together.speed() / alone.speed().max(1e-9)
+}
+
+fn as_json(alone: &Measured, together: &Measured) -> serde_json::Value {
+    let row = |m: &Measured| {
+        serde_json::json!({"members": m.members, "tokens": m.tokens, "tokens_per_second": m.speed(),
+            "first_word_seconds": m.first.as_secs_f64(), "seconds": m.whole.as_secs_f64()})
+    };
+    let gain = gain(alone, together);
+    let v = kd_core::formats::MODEL_BENCH.version;
+    serde_json::json!({"v": v, "alone": row(alone), "together": row(together), "gain": gain})
+}
+
 pub(super) fn run(args: &Bench, here: &Here) -> Result<(), Error> {
     let layout = here.find_layout()?;
     let mut config = here.settings(layout.as_ref())?.config;
@@ -50,15 +65,9 @@ pub(super) fn run(args: &Bench, here: &Here) -> Result<(), Error> {
     runtime.block_on(measure(&backends, 1, 1))?;
     let alone = runtime.block_on(measure(&backends, 1, args.tokens))?;
     let together = runtime.block_on(measure(&backends, args.members, args.tokens))?;
-    let gain = together.speed() / alone.speed().max(1e-9);
     let mut out = io::stdout().lock();
     if args.json {
-        let row = |m: &Measured| {
-            serde_json::json!({"members": m.members, "tokens": m.tokens, "tokens_per_second": m.speed(),
-                "first_word_seconds": m.first.as_secs_f64(), "seconds": m.whole.as_secs_f64()})
-        };
-        let object =
-            serde_json::json!({"alone": row(&alone), "together": row(&together), "gain": gain});
+        let object = as_json(&alone, &together);
         writeln!(out, "{}", json::text(&object, true)?)?;
         return Ok(());
     }
@@ -75,7 +84,8 @@ pub(super) fn run(args: &Bench, here: &Here) -> Result<(), Error> {
     }
     writeln!(
         out,
-        "together {gain:.1} times the speed of one after another"
+        "together {:.1} times the speed of one after another",
+        gain(&alone, &together)
     )?;
     Ok(())
 }
@@ -144,4 +154,27 @@ async fn one(
         }
     }
     Ok((used, first.unwrap_or_else(|| begun.elapsed())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A measurement needs a model, so the schema is checked here.
+    #[test]
+    fn the_output_is_what_its_schema_says() {
+        let of = |members| Measured {
+            members,
+            tokens: 64,
+            first: Duration::from_millis(200),
+            whole: Duration::from_secs(2),
+        };
+        let schema = include_str!("../../../../../docs/schemas/model-bench.schema.json");
+        let schema = serde_json::from_str(schema).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let mut value = as_json(&of(1), &of(3));
+        assert!(validator.is_valid(&value), "{value}");
+        value["zz"] = 1.into();
+        assert!(!validator.is_valid(&value));
+    }
 }

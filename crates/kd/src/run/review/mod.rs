@@ -504,6 +504,7 @@ fn dry_run(
     let mut out = io::stdout().lock();
     if args.is_json() {
         let value = object!({
+            "v": kd_core::formats::REVIEW_ESTIMATE.version,
             "base": change.base, "head": change.head, "files": change.diff.files.len(), "parts": parts,
             "members": members, "estimate": estimate, "notices": notices,
         });

@@ -1,0 +1,141 @@
+//! Forgetting threads in a forum, as a part of [`kd_store::forget`]: posts and other texts that repeat them, and lines
+//! of its log files.
+
+use super::erase::{self, Erased, Posts};
+use super::{ForumError, ForumStore, Place, runner_log};
+use jiff::Timestamp;
+use kd_core::names::KING;
+use kd_store::Error;
+use kd_store::forget::{Found, Holder, Job, Target};
+use std::path::{Path, PathBuf};
+
+/// Maximum numbers of posts in a line.
+const SHOWN: usize = 20;
+
+/// A forum of the project whose threads are forgotten, by the place of its store.
+#[derive(Clone, Debug)]
+pub struct ForumTexts {
+    place: Place,
+    state: Option<PathBuf>,
+    logs: PathBuf,
+}
+
+impl ForumTexts {
+    /// Takes the place of the store, the user's state folder, and the folder of the log files.
+    pub fn new(place: Place, state: Option<&Path>, logs: PathBuf) -> Self {
+        Self {
+            place,
+            state: state.map(Path::to_path_buf),
+            logs,
+        }
+    }
+
+    /// Returns the place of the store.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Returns the posts that repeat what a job forgets.
+    ///
+    /// # Errors
+    /// The store cannot be opened, or the database fails.
+    pub fn posts(&self, job: &Job<'_>) -> Result<Vec<i64>, ForumError> {
+        let repeats = |text: &str| job.is_quoted_in(text);
+        let mut store = ForumStore::open(&self.place, self.state.as_deref())?;
+        let done = store.erase(Posts::Repeating, &repeats, KING, Timestamp::now(), true)?;
+        Ok(done.posts)
+    }
+
+    fn erase(
+        &self,
+        repeats: &dyn Fn(&str) -> bool,
+        dry: bool,
+    ) -> Result<(Erased, Vec<PathBuf>), ForumError> {
+        // Before the store is opened.
+        let files = erase::traces(&self.place, repeats)?;
+        let mut store = ForumStore::open(&self.place, self.state.as_deref())?;
+        let done = store.erase(Posts::Repeating, repeats, KING, Timestamp::now(), dry)?;
+        if !done.is_nothing() {
+            return Ok((done, copies_of(files)));
+        }
+        // It is in no table any more, but still in pages that are not used.
+        if !dry && !files.is_empty() {
+            store.purge()?;
+        }
+        Ok((done, files))
+    }
+}
+
+/// Leaves out the store itself, whose tables hold the text.
+fn copies_of(files: Vec<PathBuf>) -> Vec<PathBuf> {
+    files.into_iter().filter(|file| is_copy(file)).collect()
+}
+
+fn is_copy(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default();
+    name.to_string_lossy().contains(".form-")
+}
+
+impl Holder for ForumTexts {
+    fn forget(&self, job: &Job<'_>, _: &Target, dry: bool) -> Result<Vec<Found>, Error> {
+        let repeats = |text: &str| job.is_quoted_in(text);
+        let path = PathBuf::from(self.place.shown());
+        let (done, files) = self.erase(&repeats, dry).map_err(|error| {
+            let why = std::io::Error::other(format!("{error} ({})", error.hint()));
+            Error::io("erase from", &path)(why)
+        })?;
+        let mut found = erased(&done, &path);
+        found.extend(files.into_iter().map(|path| Found {
+            what: match is_copy(&path) {
+                true => "a copy of the forum in an older version".to_owned(),
+                false => "unused pages of the forum".to_owned(),
+            },
+            path,
+        }));
+        found.extend(forget_log(&self.logs, &repeats, dry)?);
+        Ok(found)
+    }
+}
+
+/// Replaces the lines of a folder's log files that repeat a text; only finds them if `dry`.
+///
+/// # Errors
+/// A file cannot be read, locked or replaced.
+pub fn forget_log(
+    folder: &Path,
+    repeats: &dyn Fn(&str) -> bool,
+    dry: bool,
+) -> Result<Vec<Found>, Error> {
+    runner_log::forget(folder, repeats, dry)
+}
+
+/// Describes what was erased from a store.
+pub fn erased(done: &Erased, path: &Path) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut add = |what: String| {
+        found.push(Found {
+            path: path.to_path_buf(),
+            what,
+        });
+    };
+    match done.posts.as_slice() {
+        [] => {}
+        [one] => add(format!("post {one} of a forum")),
+        many => add(format!("posts {} of a forum", numbers(many))),
+    }
+    match done.texts {
+        0 => {}
+        1 => add("1 other text of a forum".to_owned()),
+        n => add(format!("{n} other texts of a forum")),
+    }
+    found
+}
+
+/// Lists numbers, and how many more there are.
+pub fn numbers(all: &[i64]) -> String {
+    let shown: Vec<String> = all.iter().take(SHOWN).map(i64::to_string).collect();
+    match all.len().saturating_sub(SHOWN) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
