@@ -74,6 +74,11 @@ fn two_implementations_agree_on_decisions() {
             rule.name
         );
     }
+    // Shown with `--nocapture`.
+    println!(
+        "{} sealed deliberations; counts by rule: {counts:?}",
+        files.len()
+    );
     let counts: usize = counts.values().sum();
     let python = |files: &[std::path::PathBuf]| {
         let ran = Command::new("python3")

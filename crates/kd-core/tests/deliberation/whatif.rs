@@ -235,6 +235,8 @@ fn what_would_have_been_is_what_happens() {
         };
         *by_kind.entry(kind).or_default() += 1;
     }
+    // Shown with `--nocapture`.
+    println!("{compared} cases compared; stopped: {stopped:?}");
     assert!(compared >= 1_000, "{compared} cases; stopped: {stopped:#?}");
     for kind in ["without", "rule", "seed", "weights"] {
         assert!(by_kind.get(kind).is_some_and(|n| *n > 50), "{by_kind:?}");
