@@ -3,9 +3,12 @@
 //! Input: untrusted text. Output: files, hunks and numbered lines, or an [`Unreadable`] that names the line. File names
 //! are data: nothing here or elsewhere opens them.
 
+mod name;
 mod read;
 mod split;
 
+pub(crate) use name::numbered;
+pub use name::{NAME_CHARS_MAX, decoded, is_below, shown_name, unquoted};
 pub use read::{Unreadable, read};
 use split::LINE_BYTES_MAX;
 pub use split::{PART_BYTES_MAX, Part, split};
@@ -18,15 +21,21 @@ use std::collections::BTreeMap;
 pub struct Diff {
     /// The files, in the order of the diff.
     pub files: Vec<FileDiff>,
+    /// Whether it contains git's encoding of binary files, which says how large they become.
+    pub has_literals: bool,
 }
 
 /// A change to one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDiff {
     /// The path before; `None` for a new file.
     pub old: Option<String>,
     /// The path after; `None` for a deleted file.
     pub new: Option<String>,
+    /// The mode before, if the diff says it: permissions, and whether it is a link or a submodule.
+    pub old_mode: Option<u32>,
+    /// The mode after.
+    pub new_mode: Option<u32>,
     /// Whether the diff only says that the contents differ.
     pub binary: bool,
     /// The hunks.
@@ -71,13 +80,14 @@ impl Diff {
     /// escapes, and invisible characters.
     pub fn clean(&mut self) -> Vec<(String, u32)> {
         let mut hidden = Vec::new();
+        let names = self.shown_names();
         for file in &mut self.files {
             for path in [&mut file.old, &mut file.new].into_iter().flatten() {
-                let cleaned = shown_name(path);
-                if cleaned != *path {
-                    hidden.push((cleaned.clone(), 0));
-                }
-                *path = cleaned;
+                let Some(shown) = names.get(path).filter(|shown| *shown != path) else {
+                    continue;
+                };
+                hidden.push((shown.clone(), 0));
+                path.clone_from(shown);
             }
             let path = file.path().to_owned();
             for hunk in &mut file.hunks {
@@ -94,6 +104,17 @@ impl Diff {
             }
         }
         hidden
+    }
+
+    /// Returns each path with the name under which it is shown: different names for different paths. A path that can be
+    /// shown as it is keeps its name, whatever the others look like.
+    pub fn shown_names(&self) -> BTreeMap<String, String> {
+        let paths = || {
+            let each = self.files.iter();
+            each.flat_map(|file| [file.old.as_deref(), file.new.as_deref()])
+                .flatten()
+        };
+        name::distinct(paths())
     }
 
     /// Returns the lines of which members see only the beginning: files and line numbers, 0 for removed ones.
@@ -121,7 +142,8 @@ impl Diff {
                 true => "binary".to_owned(),
                 false => format!("+{added} -{removed}"),
             };
-            format!("{} {} ({size})\n", file.verb(), file.title())
+            let facts: String = file.facts().map(|fact| format!(", {fact}")).collect();
+            format!("{} {} ({size}{facts})\n", file.verb(), file.title())
         });
         rows.collect()
     }
@@ -152,6 +174,30 @@ impl FileDiff {
         }
     }
 
+    /// Returns whether it is a submodule: a commit of another repository.
+    pub fn is_submodule(&self) -> bool {
+        const SUBMODULE: u32 = 0o160_000;
+        self.new_mode.or(self.old_mode) == Some(SUBMODULE)
+    }
+
+    /// Returns what its lines do not show: a changed mode, a link, a submodule, an empty file.
+    pub fn facts(&self) -> impl Iterator<Item = String> {
+        let mode = match (self.old_mode, self.new_mode) {
+            (Some(old), Some(new)) if old != new => Some(format!("mode {old:o} to {new:o}")),
+            (None, Some(0o100_755)) => Some("executable".to_owned()),
+            _ => None,
+        };
+        let kind = match self.new_mode.or(self.old_mode) {
+            Some(0o120_000) => Some("symbolic link"),
+            Some(_) if self.is_submodule() => Some("submodule, only its commit is shown"),
+            _ => None,
+        };
+        let one_side = self.old.is_none() || self.new.is_none();
+        let is_empty = one_side && self.hunks.is_empty() && !self.binary;
+        let kind = kind.or(is_empty.then_some("empty"));
+        mode.into_iter().chain(kind.map(str::to_owned))
+    }
+
     /// Counts the lines added and removed.
     pub fn counts(&self) -> (usize, usize) {
         let lines = || self.hunks.iter().flat_map(|hunk| &hunk.lines);
@@ -174,10 +220,10 @@ impl FileDiff {
                 .lines
                 .iter()
                 .filter(|line| line.kind != LineKind::Added);
-            (hunk.old_first..).zip(old)
+            (u64::from(hunk.old_first)..).zip(old)
         });
         lines
-            .map(|(number, line)| (number, line.text.as_str()))
+            .filter_map(|(number, line)| Some((u32::try_from(number).ok()?, line.text.as_str())))
             .collect()
     }
 
@@ -192,21 +238,17 @@ impl FileDiff {
 impl Hunk {
     /// Iterates over the lines with their numbers after the change; a removed line has none.
     pub fn numbered(&self) -> impl Iterator<Item = (Option<u32>, &Line)> {
-        let mut number = self.new_first;
+        let mut number = Some(self.new_first);
         self.lines.iter().map(move |line| {
             if line.kind == LineKind::Removed {
                 return (None, line);
             }
             let at = number;
-            number = number.saturating_add(1);
-            (Some(at), line)
+            // No file has so many lines: what comes after the largest number has none.
+            number = number.and_then(|number| number.checked_add(1));
+            (at, line)
         })
     }
-}
-
-/// Returns a path as shown to members and users, and as they name it: without indistinguishable blank characters.
-pub fn shown_name(path: &str) -> String {
-    one_line(path).replace('\t', " ")
 }
 
 /// Cleans a single-line text and keeps it on one line.

@@ -1,5 +1,6 @@
 //! The diff parser. Lines inside a hunk are counted, so that file content cannot end a hunk or begin another file.
 
+use super::name::{quoted, unquoted};
 use super::{Diff, FileDiff, Hunk, Line, LineKind};
 use std::fmt;
 
@@ -58,6 +59,8 @@ struct Header<'a> {
     /// Names of a rename or copy, which have no prefix.
     from: Option<String>,
     to: Option<String>,
+    old_mode: Option<u32>,
+    new_mode: Option<u32>,
     is_new: bool,
     is_deleted: bool,
     binary: bool,
@@ -134,10 +137,11 @@ impl<'a> Reader<'a> {
         if let Some(path) = after(["rename to ", "copy to "]) {
             header.to = Some(path);
         }
-        header.is_new |= line.starts_with("new file mode ");
-        header.is_deleted |= line.starts_with("deleted file mode ");
-        header.binary |= line == "GIT binary patch"
-            || (line.starts_with("Binary files ") && line.ends_with(" differ"));
+        let is_literal = line == "GIT binary patch";
+        header.modes(line);
+        header.binary |=
+            is_literal || (line.starts_with("Binary files ") && line.ends_with(" differ"));
+        self.diff.has_literals |= is_literal;
     }
 
     fn hunk(&mut self, head: &str) -> Result<(), Unreadable> {
@@ -217,6 +221,37 @@ impl<'a> Reader<'a> {
 }
 
 impl Header<'_> {
+    /// Handles the lines that say a mode.
+    fn modes(&mut self, line: &str) {
+        let after = |prefix: &str| {
+            let mode = line.strip_prefix(prefix)?;
+            u32::from_str_radix(mode, 8)
+                .ok()
+                .filter(|mode| *mode < 1 << 16)
+        };
+        if let Some(mode) = after("old mode ") {
+            self.old_mode = Some(mode);
+        }
+        if let Some(mode) = after("new mode ") {
+            self.new_mode = Some(mode);
+        }
+        if line.starts_with("new file mode ") {
+            self.is_new = true;
+            self.new_mode = after("new file mode ");
+        }
+        if line.starts_with("deleted file mode ") {
+            self.is_deleted = true;
+            self.old_mode = after("deleted file mode ");
+        }
+        // If the mode is the same on both sides, it is after the ids.
+        if let Some(ids) = line.strip_prefix("index ")
+            && let Some((_, mode)) = ids.rsplit_once(' ')
+            && let Ok(mode) = u32::from_str_radix(mode, 8)
+        {
+            (self.old_mode, self.new_mode) = (Some(mode), Some(mode));
+        }
+    }
+
     fn file(self) -> Option<FileDiff> {
         let (old, new) = match (self.old, self.new, self.combined, self.line) {
             (Some(old), Some(new), _, _) => {
@@ -237,6 +272,8 @@ impl Header<'_> {
         (old.is_some() || new.is_some()).then_some(FileDiff {
             old,
             new,
+            old_mode: self.old_mode,
+            new_mode: self.new_mode,
             binary: self.binary,
             hunks: self.hunks,
         })
@@ -283,48 +320,6 @@ fn named(text: &str) -> String {
         true => unquoted(text),
         false => text.split('\t').next().unwrap_or(text).to_owned(),
     }
-}
-
-/// Unquotes a path as git writes it: quoted and escaped if it has unusual characters.
-fn unquoted(text: &str) -> String {
-    quoted(text).map_or_else(|| text.to_owned(), |(path, _)| path)
-}
-
-/// Parses a quoted path; returns it and the text after it.
-fn quoted(text: &str) -> Option<(String, &str)> {
-    let inside = text.strip_prefix('"')?;
-    let bytes = inside.as_bytes();
-    let mut path = Vec::new();
-    let mut at = 0;
-    loop {
-        let byte = *bytes.get(at)?;
-        at += 1;
-        match byte {
-            b'"' => break,
-            b'\\' => {
-                let escaped = *bytes.get(at)?;
-                at += 1;
-                path.push(match escaped {
-                    b'a' => 7,
-                    b'b' => 8,
-                    b't' => b'\t',
-                    b'n' => b'\n',
-                    b'v' => 11,
-                    b'f' => 12,
-                    b'r' => b'\r',
-                    b'0'..=b'3' => {
-                        let digits = std::str::from_utf8(bytes.get(at - 1..at + 2)?).ok()?;
-                        at += 2;
-                        u8::from_str_radix(digits, 8).ok()?
-                    }
-                    other => other,
-                });
-            }
-            other => path.push(other),
-        }
-    }
-    let path = String::from_utf8_lossy(&path).into_owned();
-    Some((path, inside.get(at..)?))
 }
 
 /// Parses both names of `diff --git`, if no other line gives them.

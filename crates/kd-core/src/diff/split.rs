@@ -50,10 +50,11 @@ fn folder(path: &str) -> &str {
 
 /// Renders a file as one text, or as several if it is longer than a part.
 fn texts(file: &FileDiff, bytes_max: usize) -> Vec<String> {
-    let head = format!("=== {} ({})\n", file.title(), file.verb());
+    let facts: String = file.facts().map(|fact| format!(", {fact}")).collect();
+    let head = format!("=== {} ({}{facts})\n", file.title(), file.verb());
     if file.binary || file.hunks.is_empty() {
         let why = if file.binary {
-            "binary"
+            "binary, not shown"
         } else {
             "no lines changed"
         };

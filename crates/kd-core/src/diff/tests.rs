@@ -268,3 +268,213 @@ fn lines_of_which_only_the_beginning_is_shown_are_named() {
     ));
     assert_eq!(diff.cut_lines(), [("x", 0), ("x", 3)]);
 }
+
+/// Quotes a name as git does.
+fn git_quoted(prefix: &str, name: &[u8]) -> String {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    if name.iter().all(is_plain) {
+        return format!("{prefix}{}", String::from_utf8_lossy(name));
+    }
+    let mut out = format!("\"{prefix}");
+    for byte in name {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', char::from(*byte)]),
+            byte if is_plain(byte) => out.push(char::from(*byte)),
+            byte => out.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    out + "\""
+}
+
+/// Names that git can track.
+const NAMES: &[&[u8]] = &[
+    b"x.rs",
+    b"~x.rs",
+    b"x\\..\\y",
+    b"C:\\",
+    b"a  b",
+    b" a",
+    b"a ",
+    b" ",
+    b"`a`",
+    b"\"a\"",
+    b"'a'",
+    b"a\tb",
+    b"a\nb",
+    b"a\r",
+    b"a\x1b[2Jb",
+    b"-x",
+    b"--- a",
+    b"+++ b",
+    b"a---b",
+    b"a/x",
+    b"b/x",
+    b"a/a/x",
+    b"dev/null",
+    b"\xff.rs",
+    b"\xfe.rs",
+    b"\\xff.rs",
+    b"\xf4\x8f\xbf\xbf.rs",
+    "é".as_bytes(),
+    "e\u{301}".as_bytes(),
+    "\u{200b}".as_bytes(),
+    "x.rs\u{200b}".as_bytes(),
+    "x.rs\u{202e}".as_bytes(),
+    "x.rs (2)".as_bytes(),
+    "模型".as_bytes(),
+    b":(top)x",
+    b"a => b",
+    b"GIT binary patch",
+    &[b'l'; 399],
+    &[b'l'; 400],
+    &[b'l'; 401],
+    &[b'l'; 402],
+    &[b'l'; 4000],
+];
+
+#[test]
+fn every_name_that_git_tracks_is_read_and_has_a_shown_name_of_its_own() {
+    let mut text = String::new();
+    for name in NAMES {
+        let [old, new] = ["a/", "b/"].map(|prefix| git_quoted(prefix, name));
+        // Git ends a name with a space by a tab.
+        let tab = if name.contains(&b' ') { "\t" } else { "" };
+        text += &format!(
+            "diff --git {old} {new}\n--- {old}{tab}\n+++ {new}{tab}\n@@ -1 +1 @@\n-a\n+b\n"
+        );
+        text += &format!("diff --git {old} {new}\nold mode 100644\nnew mode 100755\n");
+    }
+    let mut diff = of(&text);
+    let read: Vec<&str> = diff.files.iter().map(FileDiff::path).collect();
+    let wanted: Vec<String> = NAMES
+        .iter()
+        .flat_map(|name| [decoded(name), decoded(name)])
+        .collect();
+    assert_eq!(read, wanted);
+    let names = diff.shown_names();
+    assert_eq!(names.len(), NAMES.len());
+    let shown: std::collections::BTreeSet<&String> = names.values().collect();
+    assert_eq!(shown.len(), NAMES.len(), "{names:#?}");
+    for (path, shown) in &names {
+        assert_eq!(shown_name(shown), *shown, "{path:?}");
+        assert!(shown.chars().count() <= NAME_CHARS_MAX, "{path:?}");
+        assert!(
+            !shown.contains(['\n', '\t', '\u{1b}', '\u{202e}']),
+            "{shown:?}"
+        );
+        assert!(!shown.is_empty());
+    }
+    for plain in ["x.rs", "a  b", " a", "a ", "x.rs (2)", "a---b", "\\xff.rs"] {
+        assert_eq!(names[plain], plain);
+    }
+    diff.clean();
+    assert!(diff.clean().is_empty(), "cleaning twice");
+}
+
+/// The header of a file, and what it says besides lines.
+const FACTS: &[(&str, &str)] = &[
+    (
+        "old mode 100644\nnew mode 100755\n",
+        "changed x (+0 -0, mode 100644 to 100755)",
+    ),
+    (
+        "new file mode 100755\n",
+        "added x (+0 -0, executable, empty)",
+    ),
+    ("new file mode 100644\n", "added x (+0 -0, empty)"),
+    ("deleted file mode 100644\n", "deleted x (+0 -0, empty)"),
+    (
+        "new file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+/etc/passwd\n",
+        "added x (+1 -0, symbolic link)",
+    ),
+    (
+        "index 1..2 120000\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+        "changed x (+1 -1, symbolic link)",
+    ),
+    (
+        "index 1..2 160000\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+        "changed x (+1 -1, submodule, only its commit is shown)",
+    ),
+    (
+        "new file mode 100644\nindex 0..2\nBinary files /dev/null and b/x differ\n",
+        "added x (binary)",
+    ),
+    (
+        "index 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
+        "changed x (+1 -1)",
+    ),
+    (
+        "old mode 9\nnew mode 99999999999\nindex 1..2 junk\n",
+        "changed x (+0 -0)",
+    ),
+];
+
+#[test]
+fn what_lines_do_not_show_is_said() {
+    for (head, said) in FACTS {
+        let diff = of(&format!("diff --git a/x b/x\n{head}"));
+        assert_eq!(diff.summary(), format!("{said}\n"), "{head}");
+        let facts: Vec<String> = diff.files[0].facts().collect();
+        let part = &split(&diff, PART_BYTES_MAX)[0].text;
+        assert!(facts.iter().all(|fact| part.contains(fact)), "{part}");
+    }
+}
+
+#[test]
+fn only_a_header_of_git_says_that_binary_data_follows() {
+    let literal = "GIT binary patch\nliteral 9000000000\nzcmV\n\n";
+    let plain = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n a\n+GIT binary patch\n";
+    for (text, has) in [
+        (format!("diff --git a/x b/x\n{literal}"), true),
+        (
+            format!("diff --git a/x b/x\nnew file mode 100644\nindex 0..1\n{literal}"),
+            true,
+        ),
+        (format!("diff --git nonsense\n{literal}"), true),
+        (format!("{plain}diff --git a/y b/y\n{literal}"), true),
+        (
+            format!("diff --git a/x b/x\r\n{}", literal.replace('\n', "\r\n")),
+            true,
+        ),
+        (format!("Subject: GIT binary patch\n\n{plain}"), false),
+        (
+            format!("Subject: [PATCH] read a\n GIT binary patch\n\n{plain}"),
+            false,
+        ),
+        (
+            format!("Subject: x\n\nGIT binary patch\n\n---\n{plain}"),
+            false,
+        ),
+        (
+            format!("{plain}-- \n2.40\n\nFrom 1\nSubject: y\n\nGIT binary patch\n{plain}"),
+            false,
+        ),
+        (plain.to_owned(), false),
+    ] {
+        assert_eq!(of(&text).has_literals, has, "{text}");
+    }
+}
+
+#[test]
+fn lines_beyond_the_largest_number_have_none() {
+    for (first, count) in [
+        (u32::MAX, 1),
+        (u32::MAX, 3),
+        (u32::MAX - 1, 4),
+        (0, 2),
+        (1, 1),
+    ] {
+        let context = " a\n".repeat(count);
+        let mut diff = of(&format!(
+            "--- a/x\n+++ b/x\n@@ -{first},{count} +{first},{} @@\n{context}+b\n",
+            count + 1
+        ));
+        diff.clean();
+        let file = &diff.files[0];
+        let known = |more| (u64::from(u32::MAX - first) + 1).min((count + more) as u64) as usize;
+        assert_eq!(file.after().len(), known(1), "{first} {count}");
+        assert_eq!(file.before().len(), known(0), "{first} {count}");
+        assert!(!split(&diff, 64).is_empty());
+        assert!(diff.cut_lines().is_empty() && file.added().len() <= 1);
+    }
+}

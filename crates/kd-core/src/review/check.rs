@@ -5,6 +5,7 @@
 
 use super::read::bounded;
 use super::{Finding, Lines};
+use crate::diff;
 
 /// Minimum non-blank characters of a quote shorter than a line.
 const PIECE_CHARS_MIN: usize = 6;
@@ -31,29 +32,23 @@ pub fn check<'a>(
     finding: &Finding,
     text: impl Fn(&str) -> Option<&'a str>,
 ) -> Result<Checked, String> {
-    let (file, text) = resolve(&finding.file, text)?;
+    let named = resolve(&finding.file, text)?;
     let readings = readings(&finding.quote);
     if !readings.is_empty() && readings.iter().all(|wanted| wanted.len() > QUOTE_LINES_MAX) {
         return Err(format!("it quotes more than {QUOTE_LINES_MAX} lines"));
     }
-    let lines: Vec<(u32, String)> = (1u32..)
-        .zip(text.lines())
-        .map(|(number, line)| (number, squeezed(line)))
-        .filter(|(_, line)| !line.is_empty())
-        .collect();
-    let nearest = |wanted: &Vec<String>| {
-        let places = (0..lines.len()).filter_map(|at| place(&lines[at..], wanted));
-        // If only a diff is known, the next known line may be far away.
-        let places = places.filter(|found| found.last - found.first < SPAN_MAX);
-        places.min_by_key(|found| found.first.abs_diff(finding.lines.first))
-    };
-    let short = readings
-        .iter()
-        .filter(|wanted| wanted.len() <= QUOTE_LINES_MAX);
-    let Some(found) = short.into_iter().find_map(nearest) else {
+    let found = named.iter().find_map(|(file, text)| {
+        let lines = nearest(text, &readings, finding.lines)?;
+        Some((file, text, lines))
+    });
+    let Some((file, text, found)) = found else {
         let is_code = |line: &str| !line.trim().is_empty() && !is_fence(line);
+        let file = named.first().map(|(file, _)| file.as_str());
         return Err(match finding.quote.lines().any(is_code) {
-            true => format!("`{file}` does not hold the quoted code"),
+            true => format!(
+                "`{}` does not hold the quoted code",
+                file.unwrap_or_default()
+            ),
             false => "it quotes no code".to_owned(),
         });
     };
@@ -69,13 +64,33 @@ pub fn check<'a>(
     let code: Vec<&str> = text.lines().skip(first - 1).take(count).collect();
     Ok(Checked {
         finding: Finding {
-            file,
+            file: file.clone(),
             lines: found,
             quote: bounded(&code.join("\n")),
             ..finding.clone()
         },
         note,
     })
+}
+
+/// Returns the lines of a text that hold a quote, in the first of its readings that the text holds; of several places,
+/// the nearest one to these lines.
+fn nearest(text: &str, readings: &[Vec<String>], told: Lines) -> Option<Lines> {
+    let lines: Vec<(u32, String)> = (1u32..)
+        .zip(text.lines())
+        .map(|(number, line)| (number, squeezed(line)))
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    let of_reading = |wanted: &Vec<String>| {
+        let places = (0..lines.len()).filter_map(|at| place(&lines[at..], wanted));
+        // If only a diff is known, the next known line may be far away.
+        let places = places.filter(|found| found.last - found.first < SPAN_MAX);
+        places.min_by_key(|found| found.first.abs_diff(told.first))
+    };
+    let mut short = readings
+        .iter()
+        .filter(|wanted| wanted.len() <= QUOTE_LINES_MAX);
+    short.find_map(of_reading)
 }
 
 fn range(lines: Lines) -> String {
@@ -85,25 +100,62 @@ fn range(lines: Lines) -> String {
     }
 }
 
-/// Returns the changed file that a path names: as it is, or after the `a/` or `b/` of a diff.
+/// Returns the changed files that a path may name: as it is, or as members write it: in quotes, or after the `a/` or
+/// `b/` of a diff. Files whose names look the same come together.
+///
+/// No path is ever opened: it is only compared with the names of the change.
 fn resolve<'a>(
     path: &str,
     text: impl Fn(&str) -> Option<&'a str>,
-) -> Result<(String, &'a str), String> {
-    let path = path.trim().trim_matches('`');
-    let outside = path.starts_with(['/', '\\', '~'])
-        || path.contains(":\\")
-        || path.split(['/', '\\']).any(|part| part == "..");
-    if outside {
-        return Err("its path leads out of the reviewed tree".to_owned());
+) -> Result<Vec<(String, &'a str)>, String> {
+    let found = spellings(path).into_iter().find_map(|name| {
+        let text = text(&name)?;
+        Some((name, text))
+    });
+    let Some((name, first)) = found else {
+        let why = match leads_out(path.trim().trim_matches('`')) {
+            true => "its path leads out of the reviewed tree",
+            false => "its file is not part of the change",
+        };
+        return Err(why.to_owned());
+    };
+    let alike = (2..).map(|number| diff::numbered(&name, number));
+    let alike = alike.map_while(|name| Some((text(&name)?, name)));
+    let alike: Vec<_> = alike.map(|(text, name)| (name, text)).collect();
+    Ok(std::iter::once((name, first)).chain(alike).collect())
+}
+
+/// Returns the names that a path may stand for, the most literal first. None leads out of the tree.
+fn spellings(path: &str) -> Vec<String> {
+    let trimmed = path.trim();
+    let bare = trimmed.trim_matches('`');
+    let unquoted = diff::shown_name(&diff::unquoted(bare));
+    let mut names = Vec::new();
+    for path in [path, trimmed, bare, &unquoted] {
+        let below = path.trim_start_matches("./");
+        let forms = [
+            Some(path),
+            Some(below),
+            below.strip_prefix("b/"),
+            below.strip_prefix("a/"),
+        ];
+        let inside = |name: &&str| !name.starts_with('/') && name.split('/').all(|p| p != "..");
+        names.extend(
+            forms
+                .into_iter()
+                .flatten()
+                .filter(inside)
+                .map(str::to_owned),
+        );
     }
-    let bare = path.trim_start_matches("./");
-    let forms = [Some(bare), bare.strip_prefix("b/"), bare.strip_prefix("a/")];
-    forms
-        .into_iter()
-        .flatten()
-        .find_map(|form| text(form).map(|text| (form.to_owned(), text)))
-        .ok_or_else(|| "its file is not part of the change".to_owned())
+    names
+}
+
+/// Returns whether a path that is no name of the change looks like one outside of the tree.
+fn leads_out(path: &str) -> bool {
+    path.starts_with(['/', '\\', '~'])
+        || path.contains(":\\")
+        || path.split(['/', '\\']).any(|part| part == "..")
 }
 
 /// Returns the possible readings of a quote, without white space: as it is first, because code may contain fences,
@@ -212,4 +264,131 @@ fn place(lines: &[(u32, String)], wanted: &[String]) -> Option<Lines> {
         first: here[0].0,
         last: here[last].0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::read;
+    use std::collections::BTreeMap;
+
+    /// A name of the change, and how a member may write it.
+    const SPELLINGS: &[(&str, &[&str])] = &[
+        (
+            "src/a.rs",
+            &[
+                "src/a.rs",
+                "./src/a.rs",
+                "a/src/a.rs",
+                "b/src/a.rs",
+                "`src/a.rs`",
+                " src/a.rs ",
+                "\"src/a.rs\"",
+            ],
+        ),
+        ("~x.rs", &["~x.rs", "`~x.rs`", "b/~x.rs"]),
+        ("x\\..\\y", &["x\\..\\y", "\"x\\\\..\\\\y\"", "b/x\\..\\y"]),
+        ("C:\\", &["C:\\"]),
+        ("\\\\host\\x", &["\\\\host\\x"]),
+        ("a  b", &["a  b", "`a  b`"]),
+        (" a", &[" a"]),
+        ("a ", &["a "]),
+        ("`a`", &["`a`", "b/`a`"]),
+        ("'q' \"q\"", &["'q' \"q\"", "b/'q' \"q\""]),
+        (
+            "tab t.rs",
+            &[
+                "tab t.rs",
+                "tab\tt.rs",
+                "\"tab\\tt.rs\"",
+                "\"b/tab\\tt.rs\"",
+            ],
+        ),
+        ("two lines", &["two lines", "two\nlines"]),
+        ("\\xff.rs", &["\\xff.rs", "\"\\377.rs\""]),
+        ("é.rs", &["é.rs", "\"\\303\\251.rs\""]),
+        ("-x", &["-x"]),
+        ("a---b", &["a---b"]),
+        ("a/b/c", &["a/b/c", "b/a/b/c"]),
+        (":(top)x", &[":(top)x"]),
+        ("..x/...", &["..x/..."]),
+    ];
+
+    /// Paths that name nothing of the change, whatever it contains.
+    const OUTSIDE: &[&str] = &[
+        "/etc/passwd",
+        "../x",
+        "a/../../x",
+        "src/..",
+        "~/.ssh/id",
+        "C:\\x.rs",
+        "\\\\h\\s",
+    ];
+
+    fn finding(path: &str) -> Result<Checked, String> {
+        let mut files: BTreeMap<String, String> = SPELLINGS
+            .iter()
+            .map(|(name, _)| ((*name).to_owned(), format!("let abc = {name:?};\n")))
+            .collect();
+        // A hostile diff can name these; git tracks none of them.
+        for name in ["/etc/passwd", "../x", "a/../../x", "src/.."] {
+            files.insert(name.to_owned(), "let abc = 1;\n".to_owned());
+        }
+        let reply =
+            serde_json::json!({"findings": [{"file": path, "claim": "c", "quote": "let abc ="}]});
+        let read = read::findings(&reply.to_string()).expect("a reply");
+        check(&read.findings[0], |path| {
+            files.get(path).map(String::as_str)
+        })
+    }
+
+    #[test]
+    fn a_finding_survives_however_its_file_is_named() {
+        for (name, spellings) in SPELLINGS {
+            for spelling in *spellings {
+                let found = finding(spelling).unwrap_or_else(|why| panic!("{spelling:?}: {why}"));
+                assert_eq!(found.finding.file, *name, "{spelling:?}");
+                assert_eq!(found.finding.quote, format!("let abc = {name:?};"));
+            }
+        }
+        for path in OUTSIDE {
+            assert_eq!(
+                finding(path),
+                Err("its path leads out of the reviewed tree".to_owned()),
+                "{path}"
+            );
+        }
+        assert_eq!(
+            finding("src/b.rs"),
+            Err("its file is not part of the change".to_owned())
+        );
+    }
+
+    #[test]
+    fn files_whose_names_look_the_same_are_told_apart_by_the_quote() {
+        let files = BTreeMap::from([
+            ("x", "let a = 1;"),
+            ("x (2)", "let b = 2;"),
+            ("x (3)", "let c = 3;"),
+        ]);
+        let place = |quote: &str| {
+            let finding = Finding {
+                file: "x".into(),
+                quote: quote.into(),
+                ..Finding::default()
+            };
+            check(&finding, |path| files.get(path).copied()).map(|found| found.finding.file)
+        };
+        for (quote, file) in [
+            ("let a = 1;", "x"),
+            ("let b = 2;", "x (2)"),
+            ("let c = 3;", "x (3)"),
+        ] {
+            assert_eq!(place(quote).as_deref(), Ok(file));
+        }
+        assert_eq!(
+            place("let d = 4;"),
+            Err("`x` does not hold the quoted code".to_owned())
+        );
+    }
 }

@@ -5,14 +5,13 @@
 
 use super::{Finding, Lines, Severity, Vote};
 use crate::clean::{clean_line, clean_text};
+use crate::diff::{NAME_CHARS_MAX, shown_name};
 use kd_reading::{field, json, prose};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Maximum findings of one reply.
 pub const FINDINGS_MAX: usize = 50;
-/// Maximum characters of a path.
-const PATH_CHARS_MAX: usize = 400;
 /// Maximum bytes of a quote, an evidence text or a suggested change.
 const TEXT_BYTES_MAX: usize = 4000;
 /// Maximum characters of a claim.
@@ -128,7 +127,7 @@ pub fn findings_schema() -> Value {
             "required": ["file", "lines", "quote", "claim", "severity", "evidence"],
             "additionalProperties": false,
             "properties": {
-                "file": text(PATH_CHARS_MAX),
+                "file": text(NAME_CHARS_MAX),
                 "lines": {"type": "object", "required": ["first", "last"], "additionalProperties": false,
                     "properties": {"first": {"type": "integer", "minimum": 1}, "last": {"type": "integer", "minimum": 1}}},
                 "quote": text(TEXT_BYTES_MAX),
@@ -258,7 +257,8 @@ fn finding(value: &Value) -> Option<Finding> {
             .filter_map(|name| field(value, name))
             .find_map(words)
     };
-    let file = clean_line(&text(&["file", "path", "filename"])?, PATH_CHARS_MAX);
+    // Spaces belong to the name.
+    let file = shown_name(&text(&["file", "path", "filename"])?);
     let claim = clean_line(
         &text(&["claim", "title", "message", "description"])?,
         CLAIM_CHARS_MAX,
