@@ -8,7 +8,7 @@ use crate::checkout;
 use crate::error::Error;
 use kd_core::search_path;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,16 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Settings that override those of the repository.
-const SETTINGS: [&str; 10] = [
+const SETTINGS: [&str; 12] = [
+    // It could be a file of the reviewed tree.
+    "core.attributesFile=/dev/null",
     // Larger files are compared as binary: otherwise git uses twice their size in memory.
     "core.bigFileThreshold=16m",
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
+    // Names in diffs keep bytes that are not UTF-8.
+    "core.quotePath=true",
     "core.sshCommand=false",
     "core.askPass=false",
     "credential.helper=",
@@ -42,7 +46,8 @@ const VARIABLES: [(&str, &str); 5] = [
 ];
 
 /// Arguments of `git diff` that exclude drivers and submodules, which have settings of their own.
-pub const DIFF: [&str; 5] = [
+pub const DIFF: [&str; 6] = [
+    "--diff-algorithm=default",
     "--no-color",
     "--no-ext-diff",
     "--no-textconv",
@@ -178,6 +183,15 @@ impl GitCommand {
         }
     }
 
+    /// Returns the same git, which takes attributes from a commit or tree, not from the files on disk: those say which
+    /// files are compared as text, and how they are converted. Git before 2.41 ignores this.
+    #[must_use]
+    pub fn with_attributes_of(&self, tree: &str) -> Self {
+        let mut git = self.clone();
+        git.more.push(("GIT_ATTR_SOURCE", tree.into()));
+        git
+    }
+
     /// Applies a diff to a commit; returns git for the result, and the resulting tree. Index and new objects are in
     /// `scratch`, a folder of the caller: the repository is unchanged, and only the returned git knows the tree.
     ///
@@ -217,7 +231,7 @@ impl GitCommand {
     }
 
     /// Builds a command, ready to be started.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new("git");
         command
             .current_dir(&self.folder)
@@ -261,8 +275,23 @@ impl GitCommand {
         }
     }
 
+    /// Returns git's complete output as bytes; `None` if it is longer than 32 MiB.
+    ///
+    /// # Errors
+    /// Those of [`GitCommand::read`].
+    pub fn read_whole<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Option<Vec<u8>>, Error> {
+        let output = self.output(args)?;
+        if output.stdout.len() as u64 == OUTPUT_BYTES_MAX {
+            return Ok(None);
+        }
+        match output.status.success() {
+            true => Ok(Some(output.stdout)),
+            false => Err(self.failed(&output)),
+        }
+    }
+
     /// Returns a command's exit status and output.
-    pub(crate) fn output(&self, args: &[&str]) -> Result<Output, Error> {
+    pub(crate) fn output<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Output, Error> {
         run(self.command(args), self.limit).map_err(|error| Error::Git {
             path: self.folder.clone(),
             why: error.to_string(),

@@ -245,6 +245,8 @@ fn reviews(out: &mut Outputs) {
     git(&home, &["commit", "-qm", "one"]);
     git(&home, &["checkout", "-qb", "topic"]);
     fs::write(&file, body).expect("written");
+    fs::write(home.work().join("mean.png"), b"\0\x01\x02\xff").expect("written");
+    git(&home, &["add", "mean.png"]);
     git(&home, &["commit", "-qam", "two"]);
     let report = out.add("review", &home, &["review", "--format", "json"]);
     assert_eq!(

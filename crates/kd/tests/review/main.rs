@@ -6,6 +6,7 @@ mod support;
 mod forged;
 mod limits;
 mod seeded;
+mod unseen;
 
 use serde_json::{Value, json};
 use std::process::Command;

@@ -125,9 +125,6 @@ fn body(kept: &Kept, others: &[String]) -> String {
         let left = count(left as u64, "finding");
         body += &format!("\n\nLeft out for their length: {left}. `kd review show` prints all.");
     }
-    let notes = markdown::notes(kept);
-    match body.len() + notes.len() > BODY_BYTES_MAX + BODY_BYTES_MAX / 16 {
-        true => body,
-        false => body + &notes,
-    }
+    let room = (BODY_BYTES_MAX + BODY_BYTES_MAX / 16).saturating_sub(body.len());
+    body + &markdown::notes(kept, room)
 }

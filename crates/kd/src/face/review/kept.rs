@@ -21,8 +21,11 @@ pub(crate) struct Kept {
     pub(crate) head_commit: Option<String>,
     /// Files, added lines and removed lines.
     pub(crate) size: (usize, usize, usize),
-    /// The lines of the diff.
+    /// The lines of the diff that code hosts show.
     pub(crate) places: Vec<Place>,
+    /// The files of the change that members did not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_out: Vec<LeftOut>,
     /// The conditions of `--fail-on`, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fail_on: Option<FailOn>,
@@ -35,6 +38,28 @@ pub(crate) struct FailOn {
     pub(crate) conditions: Vec<String>,
     /// The conditions that each finding meets, by its id.
     pub(crate) met: BTreeMap<String, Vec<String>>,
+}
+
+/// A file of the change that members did not see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LeftOut {
+    pub(crate) file: String,
+    /// The reason.
+    pub(crate) why: String,
+}
+
+impl LeftOut {
+    pub(crate) fn of(file: &str, why: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            why: why.to_owned(),
+        }
+    }
+
+    /// A file in the folder of `kd`.
+    pub(crate) fn own(file: &str) -> Self {
+        Self::of(file, "in the folder of kd")
+    }
 }
 
 /// The lines of a file that a diff shows.

@@ -13,6 +13,10 @@ use std::fmt::Write as _;
 
 /// Maximum characters of a member's text.
 const CHARS_MAX: usize = 4000;
+/// Bytes of a note besides its text.
+const ROW_BYTES: usize = 3;
+/// Hosts take so many or more hexadecimal digits for a commit.
+const COMMIT_DIGITS_MIN: usize = 7;
 /// Inserted between two characters that a code host would combine.
 const BREAK: char = '\u{200b}';
 
@@ -43,41 +47,47 @@ pub(super) fn document(kept: &Kept, all: bool) -> String {
             let _ = write!(out, "\nOnly one member saw {title}, not shown here.\n");
         }
     }
-    out + &notes(kept)
+    out + &notes(kept, usize::MAX)
 }
 
-/// Renders failures, dropped findings and notices.
-pub(super) fn notes(kept: &Kept) -> String {
-    let mut out = String::new();
+/// Renders failures, dropped findings and notices. Leaves out those that do not fit into so many bytes.
+pub(super) fn notes(kept: &Kept, bytes_max: usize) -> String {
     let report = &kept.report;
+    let limits = super::limits(&report.findings);
+    let mut rows: Vec<String> = Vec::new();
     for member in &report.members {
         if let Some(why) = &member.failed {
-            let _ = writeln!(
-                out,
-                "- {} gave no review: {}",
+            rows.push(format!(
+                "{} gave no review: {}",
                 text(&member.name),
                 text(why)
-            );
+            ));
         }
         if member.dropped > 0 {
             let dropped = count(member.dropped.into(), "finding");
-            let _ = writeln!(
-                out,
-                "- {dropped} of {} dropped: not in the code",
-                text(&member.name)
-            );
+            let name = text(&member.name);
+            rows.push(format!("{dropped} of {name} dropped: not in the code"));
         }
     }
-    if let Some(verdict) = kept.verdict() {
-        let _ = writeln!(out, "- {}", text(&verdict));
+    rows.extend(kept.verdict().map(|verdict| text(&verdict)));
+    rows.extend(
+        report
+            .notices
+            .iter()
+            .map(String::as_str)
+            .chain(limits)
+            .map(text),
+    );
+    let mut out = "\n## Notes\n\n".to_owned();
+    let head = out.len();
+    for row in rows {
+        if out.len() + row.len() + ROW_BYTES <= bytes_max {
+            let _ = writeln!(out, "- {row}");
+        }
     }
-    let limits = super::limits(&report.findings);
-    for notice in report.notices.iter().map(String::as_str).chain(limits) {
-        let _ = writeln!(out, "- {}", text(notice));
-    }
-    match out.is_empty() {
-        true => out,
-        false => format!("\n## Notes\n\n{out}"),
+    match out.len() == head {
+        true => String::new(),
+        false => out,
     }
 }
 
@@ -148,29 +158,58 @@ fn change(out: &mut String, about: &Finding) {
 }
 
 /// Escapes a text as one line of prose.
+///
+/// Code hosts look for references in the text that a reader sees, after escapes are gone: an invisible character in each
+/// of them is what they do not know.
 pub(super) fn text(foreign: &str) -> String {
-    let line = clean_line(foreign, CHARS_MAX);
+    let line: Vec<char> = clean_line(foreign, CHARS_MAX).chars().collect();
     let mut out = String::with_capacity(line.len() + line.len() / 8);
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
+    let mut digits = 0;
+    for (at, c) in line.iter().copied().enumerate() {
+        digits = match c.is_ascii_hexdigit() {
+            true => digits + 1,
+            false => 0,
+        };
+        if digits == COMMIT_DIGITS_MIN {
+            out.push(BREAK);
+            digits = 1;
+        }
         if c.is_ascii_punctuation() {
             out.push('\\');
         }
         out.push(c);
-        let next = chars.peek().copied();
-        let joins = match c {
-            // Mentions, and references to issues, changes, labels, milestones, snippets and epics.
-            '@' | '#' | '!' | '~' | '%' | '$' | '&' | '^' => true,
-            // Addresses.
-            ':' => next == Some('/'),
-            'w' | 'W' => next == Some('.'),
-            _ => false,
-        };
-        if joins && next.is_some_and(|next| !next.is_whitespace()) {
+        if joins(&line[..at], c, &line[at + 1..]) {
             out.push(BREAK);
         }
     }
     out
+}
+
+/// Returns whether a character and those after it are, for a code host, more than their text.
+fn joins(before: &[char], c: char, after: &[char]) -> bool {
+    let Some(next) = after.first().copied().filter(|next| !next.is_whitespace()) else {
+        return false;
+    };
+    match c {
+        // Mentions, and references to issues, changes, labels, milestones, snippets, epics and iterations; references
+        // with a name in brackets.
+        '@' | '#' | '!' | '~' | '%' | '$' | '&' | '^' | '*' | '[' => true,
+        // Issues of trackers, advisories: GH-26, CVE-2021-44228.
+        '-' => before.last().is_some_and(|last| {
+            last.is_ascii_uppercase() || last.is_alphanumeric() && next.is_ascii_digit()
+        }),
+        // Addresses, and emoji.
+        ':' => next == '/' || is_emoji(after),
+        'w' | 'W' => next == '.',
+        _ => false,
+    }
+}
+
+/// Returns whether a text after a colon is the name of an emoji up to the next colon.
+fn is_emoji(after: &[char]) -> bool {
+    let is_name = |c: &&char| c.is_ascii_alphanumeric() || matches!(c, '_' | '+' | '-');
+    let name = after.iter().take_while(is_name).count();
+    name > 0 && after.get(name) == Some(&':')
 }
 
 /// Formats a text as inline code.

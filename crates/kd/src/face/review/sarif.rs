@@ -1,6 +1,6 @@
 //! A report as SARIF 2.1.0.
 
-use super::kept::Kept;
+use super::kept::{Kept, LeftOut};
 use super::{chance, source, votes};
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::review::{Reported, Severity};
@@ -33,6 +33,7 @@ pub(super) fn log(kept: &Kept, all: bool) -> Value {
         .chain(limits)
         .chain(verdict.as_deref())
         .map(|notice| json!({"level": "note", "message": {"text": message(notice)}}))
+        .chain(kept.left_out.iter().map(unseen))
         .collect();
     let mut run = json!({
         "tool": {"driver": {
@@ -56,6 +57,17 @@ pub(super) fn log(kept: &Kept, all: bool) -> Value {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [run],
+    })
+}
+
+/// Reports a file that members did not see.
+fn unseen(one: &LeftOut) -> Value {
+    json!({
+        "level": "warning",
+        "message": {"text": message(&format!("{} was not reviewed: {}", one.file, one.why))},
+        "locations": [{"physicalLocation": {
+            "artifactLocation": {"uri": uri(&one.file), "uriBaseId": "SRCROOT"},
+        }}],
     })
 }
 

@@ -204,7 +204,7 @@ impl View<'_> {
         let quoted: Vec<&str> = about.quote.lines().collect();
         let width = about.lines.last.to_string().len().max(3);
         let room = self.columns.saturating_sub(MARGIN.len() + width + 3);
-        let shown = (about.lines.first..).zip(quoted.iter().take(CODE_LINES_MAX));
+        let shown = (u64::from(about.lines.first)..).zip(quoted.iter().take(CODE_LINES_MAX));
         let bar = self.styles.glyph("│", "|");
         let mut lines: Vec<String> = shown
             .map(|(number, line)| {

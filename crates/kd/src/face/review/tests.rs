@@ -123,6 +123,7 @@ fn kept(texts: &[&str]) -> Kept {
             rows: vec![(40, 41, Some(30)), (42, 50, None)],
         }],
         fail_on: None,
+        left_out: Vec::new(),
         report: Report {
             version: 1,
             base: "main".into(),
@@ -226,6 +227,166 @@ fn nothing_that_members_write_is_markup_link_mention_or_command() {
             );
         }
     }
+}
+
+/// Texts that code hosts turn into links, notifications or pictures, wherever they stand in what a reader sees.
+const REFERENCES: &[&str] = &[
+    "@octocat",
+    "@org/team",
+    "@x",
+    "#26",
+    "GH-26",
+    "gh-26",
+    "GL-26",
+    "owner/repo#1",
+    "owner/repo!1",
+    "group/project&1",
+    "group/project$1",
+    "owner/repo@0123456789abcdef0123456789abcdef01234567",
+    "0123456789abcdef0123456789abcdef01234567",
+    "ABCDEF0123456789ABCDEF0123456789ABCDEF01",
+    "0123456",
+    "9ba12248...b19a04f5",
+    "PROJ-123",
+    "CVE-2021-44228",
+    "GHSA-jfh8-c2jp-5v3q",
+    "!123",
+    "~bug",
+    "~\"a label\"",
+    "%v1.0",
+    "%\"a milestone\"",
+    "$123",
+    "&123",
+    "^alert#1",
+    "*iteration:\"x\"",
+    "[vulnerability:1]",
+    "[feature_flag:1]",
+    "[contact:a@evil.example]",
+    "[work_item:1]",
+    "[[wiki]]",
+    ":boom:",
+    ":+1:",
+    ":x:y:",
+    "https://evil.example",
+    "ssh://evil.example",
+    "www.evil.example",
+    "WWW.evil.example",
+    "a@evil.example",
+    "mailto:a@evil.example",
+    "fixes #1",
+];
+
+/// Returns the reference that a code host would find in a text, after Markdown.
+fn reference(text: &str) -> Option<&str> {
+    let starts = text.char_indices().map(|(at, _)| at);
+    let mut found = starts.filter(|at| is_reference(&text[*at..], &text[..*at]));
+    found.next().map(|at| &text[at..])
+}
+
+/// Returns whether a reference begins with this text, which follows another.
+fn is_reference(text: &str, before: &str) -> bool {
+    let run = |text: &str, is: fn(char) -> bool| text.chars().take_while(|c| is(*c)).count();
+    let first = text.chars().next().unwrap_or_default();
+    let rest = &text[first.len_utf8()..];
+    let next = rest.chars().next().unwrap_or_default();
+    let word = run(text, |c| c.is_ascii_alphanumeric() || c == '_');
+    let begins = !before.ends_with(|c: char| c.is_ascii_alphanumeric());
+    let after_dash = text[word..].strip_prefix('-');
+    let issue = after_dash.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let tracker = text[..word]
+        .bytes()
+        .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    let host = ["gh", "gl"].contains(&text[..word].to_lowercase().as_str());
+    let advisory = text
+        .strip_prefix("GHSA-")
+        .is_some_and(|rest| run(rest, |c| c.is_alphanumeric()) > 3);
+    let brackets = run(rest, |c| c.is_ascii_lowercase() || c == '_');
+    let emoji = run(rest, |c| c.is_ascii_alphanumeric() || "+-_".contains(c));
+    match first {
+        '@' => next.is_alphanumeric(),
+        '#' | '!' | '$' | '&' | '~' | '%' | '^' | '*' => next.is_alphanumeric() || next == '"',
+        '[' => next == '[' || brackets > 0 && rest[brackets..].starts_with(':'),
+        ':' => rest.starts_with("//") || emoji > 0 && rest[emoji..].starts_with(':'),
+        _ if run(text, |c| c.is_ascii_hexdigit()) >= 7 => true,
+        _ if text.to_lowercase().starts_with("www.") => true,
+        _ => begins && (advisory || issue && word > 1 && (tracker || host)),
+    }
+}
+
+#[test]
+fn nothing_that_members_write_is_a_reference_for_a_code_host() {
+    use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+    for one in REFERENCES {
+        assert!(reference(one).is_some(), "the patterns do not know {one}");
+        for around in ["{}", "see {}.", "({})", "a {}, b", "x\n{}"] {
+            let said = around.replace("{}", one);
+            let kept = kept(&[&said]);
+            for body in rendered(&kept) {
+                // A reader sees adjacent texts as one.
+                let mut text = String::new();
+                let mut code = 0;
+                for event in Parser::new_ext(&body, Options::all()) {
+                    match event {
+                        Event::Start(Tag::CodeBlock(_)) => code += 1,
+                        Event::End(TagEnd::CodeBlock) => code -= 1,
+                        Event::Text(part) if code == 0 => text.push_str(&part),
+                        Event::Code(_) | Event::SoftBreak | Event::HardBreak => text.push(' '),
+                        Event::End(_) => text.push('\n'),
+                        _ => {}
+                    }
+                }
+                assert_eq!(reference(&text), None, "{said:?} in {text:?} of {body}");
+            }
+        }
+    }
+    // Plain words stay as they are.
+    for plain in ["a read-only list", "std::vec", "a: b", "1 - 2", "x.rs:12"] {
+        assert!(!markdown::text(plain).contains('\u{200b}'), "{plain}");
+    }
+}
+
+#[test]
+fn line_numbers_of_a_report_from_elsewhere_are_only_numbers() {
+    let numbers = [0, 1, 2, 41, u32::MAX - 1, u32::MAX];
+    let pairs = numbers.iter().flat_map(|a| numbers.map(|b| (*a, b)));
+    for (first, last) in pairs {
+        let mut kept = kept(&["a claim"]);
+        kept.places[0].rows = vec![(first, last, Some(last)), (last, first, Some(u32::MAX))];
+        kept.places[0].file = "a claim".into();
+        let about = &mut kept.report.findings[0].cluster.findings[0].finding;
+        about.lines = Lines { first, last };
+        about.quote = "one\ntwo\nthree".into();
+        for format in FORMATS {
+            assert!(
+                !output(&kept, format).is_empty(),
+                "{first} {last} {format:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn files_that_members_did_not_see_are_in_every_format() {
+    let mut kept = kept(&[]);
+    let long = "x ".repeat(2000);
+    kept.left_out = vec![kept::LeftOut::of("src/a b.png", "binary")];
+    kept.report.notices = vec!["not reviewed (binary): src/a b.png".into()];
+    // A longer text of others does not displace it.
+    kept.report.members[2].failed = Some(long.clone());
+    let far = finding(&long, "src/far.rs", 7);
+    kept.report.findings = (0..99)
+        .map(|n| reported(&format!("f{n}"), &["ann", "bob"], &far))
+        .collect();
+    for format in FORMATS {
+        let text = output(&kept, format).replace('\\', "");
+        assert!(text.contains("src/a b.png"), "{format:?}");
+    }
+    let sarif: serde_json::Value =
+        serde_json::from_str(&output(&kept, Format::Sarif)).expect("JSON");
+    let told = &sarif["runs"][0]["invocations"][0]["toolExecutionNotifications"];
+    let uri = "/locations/0/physicalLocation/artifactLocation/uri";
+    let mut told = told.as_array().expect("a list").iter();
+    assert!(told.any(|one| one.pointer(uri) == Some(&"src/a%20b.png".into())));
 }
 
 const FORMATS: [Format; 7] = [
@@ -490,7 +651,10 @@ fn sarif_is_valid_and_its_paths_stay_in_the_tree() {
     let schema = schema.replace("{2}]?$", r"{2}\\]?$");
     let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let mut unseen = kept(&[]);
+    unseen.left_out = vec![kept::LeftOut::of("../a b\\..\\c", "binary")];
     for kept in [
+        unseen,
         kept(&[]),
         kept(HOSTILE),
         kept(&["../../etc/passwd", "file:///etc/passwd"]),

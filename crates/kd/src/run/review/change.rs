@@ -3,30 +3,24 @@
 //! Input: which change. Output: its diff, the lines around it, and its base. Runs no program of the repository, and
 //! uses nothing of the change as a setting.
 
+use super::reading::{Lines, Reading, defined, lines, one_line, parse, unknown, uses};
+use super::sides::{After, Sides, at_top, commit};
 use crate::args::review::Review;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::face::review::kept::Place;
+use crate::face::review::kept::{LeftOut, Place};
 use crate::run::infile;
-use crate::run::prose_review::{NO_GIT, failed, read, usual_base};
+use crate::run::prose_review::usual_base;
 use crate::run::scratch;
 use kd_app::Env;
 use kd_app::words::count;
-use kd_core::diff::{self, Diff, FileDiff, LineKind, shown_name};
-use kd_store::git_command::{self, GitCommand};
+use kd_core::diff::{self, Diff, FileDiff, LineKind, is_below, shown_name};
+use kd_store::git_command::GitCommand;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Maximum bytes of `--pr FILE`.
 const FILE_BYTES_MAX: u64 = 32 << 20;
-/// Git's marker of a binary change.
-const BINARY: &str = "GIT binary patch";
-/// Enough context to include whole files: more lines than a compared file can have.
-const WHOLE: &str = "--unified=20000000";
-/// Maximum names to search for, uses shown of each, and bytes of a line.
-const NAMES_MAX: usize = 8;
-const USES_MAX: usize = 3;
-const USE_BYTES_MAX: usize = 200;
 /// Maximum lines of a known file.
 const LINES_MAX: u32 = 1_000_000;
 /// Maximum unknown lines of all files together.
@@ -35,8 +29,13 @@ const UNKNOWN_MAX: u32 = 4_000_000;
 const LISTED_MAX: usize = 200;
 /// Maximum functions listed per file.
 const OUTLINE_MAX: usize = 8;
-/// Maximum files named in a notice.
+/// Maximum files named in a notice, and in one about files that members do not see.
 const NAMED_MAX: usize = 5;
+const LEFT_OUT_MAX: usize = 20;
+/// The folder of `kd`, which is not reviewed.
+const KD: &str = ".kd";
+/// Unchanged lines around a change in the diff that code hosts show: they accept comments only there.
+const CONTEXT: usize = 3;
 
 /// A change, parsed and sanitized.
 pub(super) struct Change {
@@ -49,35 +48,21 @@ pub(super) struct Change {
     /// Includes whole functions around each change.
     pub(super) diff: Diff,
     /// Lines after the change, by file: whole files if git has them, else those of the diff.
-    pub(super) lines: BTreeMap<String, BTreeMap<u32, String>>,
+    pub(super) lines: Lines,
+    /// Files of the change that members do not see.
+    pub(super) left_out: Vec<LeftOut>,
     /// Uses of changed functions elsewhere.
     pub(super) uses: Vec<String>,
     pub(super) notices: Vec<String>,
     /// Whether the files on disk are not those under review.
     pub(super) elsewhere: bool,
+    /// The commit with the settings: never the reviewed one.
+    pub(super) settings_commit: Option<String>,
     /// Files whose names are shown otherwise than they are: code hosts do not know them.
     odd: BTreeSet<String>,
     pub(super) git: Option<GitCommand>,
     /// The top of the working tree.
     pub(super) top: Option<PathBuf>,
-}
-
-/// The two sides, as arguments of `git diff`.
-struct Sides {
-    args: Vec<String>,
-    base: String,
-    head: String,
-    base_commit: Option<String>,
-    head_commit: Option<String>,
-    after: After,
-}
-
-/// Where to find the files after the change.
-enum After {
-    Work,
-    Index,
-    /// A commit or a tree.
-    Tree(String),
 }
 
 impl Change {
@@ -89,18 +74,25 @@ impl Change {
         };
         change.finish();
         if change.diff.files.is_empty() {
-            let what = match &args.pr {
-                Some(path) => format!("{} has no diff", path.display()),
-                None => format!(
-                    "nothing differs between {} and {}",
-                    change.base, change.head
-                ),
-            };
-            return Err(Error::new("no_change", Exit::Usage, what).next(
-                "commit or add what is to be reviewed (untracked files are not included), or name another change: kd help review",
-            ));
+            return Err(change.nothing(args));
         }
         Ok(change)
+    }
+
+    /// Returns the error for a change without files.
+    fn nothing(&self, args: &Review) -> Error {
+        let what = match &args.pr {
+            _ if !self.left_out.is_empty() => {
+                let files = self.left_out.iter().map(|one| one.file.clone());
+                let files = listed(files, NAMED_MAX).unwrap_or_default();
+                format!("only files of the folder {KD} differ, which are not reviewed: {files}")
+            }
+            Some(path) => format!("{} has no diff", path.display()),
+            None => format!("nothing differs between {} and {}", self.base, self.head),
+        };
+        Error::new("no_change", Exit::Usage, what).next(
+            "commit or add what is to be reviewed (untracked files are not included), or name another change: kd help review",
+        )
     }
 
     /// Parses a diff. If it applies to a commit that git has, the whole files are known.
@@ -117,23 +109,46 @@ impl Change {
         {
             return Ok(change);
         }
-        let why = if git.is_some() {
-            "the diff does not apply to HEAD or to the base branch"
-        } else {
-            "there is no repository here"
+        let why = match &git {
+            None => "there is no repository here",
+            Some(_) if diff.has_literals => "it changes binary files",
+            Some(_) => "the diff does not apply to HEAD or to the base branch",
         };
+        // HEAD may be the reviewed commit.
+        let base = git.as_ref().and_then(|git| {
+            let base = usual_base(git).ok()?;
+            commit(git, &base).ok()
+        });
+        let (own, files) = diff
+            .files
+            .into_iter()
+            .partition(|file| is_below(file.path(), KD));
+        let own: Vec<FileDiff> = own;
+        let mut reading = Reading {
+            diff: Diff {
+                files,
+                ..Diff::default()
+            },
+            lines: Lines::new(),
+            is_whole: false,
+            left_out: own.iter().map(|file| LeftOut::own(file.path())).collect(),
+        };
+        reading.lines = lines(&reading.diff);
+        reading.leave_out_unshown();
         Ok(Self {
             base: "the lines that it removes".into(),
             head: named,
             base_commit: None,
             head_commit: None,
-            lines: lines(&diff),
-            diff,
+            lines: reading.lines,
+            left_out: reading.left_out,
+            diff: reading.diff,
             uses: Vec::new(),
             notices: vec![format!(
                 "only the lines of the diff are known ({why}): quotes of other lines cannot be checked"
             )],
             elsewhere: true,
+            settings_commit: base,
             odd: BTreeSet::new(),
             git,
             top,
@@ -150,8 +165,8 @@ impl Change {
         top: Option<&Path>,
         env: &Env,
     ) -> Result<Option<Self>, Error> {
-        // Git would decompress these, whatever size they claim.
-        if String::from_utf8_lossy(text).contains(BINARY) {
+        // Git would decompress them, whatever size they claim.
+        if diff.has_literals {
             return Ok(None);
         }
         let scratch = scratch::folder("kd-review-", env)?;
@@ -187,32 +202,36 @@ impl Change {
     }
 
     fn of_git(args: &Review, folder: &Path) -> Result<Self, Error> {
-        let git = GitCommand::new(folder).map_err(|e| failed(&e).next(NO_GIT))?;
-        let top = git.top().map_err(|e| failed(&e).next(NO_GIT))?;
-        let git = git.at(&top);
+        let (git, top) = at_top(folder)?;
         let sides = Sides::of(args, &git)?;
         Self::of_sides(&git, sides, Some(&top))
     }
 
     fn of_sides(git: &GitCommand, sides: Sides, top: Option<&Path>) -> Result<Self, Error> {
-        let shown = git_diff(git, &sides, &["--unified=5", "--function-context"])?;
-        let whole = git_diff(git, &sides, &[WHOLE])?;
-        let diff = parse(&shown, "git diff")?;
-        let lines = lines(&parse(&whole, "git diff").unwrap_or_else(|_| diff.clone()));
-        let uses = uses(git, &sides, &diff);
+        let git = &git.with_attributes_of(&sides.before(git)?);
+        let reading = Reading::of(git, &sides, top)?;
+        let uses = uses(git, &sides, &reading.diff);
         let mut notices = Vec::new();
         let on_disk = |id: &String| commit(git, "HEAD").is_ok_and(|head| head == *id);
         let elsewhere = matches!(&sides.after, After::Tree(id) if !on_disk(id));
         if matches!(sides.after, After::Work) {
             notices.extend(unknown(git)?);
         }
+        if !reading.is_whole {
+            notices.push(
+                "only the lines of the diff are known (the files are too large): quotes of other lines cannot be checked"
+                    .to_owned(),
+            );
+        }
         Ok(Self {
             base: sides.base,
             head: sides.head,
+            settings_commit: sides.base_commit.clone(),
             base_commit: sides.base_commit,
             head_commit: sides.head_commit,
-            diff,
-            lines,
+            diff: reading.diff,
+            lines: reading.lines,
+            left_out: reading.left_out,
             uses,
             notices,
             elsewhere,
@@ -224,19 +243,20 @@ impl Change {
 
     /// Sanitizes what members and users will read, and reports what was hidden in it.
     fn finish(&mut self) {
+        let names = self.diff.shown_names();
+        let shown = |path: &str| names.get(path).cloned().unwrap_or_else(|| shown_name(path));
         let hidden = self.diff.clean();
-        let names = hidden.iter().filter(|(_, line)| *line == 0);
-        self.odd = names.map(|(path, _)| path.clone()).collect();
+        let odd = names.iter().filter(|(path, shown)| path != shown);
+        self.odd = odd.map(|(_, shown)| shown.clone()).collect();
         let lines = std::mem::take(&mut self.lines);
-        // A name with invisible characters must not replace another file's name: that file keeps its lines.
-        let (odd, plain): (Vec<_>, Vec<_>) = lines
-            .into_iter()
-            .partition(|(path, _)| shown_name(path) != *path);
-        for (path, lines) in plain.into_iter().chain(odd) {
+        for (path, lines) in lines {
             let lines = lines.into_iter().map(|(n, line)| (n, one_line(&line)));
-            let known = self.lines.entry(shown_name(&path));
-            known.or_insert_with(|| lines.collect());
+            self.lines.insert(shown(&path), lines.collect());
         }
+        for one in &mut self.left_out {
+            one.file = shown(&one.file);
+        }
+        self.tell_unshown();
         let cut = self.diff.cut_lines();
         let cut = cut.iter().map(|(path, line)| match line {
             0 => format!("{path}, removed"),
@@ -264,6 +284,37 @@ impl Change {
         }
     }
 
+    /// Tells which files members do not see, by reason, and what lines do not show.
+    fn tell_unshown(&mut self) {
+        let mut reasons: Vec<&str> = Vec::new();
+        for one in &self.left_out {
+            if !reasons.contains(&one.why.as_str()) {
+                reasons.push(&one.why);
+            }
+        }
+        let of_reason = |why: &str| {
+            let files = self.left_out.iter().filter(|one| one.why == why);
+            let files = listed(files.map(|one| one.file.clone()), LEFT_OUT_MAX)?;
+            Some(format!("not reviewed ({why}): {files}"))
+        };
+        let facts = self.diff.files.iter().filter_map(|file| {
+            let mut facts: Vec<String> = file.facts().collect();
+            match (&file.old, &file.new) {
+                (Some(old), Some(new)) if old != new => facts.insert(0, format!("was {old}")),
+                _ => {}
+            }
+            let kept = !facts.is_empty() && !file.is_submodule();
+            kept.then(|| format!("{} ({})", file.path(), facts.join(", ")))
+        });
+        let facts = listed(facts, LEFT_OUT_MAX).map(|all| format!("not only lines change: {all}"));
+        let told: Vec<String> = reasons
+            .into_iter()
+            .filter_map(of_reason)
+            .chain(facts)
+            .collect();
+        self.notices.extend(told);
+    }
+
     /// Describes the change in one line.
     pub(super) fn title(&self) -> String {
         let (added, removed) = self.diff.counts();
@@ -288,6 +339,11 @@ impl Change {
         let mut list: String = summary.split_inclusive('\n').take(LISTED_MAX).collect();
         if all > LISTED_MAX {
             list += &format!("… and {} more\n", all - LISTED_MAX);
+        }
+        let own = self.left_out.iter().filter(|one| is_below(&one.file, KD));
+        let own = listed(own.map(|one| one.file.clone()), LISTED_MAX);
+        if let Some(own) = own {
+            list += &format!("Not shown to you: {own}\n");
         }
         let mut uses = self.uses.join("\n");
         if !uses.is_empty() {
@@ -362,7 +418,7 @@ impl Change {
                 }
                 text.push_str(line);
                 text.push('\n');
-                next = number + 1;
+                next = number.saturating_add(1);
             }
             text
         };
@@ -381,121 +437,9 @@ impl Change {
     }
 }
 
-impl Sides {
-    fn of(args: &Review, git: &GitCommand) -> Result<Self, Error> {
-        if let Some(range) = &args.range {
-            let Some((from, to)) = range.split_once("..") else {
-                return Err(Error::usage(format!("`{range}` is not a range of commits"))
-                    .next("kd review FROM..TO, or `kd review --branch BASE`"));
-            };
-            let (three, to) = to.strip_prefix('.').map_or((false, to), |to| (true, to));
-            let or_head = |name: &str| {
-                if name.is_empty() {
-                    "HEAD".to_owned()
-                } else {
-                    name.to_owned()
-                }
-            };
-            let (from, to) = (or_head(from), or_head(to));
-            let (mut base, head) = (commit(git, &from)?, commit(git, &to)?);
-            if three {
-                base = merge_base(git, &base, &head, &from)?;
-            }
-            return Ok(Self {
-                args: vec![base.clone(), head.clone()],
-                base: from,
-                head: to,
-                base_commit: Some(base),
-                head_commit: Some(head.clone()),
-                after: After::Tree(head),
-            });
-        }
-        if args.staged {
-            // Before the first commit, everything is new.
-            let head = commit(git, "HEAD").ok();
-            let base = match &head {
-                Some(head) => head.clone(),
-                None => read(git, &["hash-object", "-t", "tree", "/dev/null"])?
-                    .trim()
-                    .to_owned(),
-            };
-            return Ok(Self {
-                args: vec!["--cached".into(), base],
-                base: if head.is_some() { "HEAD" } else { "nothing" }.to_owned(),
-                head: "the index".into(),
-                base_commit: head,
-                head_commit: None,
-                after: After::Index,
-            });
-        }
-        let head = commit(git, "HEAD")?;
-        let base = match args.branch.as_deref() {
-            Some(base) if !base.is_empty() => base.to_owned(),
-            _ => usual_base(git)?,
-        };
-        let since = merge_base(git, &commit(git, &base)?, &head, &base)?;
-        let is_clean = read(git, &["status", "--porcelain", "--untracked-files=no"])?.is_empty();
-        Ok(Self {
-            args: vec![since.clone()],
-            base,
-            head: if is_clean { "HEAD" } else { "the working tree" }.to_owned(),
-            base_commit: Some(since),
-            head_commit: is_clean.then_some(head),
-            after: After::Work,
-        })
-    }
-}
-
-/// Resolves a name to a commit. The user's name is never taken for an option.
-fn commit(git: &GitCommand, name: &str) -> Result<String, Error> {
-    let peeled = format!("{name}^{{commit}}");
-    let args = [
-        "rev-parse",
-        "--verify",
-        "--quiet",
-        "--end-of-options",
-        &peeled,
-    ];
-    let found = git.read(&args).unwrap_or_default();
-    match found.trim() {
-        "" => Err(Error::usage(format!("`{name}` is not a commit here"))
-            .next("name a branch, a tag or a commit: `git log --oneline --all` lists them")),
-        id => Ok(id.to_owned()),
-    }
-}
-
-fn merge_base(git: &GitCommand, base: &str, head: &str, name: &str) -> Result<String, Error> {
-    let found = read(git, &["merge-base", base, head])
-        .map_err(|e| e.next(format!("{name} and this branch have no commit in common")))?;
-    Ok(found.trim().to_owned())
-}
-
-fn git_diff(git: &GitCommand, sides: &Sides, how: &[&str]) -> Result<String, Error> {
-    let mut args = vec![
-        "diff",
-        "--find-renames",
-        "--src-prefix=a/",
-        "--dst-prefix=b/",
-        "--inter-hunk-context=0",
-    ];
-    args.extend(git_command::DIFF);
-    args.extend(how);
-    args.extend(sides.args.iter().map(String::as_str));
-    args.extend(["--", ".", ":(exclude,top).kd"]);
-    read(git, &args)
-}
-
-fn parse(text: &str, named: &str) -> Result<Diff, Error> {
-    diff::read(text).map_err(|e| {
-        Error::usage(format!("{named} is not a readable diff"))
-            .because(e)
-            .next("make it with `git diff`, `git format-patch --stdout` or `diff -u`")
-    })
-}
-
 /// Returns whether every line of a diff is where the diff says. Git also applies a diff whose lines have moved since,
 /// and code hosts then know the lines by the diff's numbers.
-fn agrees(diff: &Diff, lines: &BTreeMap<String, BTreeMap<u32, String>>) -> bool {
+fn agrees(diff: &Diff, lines: &Lines) -> bool {
     let mut changes: BTreeMap<&str, u32> = BTreeMap::new();
     for file in &diff.files {
         *changes.entry(file.path()).or_default() += 1;
@@ -505,170 +449,60 @@ fn agrees(diff: &Diff, lines: &BTreeMap<String, BTreeMap<u32, String>>) -> bool 
         .files
         .iter()
         .filter(|file| file.new.is_some() && changes[file.path()] == 1);
-    once.filter(|file| !file.path().starts_with(".kd/"))
-        .all(|file| {
-            let known = lines.get(file.path());
-            let same = |(number, line): &(u32, &str)| {
-                known.is_some_and(|known| known.get(number).is_some_and(|l| l == line))
-            };
-            file.after()
-                .iter()
-                .map(|(n, l)| (*n, *l))
-                .all(|line| same(&line))
-        })
-}
-
-/// Returns the lines of the changed files after the change; of deleted files, the removed lines.
-fn lines(diff: &Diff) -> BTreeMap<String, BTreeMap<u32, String>> {
-    let owned = |(number, line): (u32, &str)| (number, line.to_owned());
-    let files = diff.files.iter().map(|file| {
-        let lines = match file.new {
-            Some(_) => file.after(),
-            None => file.before(),
+    once.filter(|file| !is_below(file.path(), KD)).all(|file| {
+        let known = lines.get(file.path());
+        let same = |(number, line): &(u32, &str)| {
+            known.is_some_and(|known| known.get(number).is_some_and(|l| l == line))
         };
-        let lines = lines.into_iter().map(owned);
-        (file.path().to_owned(), lines.collect())
-    });
-    files.collect()
+        file.after()
+            .iter()
+            .map(|(n, l)| (*n, *l))
+            .all(|line| same(&line))
+    })
 }
 
 /// Returns the first few distinct names, formatted for a notice.
 fn named(all: impl Iterator<Item = String>) -> Option<String> {
-    let mut shown: Vec<String> = Vec::new();
-    let mut more = "";
-    for one in all {
-        if shown.contains(&one) {
-            continue;
-        }
-        if shown.len() == NAMED_MAX {
-            more = " …";
-            break;
-        }
-        shown.push(one);
+    listed(all, NAMED_MAX)
+}
+
+/// Returns the first distinct names and the number of the others, formatted for a notice.
+fn listed(all: impl Iterator<Item = String>, max: usize) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    let all: Vec<String> = all.filter(|one| seen.insert(one.clone())).collect();
+    let shown = all.get(..max).unwrap_or(&all).join(", ");
+    match all.len().saturating_sub(max) {
+        0 => (!all.is_empty()).then_some(shown),
+        more => Some(format!("{shown} and {more} more")),
     }
-    (!shown.is_empty()).then(|| shown.join(", ") + more)
-}
-
-fn one_line(text: &str) -> String {
-    kd_core::clean::clean_text(text).replace(['\n', '\r'], " ")
-}
-
-/// Returns untracked files, which no diff shows.
-fn unknown(git: &GitCommand) -> Result<Option<String>, Error> {
-    let others = read(
-        git,
-        &[
-            "ls-files",
-            "--others",
-            "--exclude-standard",
-            "--",
-            ".",
-            ":(exclude,top).kd",
-        ],
-    )?;
-    let shown: Vec<&str> = others.lines().take(NAMED_MAX).collect();
-    let more = if others.lines().count() > shown.len() {
-        " …"
-    } else {
-        ""
-    };
-    Ok((!shown.is_empty()).then(|| {
-        format!(
-            "not reviewed, because untracked: {}{more}",
-            shown.join(", ")
-        )
-    }))
-}
-
-/// Finds uses of the changed functions in other files. Leaves out what cannot be found.
-fn uses(git: &GitCommand, sides: &Sides, diff: &Diff) -> Vec<String> {
-    let changed: BTreeSet<&str> = diff.files.iter().map(FileDiff::path).collect();
-    let headings = diff
-        .files
-        .iter()
-        .flat_map(|file| &file.hunks)
-        .flat_map(|hunk| {
-            let changed = hunk
-                .lines
-                .iter()
-                .filter(|line| line.kind != LineKind::Context);
-            std::iter::once(hunk.heading.as_str()).chain(changed.map(|line| line.text.as_str()))
-        });
-    let mut names: Vec<String> = Vec::new();
-    for name in headings.filter_map(defined) {
-        if names.len() < NAMES_MAX && !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let mut uses = Vec::new();
-    for name in names {
-        let mut args = vec![
-            "grep",
-            "--no-color",
-            "--no-textconv",
-            "-n",
-            "-I",
-            "-w",
-            "-F",
-            "--max-count=2",
-            "-e",
-            &name,
-        ];
-        match &sides.after {
-            After::Tree(id) => args.push(id),
-            After::Index => args.insert(1, "--cached"),
-            After::Work => {}
-        }
-        args.extend(["--", ".", ":(exclude,top).kd"]);
-        let found = git.read(&args).unwrap_or_default();
-        let elsewhere = found.lines().filter_map(|line| {
-            let line = match &sides.after {
-                After::Tree(id) => line.strip_prefix(&format!("{id}:")).unwrap_or(line),
-                After::Index | After::Work => line,
-            };
-            let (path, _) = line.split_once(':')?;
-            let line: String = one_line(line).chars().take(USE_BYTES_MAX).collect();
-            (!changed.contains(path)).then_some(line)
-        });
-        uses.extend(elsewhere.take(USES_MAX));
-    }
-    uses
-}
-
-/// Returns the function that a line seems to define.
-fn defined(line: &str) -> Option<String> {
-    const WORDS: &[&str] = &[
-        "fn", "func", "def", "function", "sub", "fun", "proc", "defun",
-    ];
-    let mut words = line
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|w| !w.is_empty());
-    words.find(|word| WORDS.contains(word))?;
-    // Short and common names are used everywhere.
-    words
-        .next()
-        .filter(|name| name.len() > 3 && *name != "main")
-        .map(str::to_owned)
 }
 
 /// Returns a file's lines that a comment can refer to: runs of added lines, and of unchanged lines with their old
-/// number.
+/// number. Code hosts show, and accept, only few unchanged lines around each change.
 fn place(file: &FileDiff) -> Option<Place> {
     let new = file.new.clone()?;
     let mut rows: Vec<(u32, u32, Option<u32>)> = Vec::new();
     for hunk in &file.hunks {
+        let changed: Vec<bool> = (hunk.lines.iter())
+            .map(|line| line.kind != LineKind::Context)
+            .collect();
+        let is_near = |at: usize| {
+            let near = at.saturating_sub(CONTEXT)..changed.len().min(at + CONTEXT + 1);
+            changed[near].contains(&true)
+        };
         let mut old = hunk.old_first;
-        for (number, line) in hunk.numbered() {
+        for (at, (number, line)) in hunk.numbered().enumerate() {
             let before = (line.kind == LineKind::Context).then_some(old);
             old = old.saturating_add(u32::from(line.kind != LineKind::Added));
-            let Some(number) = number else { continue };
+            let Some(number) = number.filter(|_| is_near(at)) else {
+                continue;
+            };
+            let follows = |first: u32, last: u32, begin: Option<u32>| {
+                let begin = begin.map(|begin| begin.saturating_add(number.saturating_sub(first)));
+                last.checked_add(1) == Some(number) && begin == before
+            };
             match rows.last_mut() {
-                Some((first, last, begin))
-                    if last.checked_add(1) == Some(number)
-                        && begin.map(|begin| begin + (number - *first)) == before =>
-                {
-                    *last = number;
-                }
+                Some((first, last, begin)) if follows(*first, *last, *begin) => *last = number,
                 _ => rows.push((number, number, before)),
             }
         }
@@ -704,6 +538,8 @@ mod tests {
             uses: Vec::new(),
             notices: Vec::new(),
             elsewhere: false,
+            left_out: Vec::new(),
+            settings_commit: None,
             odd: BTreeSet::new(),
             git: None,
             top: None,
@@ -723,5 +559,98 @@ mod tests {
         }
         let [whole] = change(2).parts().try_into().expect("one part");
         assert!(whole.contains("src/one.rs (+2 -0)\n"));
+    }
+
+    /// A diff's hunk, and the lines that a code host accepts: new numbers with old ones, `None` for added lines.
+    type Row = (&'static str, &'static [(u32, Option<u32>)]);
+
+    const HUNKS: &[Row] = &[
+        (
+            "@@ -1,9 +1,10 @@\n a\n b\n c\n d\n e\n+x\n f\n g\n h\n i\n",
+            &[
+                (3, Some(3)),
+                (4, Some(4)),
+                (5, Some(5)),
+                (6, None),
+                (7, Some(6)),
+                (8, Some(7)),
+                (9, Some(8)),
+            ],
+        ),
+        // A removed line is a change too.
+        (
+            "@@ -10,9 +10,8 @@\n a\n b\n c\n d\n-x\n e\n f\n g\n h\n",
+            &[
+                (11, Some(11)),
+                (12, Some(12)),
+                (13, Some(13)),
+                (14, Some(15)),
+                (15, Some(16)),
+                (16, Some(17)),
+            ],
+        ),
+        // Six lines between two changes are in one hunk; of seven, the middle one is not shown.
+        (
+            "@@ -1,6 +1,8 @@\n+x\n a\n b\n c\n d\n e\n f\n+y\n",
+            &[
+                (1, None),
+                (2, Some(1)),
+                (3, Some(2)),
+                (4, Some(3)),
+                (5, Some(4)),
+                (6, Some(5)),
+                (7, Some(6)),
+                (8, None),
+            ],
+        ),
+        (
+            "@@ -1,7 +1,9 @@\n+x\n a\n b\n c\n d\n e\n f\n g\n+y\n",
+            &[
+                (1, None),
+                (2, Some(1)),
+                (3, Some(2)),
+                (4, Some(3)),
+                (6, Some(5)),
+                (7, Some(6)),
+                (8, Some(7)),
+                (9, None),
+            ],
+        ),
+        // Numbers at their end.
+        (
+            "@@ -4294967290,9 +4294967290,10 @@\n a\n b\n c\n d\n+x\n e\n f\n g\n h\n i\n",
+            &[
+                (4_294_967_291, Some(4_294_967_291)),
+                (4_294_967_292, Some(4_294_967_292)),
+                (4_294_967_293, Some(4_294_967_293)),
+                (4_294_967_294, None),
+                (4_294_967_295, Some(4_294_967_294)),
+            ],
+        ),
+        (
+            "@@ -4294967290,4 +1,5 @@\n+x\n a\n b\n c\n d\n",
+            &[
+                (1, None),
+                (2, Some(4_294_967_290)),
+                (3, Some(4_294_967_291)),
+                (4, Some(4_294_967_292)),
+            ],
+        ),
+    ];
+
+    #[test]
+    fn comments_are_possible_where_code_hosts_show_lines() {
+        for (hunk, wanted) in HUNKS {
+            let diff = diff::read(&format!("--- a/x\n+++ b/x\n{hunk}")).expect("a diff");
+            let place = place(&diff.files[0]).expect("a place");
+            let rows = place
+                .rows
+                .iter()
+                .flat_map(|(first, last, _)| *first..=*last);
+            let found: Vec<_> = rows
+                .map(|line| (line, place.find(line).expect("a line of the diff")))
+                .collect();
+            assert_eq!(found, *wanted, "{hunk}");
+        }
     }
 }

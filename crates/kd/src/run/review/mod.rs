@@ -4,7 +4,9 @@
 mod change;
 mod condition;
 mod cost;
+mod reading;
 mod settings;
+mod sides;
 mod watching;
 
 use self::change::Change;
@@ -464,6 +466,7 @@ fn keeping(asked: &Asked<'_>, thread: &str, report: Report) -> Kept {
         head_commit: change.head_commit.clone(),
         size: (change.diff.files.len(), added, removed),
         places: change.places(),
+        left_out: change.left_out.clone(),
         fail_on: Condition::check(asked.conditions, &report.findings),
         report,
     }

@@ -1,5 +1,6 @@
-//! The settings of a review: the user's own, and those of the base commit. Changes to `.kd/config.json` have no effect
-//! on their own review.
+//! The settings of a review: the user's own, and those of the base commit. What the change contains has no effect on
+//! its own review: neither a changed `.kd/config.json`, nor a `.kd/config.local.json` that git tracks, nor a `.kd` that
+//! is a submodule or a link.
 
 use super::change::Change;
 use crate::error::Error;
@@ -8,8 +9,9 @@ use crate::run::notices::notice_line;
 use crate::run::trust;
 use kd_store::Layout;
 use kd_store::config::{Loaded, ProjectFile, load_with};
+use kd_store::git;
 use kd_store::git_command::GitCommand;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Loads the settings. `quiet` omits purely informational notes.
 pub(super) fn load(
@@ -21,31 +23,42 @@ pub(super) fn load(
     let mut paths = here.config_paths(layout);
     // Personas are only used by forums.
     paths.personas = None;
-    let base = match (&paths.project, &change.git, &change.top) {
-        (Some(file), Some(git), Some(top)) => base_text(file, git, top, change),
-        _ => Base::Outside,
-    };
+    let mut notices = Vec::new();
+    let place = |file: Option<&PathBuf>| Place::of(file?, change);
+    let base = place(paths.project.as_ref()).map_or(Base::Own, |place| place.base(change));
+    if base.differs(paths.project.as_deref()) {
+        let from = match (&base, &change.settings_commit) {
+            (Base::Missing, None) => {
+                "not used: git tracks the file, and no base is known".to_owned()
+            }
+            _ => format!("those of {}, not of the change", change.base),
+        };
+        notices.push(format!("settings of .kd/config.json are {from}"));
+    }
+    if place(paths.local.as_ref()).is_some_and(|place| place.is_tracked()) {
+        let exists = paths.local.take().is_some_and(|file| file.exists());
+        let notice = "settings of .kd/config.local.json are not used: git tracks the file (`git rm --cached \
+                      .kd/config.local.json` and a commit make it your own)";
+        notices.extend(exists.then(|| notice.to_owned()));
+    }
     let project = match &base {
-        Base::Outside => ProjectFile::OnDisk,
+        Base::Own => ProjectFile::OnDisk,
         Base::Text(text) => ProjectFile::Text(text),
         Base::Missing => ProjectFile::Missing,
     };
     let mut loaded = load_with(&paths, project, here.vars(), &[])?;
     here.fill_in(&mut loaded.config);
     trust::hold(here, &loaded);
-    if base.differs(paths.project.as_deref()) && !quiet {
-        notice_line(&format!(
-            "settings of .kd/config.json are those of {}, not of the change",
-            change.base
-        ));
+    if !quiet {
+        notices.iter().for_each(|notice| notice_line(notice));
     }
     Ok(loaded)
 }
 
 /// The project's shared file in the base commit.
 enum Base {
-    /// It is outside the repository, or not part of it: the user's own.
-    Outside,
+    /// It is outside of the repository, or not part of it: the user's own.
+    Own,
     /// Its content.
     Text(String),
     /// It does not exist, and the change adds one.
@@ -59,35 +72,120 @@ impl Base {
             String::from_utf8(bytes).ok()
         };
         match self {
-            Base::Outside => false,
+            Base::Own => false,
             Base::Text(text) => now().as_ref() != Some(text),
             Base::Missing => true,
         }
     }
 }
 
-fn base_text(file: &Path, git: &GitCommand, top: &Path, change: &Change) -> Base {
-    let real = |path: &Path| path.canonicalize().ok();
-    let folder = file.parent().and_then(real);
-    let inside = folder.zip(real(top)).and_then(|(folder, top)| {
-        let folder = folder.strip_prefix(&top).ok()?.to_str()?.to_owned();
-        Some(format!("{folder}/{}", file.file_name()?.to_str()?))
-    });
-    let Some(path) = inside else {
-        return Base::Outside;
-    };
-    let base = change.base_commit.as_deref().unwrap_or("HEAD");
-    if let Ok(text) = git.read(&["cat-file", "blob", &format!("{base}:{path}")]) {
-        return Base::Text(text);
+/// A file of settings in a working tree of the repository under review.
+struct Place {
+    /// Git at the top of that tree.
+    git: GitCommand,
+    /// The path from there, and the folders on the way, outermost first; the file is the last one. `None` if it is no
+    /// UTF-8.
+    path: Option<Vec<String>>,
+}
+
+impl Place {
+    /// Returns `None` if the file is not in a working tree of the repository.
+    fn of(file: &Path, change: &Change) -> Option<Self> {
+        let (git, top) = (change.git.as_ref()?, change.top.as_ref()?);
+        // The folder that holds `.kd`: a submodule would be another repository.
+        let root = file.parent()?.parent()?.canonicalize().ok()?;
+        let holder = git::top(&root)?;
+        let here = git.at(holder);
+        let same = holder == top.canonicalize().ok()?
+            || common(&here).is_some_and(|folder| common(git) == Some(folder));
+        let below = root.strip_prefix(holder).ok()?;
+        let names = file
+            .parent()?
+            .file_name()
+            .into_iter()
+            .chain(file.file_name());
+        let mut path = below.to_path_buf();
+        path.extend(names);
+        same.then(|| Self {
+            git: here,
+            path: steps(&path),
+        })
     }
-    let is_tracked = git
-        .read(&["ls-files", "--error-unmatch", "--", &path])
-        .is_ok()
-        || git
-            .read(&["cat-file", "-e", &format!("HEAD:{path}")])
-            .is_ok();
-    match is_tracked {
-        true => Base::Missing,
-        false => Base::Outside,
+
+    /// Returns the file as it is in the base commit.
+    fn base(&self, change: &Change) -> Base {
+        let path = self.path.as_ref().and_then(|path| path.last());
+        let commit = change.settings_commit.as_deref();
+        if let Some((commit, path)) = commit.zip(path)
+            && self
+                .kind(commit, path)
+                .is_some_and(|mode| mode.starts_with("100"))
+            && let Ok(text) = self
+                .git
+                .read(&["cat-file", "blob", &format!("{commit}:{path}")])
+        {
+            return Base::Text(text);
+        }
+        match self.is_tracked() {
+            true => Base::Missing,
+            false => Base::Own,
+        }
     }
+
+    /// Returns whether the file, or a folder on the way to it, is tracked: as a file, a link or a submodule. What cannot
+    /// be found out counts as tracked.
+    fn is_tracked(&self) -> bool {
+        let Some(path) = &self.path else {
+            return true;
+        };
+        path.iter().any(|step| {
+            self.is_in_index(step) || self.kind("HEAD", step).is_some_and(|mode| mode != FOLDER)
+        })
+    }
+
+    fn is_in_index(&self, path: &str) -> bool {
+        let spec = format!(":(top,icase,literal){path}");
+        let listed = self.git.read_whole(&["ls-files", "-z", "--", &spec]);
+        let Ok(Some(listed)) = listed else {
+            return true;
+        };
+        let mut names = listed.split(|byte| *byte == 0);
+        names.any(|name| name.eq_ignore_ascii_case(path.as_bytes()))
+    }
+
+    /// Returns the mode of a path in a commit; `None` if it is not there.
+    fn kind(&self, commit: &str, path: &str) -> Option<String> {
+        let listed = self
+            .git
+            .read(&["ls-tree", "-z", "--full-tree", commit, "--", path])
+            .ok()?;
+        let (mode, rest) = listed.split_once(' ')?;
+        let (_, name) = rest.trim_end_matches('\0').split_once('\t')?;
+        (name == path).then(|| mode.to_owned())
+    }
+}
+
+/// The mode of a folder in a tree.
+const FOLDER: &str = "040000";
+
+/// Returns a path and the folders on the way to it.
+fn steps(path: &Path) -> Option<Vec<String>> {
+    let mut steps: Vec<String> = Vec::new();
+    for name in path {
+        let name = name.to_str()?;
+        steps.push(match steps.last() {
+            Some(above) => format!("{above}/{name}"),
+            None => name.to_owned(),
+        });
+    }
+    Some(steps)
+}
+
+/// Returns the git folder that all working trees of a repository share.
+fn common(git: &GitCommand) -> Option<PathBuf> {
+    let args = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
+    let folder = git.read(&args).ok()?;
+    Path::new(folder.trim_end_matches(['\n', '\r']))
+        .canonicalize()
+        .ok()
 }
