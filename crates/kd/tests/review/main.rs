@@ -542,9 +542,15 @@ fn hidden_characters_and_odd_names_are_told() {
         "src/a b\u{202e}.rs",
         "let x\u{200b} = 1; // \u{1b}[2J\n",
     );
-    git(&home, &["add", "src"]);
+    write(&home, "::error::owned.rs", "let y = 1;\n");
+    git(&home, &["add", "."]);
     let said = home.run(&["review", "--staged", "--dry-run"]);
     ok(&said);
+    assert!(said.out.contains("\n  added "), "{}", said.out);
+    assert!(said.out.contains("owned.rs"), "{}", said.out);
+    for line in said.out.lines().chain(said.err.lines()) {
+        assert!(!line.trim().starts_with("::error"), "{line}");
+    }
     assert!(
         said.out
             .contains("removed escapes and invisible characters"),

@@ -12,7 +12,7 @@ mod watching;
 use self::change::Change;
 use self::condition::Condition;
 use self::cost::Estimate;
-use self::watching::{Watching, tell};
+use self::watching::{Watching, hung, tell};
 use super::here::Here;
 use super::notices::notice_line;
 use super::{first, infile, stage};
@@ -514,19 +514,20 @@ fn dry_run(
         writeln!(out, "{}", json::text(&value, true)?)?;
         return Ok(Exit::Done);
     }
-    writeln!(out, "{}", clean::line(&change.title()))?;
-    for line in change.diff.summary().lines() {
-        writeln!(out, "  {}", clean::line(line))?;
-    }
-    writeln!(
-        out,
-        "members: {}\n{}: {}",
-        clean::line(&members.join(", ")),
-        count(parts as u64, "part"),
-        estimate.line()
-    )?;
-    for notice in notices {
-        writeln!(out, "note: {}", clean::line(notice))?;
+    let mut lines = vec![change.title()];
+    lines.extend(
+        change
+            .diff
+            .summary()
+            .lines()
+            .map(|line| format!("  {line}")),
+    );
+    lines.push(format!("members: {}", members.join(", ")));
+    let parts = count(parts as u64, "part");
+    lines.push(format!("{parts}: {}", estimate.line()));
+    lines.extend(notices.iter().map(|notice| format!("note: {notice}")));
+    for line in lines {
+        writeln!(out, "{}", hung(&line, &io::stdout()))?;
     }
     Ok(Exit::Done)
 }

@@ -26,26 +26,27 @@ pub(super) fn exit(report: &Report, failures: Failures) -> Exit {
     }
 }
 
-/// Formats a line for stderr. On a terminal, only its beginning is at the margin, so that no name, path or message in it
-/// passes for another line.
-pub(super) fn hung(line: &str) -> String {
+/// Formats a line for stdout or stderr. On a terminal, only its beginning is at the margin, so that no name, path or
+/// message in it passes for another line.
+pub(super) fn hung(line: &str, out: &impl IsTerminal) -> String {
+    let indent = " ".repeat(line.len() - line.trim_start_matches(' ').len());
     let line = clean::line(line);
-    let columns = io::stderr()
-        .is_terminal()
-        .then(kd_tui::terminal::size)
-        .flatten();
+    let columns = out.is_terminal().then(kd_tui::terminal::size).flatten();
     let lines = match columns {
-        Some((columns, _)) => crate::face::review::hung(&line, columns.into()),
+        Some((columns, _)) => {
+            let columns = usize::from(columns).saturating_sub(indent.len());
+            crate::face::review::hung(&line, columns)
+        }
         None => vec![line],
     };
-    let lines: Vec<_> = lines.iter().map(|line| inert(line)).collect();
-    lines.join("\n")
+    let lines = lines.iter().map(|line| format!("{indent}{}", inert(line)));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Prints a line on stderr.
 pub(super) fn tell(line: &str) {
     // If this cannot be written, nobody reads it.
-    let _ = writeln!(io::stderr(), "{}", hung(line));
+    let _ = writeln!(io::stderr(), "{}", hung(line, &io::stderr()));
 }
 
 /// The output of a running review.
@@ -84,7 +85,7 @@ impl Watching {
     fn say(&self, line: &str, io: &mut Io<'_>) -> io::Result<()> {
         match self.quiet {
             true => Ok(()),
-            false => writeln!(io.err, "{}", hung(line)),
+            false => writeln!(io.err, "{}", hung(line, &io::stderr())),
         }
     }
 }
