@@ -446,7 +446,7 @@ fn cases() -> Vec<Case> {
                 Ok(String::from_utf8(out).unwrap())
             },
             change: |_| {},
-            newer: &[("user_version = 10", "user_version = 11")],
+            newer: &[("user_version = 11", "user_version = 12")],
         },
         Case {
             format: &formats::FORUM_EXPORT,
@@ -466,7 +466,7 @@ fn cases() -> Vec<Case> {
                 Ok(String::from_utf8(out).unwrap())
             },
             change: |_| {},
-            newer: &[("\"version\": 2", "\"version\": 3")],
+            newer: &[("\"version\": 3", "\"version\": 4")],
         },
         Case {
             format: &formats::FORUM_SECRETS,
