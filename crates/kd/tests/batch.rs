@@ -241,6 +241,136 @@ fn the_first_interrupt_finishes_what_is_asked_and_the_same_command_goes_on() {
 }
 
 #[test]
+fn an_interrupt_after_which_nothing_is_left_is_no_interrupted_run() {
+    let home = echoing(1500);
+    let q = questions(&home, 3);
+    let child = start(&home, &["batch", "run", q, "-o", "r.jsonl"]);
+    until("all are asked", || {
+        let status = home.run(&["batch", "status", "--json"]);
+        let value: Value = serde_json::from_str(&status.out).ok()?;
+        (value["counts"]["running"] == 3).then_some(())
+    });
+    signal(&child, Signal::INT);
+    let said = Said::of(child.wait_with_output().expect("it ends"));
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(!said.err.contains("go on"), "{}", said.err);
+    assert_eq!(answers(&results(&home)), expected(3));
+}
+
+#[test]
+fn results_replace_only_the_results_of_their_batch() {
+    let home = echoing(0);
+    let q = questions(&home, 2);
+    fs::write(home.work().join("other.txt"), "Another?\n").expect("written");
+    for (file, output) in [(q, "r.jsonl"), ("other.txt", "other.jsonl")] {
+        let said = home.run(&["batch", "run", file, "-o", output, "-q"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+    let own = home.work().join("r.jsonl");
+    let text = fs::read_to_string(&own).expect("results");
+    let id = results(&home)[0]["batch"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let at = home.work().join("out");
+    // What is there, and whether it may be replaced.
+    for (old, is_replaced) in [
+        (None, true),
+        (Some(String::new()), true),
+        (Some(text.lines().next().expect("a line").to_owned()), true),
+        (Some("Dear diary.\n".to_owned()), false),
+        (Some("{\"v\":1,\"batch\":\"".to_owned()), false),
+        (Some("{\"v\":1,\"id\":\"q\"}\n".to_owned()), false),
+        (
+            Some(fs::read_to_string(home.work().join("other.jsonl")).expect("read")),
+            false,
+        ),
+    ] {
+        let _ = fs::remove_file(&at);
+        if let Some(old) = &old {
+            fs::write(&at, old).expect("written");
+        }
+        let said = home.run(&["batch", "results", &id, "-o", "out"]);
+        let now = fs::read_to_string(&at).expect("read");
+        if is_replaced {
+            assert_eq!((said.code, &now), (Some(0), &text), "{old:?}: {}", said.err);
+            continue;
+        }
+        assert_eq!(said.code, Some(1), "{old:?}: {}", said.err);
+        assert_eq!(Some(&now), old.as_ref(), "{old:?}");
+        let told = format!("out exists and is not the results of {id}");
+        assert!(
+            said.err.contains(&told) && said.err.contains("--force"),
+            "{}",
+            said.err
+        );
+        let said = home.run(&["batch", "results", &id, "-o", "out", "--force"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert_eq!(fs::read_to_string(&at).expect("read"), text);
+    }
+}
+
+/// Fills the file system of a folder while a batch runs, and goes on when there is room again.
+const FULL: &str = r#"
+mount -t tmpfs -o size=16m,mode=700 none "$FOLDER" || exit 99
+"$KD" batch run q.txt -o out/r.jsonl --concurrency 4 2>first.err &
+n=0
+while [ "$(cat out/r.jsonl 2>/dev/null | wc -l)" -lt 5 ] && [ $n -lt 1000 ]; do n=$((n + 1)); sleep 0.01; done
+dd if=/dev/zero of="$FOLDER/ballast" bs=4k 2>/dev/null
+wait $!
+echo "$?" >first.code
+"$KD" batch run q.txt -o out/r.jsonl 2>full.err
+echo "$?" >full.code
+rm "$FOLDER/ballast"
+"$KD" batch run q.txt -o out/r.jsonl --concurrency 4 2>last.err
+echo "$?" >last.code
+cp out/r.jsonl r.jsonl
+"#;
+
+#[test]
+fn a_full_disk_loses_and_doubles_no_result() {
+    for folder in [".local/share/kd/batches", "work/.kd/batches", "work/out"] {
+        let home = echoing(100);
+        let q = questions(&home, 40);
+        fs::create_dir(home.work().join("out")).expect("made");
+        // The folders are created as the program wants them.
+        home.run(&["batch", "run", q, "--max-calls", "1", "-o", "first.jsonl"]);
+        let kd = home.kd(&[]);
+        let mut command = std::process::Command::new("unshare");
+        command
+            .args(["-Urm", "sh", "-c", FULL])
+            .current_dir(home.work())
+            .env_clear();
+        command.envs(
+            kd.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        command
+            .env("KD", kd.get_program())
+            .env("FOLDER", home.path().join(folder));
+        let out = command.output();
+        if !out.as_ref().is_ok_and(|out| out.status.success()) {
+            println!("SKIPPED: no file system can be mounted here: {out:?}");
+            return;
+        }
+        let read = |name: &str| fs::read_to_string(home.work().join(name)).unwrap_or_default();
+        let told = format!(
+            "{folder}: {} {} {}",
+            read("first.err"),
+            read("full.err"),
+            read("last.err")
+        );
+        assert_ne!(read("first.code").trim(), "0", "{told}");
+        assert_ne!(read("full.code").trim(), "0", "{told}");
+        for err in ["first.err", "full.err"] {
+            assert!(read(err).contains("error: "), "{told}");
+        }
+        assert_eq!(read("last.code").trim(), "0", "{told}");
+        assert_eq!(answers(&results(&home)), expected(40), "{told}");
+    }
+}
+
+#[test]
 fn the_second_interrupt_stops_at_once_and_costs_no_attempt() {
     let home = Home::scripted(&[("ada", json!({"runs": [["hang"]]}))]);
     let q = questions(&home, 5);

@@ -183,15 +183,21 @@ pub async fn drive(
     let why = done.and_then(|why| written.map(|()| why))?;
     let id = run.of.0.clone();
     let batch = on(&run.batches, move |batches| Ok(batches.get(&id)?)).await?;
+    let batch = batch.unwrap_or_default();
     Ok(Ended {
-        why,
-        batch: batch.unwrap_or_default(),
+        why: match why {
+            // The questions that were being asked were the last ones.
+            Why::Stopped if batch.counts.is_over() => Why::Over,
+            why => why,
+        },
+        batch,
         ended: run.progress.borrow().ended,
     })
 }
 
 impl Loop {
     async fn work(&mut self, stop: &mut watch::Receiver<Stop>) -> Result<Why, UserError> {
+        let mut has_host = true;
         loop {
             if *stop.borrow_and_update() != Stop::No && self.ending.is_none() {
                 self.ending = Some(Ok(Why::Stopped));
@@ -215,8 +221,9 @@ impl Loop {
             tokio::select! {
                 done = self.tasks.join_next(), if !self.tasks.is_empty() => self.heard(done).await?,
                 () = tokio::time::sleep(pause) => {}
-                changed = stop.changed() => if changed.is_err() {
-                    // Nobody is left who could stop it.
+                changed = stop.changed(), if has_host => if changed.is_err() {
+                    // Without a host it drains; a closed channel is not polled again, because it is always ready.
+                    has_host = false;
                     self.ending.get_or_insert(Ok(Why::Stopped));
                 },
             }

@@ -1,74 +1,203 @@
 //! What makes two questions the same, and two commands the same batch: digests of everything that decides an answer.
 
 use super::how::How;
+use crate::deliberation;
+use crate::error::UserError;
+use crate::kingdom::Kingdom;
+use crate::request::{Ask, Terms};
+use crate::{Deliberate, Think};
 use jiff::Timestamp;
 use kd_core::config::Config;
+use kd_core::planner;
 use kd_core::seating::SeatRequest;
 use kd_sql::batch::Asked;
+use kd_store::memory;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Settings that do not change an answer.
-const IRRELEVANT: [&str; 3] = ["limits", "forum", "chat"];
+/// Settings that do not change an answer, and why.
+const IRRELEVANT: [(&str, &str); 4] = [
+    (
+        "limits",
+        "an answer that a limit has cut is not kept, and a raised limit must go on with the batch",
+    ),
+    ("forum", "no question of a batch is asked in the forum"),
+    ("chat", "colors and notifications"),
+    ("serve", "no program uses a batch as a model"),
+];
 
-/// Returns the digest of how questions are asked: the method, its options, and the settings.
-pub(super) fn recipe(config: &Config, how: &How) -> String {
-    let mut settings = serde_json::to_value(config).unwrap_or(Value::Null);
-    if let Value::Object(settings) = &mut settings {
-        settings.retain(|key, _| !IRRELEVANT.contains(&key.as_str()));
-    }
-    let options = match how {
-        How::Ask(ask) => json!({
-            "seats": seats(&ask.seats),
-            "to": ask.to,
-            "no_conclusion": ask.no_conclusion,
-            "private": ask.terms.private,
-        }),
-        How::Think(think) => json!({
-            "fast": think.fast,
-            "rigorous": think.rigorous,
-            "arbiter": think.arbiter,
-            "seats": seats(&think.all),
-            "messages_max": think.messages_max,
-            "messages_min": think.messages_min,
-            "tokens_max": think.tokens_max,
-            "secs_max": think.secs_max,
-            "private": think.terms.private,
-        }),
-        How::Deliberate(deliberate) => json!({"members": deliberate.members}),
-    };
-    digest(&[&json!([1, how.method(), options, settings]).to_string()])
+/// How questions are asked, as digests.
+pub(super) struct Recipe {
+    /// What the user has chosen: the method, options, settings, role texts. Another choice is another batch.
+    chosen: String,
+    /// That, and what changes by itself: memory, marks, installed programs, this version of `kd`. An answer is used
+    /// again only if all of it is the same.
+    whole: String,
 }
 
-fn seats(seats: &SeatRequest) -> Value {
+impl Recipe {
+    /// Returns how the questions of a batch are asked.
+    ///
+    /// # Errors
+    /// If role texts or the memory cannot be read.
+    pub(super) fn of(kingdom: &Kingdom, how: &How) -> Result<Self, UserError> {
+        let roles = match (how, kingdom.layout()) {
+            (How::Deliberate(_), Some(layout)) => memory::roles(&layout)?,
+            _ => BTreeMap::new(),
+        };
+        let chosen = chosen(kingdom.config(), how, &roles);
+        let whole = digest(&[&chosen, &around(kingdom, how)?.to_string()]);
+        Ok(Self { chosen, whole })
+    }
+
+    /// Returns the digest of a question.
+    pub(super) fn question(&self, text: &str) -> String {
+        digest(&[&self.whole, text])
+    }
+
+    /// Returns the digest of a batch: how it is asked, its questions in order, and where results go.
+    pub(super) fn batch(&self, questions: &[Asked], output: Option<&Path>) -> String {
+        let output = output.map(|path| path.as_os_str().as_encoded_bytes());
+        let mut hash = Sha256::new();
+        part(&mut hash, self.chosen.as_bytes());
+        part(&mut hash, output.unwrap_or_default());
+        for question in questions {
+            part(&mut hash, question.id.as_bytes());
+            part(&mut hash, question.text.as_bytes());
+        }
+        hex(&hash.finalize())
+    }
+}
+
+/// Returns the digest of what the user has chosen.
+fn chosen(config: &Config, how: &How, roles: &BTreeMap<String, String>) -> String {
+    let mut settings = serde_json::to_value(config).unwrap_or(Value::Null);
+    if let Value::Object(settings) = &mut settings {
+        for (section, _) in IRRELEVANT {
+            settings.remove(section);
+        }
+    }
+    digest(&[&json!([2, how.method(), options(how), settings, roles]).to_string()])
+}
+
+/// Returns what changes without the user's choice.
+fn around(kingdom: &Kingdom, how: &How) -> Result<Value, UserError> {
+    let config = kingdom.config();
+    let plan = match how {
+        How::Ask(_) | How::Think(_) => Value::Null,
+        How::Deliberate(_) => {
+            let settings = &config.deliberation;
+            let layout = kingdom.layout().filter(|_| settings.memory.long_term);
+            let remembered = layout.map(|layout| memory::read(&layout)).transpose()?;
+            let marks = planner::uses_marks(settings).then(|| deliberation::marks(kingdom.env()).0);
+            // Prices decide how much of a plan fits into a limit of money.
+            let prices = settings.max_usd.map(|_| format!("{:?}", config.prices));
+            json!({
+                "memory": remembered.unwrap_or_default().background(),
+                "marks": marks.as_deref(),
+                "prices": prices,
+            })
+        }
+    };
+    Ok(json!({
+        "kd": env!("CARGO_PKG_VERSION"),
+        "programs": config.programs_for_models,
+        // Whether agent programs obey the files of the folder.
+        "trusted": kingdom.env().backend_options().trusted,
+        "plan": plan,
+    }))
+}
+
+/// Returns the options that decide an answer. A new option does not compile until it is placed here.
+fn options(how: &How) -> Value {
+    match how {
+        How::Ask(ask) => {
+            // Questions of a batch are asked in new threads.
+            let Ask {
+                seats,
+                to,
+                address,
+                thread: _,
+                no_conclusion,
+                terms,
+            } = ask;
+            json!({
+                "seats": seated(seats),
+                "to": to,
+                "address": address,
+                "no_conclusion": no_conclusion,
+                "terms": agreed(terms),
+            })
+        }
+        How::Think(think) => {
+            let Think {
+                fast,
+                rigorous,
+                arbiter,
+                all,
+                messages_max,
+                messages_min,
+                tokens_max,
+                secs_max,
+                thread: _,
+                terms,
+            } = think;
+            json!({
+                "fast": fast,
+                "rigorous": rigorous,
+                "arbiter": arbiter,
+                "seats": seated(all),
+                "messages_max": messages_max,
+                "messages_min": messages_min,
+                "tokens_max": tokens_max,
+                "secs_max": secs_max,
+                "terms": agreed(terms),
+            })
+        }
+        How::Deliberate(deliberate) => {
+            // Offline or not, the model is the same.
+            let Deliberate {
+                members,
+                thread: _,
+                offline: _,
+            } = deliberate;
+            json!({"members": members})
+        }
+    }
+}
+
+fn seated(seats: &SeatRequest) -> Value {
+    let SeatRequest {
+        members,
+        model,
+        temperature,
+        max_tokens,
+        seed,
+        timeout,
+        writable,
+    } = seats;
     json!({
-        "members": seats.members,
-        "model": seats.model,
-        "temperature": seats.temperature,
-        "max_tokens": seats.max_tokens,
-        "seed": seats.seed,
-        "timeout": seats.timeout,
-        "writable": seats.writable,
+        "members": members,
+        "model": model,
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+        "seed": seed,
+        "timeout": timeout,
+        "writable": writable,
     })
 }
 
-/// Returns the digest of a question that is asked in a way.
-pub(super) fn question(recipe: &str, text: &str) -> String {
-    digest(&[recipe, text])
-}
-
-/// Returns the digest of a batch: how it is asked, its questions in order, and where results go.
-pub(super) fn batch(recipe: &str, questions: &[Asked], output: Option<&Path>) -> String {
-    let output = output.map(|path| path.as_os_str().as_encoded_bytes());
-    let mut hash = Sha256::new();
-    part(&mut hash, recipe.as_bytes());
-    part(&mut hash, output.unwrap_or_default());
-    for question in questions {
-        part(&mut hash, question.id.as_bytes());
-        part(&mut hash, question.key.as_bytes());
-    }
-    hex(&hash.finalize())
+fn agreed(terms: &Terms) -> Value {
+    // A batch has limits of its own, and offline or not, the model is the same.
+    let Terms {
+        limits: _,
+        private,
+        allow_secrets,
+        offline: _,
+    } = terms;
+    json!({"private": private, "allow_secrets": allow_secrets})
 }
 
 /// Returns the id of a new batch.
@@ -100,33 +229,228 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ask, Think};
+    use crate::env::Env;
+    use kd_core::config::{
+        AgentConfig, KEYS, KeyPath, Kind, Price, ProviderConfig, Reader, RemoteConfig, ServerConfig,
+    };
+    use kd_eval::marks::{By, Mark};
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    fn plainly(config: &Config, how: &How) -> String {
+        chosen(config, how, &BTreeMap::new())
+    }
+
+    fn leaves(path: &KeyPath, value: &Value, out: &mut Vec<KeyPath>) {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    leaves(&path.join(name), value, out);
+                }
+            }
+            _ => out.push(path.clone()),
+        }
+    }
+
+    /// Returns values of every type, of which a setting accepts at least one that it does not have yet.
+    fn others(kind: Kind) -> Vec<Value> {
+        let seat = json!([{"model": "local", "role": "skeptic"}]);
+        let words = match kind {
+            Kind::OneOf(words) => words,
+            _ => &["x"],
+        };
+        let mut others = vec![
+            json!(true),
+            json!(false),
+            json!(7),
+            json!(0.5),
+            json!(["x"]),
+            seat,
+        ];
+        others.extend(words.iter().map(|word| json!(word)));
+        others
+    }
+
+    fn set(value: &mut Value, path: &KeyPath, to: Value) {
+        let mut at = value;
+        for segment in path.segments() {
+            at = &mut at[segment.as_str()];
+        }
+        *at = to;
+    }
 
     #[test]
-    fn only_what_decides_an_answer_changes_the_recipe() {
-        let mut config = Config::default();
-        let how = How::Ask(Ask::default());
-        let first = recipe(&config, &how);
-        config.limits.usd = Some(1.0);
-        assert_eq!(
-            recipe(&config, &how),
-            first,
-            "a raised limit goes on with the batch"
-        );
-        config.council.conclude = !config.council.conclude;
-        assert_ne!(recipe(&config, &how), first);
-        assert_ne!(
-            recipe(&Config::default(), &How::Think(Think::default())),
-            first
-        );
-        let mut ask = Ask::default();
-        ask.seats.temperature = Some(0.5);
-        assert_ne!(recipe(&Config::default(), &How::Ask(ask)), first);
+    fn every_setting_changes_the_recipe_or_is_irrelevant_for_a_stated_reason() {
+        let mut provider = ProviderConfig::default();
+        provider.prices.insert("m".into(), Price::default());
+        let mut config = Config {
+            agents: [("a".into(), AgentConfig::default())].into(),
+            providers: [("p".into(), provider)].into(),
+            ..Config::default()
+        };
+        config
+            .forum
+            .remotes
+            .insert("r".into(), RemoteConfig::default());
+        config
+            .forum
+            .servers
+            .insert("s".into(), ServerConfig::default());
+        let how = How::Deliberate(Deliberate::default());
+        let first = plainly(&config, &how);
+        let value = serde_json::to_value(&config).unwrap();
+        let mut paths = Vec::new();
+        leaves(&KeyPath::default(), &value, &mut paths);
+        let mut seen = BTreeSet::new();
+        for path in paths {
+            let key = KEYS
+                .iter()
+                .find(|key| key.matches(path.segments()))
+                .unwrap();
+            seen.insert(key.path);
+            let changed = others(key.kind).into_iter().find_map(|other| {
+                let mut value = value.clone();
+                set(&mut value, &path, other);
+                let changed: Config = serde_json::from_value(value).ok()?;
+                (changed != config).then_some(changed)
+            });
+            let changed = changed.unwrap_or_else(|| panic!("{path}: no other value"));
+            let section = path.segments()[0].as_str();
+            let reason = IRRELEVANT.iter().find(|(name, _)| *name == section);
+            let is_same = plainly(&changed, &how) == first;
+            assert_eq!(is_same, reason.is_some(), "{path}: {reason:?}");
+        }
+        for key in KEYS.iter().filter(|key| key.reader == Reader::Kd) {
+            assert!(seen.contains(key.path), "{} was not changed", key.path);
+        }
+    }
+
+    #[test]
+    fn every_option_changes_the_recipe() {
+        let config = Config::default();
+        let ask = |change: fn(&mut Ask)| {
+            let mut ask = Ask::default();
+            change(&mut ask);
+            How::Ask(ask)
+        };
+        let think = |change: fn(&mut Think)| {
+            let mut think = Think::default();
+            change(&mut think);
+            How::Think(think)
+        };
+        let hows = [
+            ask(|_| {}),
+            ask(|ask| ask.seats.members = vec!["ada".into()]),
+            ask(|ask| ask.seats.model = Some("m".into())),
+            ask(|ask| ask.seats.temperature = Some(0.5)),
+            ask(|ask| ask.seats.max_tokens = Some(9)),
+            ask(|ask| ask.seats.seed = Some(9)),
+            ask(|ask| ask.seats.timeout = Some(9)),
+            ask(|ask| ask.seats.writable = Some(true)),
+            ask(|ask| ask.to = vec!["ada".into()]),
+            ask(|ask| ask.address = Some("ada".into())),
+            ask(|ask| ask.no_conclusion = true),
+            ask(|ask| ask.terms.private = true),
+            ask(|ask| ask.terms.allow_secrets = true),
+            think(|_| {}),
+            think(|think| think.fast = Some("ada".into())),
+            think(|think| think.rigorous = Some("ada".into())),
+            think(|think| think.arbiter = Some("ada".into())),
+            think(|think| think.all.model = Some("m".into())),
+            think(|think| think.messages_max = Some(9)),
+            think(|think| think.messages_min = Some(9)),
+            think(|think| think.tokens_max = Some(9)),
+            think(|think| think.secs_max = Some(9)),
+            think(|think| think.terms.private = true),
+            think(|think| think.terms.allow_secrets = true),
+            How::Deliberate(Deliberate::default()),
+            How::Deliberate(Deliberate {
+                members: vec!["ada".into()],
+                ..Deliberate::default()
+            }),
+        ];
+        let all: BTreeSet<String> = hows.iter().map(|how| plainly(&config, how)).collect();
+        assert_eq!(all.len(), hows.len(), "no two are the same");
+        let limited = ask(|ask| ask.terms.limits.calls = Some(1));
+        assert_eq!(plainly(&config, &limited), plainly(&config, &hows[0]));
+    }
+
+    fn mark() -> Mark {
+        Mark {
+            v: kd_eval::marks::VERSION,
+            project: "p".into(),
+            thread: "t".into(),
+            message: 1,
+            at: Timestamp::UNIX_EPOCH,
+            by: By::User,
+            kind: "number".into(),
+            protocol: "vote".into(),
+            members: Vec::new(),
+            winner: Some("7".into()),
+            credit: 1.0,
+            answer: None,
+            calls: 1,
+            usd: 0.0,
+        }
+    }
+
+    /// A project whose deliberations read everything that they can.
+    fn project() -> (tempfile::TempDir, Env) {
+        let dir = tempfile::tempdir().unwrap();
+        let kd = dir.path().join("work/.kd");
+        fs::create_dir_all(kd.join("roles")).unwrap();
+        fs::create_dir_all(dir.path().join("bin")).unwrap();
+        let settings = json!({"deliberation": {
+            "protocol": "auto", "maxUsd": 1.0, "memory": {"longTerm": true}}});
+        let own = dir.path().join("home/.config/kd");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(own.join("config.json"), settings.to_string()).unwrap();
+        let vars = [
+            ("HOME", dir.path().join("home").into_os_string()),
+            ("PATH", dir.path().join("bin").into_os_string()),
+        ];
+        let env = Env::of(vars).in_folder(dir.path().join("work"));
+        (dir, env)
+    }
+
+    #[test]
+    fn what_changes_by_itself_is_another_question_but_the_same_batch() {
+        let (dir, env) = project();
+        let how = How::Deliberate(Deliberate::default());
+        let recipe = || Recipe::of(&Kingdom::open_with(env.clone()).unwrap(), &how).unwrap();
+        let keys = || (recipe().batch(&[], None), recipe().question("One?"));
+        let kd = dir.path().join("work/.kd");
+        let mut before = keys();
+        assert_eq!(keys(), before, "nothing has changed");
+        let mut changed = |what: &str, another_batch: bool| {
+            let now = keys();
+            assert_ne!(now.1, before.1, "{what}: the question");
+            assert_eq!(now.0 != before.0, another_batch, "{what}: the batch");
+            before = now;
+        };
+        fs::write(kd.join("roles/skeptic.md"), "Doubt everything.").unwrap();
+        changed("a role", true);
+        let remembered = json!({"version": 1, "preferences": {"tone": "short"}});
+        fs::write(kd.join("memory.json"), remembered.to_string()).unwrap();
+        changed("memory", false);
+        let mut marks = kd_sql::marks::Marks::open(&env.user_dirs()).unwrap();
+        marks.add(&mark()).unwrap();
+        changed("a mark", false);
+        let mut table = kd_core::prices::Prices::default().table().clone();
+        table.source = "elsewhere".into();
+        kd_store::prices::save(&env.user_dirs(), &table).unwrap();
+        changed("prices", false);
+        std::os::unix::fs::symlink("/bin/true", dir.path().join("bin/codex")).unwrap();
+        changed("an installed program", false);
     }
 
     #[test]
     fn parts_cannot_be_mistaken_for_others() {
         assert_ne!(digest(&["ab", "c"]), digest(&["a", "bc"]));
-        assert_ne!(question("r", "One?"), question("r", "One? "));
+        let recipe = Recipe {
+            chosen: "c".into(),
+            whole: "w".into(),
+        };
+        assert_ne!(recipe.question("One?"), recipe.question("One? "));
     }
 }

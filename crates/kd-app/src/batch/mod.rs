@@ -16,5 +16,5 @@ mod running;
 pub use drive::{Ended, Handler, Pace, Progress, Step, Stop, Why, drive};
 pub use how::How;
 pub use look::{find, newest, of};
-pub use results::Results;
+pub use results::{Results, check_own};
 pub use running::{BatchRequest, Batching, Running};

@@ -93,20 +93,33 @@ impl Results {
     }
 }
 
-/// Fails if a file exists that is none of results.
-fn check_old(path: &Path, told: &Path) -> Result<(), UserError> {
-    let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
-    if !is_file {
+/// Fails if a file exists that is not one of results of this batch.
+///
+/// # Errors
+/// If it is, or could not be read.
+pub fn check_own(path: &Path, batch: &str, env: &Env) -> Result<(), UserError> {
+    let whole = env.folder()?.join(path);
+    let Some(head) = head(&whole, path)? else {
+        return Ok(());
+    };
+    if head.is_empty() || about(&head).is_some_and(|(_, id)| id == batch.as_bytes()) {
         return Ok(());
     }
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
-    read.map_err(|e| {
-        let what = format!("{} could not be read", told.display());
-        UserError::new(ErrorKind::Output, what).because(e)
-    })?;
-    match version(&head) {
-        Some(version) => BATCH_RESULT.check(Some(version)).map_err(|newer| {
+    let what = format!(
+        "{} exists and is not the results of {batch}",
+        path.display()
+    );
+    Err(UserError::new(ErrorKind::Output, what)
+        .next("give -o another name, or add --force to replace the file"))
+}
+
+/// Fails if a file exists that is none of results.
+fn check_old(path: &Path, told: &Path) -> Result<(), UserError> {
+    let Some(head) = head(path, told)? else {
+        return Ok(());
+    };
+    match about(&head) {
+        Some((version, _)) => BATCH_RESULT.check(Some(version)).map_err(|newer| {
             let what = format!("{} has {newer}", told.display());
             UserError::new(ErrorKind::TooNew, what).next(Newer::HINT)
         }),
@@ -122,12 +135,29 @@ fn check_old(path: &Path, told: &Path) -> Result<(), UserError> {
     }
 }
 
-/// Returns the version at the beginning of a file of results.
-fn version(head: &[u8]) -> Option<u64> {
+/// Returns the first bytes of a file; `None` if there is no file, but nothing or a device.
+fn head(path: &Path, told: &Path) -> Result<Option<Vec<u8>>, UserError> {
+    let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
+    if !is_file {
+        return Ok(None);
+    }
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    read.map_err(|e| {
+        let what = format!("{} could not be read", told.display());
+        UserError::new(ErrorKind::Output, what).because(e)
+    })?;
+    Ok(Some(head))
+}
+
+/// Returns the version and the batch at the beginning of a file of results.
+fn about(head: &[u8]) -> Option<(u64, &[u8])> {
     // Bytes, because the text of a question may be cut in the middle of a character.
     let rest = head.strip_prefix(b"{\"v\":")?;
     let comma = rest.iter().position(|byte| *byte == b',')?;
     let (version, rest) = (rest.get(..comma)?, rest.get(comma + 1..)?);
     let version = std::str::from_utf8(version).ok()?.parse().ok()?;
-    rest.starts_with(b"\"batch\":\"").then_some(version)
+    let rest = rest.strip_prefix(b"\"batch\":\"")?;
+    let quote = rest.iter().position(|byte| *byte == b'"')?;
+    Some((version, rest.get(..quote)?))
 }

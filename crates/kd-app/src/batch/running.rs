@@ -2,6 +2,7 @@
 
 use super::drive::{Ended, Pace, Progress, Stop, drive};
 use super::how::How;
+use super::key::Recipe;
 use super::results::Results;
 use super::{ask, estimate, key, look};
 use crate::error::{ErrorKind, UserError};
@@ -75,28 +76,28 @@ impl Kingdom {
     /// written yet.
     ///
     /// # Errors
-    /// If the database of batches cannot be read.
+    /// If the database of batches, role texts or the memory of the project cannot be read.
     pub fn batch(
         &self,
         request: BatchRequest,
         questions: Vec<kd_core::batch::Question>,
     ) -> Result<Batching<'_>, UserError> {
         let masked = crate::secrets::of(self.config(), request.how.allows_secrets(), self.env());
-        let recipe = key::recipe(self.config(), &request.how);
+        let recipe = Recipe::of(self, &request.how)?;
         let mut told = kd_core::secrets::Masked::default();
         let questions: Vec<Asked> = questions
             .into_iter()
             .map(|mut question| {
                 told.add(masked.mask_in_place(&mut question.text));
                 Asked {
-                    key: key::question(&recipe, &question.text),
+                    key: recipe.question(&question.text),
                     id: question.id,
                     text: question.text,
                 }
             })
             .collect();
         crate::secrets::tell(&told, self.env());
-        let key = key::batch(&recipe, &questions, request.output.as_deref());
+        let key = recipe.batch(&questions, request.output.as_deref());
         let old = match look::of(self.env())? {
             Some(batches) => batches.of_key(&key)?,
             None => None,
@@ -171,7 +172,10 @@ impl Batching<'_> {
         };
         let now = Timestamp::now();
         let (id, goes_on) = match old {
-            Some(old) => (old.about.id, true),
+            Some(old) => {
+                batches.rekey(&old.about.id, &questions)?;
+                (old.about.id, true)
+            }
             None => {
                 let id = key::new_id(&key, now);
                 let new = new_batch(&request, &id, &key);

@@ -311,4 +311,48 @@ mod tests {
         let found = row(&mark("vote", &silent, "7"), &models).unwrap();
         assert_eq!(found.answers, [Some(0), None]);
     }
+
+    #[test]
+    fn marks_change_no_plan_of_a_protocol_that_does_not_use_them() {
+        use crate::config::{AgentConfig, Config};
+        use crate::deliberation::protocols::CHOICES;
+        use crate::planner::{Brief, plan, uses_marks};
+        let mut config = Config::default();
+        for name in ["ann", "bob", "cyd"] {
+            let agent = AgentConfig {
+                backend: "scripted".into(),
+                model: Some(format!("m-{name}")),
+                ..AgentConfig::default()
+            };
+            config.agents.insert(name.into(), agent);
+        }
+        config.deliberation.answer = Some("number".into());
+        let said = [
+            ("m-ann", Some("1")),
+            ("m-bob", Some("2")),
+            ("m-cyd", Some("7")),
+        ];
+        let marks: Vec<Mark> = (0..300).map(|_| mark("vote", &said, "7")).collect();
+        let mut using = 0;
+        for protocol in CHOICES {
+            config.deliberation.protocol = (*protocol).into();
+            let planned = |marks: Vec<Mark>| {
+                let brief = Brief {
+                    question: "How many?",
+                    asked: "How many?",
+                    marks: marks.into(),
+                    ..Brief::default()
+                };
+                plan(&config, &brief).unwrap()
+            };
+            let is_used = uses_marks(&config.deliberation);
+            assert_eq!(
+                planned(marks.clone()) != planned(Vec::new()),
+                is_used,
+                "{protocol}"
+            );
+            using += usize::from(is_used);
+        }
+        assert_eq!(using, 2, "auto, certain-enough");
+    }
 }

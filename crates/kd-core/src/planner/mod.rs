@@ -12,7 +12,7 @@ pub mod rules;
 pub use document::document;
 pub use model::{OwnedBrief, Planner, PlannerBrief, schema};
 
-use crate::config::{self, Config, MemberPlan};
+use crate::config::{self, Config, DeliberationConfig, MemberPlan};
 use crate::cost::{Cost, program_warning};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::model_of;
@@ -152,6 +152,16 @@ pub struct Choice {
     pub mode: PlanningMode,
 }
 
+/// Returns whether the user's marks can change a plan.
+pub fn uses_marks(settings: &DeliberationConfig) -> bool {
+    settings.protocol == protocols::AUTO || learns(protocol_of(&settings.protocol))
+}
+
+/// Returns whether a protocol decides by what marks have taught it.
+fn learns(protocol: &str) -> bool {
+    protocols::find(protocol).is_some_and(|protocol| protocol.learns)
+}
+
 /// Plans by rules.
 ///
 /// # Errors
@@ -200,7 +210,6 @@ pub fn plan_with(
         task => task,
     };
     let learned = learned(brief, answers.name(), &seats);
-    let learns = |name: &str| protocols::find(name).is_some_and(|p| p.learns);
     let auto = (settings.protocol == protocols::AUTO).then(|| choose(task, &seats, &learned));
     let protocol = protocol_of(auto.as_ref().map_or(&settings.protocol, |a| a.protocol));
     // An explicit request needs no reason.

@@ -2,6 +2,7 @@
 
 use super::jobs::{self, Finished, Job};
 use super::new::{Asked, NewBatch};
+use super::retry::{self, Retried};
 use super::rows::{self, Batch, Dead};
 use super::{money, schema};
 use jiff::Timestamp;
@@ -200,6 +201,15 @@ impl Batches {
         self.write(|tx| jobs::release(tx, batch, run))
     }
 
+    /// Gives the questions of a batch that have not ended the keys of these: they are asked in another way than when the
+    /// batch was created.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn rekey(&mut self, batch: &str, questions: &[Asked]) -> Result<(), Error> {
+        self.write(|tx| jobs::rekey(tx, batch, questions))
+    }
+
     /// Returns whether a question was answered before.
     ///
     /// # Errors
@@ -208,12 +218,13 @@ impl Batches {
         self.read(|db| Ok(jobs::kept_line(db, key)?.is_some()))
     }
 
-    /// Asks failed questions of a batch again; also takes back its cancellation. Returns how many.
+    /// Asks failed and cancelled questions of a batch again; also takes back its cancellation. A question whose equal was
+    /// answered in the meantime is answered at once.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn retry(&mut self, batch: &str) -> Result<u64, Error> {
-        self.write(|tx| jobs::retry(tx, batch))
+    pub fn retry(&mut self, batch: &str, now: Timestamp) -> Result<Retried, Error> {
+        self.write(|tx| retry::retry(tx, batch, now))
     }
 
     /// Cancels a batch: its waiting questions are not asked. Returns how many those are.

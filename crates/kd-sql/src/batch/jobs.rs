@@ -1,5 +1,6 @@
 //! Jobs: claiming, ending, putting back. Every function runs inside a transaction of its caller.
 
+use super::new::Asked;
 use jiff::Timestamp;
 use kd_core::batch::{Method, Row, Status};
 use kd_core::formats::{BATCH_RESULT, stated};
@@ -315,34 +316,30 @@ pub(super) fn release(tx: &Transaction<'_>, batch: &str, run: i64) -> rusqlite::
     Ok(())
 }
 
-pub(super) fn retry(tx: &Transaction<'_>, batch: &str) -> rusqlite::Result<u64> {
-    tx.execute("UPDATE batches SET cancelled = 0 WHERE id = ?1", [batch])?;
-    tx.execute(
-        "DELETE FROM results WHERE batch = ?1
-         AND place IN (SELECT place FROM jobs WHERE batch = ?1 AND state = ?2)",
-        params![batch, State::Dead as i64],
-    )?;
-    let changed = tx.execute(
-        "UPDATE jobs SET state = ?2, attempts = 0, due = 0, reason = NULL WHERE batch = ?1 AND state IN (?3, ?4)",
-        params![
-            batch,
-            State::Waiting as i64,
-            State::Dead as i64,
-            State::Cancelled as i64
-        ],
-    )?;
-    // Equal questions wait again for the first of them, unless that has ended.
-    tx.execute(
-        "UPDATE jobs SET state = ?3 WHERE batch = ?1 AND state = ?2 AND twin IN
-         (SELECT place FROM jobs WHERE batch = ?1 AND state IN (?2, ?4) AND twin IS NULL)",
-        params![
-            batch,
-            State::Waiting as i64,
-            State::Twin as i64,
-            State::Running as i64
-        ],
-    )?;
-    Ok(changed as u64)
+pub(super) fn rekey(
+    tx: &Transaction<'_>,
+    batch: &str,
+    questions: &[Asked],
+) -> rusqlite::Result<()> {
+    let open: Vec<(i64, String)> = {
+        let mut found = tx.prepare(
+            "SELECT place, key FROM jobs WHERE batch = ?1 AND state NOT IN (?2, ?3) ORDER BY +place",
+        )?;
+        let rows = found.query_map(
+            params![batch, State::Done as i64, State::Dead as i64],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        rows.collect::<Result<_, _>>()?
+    };
+    let mut update = tx.prepare("UPDATE jobs SET key = ?3 WHERE batch = ?1 AND place = ?2")?;
+    for (place, key) in open {
+        let at = usize::try_from(place - 1).ok();
+        let question = at.and_then(|at| questions.get(at));
+        if let Some(question) = question.filter(|question| question.key != key) {
+            update.execute(params![batch, place, question.key])?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn cancel(tx: &Transaction<'_>, batch: &str) -> rusqlite::Result<u64> {

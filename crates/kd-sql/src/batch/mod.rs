@@ -11,6 +11,7 @@ mod forget;
 mod jobs;
 mod money;
 mod new;
+mod retry;
 mod rows;
 mod schema;
 
@@ -19,4 +20,5 @@ pub use batches::{Batches, path};
 pub use forget::BatchesFile;
 pub use jobs::{Finished, Job};
 pub use new::{Asked, NewBatch};
+pub use retry::Retried;
 pub use rows::{Batch, Counts, Dead};

@@ -130,6 +130,9 @@ pub(crate) struct Results {
     /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+    /// Replace a file that is not the results of this batch
+    #[arg(long, requires = "output", help_heading = "Output")]
+    pub(crate) force: bool,
 }
 
 /// Mark failed and cancelled questions to be asked again

@@ -9,7 +9,7 @@ use kd_app::words::{count, grouped};
 use kd_core::batch::Estimate;
 use kd_core::formats::BATCH;
 use kd_core::spending::{Spent, money};
-use kd_sql::batch::{Batch, Counts, Dead};
+use kd_sql::batch::{Batch, Counts, Dead, Retried};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -294,6 +294,26 @@ pub(crate) fn closing(
         .iter()
         .flat_map(|line| wrap(&clean::line(line), room))
         .collect()
+}
+
+/// Returns what `kd batch retry` has done, and what to type next.
+pub(crate) fn retried(batch: &Batch, retried: Retried) -> String {
+    let Retried { asked, answered } = retried;
+    let id = &batch.about.id;
+    let answers = match answered {
+        0 => String::new(),
+        n => format!("{} has the answer of an equal one", count(n, "question")),
+    };
+    match (asked, answered) {
+        (0, 0) => return format!("{id}: no question failed\n"),
+        (0, _) => return format!("{id}: {answers}\nresults: kd batch results {}\n", short(id)),
+        _ => {}
+    }
+    let mut text = format!("{id}: {} will be asked again", count(asked, "question"));
+    if answered > 0 {
+        text.push_str(&format!(", {answers}"));
+    }
+    format!("{text}\ngo on: {}\n", clean::line(&batch.about.command))
 }
 
 fn created(batch: &Batch) -> String {

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::batch as face;
 use crate::face::json;
-use kd_app::batch::{find, of};
+use kd_app::batch::{check_own, find, of};
 use kd_app::outfile;
 use kd_sql::batch::{Batch, Batches};
 use std::io::{self, Write};
@@ -56,7 +56,12 @@ pub(super) fn results(args: &Results, here: &Here) -> Result<Exit, Error> {
         })
     };
     match &args.output {
-        Some(path) => outfile::write_with(path, here, print)?,
+        Some(path) => {
+            if !args.force {
+                check_own(path, &batch.about.id, here)?;
+            }
+            outfile::write_with(path, here, print)?;
+        }
         None => {
             let mut out = io::BufWriter::new(io::stdout().lock());
             print(&mut out)?;
@@ -68,18 +73,9 @@ pub(super) fn results(args: &Results, here: &Here) -> Result<Exit, Error> {
 
 pub(super) fn retry(args: &Retry, here: &Here) -> Result<Exit, Error> {
     let (mut batches, batch) = found(args.id.as_deref(), here)?;
-    let count = batches.retry(&batch.about.id)?;
-    let mut out = io::stdout().lock();
-    let questions = kd_app::words::count(count, "question");
-    match count {
-        0 => writeln!(out, "{}: no question failed", batch.about.id)?,
-        _ => writeln!(
-            out,
-            "{}: {questions} will be asked again\ngo on: {}",
-            batch.about.id,
-            crate::render::clean::line(&batch.about.command)
-        )?,
-    }
+    let retried = batches.retry(&batch.about.id, kd_core::Timestamp::now())?;
+    let text = face::retried(&batch, retried);
+    io::stdout().lock().write_all(text.as_bytes())?;
     Ok(Exit::Done)
 }
 
