@@ -21,6 +21,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
             "kd-store",
             "kd-page",
             "kd-forum",
+            "kd-records",
             "kd-sql",
         ],
     ),
@@ -49,6 +50,7 @@ pub const DOORS: &[(&str, &[&str])] = &[
     ("kd-page", &[]),
     ("kd-core", &["kd-eval", "kd-reading", "kd-vote"]),
     ("kd-eval", &["kd-vote"]),
+    ("kd-records", &[]),
     ("kd-reading", &[]),
     ("kd-vote", &[]),
     ("kd-forum", &[]),
@@ -66,6 +68,8 @@ const OUTSIDE: &[&str] = &["tokio", "reqwest", "rustix", "notify", "getrandom"];
 pub const NEVER: &[(&str, &[&str])] = &[
     ("kd-core", OUTSIDE),
     ("kd-eval", OUTSIDE),
+    // `zip` draws randomness to encrypt, which nothing here does.
+    ("kd-records", &["tokio", "reqwest", "rustix", "notify"]),
     ("kd-reading", OUTSIDE),
     ("kd-vote", OUTSIDE),
     ("kd-forum", OUTSIDE),

@@ -10,6 +10,7 @@ pub const PURE: &[&str] = &[
     "kd-forum",
     "kd-page",
     "kd-reading",
+    "kd-records",
     "kd-vote",
 ];
 

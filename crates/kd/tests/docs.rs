@@ -79,12 +79,16 @@ fn command_lines_print_what_stands_below_them() {
     let work = home.path().join("work");
     std::fs::create_dir(&work).unwrap();
     // A page names the repository's files by path from the root, or by name only.
-    let data = "crates/kd-eval/tests/data/replay";
-    std::fs::create_dir_all(work.join(data)).unwrap();
-    for file in std::fs::read_dir(root().join(data)).unwrap() {
-        let file = file.unwrap();
-        for folder in [work.clone(), work.join(data)] {
-            std::fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+    for data in [
+        "crates/kd-eval/tests/data/replay",
+        "crates/kd-records/tests/data/inspect",
+    ] {
+        std::fs::create_dir_all(work.join(data)).unwrap();
+        for file in std::fs::read_dir(root().join(data)).unwrap() {
+            let file = file.unwrap();
+            for folder in [work.clone(), work.join(data)] {
+                std::fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+            }
         }
     }
     let mut pages = vec![root().join("README.md")];

@@ -306,3 +306,126 @@ fn promises_that_cannot_be_tried_are_refused() {
         assert_eq!(said.code, Some(2), "{wrong:?}: {}", said.err);
     }
 }
+
+/// Returns the path of a file that another tool wrote.
+fn record(name: &str) -> String {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../kd-records/tests/data");
+    folder.join(name).display().to_string()
+}
+
+#[test]
+fn files_of_other_tools_are_joined_and_what_is_left_out_is_told() {
+    let logs = ["ada.eval", "bob.eval", "cyd.eval", "dan.json"];
+    let logs: Vec<String> = logs
+        .iter()
+        .map(|name| record(&format!("inspect/quiz-{name}")))
+        .collect();
+    let logs: Vec<&str> = logs.iter().map(String::as_str).collect();
+    let said = kd(&[
+        &["eval", "--replay"][..],
+        &logs,
+        &["--rule", "plurality,auto"],
+    ]
+    .concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    insta::assert_snapshot!("eval-inspect", said.out);
+    let said = kd(&[
+        "eval",
+        "--replay",
+        &record("promptfoo/results.json"),
+        "--json",
+    ]);
+    let v: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(v["setup"]["dropped"], json!(1));
+    assert_eq!(
+        v["setup"]["left_out"],
+        json!([
+            {"what": "1 answer", "why": "no score: the model or the scorer failed", "example": "cyd on 3"},
+            {"what": "1 question", "why": "no answer of cyd", "example": "3"},
+        ])
+    );
+    // Files of one folder, without and with names; a folder; one log of two tasks.
+    for (files, expected) in [
+        (vec!["lm-eval/ada", "lm-eval/bob"], Ok(["ada", "bob"])),
+        (vec!["x=lm-eval/ada", "y=lm-eval/bob"], Ok(["x", "y"])),
+        (vec!["inspect"], Err("mockllm/ada#2 (4)")),
+        (vec!["README.md"], Err("no column is named `gold`")),
+        (
+            vec!["promptfoo/results.json", "README.md"],
+            Err("no known format"),
+        ),
+    ] {
+        let paths: Vec<String> = files
+            .iter()
+            .map(|file| match file.split_once('=') {
+                Some((name, file)) => format!("{name}={}", record(file)),
+                None => record(file),
+            })
+            .collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let said = kd(&[&["eval", "--json", "--replay"][..], &paths].concat());
+        match expected {
+            Ok(names) => {
+                let v: Value =
+                    serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}", said.err));
+                let members = v["members"].as_array().unwrap();
+                let members: Vec<_> = members
+                    .iter()
+                    .map(|one| one["name"].as_str().unwrap())
+                    .collect();
+                assert_eq!(members, names, "{files:?}");
+            }
+            Err(what) => {
+                assert_eq!(said.code, Some(1), "{files:?}: {}", said.err);
+                assert!(
+                    said.out.contains(what) && said.out.contains("hint"),
+                    "{files:?}: {}{}",
+                    said.out,
+                    said.err
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn joined_answers_are_written_as_a_table_and_decisions_for_every_eval_ever() {
+    let results = record("promptfoo/results.json");
+    let table = kd(&["eval", "--replay", &results, "--format", "csv"]).out;
+    let (_folder, file) = file("table.csv", &table);
+    let reports = [&results, &file].map(|path| {
+        let said = kd(&[
+            "eval",
+            "--replay",
+            path,
+            "--json",
+            "--rule",
+            "plurality,oracle",
+        ]);
+        let mut v: Value = serde_json::from_str(&said.out).unwrap();
+        v.as_object_mut().unwrap().remove("setup");
+        v
+    });
+    assert_eq!(reports[0], reports[1], "{table}");
+    let home = Home::new(&json!({}));
+    let said = home.run(&[
+        "eval",
+        "--replay",
+        &results,
+        "--rule",
+        "plurality,best",
+        "--format",
+        "eee",
+        "-o",
+        "out",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(said.out.lines().count(), 4, "{}", said.out);
+    let said = home.run(&["eval", "--replay", "out", "--json"]);
+    let v: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {}", said.err));
+    assert_eq!(v["members"][0]["name"], json!("kingdom/best"), "{v}");
+    assert_eq!(v["members"][1]["right"], json!(1.0), "{v}");
+    let said = home.run(&["eval", "--replay", &results, "--format", "eee"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("-o FOLDER"), "{}", said.err);
+}

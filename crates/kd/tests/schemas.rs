@@ -425,7 +425,13 @@ fn evaluations(out: &mut Outputs) {
     let spec = json!({"questions": 200, "members": [{"accuracy": 0.7, "count": 3}], "protocols": ["vote", "debate"]});
     fs::write(home.work().join("spec.json"), spec.to_string()).expect("written");
     let replay = ["eval", "--json", "--replay"];
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kd-records/tests/data");
+    let results = records.join("promptfoo/results.json").display().to_string();
     for (schema, args) in [
+        (
+            "eval-replay",
+            [&replay[..], &[results.as_str()]].concat().as_slice(),
+        ),
         ("eval-list", ["eval", "--list", "--json"].as_slice()),
         (
             "eval-simulate",

@@ -80,10 +80,10 @@ impl Question {
     }
 }
 
-/// Returns the SHA-256 of a text, in hexadecimal, to identify what was replayed.
-pub fn fingerprint(text: &str) -> String {
+/// Returns the SHA-256 of a file, in hexadecimal, to identify what was replayed.
+pub fn fingerprint(bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
-    Sha256::digest(text.as_bytes())
+    Sha256::digest(bytes)
         .iter()
         .map(|b| format!("{b:02x}"))
         .collect()

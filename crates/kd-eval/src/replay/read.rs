@@ -131,6 +131,24 @@ impl Table {
         Ok(table)
     }
 
+    /// Creates a table of these questions, each with whether a member was not asked.
+    pub fn of(
+        members: Vec<String>,
+        rows: Vec<(Question, Vec<bool>)>,
+        options: Option<u64>,
+    ) -> Self {
+        Self {
+            members,
+            rows,
+            options,
+        }
+    }
+
+    /// Returns the questions, each with whether a member was not asked.
+    pub fn rows(&self) -> &[(Question, Vec<bool>)] {
+        &self.rows
+    }
+
     /// Returns the answers of these members, in this order; of all of them if none is named. Skips questions that one
     /// of them was never asked.
     ///

@@ -1,7 +1,7 @@
 //! `kd eval`: measure what a council gains.
 
 use super::values;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Measure councils on recorded answers or simulated members
@@ -15,12 +15,17 @@ Examples:
   kd eval --replay answers.csv --councils 40 --rule plurality,auto    40 random councils, compared with their best member
   kd eval --replay answers.csv --members ada,bob,cyd --promise 0.8,0.9 --marks 100,400    whether promises are kept
   kd eval --replay answers.csv --members ada,bob,cyd --promise 0.9 --drift    how soon broken promises are noticed
+  kd eval --replay logs/*.eval                                   logs of Inspect, one for each model
+  kd eval --replay ada=samples_sums_1.jsonl bob=samples_sums_2.jsonl --metric exact_match,none
+  kd eval --replay results.jsonl --gold gold.csv                 results of `kd batch run`
   kd eval --replay debates.jsonl --mode CoT --rule first-round,last-round,trajectory
   kd eval --simulate spec.json
   kd eval --list                                                 list deciders and protocols to simulate
 
 A table of answers     id,gold,ada,bob     one answer per cell; empty: none; <missing>: not asked
   optional columns     n_options, cost:ada, confidence:ada
+Other tools            logs of Inspect (.eval, .json), samples of lm-evaluation-harness, folders of HELM runs, results.json
+                       of promptfoo, samples of Every Eval Ever, results of `kd batch run`; told by their content
 Debates, one per line  {\"answers\": [[\"7\",\"5\"],[\"5\"]], \"correct\": [[false,true],[true]]}     one list per agent
 A simulation           {\"options\": 4, \"correlation\": 0.4, \"members\": [{\"accuracy\": 0.7, \"count\": 5}]}
 
@@ -28,9 +33,9 @@ Deciders that learn from right answers learn from every second question and deci
 better only if the 95 % interval of the paired difference lies entirely above zero."
 )]
 pub(crate) struct Eval {
-    /// Recorded answers, CSV or JSON Lines; `-` reads stdin
-    #[arg(long, value_name = "FILE")]
-    pub(crate) replay: Option<PathBuf>,
+    /// Recorded answers: files or folders, joined; NAME=FILE names the model; `-` reads stdin
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) replay: Vec<PathBuf>,
     /// Members to simulate, as JSON; `-` reads stdin
     #[arg(long, value_name = "SPEC")]
     pub(crate) simulate: Option<PathBuf>,
@@ -69,6 +74,12 @@ pub(crate) struct Eval {
     /// Change something after the marks, and count the marks until broken promises are withdrawn
     #[arg(long, requires = "promise")]
     pub(crate) drift: bool,
+    /// The metric or scorer that says what is right [default: the first of the file]
+    #[arg(long, value_name = "NAME", requires = "replay")]
+    pub(crate) metric: Option<String>,
+    /// Right answers to the questions of a batch: CSV or JSON Lines with `id` and `gold`
+    #[arg(long, value_name = "FILE", requires = "replay")]
+    pub(crate) gold: Option<PathBuf>,
     /// Only debates recorded under this mode
     #[arg(long, requires = "replay")]
     pub(crate) mode: Option<String>,
@@ -81,4 +92,23 @@ pub(crate) struct Eval {
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Write the joined answers (csv), or the decisions in the form of Every Eval Ever (eee)
+    #[arg(long, value_name = "FORMAT", requires = "replay", conflicts_with_all = ["json", "councils", "promise"], help_heading = "Output")]
+    pub(crate) format: Option<Format>,
+    /// Write to this file (csv) or below this folder (eee)
+    #[arg(
+        short,
+        long,
+        value_name = "PATH",
+        requires = "format",
+        help_heading = "Output"
+    )]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// A form of answers or decisions to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Csv,
+    Eee,
 }

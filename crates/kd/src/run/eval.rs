@@ -1,23 +1,25 @@
 //! `kd eval`: replays recorded answers or simulates members. Input: files. Output: tables, or one JSON object.
 
+mod recorded;
 mod words;
+mod written;
 
 use super::here::Here;
 use super::infile;
-use crate::args::eval::Eval;
+use crate::args::eval::{Eval, Format};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
+use crate::render::style::Styles;
 use kd_core::formats::{
     EVAL_COUNCILS, EVAL_DRIFT, EVAL_LIST, EVAL_PROMISES, EVAL_REPLAY, EVAL_SIMULATED, Printed,
 };
 use kd_eval::deciders::{DECIDERS, Way};
-use kd_eval::replay::{
-    self, DriftTrial, Empty, ReadError, Replay, Select, Table, Trial, read_debates,
-};
+use kd_eval::replay::{self, DriftTrial, Empty, Replay, Select, Table, Trial, read_debates};
 use kd_eval::simulate::protocols::PROTOCOLS;
 use kd_eval::simulate::{Spec, simulate};
 use kd_vote::RULES;
+use recorded::{Origin, Recorded};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::Path;
@@ -27,66 +29,93 @@ const OPTIONS: u64 = 20;
 
 pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
     let styles = here.out_styles();
-    let mut out = io::BufWriter::new(io::stdout().lock());
     if args.list {
-        list(&mut out, args.json, &styles)?;
+        list(&mut io::stdout().lock(), args.json, &styles)?;
     } else if let Some(path) = &args.simulate {
         let simulated = simulate(&spec(path)?);
+        let mut out = io::BufWriter::new(io::stdout().lock());
         if args.json {
             print(&mut out, &simulated, &EVAL_SIMULATED)?;
         } else {
             words::simulated(&mut out, &simulated, &styles)?;
         }
-    } else if let Some(path) = &args.replay {
-        let text = read(path)?;
-        if looks_like_debates(path, &text) {
-            if args.councils.is_some() {
-                return Err(Error::usage("random councils need named members")
-                    .because("a debate's agents are places at a table")
-                    .next("omit --councils, or give a CSV table of answers"));
+        out.flush()?;
+    } else {
+        let (recorded, mut origin) = recorded::open(args)?;
+        match recorded {
+            Recorded::Debates(text) => debates(args, &origin, &text, &styles)?,
+            Recorded::Table(table) if args.format.is_some() => {
+                write(args, &table, &origin, here)?;
             }
-            if !args.promise.is_empty() {
-                return Err(Error::usage("promises need named members")
-                    .because("a debate's agents are places at a table")
-                    .next("omit --promise, or give a CSV table of answers"));
+            Recorded::Table(table) => {
+                let mut out = io::BufWriter::new(io::stdout().lock());
+                answers(&mut out, args, &mut origin, &table, &styles)?;
+                out.flush()?;
             }
-            debates(&mut out, args, path, &text, &styles)?;
-        } else {
-            table(&mut out, args, path, &text, &styles)?;
         }
     }
-    out.flush()?;
     Ok(Exit::Done)
 }
 
-use crate::render::style::Styles;
-
-fn debates(
-    out: &mut impl Write,
-    args: &Eval,
-    path: &Path,
-    text: &str,
-    styles: &Styles,
-) -> Result<(), Error> {
-    if !args.members.is_empty() {
-        return Err(Error::usage("members cannot be chosen from debates")
-            .because("a debate's agents are places at a table, with other members each time")
-            .next("omit --members"));
+fn debates(args: &Eval, origin: &Origin, text: &str, styles: &Styles) -> Result<(), Error> {
+    let places = "a debate's agents are places at a table, with other members each time";
+    let needs_names = [
+        (
+            "members cannot be chosen from debates",
+            "--members",
+            !args.members.is_empty(),
+        ),
+        (
+            "random councils need named members",
+            "--councils",
+            args.councils.is_some(),
+        ),
+        (
+            "promises need named members",
+            "--promise",
+            !args.promise.is_empty(),
+        ),
+        (
+            "only answers of named members can be written",
+            "--format",
+            args.format.is_some(),
+        ),
+    ];
+    if let Some((what, flag, _)) = needs_names.into_iter().find(|(_, _, given)| *given) {
+        return Err(Error::usage(what)
+            .because(places)
+            .next(format!("omit {flag}, or give a table of answers")));
     }
     let select = Select {
         mode: args.mode.clone(),
         empty: empty(args),
         ..Select::default()
     };
-    let replay = read_debates(text, &select).map_err(|e| unreadable(path, e))?;
-    report(out, args, path, text, &replay, styles)
+    let replay = read_debates(text, &select).map_err(|e| origin.unreadable(e))?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    report(&mut out, args, origin, &replay, styles)?;
+    Ok(out.flush()?)
 }
 
-fn table(
+/// Writes the answers, or the decisions on them, in the form of `--format`.
+fn write(args: &Eval, table: &Table, origin: &Origin, here: &Here) -> Result<(), Error> {
+    if args.format == Some(Format::Csv) {
+        return written::csv(args, table, origin, here);
+    }
+    let replay = table
+        .council(&args.members)
+        .map_err(|e| origin.not_shared(e, table))?;
+    let ways = ways(args, &["plurality"])?;
+    fit(&ways, &replay)?;
+    let options = args.options.or(replay.options).unwrap_or(OPTIONS);
+    written::eee(args, (&replay, &ways, options), origin, here)
+}
+
+fn answers(
     out: &mut impl Write,
     args: &Eval,
-    path: &Path,
-    text: &str,
+    origin: &mut Origin,
+    table: &Table,
     styles: &Styles,
 ) -> Result<(), Error> {
     if args.mode.is_some() {
@@ -94,39 +123,44 @@ fn table(
             .because("this is a table of answers")
             .next("omit --mode"));
     }
-    let table = Table::read(text, empty(args)).map_err(|e| unreadable(path, e))?;
-    let Some(n) = args.councils else {
-        if args.drift {
-            return drifts(out, args, path, text, &table, styles);
-        }
-        let replay = table
-            .council(&args.members)
-            .map_err(|e| unreadable(path, e))?;
-        if !args.promise.is_empty() {
-            return promises(out, args, path, text, &replay, styles);
-        }
-        return report(out, args, path, text, &replay, styles);
-    };
+    if args.councils.is_some() {
+        return random(out, args, origin, table, styles);
+    }
+    if args.drift {
+        return drifts(out, args, origin, table, styles);
+    }
+    let replay = table
+        .council(&args.members)
+        .map_err(|e| origin.not_shared(e, table))?;
+    origin.note_missing(table, &replay);
+    match args.promise.is_empty() {
+        true => report(out, args, origin, &replay, styles),
+        false => promises(out, args, origin, &replay, styles),
+    }
+}
+
+/// Compares random councils with their best members.
+fn random(
+    out: &mut impl Write,
+    args: &Eval,
+    origin: &Origin,
+    table: &Table,
+    styles: &Styles,
+) -> Result<(), Error> {
     let ways = ways(args, &["plurality", "log-odds", "weighted", "best", "auto"])?;
     // If one council of the file cannot provide it, none can.
     let sample = table
         .council(&table.members[..1.min(table.members.len())])
-        .map_err(|e| unreadable(path, e))?;
+        .map_err(|e| origin.unreadable(e))?;
     fit(&ways, &sample)?;
     let options = args.options.or(sample.options).unwrap_or(OPTIONS);
-    let found = replay::councils(
-        &table,
-        &ways,
-        n as usize,
-        args.size as usize,
-        options,
-        args.seed,
-    )
-    .map_err(|e| unreadable(path, e))?;
+    let count = args.councils.unwrap_or_default() as usize;
+    let found = replay::councils(table, &ways, count, args.size as usize, options, args.seed)
+        .map_err(|e| origin.unreadable(e))?;
     if args.json {
         print(out, &found, &EVAL_COUNCILS)?;
     } else {
-        words::councils(out, &name(path), &found, styles)?;
+        words::councils(out, &origin.name, &found, styles)?;
     }
     Ok(())
 }
@@ -136,8 +170,7 @@ fn table(
 fn drifts(
     out: &mut impl Write,
     args: &Eval,
-    path: &Path,
-    text: &str,
+    origin: &Origin,
     table: &Table,
     styles: &Styles,
 ) -> Result<(), Error> {
@@ -148,27 +181,26 @@ fn drifts(
         splits: args.splits as usize,
         seed: args.seed,
     };
-    let all = table.council(&[]).map_err(|e| unreadable(path, e))?;
-    let found = replay::drifts(&all, &trial).map_err(|e| unreadable(path, e))?;
+    let all = table.council(&[]).map_err(|e| origin.unreadable(e))?;
+    let found = replay::drifts(&all, &trial).map_err(|e| origin.unreadable(e))?;
     if args.json {
-        tried(out, path, text, &found, &EVAL_DRIFT)
+        tried(out, origin, &found, &EVAL_DRIFT)
     } else {
-        Ok(words::drifts(out, &name(path), &found, styles)?)
+        Ok(words::drifts(out, &origin.name, &found, styles)?)
     }
 }
 
 /// Returns a trial of promises as JSON.
 fn tried(
     out: &mut impl Write,
-    path: &Path,
-    text: &str,
+    origin: &Origin,
     found: &impl serde::Serialize,
     format: &Printed,
 ) -> Result<(), Error> {
     let mut value = serde_json::to_value(found).map_err(io::Error::from)?;
     if let Some(object) = value.as_object_mut() {
-        object.insert("file".into(), json!(name(path)));
-        object.insert("sha256".into(), json!(replay::fingerprint(text)));
+        object.insert("file".into(), json!(origin.name));
+        object.insert("sha256".into(), json!(origin.sha256));
     }
     print(out, &value, format)
 }
@@ -187,8 +219,7 @@ fn print(
 fn promises(
     out: &mut impl Write,
     args: &Eval,
-    path: &Path,
-    text: &str,
+    origin: &Origin,
     replay: &Replay,
     styles: &Styles,
 ) -> Result<(), Error> {
@@ -198,19 +229,18 @@ fn promises(
         splits: args.splits as usize,
         seed: args.seed,
     };
-    let found = replay::promises(replay, &trial).map_err(|e| unreadable(path, e))?;
+    let found = replay::promises(replay, &trial).map_err(|e| origin.unreadable(e))?;
     if args.json {
-        tried(out, path, text, &found, &EVAL_PROMISES)
+        tried(out, origin, &found, &EVAL_PROMISES)
     } else {
-        Ok(words::promises(out, &name(path), &found, styles)?)
+        Ok(words::promises(out, &origin.name, &found, styles)?)
     }
 }
 
 fn report(
     out: &mut impl Write,
     args: &Eval,
-    path: &Path,
-    text: &str,
+    origin: &Origin,
     replay: &Replay,
     styles: &Styles,
 ) -> Result<(), Error> {
@@ -226,12 +256,14 @@ fn report(
     if args.json {
         let mut value = serde_json::to_value(&report).map_err(io::Error::from)?;
         if let Some(setup) = value.get_mut("setup").and_then(Value::as_object_mut) {
-            setup.insert("file".into(), json!(name(path)));
-            setup.insert("sha256".into(), json!(replay::fingerprint(text)));
+            for (name, value) in origin.fields() {
+                setup.insert(name.into(), value);
+            }
         }
         print(out, &value, &EVAL_REPLAY)?;
     } else {
-        words::report(out, &name(path), &report, styles)?;
+        words::sources(out, &origin.sources, &origin.dropped, styles)?;
+        words::report(out, &origin.name, &report, styles)?;
     }
     Ok(())
 }
@@ -320,58 +352,13 @@ fn spec(path: &Path) -> Result<Spec, Error> {
         Error::new(
             "simulation",
             Exit::Error,
-            format!("{} is not a simulation", shown(path)),
+            format!("{} is not a simulation", recorded::shown(path)),
         )
         .because(wrong.join("\n"))
         .next("kd eval --help shows one; docs/eval.md lists every key")
     })
 }
 
-/// Detects debates by the file name, or by a first byte that starts a JSON object.
-fn looks_like_debates(path: &Path, text: &str) -> bool {
-    let csv = path
-        .extension()
-        .is_some_and(|e| e.eq_ignore_ascii_case("csv"));
-    !csv && text
-        .trim_start_matches('\u{feff}')
-        .trim_start()
-        .starts_with('{')
-}
-
-fn shown(path: &Path) -> String {
-    if path.as_os_str() == "-" {
-        "stdin".to_owned()
-    } else {
-        path.display().to_string()
-    }
-}
-
-/// Returns the file name of a path.
-fn name(path: &Path) -> String {
-    if path.as_os_str() == "-" {
-        return "stdin".into();
-    }
-    path.file_name()
-        .map_or_else(|| shown(path), |n| n.to_string_lossy().into_owned())
-}
-
 fn read(path: &Path) -> Result<String, Error> {
-    infile::read_text(path, infile::ANSWERS_BYTES_MAX).map_err(|e| {
-        Error::new(
-            "answers",
-            Exit::Error,
-            format!("{} could not be read", shown(path)),
-        )
-        .because(e)
-        .next("give a file of UTF-8 text, or `-` for stdin")
-    })
-}
-
-fn unreadable(path: &Path, error: ReadError) -> Error {
-    Error::new(
-        "answers",
-        Exit::Error,
-        format!("{}, line {}: {}", shown(path), error.line, error.what),
-    )
-    .next(error.hint)
+    infile::read_text(path, infile::ANSWERS_BYTES_MAX).map_err(|e| recorded::unreadable(path, e))
 }

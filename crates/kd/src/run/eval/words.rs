@@ -8,7 +8,11 @@ use kd_eval::replay::{
     COMPLETE, Council, Councils, Debate, Drifts, MemberReport, Promises, Report,
 };
 use kd_eval::simulate::Simulated;
+use kd_records::{Dropped, Source};
 use std::io::{self, Write};
+
+/// Models of a file that are named.
+const MODELS_SHOWN: usize = 4;
 
 /// Formats a share as percent with two decimals.
 fn pct(share: f64) -> String {
@@ -42,7 +46,7 @@ fn grid(out: &mut impl Write, rows: &[Vec<String>], styles: &Styles) -> io::Resu
             let pad = " ".repeat(widths[c] - cell.chars().count());
             let last = c + 1 == row.len();
             // Words are left-aligned, numbers right-aligned.
-            let words = c == 0 || (last && matches!(rows[0][c].as_str(), "verdict" | ""));
+            let words = c == 0 || (last && matches!(head, "verdict" | "models" | ""));
             line.push_str(if c == 0 { "  " } else { "   " });
             line.push_str(&if words {
                 format!("{cell}{pad}")
@@ -69,6 +73,64 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
 }
 
 /// A replay.
+/// Returns the length of the folder that all files are in.
+fn shared_folder(sources: &[Source]) -> usize {
+    let folder = |path: &str| path.rfind('/').map_or(0, |at| at + 1);
+    let Some((first, rest)) = sources.split_first() else {
+        return 0;
+    };
+    let mut shared = &first.path[..folder(&first.path)];
+    while rest.iter().any(|source| !source.path.starts_with(shared)) {
+        let above = shared.trim_end_matches('/');
+        shared = &above[..folder(above)];
+    }
+    shared.len()
+}
+
+/// Prints what was joined, and what was dropped and why.
+pub(super) fn sources(
+    out: &mut impl Write,
+    sources: &[Source],
+    dropped: &[Dropped],
+    styles: &Styles,
+) -> io::Result<()> {
+    if sources.is_empty() {
+        return Ok(());
+    }
+    let shared = shared_folder(sources);
+    let mut rows = vec![row(["file", "format", "answers", "models"])];
+    for source in sources {
+        let (first, rest) = source
+            .models
+            .split_at(MODELS_SHOWN.min(source.models.len()));
+        let mut models = first
+            .iter()
+            .map(|name| clean(name))
+            .collect::<Vec<_>>()
+            .join(", ");
+        if !rest.is_empty() {
+            models.push_str(&format!(" and {} more", rest.len()));
+        }
+        rows.push(vec![
+            clean(source.path.get(shared..).unwrap_or(&source.path)),
+            source.format.to_owned(),
+            source.answers.to_string(),
+            models,
+        ]);
+    }
+    grid(out, &rows, styles)?;
+    for one in dropped {
+        let Dropped { what, why, example } = one;
+        writeln!(
+            out,
+            "  left out: {what}: {} (for example {})",
+            clean(why),
+            clean(example)
+        )?;
+    }
+    writeln!(out)
+}
+
 pub(super) fn report(
     out: &mut impl Write,
     file: &str,
