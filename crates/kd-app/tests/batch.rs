@@ -84,6 +84,7 @@ async fn without_a_host_a_batch_drains_and_does_not_spin() {
     let ended = ended.unwrap();
     assert_eq!((ended.why, ended.ended), (Why::Stopped, 2));
     assert_eq!(ended.batch.counts.waiting, 1);
+    assert!(ended.batch.time >= Duration::from_millis(700));
     let worked = worked() - before;
     assert!(worked < Duration::from_millis(200), "{worked:?}");
 }

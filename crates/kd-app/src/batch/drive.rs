@@ -141,6 +141,8 @@ struct Loop {
     progress: watch::Sender<Progress>,
     tasks: JoinSet<(Job, Step)>,
     next_start: Option<Instant>,
+    /// Until when the time of this run is in the database.
+    counted: Instant,
     /// Why no more questions are started.
     ending: Option<Result<Why, UserError>>,
 }
@@ -157,7 +159,6 @@ pub async fn drive(
     results: Option<Results>,
     (mut stop, progress): (watch::Receiver<Stop>, watch::Sender<Progress>),
 ) -> Result<Ended, UserError> {
-    let began = Instant::now();
     let mut run = Loop {
         batches,
         of,
@@ -167,20 +168,15 @@ pub async fn drive(
         progress,
         tasks: JoinSet::new(),
         next_start: None,
+        counted: Instant::now(),
         ending: None,
     };
     run.rewrite().await?;
     let done = run.work(&mut stop).await;
-    let time = began.elapsed();
-    let id = run.of.0.clone();
-    on(
-        &run.batches,
-        move |batches| Ok(batches.add_time(&id, time)?),
-    )
-    .await?;
+    let counted = run.count_time().await;
     // Also after an error: what is known is in the file.
     let written = run.rewrite().await;
-    let why = done.and_then(|why| written.map(|()| why))?;
+    let why = done.and_then(|why| counted.and(written).map(|()| why))?;
     let id = run.of.0.clone();
     let batch = on(&run.batches, move |batches| Ok(batches.get(&id)?)).await?;
     let batch = batch.unwrap_or_default();
@@ -204,6 +200,9 @@ impl Loop {
             }
             if *stop.borrow() == Stop::Now {
                 self.interrupt().await?;
+            }
+            if self.counted.elapsed() >= LOOK {
+                self.count_time().await?;
             }
             let wake = match self.ending.is_some() {
                 true => None,
@@ -378,6 +377,18 @@ impl Loop {
         self.tasks.shutdown().await;
         let (id, run) = self.of.clone();
         on(&self.batches, move |batches| Ok(batches.release(&id, run)?)).await
+    }
+
+    /// Records how long this run has been asking: so that others can see it, and a kill loses at most a second.
+    async fn count_time(&mut self) -> Result<(), UserError> {
+        let time = self.counted.elapsed();
+        let id = self.of.0.clone();
+        on(&self.batches, move |batches| {
+            Ok(batches.add_time(&id, time)?)
+        })
+        .await?;
+        self.counted += time;
+        Ok(())
     }
 
     /// Replaces the file of results by what the database has.

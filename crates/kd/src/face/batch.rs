@@ -52,8 +52,8 @@ pub(crate) fn short(id: &str) -> &str {
     id.strip_prefix("batch-").unwrap_or(id)
 }
 
-/// Returns the line of `--dry-run`.
-pub(crate) fn estimate(estimate: &Estimate) -> String {
+/// Returns the line of `--dry-run`. `every` is the time from one question to the next, if it is limited.
+pub(crate) fn estimate(estimate: &Estimate, every: Option<Duration>) -> String {
     let range = |low: u64, high: u64, noun: &str| match low == high {
         true => format!("{} {noun}{}", grouped(low), if low == 1 { "" } else { "s" }),
         false => format!("{} to {} {noun}s", grouped(low), grouped(high)),
@@ -63,8 +63,16 @@ pub(crate) fn estimate(estimate: &Estimate) -> String {
         Some(usd) => format!("${:.2} to ${:.2}", usd.low, usd.high),
         None => "price unknown".to_owned(),
     };
+    // The first question is asked at once.
+    let pauses = estimate.asked.saturating_sub(1);
+    let time = match every {
+        Some(every) if pauses > 0 => {
+            format!(", at least {}", about(every.as_secs_f64() * pauses as f64))
+        }
+        _ => String::new(),
+    };
     format!(
-        "{}, {} to ask: {}, {}, {usd}",
+        "{}, {} to ask: {}, {}, {usd}{time}",
         count(estimate.questions, "question"),
         grouped(estimate.asked),
         range(estimate.calls.low, estimate.calls.high, "call"),
@@ -183,10 +191,12 @@ pub(crate) fn line(progress: &Progress, elapsed: Duration) -> String {
 }
 
 /// Returns the progress as a region that is repainted.
+///
+/// Without a `hint` the run is ending: nothing is said about its time or keys.
 pub(crate) fn region(
     progress: &Progress,
     elapsed: Duration,
-    columns: usize,
+    (columns, hint): (usize, bool),
     styles: Styles,
 ) -> Vec<String> {
     let columns = columns.saturating_sub(1).max(8);
@@ -207,9 +217,15 @@ pub(crate) fn region(
         false => clip(&head, columns),
     };
     let mut lines = vec![first];
-    lines.extend(wrap(&parts(progress, elapsed).join(dot), columns));
-    let hint = "Ctrl+C finishes the running questions; the same command goes on";
-    lines.push(styles.dim(&clip(hint, columns)));
+    let mut parts = parts(progress, elapsed);
+    if hint {
+        lines.extend(wrap(&parts.join(dot), columns));
+        let hint = "Ctrl+C finishes the running questions; the same command goes on";
+        lines.push(styles.dim(&clip(hint, columns)));
+    } else {
+        parts.retain(|part| !part.ends_with(" left"));
+        lines.extend(wrap(&parts.join(dot), columns));
+    }
     lines
 }
 
@@ -364,7 +380,7 @@ pub(crate) fn status(
     let mut lines = vec![standing(counts), costs(batch)];
     if is_running {
         lines.push(format!(
-            "running now: {} in this moment",
+            "running: {} asked now",
             count(counts.running, "question")
         ));
     } else if !counts.is_over() {
@@ -511,7 +527,7 @@ mod tests {
             let lines = region(
                 &progress(),
                 Duration::from_secs(1250),
-                columns,
+                (columns, true),
                 Styles::NONE,
             );
             for line in lines {
@@ -521,6 +537,12 @@ mod tests {
             }
         }
         text.push_str(&line(&progress(), Duration::from_secs(1250)));
+        let time = Duration::from_secs(1250);
+        let ending = region(&progress(), time, (80, false), Styles::NONE).join("\n");
+        assert!(
+            !ending.contains("left") && !ending.contains("Ctrl+C"),
+            "{ending}"
+        );
         insta::assert_snapshot!("batch-progress", text);
     }
 

@@ -36,6 +36,7 @@ pub(super) fn conduct(args: &Run, batching: Batching<'_>, here: &Here) -> Result
         region: Region::default(),
         clock: Clock::start(),
         told: 0,
+        stopping: false,
         screen,
     };
     let played = runtime.block_on(play(args, batching, &mut show));
@@ -71,6 +72,8 @@ struct Show<'h> {
     clock: Clock,
     /// Tenths that were printed as lines.
     told: u64,
+    /// Whether the user has stopped it.
+    stopping: bool,
     screen: Option<Quiet>,
 }
 
@@ -96,7 +99,7 @@ async fn play(
             signal = signals.next() => match signal {
                 Caught::Interrupt | Caught::End => {
                     stops += 1;
-                    show.stopping(&running, stops);
+                    show.stop(&running, stops);
                     if stops == 1 { running.drain() } else { running.stop() }
                 }
                 Caught::Suspend => show.rest(),
@@ -126,7 +129,8 @@ impl Show<'_> {
         if self.repaint {
             let styles = self.here.out_styles();
             let columns = self.here.columns();
-            let lines = face::region(&progress, self.clock.elapsed(), columns, styles);
+            let how = (columns, !self.stopping);
+            let lines = face::region(&progress, self.clock.elapsed(), how, styles);
             if let Some(bytes) = self.region.frame(lines) {
                 print(&bytes);
             }
@@ -141,7 +145,8 @@ impl Show<'_> {
         }
     }
 
-    fn stopping(&mut self, running: &Running, stops: u32) {
+    fn stop(&mut self, running: &Running, stops: u32) {
+        self.stopping = true;
         if self.quiet {
             return;
         }

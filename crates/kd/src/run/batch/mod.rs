@@ -54,7 +54,7 @@ fn ask(args: &Run, here: &Here) -> Result<Exit, Error> {
             }
             writeln!(out, "{}", json::text(&value, true)?)?;
         } else {
-            writeln!(out, "{}", face::estimate(&estimate))?;
+            writeln!(out, "{}", face::estimate(&estimate, args.rate))?;
         }
         return Ok(Exit::Done);
     }
