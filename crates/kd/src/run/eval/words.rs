@@ -46,7 +46,9 @@ fn grid(out: &mut impl Write, rows: &[Vec<String>], styles: &Styles) -> io::Resu
             let pad = " ".repeat(widths[c] - cell.chars().count());
             let last = c + 1 == row.len();
             // Words are left-aligned, numbers right-aligned.
-            let words = c == 0 || (last && matches!(head, "verdict" | "models" | ""));
+            let head = rows[0][c].as_str();
+            let words =
+                c == 0 || head == "format" || (last && matches!(head, "verdict" | "models" | ""));
             line.push_str(if c == 0 { "  " } else { "   " });
             line.push_str(&if words {
                 format!("{cell}{pad}")
