@@ -41,6 +41,8 @@ struct Weighed {
     settles: bool,
     /// Whether the unit is a percentage.
     percent: bool,
+    /// Whether it converts the amount before it: `2 TB, so 2000 GB`.
+    converts: bool,
 }
 
 /// Returns the number given by a text without labels.
@@ -76,6 +78,7 @@ fn weighed(text: &str, language: Language) -> Said<String> {
         .filter(|l| !prose::is_about_confidence(l))
         .map(prose::plain_latex)
         .map(|line| without_restated(&line, language))
+        .map(|line| without_approximated(&line, language))
         .collect();
     let mut sentences = clauses::split(&lines.join("\n"));
     let mut all: Vec<Weighed> = Vec::new();
@@ -110,6 +113,11 @@ fn weighed(text: &str, language: Language) -> Said<String> {
             doubts.push(place);
         }
         all.append(&mut here);
+    }
+    // A conversion is an answer only if no other number follows.
+    let last = all.last().map_or(0, |w| w.place);
+    for one in all.iter_mut().filter(|w| w.converts && w.place < last) {
+        one.weight = Weight::Nothing;
     }
     // Two different numbers, and nothing says which one counts.
     let differ = all.iter().any(|w| w.key != all[0].key);
@@ -165,6 +173,49 @@ fn without_restated(line: &str, language: Language) -> String {
     match (mixed, before.as_slice()) {
         (true, [_]) => format!("{}{}", &line[..at], &line[at + cue.len() + end..]),
         _ => line.to_owned(),
+    }
+}
+
+/// Removes the decimals of a proper fraction: `11/36, roughly 30.6 %`, `1/3 (≈ 0.33)`.
+fn without_approximated(line: &str, language: Language) -> String {
+    const ABOUT: &str = "≈ ~ about roughly around approximately approx circa ca etwa rund ungefähr environ unos aproximadamente 约 大约 约为         i.e. ie or also soit oder ou or o das sind";
+    /// Maximum bytes between a fraction and its decimals.
+    const BETWEEN_BYTES_MAX: usize = 24;
+    if !line.contains('/') {
+        return line.to_owned();
+    }
+    let numbers = number::numbers(line, language);
+    let [.., exact, near] = numbers.as_slice() else {
+        return line.to_owned();
+    };
+    let (Some(between), Some(behind)) = (line.get(exact.end..near.start), line.get(near.end..))
+    else {
+        return line.to_owned();
+    };
+    let value = |part: &str| part.parse::<f64>().ok();
+    let Some((high, low)) = exact.key.split_once('/') else {
+        return line.to_owned();
+    };
+    let (Some(high), Some(low), Some(said)) = (value(high), value(low), value(&near.key)) else {
+        return line.to_owned();
+    };
+    let percent = behind.trim_start().starts_with(['%', '％']);
+    let share = if percent { said / 100.0 } else { said };
+    let decimals = near.key.split_once('.').map_or(0, |(_, d)| d.len()) + 2 * usize::from(percent);
+    let rounds = (high / low - share).abs() <= 0.51 * 10f64.powi(-(decimals as i32));
+    let words = between.split(|c: char| c.is_whitespace() || matches!(c, ',' | '(' | '（' | '，'));
+    let only_about = between.len() <= BETWEEN_BYTES_MAX
+        && words.filter(|w| !w.is_empty()).all(|w| {
+            ABOUT
+                .split_whitespace()
+                .any(|about| about == w.to_lowercase())
+        });
+    match high < low && rounds && only_about && !between.trim().is_empty() {
+        true => {
+            let rest = behind.trim_start_matches([' ', '%', '％', ')', '）']);
+            format!("{}{rest}", &line[..exact.end])
+        }
+        false => line.to_owned(),
     }
 }
 
@@ -275,7 +326,7 @@ fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
 fn numeral_stated(sentence: &Sentence, numbers: &[Number]) -> Option<Number> {
     const VERBS: &[&str] = &[
         " is ", " are ", " equals ", " makes ", " ist ", " sind ", " ergibt ", " macht ", " est ",
-        " font ", " fait ", " es ", " son ", "是", "为", "等于",
+        " font ", " fait ", " es ", " son ", " = ", "是", "为", "等于",
     ];
     let last = numbers.last()?;
     let rest = sentence.text.get(last.end..)?;
@@ -345,6 +396,7 @@ fn of_sentence(sentence: &Sentence, place: usize, numbers: &[Number]) -> Vec<Wei
             place,
             clause: at,
             percent: unit.starts_with(['%', '％']),
+            converts: converts(sentence, numbers, n),
             settles: matches!(clause.role, Role::Conclusion | Role::Contrast)
                 || sums_up(sentence, at)
                 || sentence.clauses[..at]
@@ -362,6 +414,28 @@ fn of_sentence(sentence: &Sentence, place: usize, numbers: &[Number]) -> Vec<Wei
         });
     }
     out
+}
+
+/// Returns whether a clause is only a conclusion word and an amount, behind a clause with another amount: `2 TB, so
+/// 2000 GB`.
+fn converts(sentence: &Sentence, numbers: &[Number], n: usize) -> bool {
+    let (Some(before), number) = (n.checked_sub(1).map(|b| &numbers[b]), &numbers[n]) else {
+        return false;
+    };
+    let at = sentence.clause_at(number.start);
+    let Some(clause) = sentence.clauses.get(at) else {
+        return false;
+    };
+    let own = sentence.text.get(clause.start..clause.end);
+    let leads = sentence.text.get(before.end..clause.start);
+    let calculates = sentence.text.contains(['=', '≈', '×', '÷', '+', '*']);
+    // Between the amounts there is only a unit.
+    let unit = leads.is_some_and(|t| t.split_whitespace().count() <= 1);
+    clause.role == Role::Conclusion
+        && sentence.clause_at(before.start) + 1 == at
+        && unit
+        && !calculates
+        && own.is_some_and(|text| is_alone(text, &[number], clause.start))
 }
 
 /// Returns whether the previous clause announces a sum: `Adding these up, budget 3,500.`
@@ -509,6 +583,12 @@ fn weight(
     let equals = clause_text
         .rfind(['=', '≈', '＝'])
         .map(|e| clause.start + e);
+    // `3x = 18` is a step towards `x = 6`.
+    if let Some(equals) = equals.filter(|e| *e < number.start)
+        && is_step(text.get(clause.start..equals).unwrap_or_default())
+    {
+        return Weight::Result;
+    }
     if operand && !equals.is_some_and(|e| number.start > e && !is_operand_left(behind)) {
         return Weight::Nothing;
     }
@@ -565,6 +645,16 @@ fn weight(
                 && is_alone(text, &own, c.start)
         })
     };
+    // `Divide by 3: x = 6`
+    if equals.is_none()
+        && let Some(next) = sentence.clauses.get(at + 1)
+        && next.before == Before::Colon
+        && text
+            .get(next.start..next.end)
+            .is_some_and(|t| t.contains('='))
+    {
+        return Weight::Named;
+    }
     // `1, 2, 3`: a list.
     if alone && alone_too(at + 1) {
         return Weight::Named;
@@ -634,6 +724,19 @@ fn weight(
         };
     }
     Weight::Named
+}
+
+/// Returns whether the left side of an equation has a variable with a factor: `3x`, `2 y + 1`.
+fn is_step(left: &str) -> bool {
+    let side = left.rsplit(['=', ':', '：']).next().unwrap_or(left);
+    let chars: Vec<char> = side.chars().filter(|c| !c.is_whitespace()).collect();
+    let is_variable = |at: usize| {
+        let letter = |n: Option<&char>| n.is_some_and(|c| c.is_alphabetic());
+        matches!(chars[at], 'a' | 'b' | 'n' | 'x' | 'y' | 'z')
+            && !letter(at.checked_sub(1).and_then(|b| chars.get(b)))
+            && !letter(chars.get(at + 1))
+    };
+    (0..chars.len()).any(is_variable) && chars.iter().any(char::is_ascii_digit)
 }
 
 /// Returns whether a number has at most a short unit beside it: `(90)`, `(-4 °C)`, `(15 天)`.

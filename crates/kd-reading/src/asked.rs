@@ -191,16 +191,30 @@ pub fn first_side(reply: &str) -> Option<bool> {
 
 /// Parses yes or no in a short Chinese statement: `不需要。`, `需要`, `没有`.
 pub fn chinese_side(reply: &str) -> Option<bool> {
+    let text = reply.trim();
+    let text = text.trim_matches(['*', '"', '“', '”', ' ', '。', '！']);
+    let mut clauses = text.split(['，', '。', '；', '！', ',', '.', ';']);
+    // `…，所以不用吃。`
+    let concluded = clauses.clone().next_back().and_then(|last| {
+        let words = ["所以", "因此", "因而", "故", "可见"];
+        words.iter().find_map(|word| last.trim().strip_prefix(word))
+    });
+    let first = clauses.next().and_then(|clause| side_of(text, clause));
+    let last = concluded.and_then(|clause| side_of(text, clause));
+    match (first, last) {
+        (Some(one), Some(two)) => (one == two).then_some(one),
+        (one, two) => one.or(two),
+    }
+}
+
+/// Returns the side of a short Chinese clause.
+fn side_of(text: &str, clause: &str) -> Option<bool> {
     const UNDECIDED: &[&str] = &["不一定", "不知道", "不确定", "不清楚", "不好说", "难说"];
     const STILL_YES: &[&str] = &["不错", "不得不", "没错", "没问题", "不仅", "不可否认"];
     const YES: &[&str] = &[
         "需要", "应该", "应当", "可以", "能", "会", "有", "是", "对", "要", "值得", "必须",
     ];
-    let text = reply.trim().trim_matches(['*', '"', '“', '”', ' ']);
-    let clause = text
-        .split(['，', '。', '；', '！', ',', '.', ';'])
-        .next()?
-        .trim();
+    let clause = clause.trim();
     let clause = ["我认为", "我觉得", "我想", "个人认为", "我看"]
         .iter()
         .find_map(|own| clause.strip_prefix(own))
@@ -218,6 +232,56 @@ pub fn chinese_side(reply: &str) -> Option<bool> {
     }
     let plain = !clause.contains(['不', '没', '否']) && !text.contains('但');
     (starts(YES) && plain).then_some(true)
+}
+
+/// Parses yes or no in a sentence that allows, forbids or spares what the question asks about: `They can't.` for `Can
+/// they …?`, `Das ist nicht erlaubt` for `Darf ich …?`, `You don't need one` for `Do I need …?`.
+pub fn modal_side(question: &str, reply: &str) -> Option<bool> {
+    const ALLOWS: &str = "can could may allowed possible legal darf dürfen dürfte kann können könnte erlaubt peut peut-on peux puis-je pouvons puede puedo pueden podemos";
+    const NEEDS: &str = "need needs must should have required necessary muss müssen brauche braucht brauchen soll sollte nötig faut-il dois-je doit-on doit devons necesito necesita debo debe hay hace";
+    const FORBIDS: &str = "you can't|you cannot|they can't|they cannot|he can't|she can't|it can't|it cannot|we can't|one can't|not allowed|isn't allowed|aren't allowed|\
+        is forbidden|are forbidden|is prohibited|are prohibited|is illegal|not permitted|isn't permitted|not possible|isn't possible|\
+        ist nicht erlaubt|nicht gestattet|ist verboten|ist untersagt|ist unzulässig|nicht zulässig|ist nicht möglich|das geht nicht|\
+        il ne faut pas|c'est interdit|est interdit|n'est pas autorisé|n'est pas permis|n'est pas possible|ce n'est pas possible|on ne peut pas|vous ne pouvez pas|\
+        no está permitido|está prohibido|no es posible|no se puede|no puedes|no pueden|no puede";
+    const SPARES: &str = "you don't need|you do not need|you don't have to|you do not have to|don't need one|no need|not required|isn't required|not necessary|isn't necessary|\
+        needn't|nicht nötig|nicht notwendig|nicht erforderlich|brauchst du nicht|brauchen sie nicht|musst du nicht|müssen sie nicht|\
+        pas besoin|n'est pas nécessaire|pas nécessaire|n'est pas obligatoire|pas obligé|no hace falta|no es necesario|no es obligatorio|no necesitas|no tienes que";
+    // With a limitation it is neither.
+    const BOUNDS: &str = "but|however|if|only|except when|aber|wenn|sofern|nur|mais|si|seulement|pero|solo|salvo que|might|maybe|vielleicht|peut-être|quizás|not sure";
+    let said = super::stated_field(reply);
+    let reply = said.as_deref().unwrap_or(reply);
+    let lower = reply.trim().to_lowercase().replace('’', "'");
+    if lower.contains(['{', '[', '?']) || lower.chars().any(is_han) {
+        return None;
+    }
+    let end = lower.find(['.', '!', ';', ',', ':', '\n']);
+    let first = lower.get(..end.unwrap_or(lower.len()))?.trim();
+    let first = first.trim_matches(['*', '_', '"']).trim();
+    let asked = question.to_lowercase().replace('’', "'");
+    let asks = |table: &str| {
+        let words = asked.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '-'));
+        words.into_iter().any(|w| table.split(' ').any(|t| t == w))
+    };
+    let negative = |text: &str| {
+        let words = "not nicht kein keine ne pas no never";
+        let all = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+        all.into_iter()
+            .any(|w| words.split(' ').any(|n| n == w) || w.ends_with("n't"))
+    };
+    let says = |table: &str, text: &str| {
+        let mut phrases = table.split('|').map(str::trim);
+        phrases.any(|phrase| super::cues::find(text, phrase).is_some())
+    };
+    if negative(&asked) || says(BOUNDS, &lower) || first.split(' ').count() > 12 {
+        return None;
+    }
+    let forbids = asks(ALLOWS) && says(FORBIDS, first);
+    // `No visa needed`
+    let none_needed =
+        first.starts_with("no ") && (first.ends_with(" needed") || first.ends_with(" required"));
+    let spares = asks(NEEDS) && (says(SPARES, first) || none_needed);
+    (forbids || spares).then_some(false)
 }
 
 /// Parses yes or no in a statement that repeats the predicate of the question: `It is even.` for `Is 0 even?`, `够，一共
@@ -384,6 +448,10 @@ pub fn count(text: &str) -> Option<String> {
     }
     let language = Language::of(text);
     let [one] = number::numbers(head, language).try_into().ok()?;
+    // `5 teams, each plays all others: 5 × 4 / 2 = 10` calculates.
+    if tail.contains(['=', '≈', '×', '÷', '+']) {
+        return None;
+    }
     let listed = number::numbers(tail, language).len();
     let one: number::Number = one;
     (listed >= 2 && one.key.parse() == Ok(listed)).then_some(one.key)
@@ -424,6 +492,9 @@ mod tests {
         for (text, side) in [
             ("不需要。", Some(false)),
             ("没有", Some(false)),
+            ("普通感冒是病毒引起的，所以不用吃。", Some(false)),
+            ("能被 400 整除才是，因此不是闰年。", Some(false)),
+            ("感冒了，所以不一定", None),
             ("需要", Some(true)),
             ("没问题。", Some(true)),
             ("不一定", None),
@@ -431,6 +502,54 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(chinese_side(text), side, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_forbidden_or_needless_is_no() {
+        for (question, reply, side) in [
+            (
+                "Can they enter?",
+                "They can't. Unless it burns, they have to ask.",
+                Some(false),
+            ),
+            (
+                "Darf ich mähen?",
+                "Das ist nicht erlaubt, da gilt Ruhezeit.",
+                Some(false),
+            ),
+            (
+                "Peut-on recongeler ?",
+                "Il ne faut pas : c'est dangereux.",
+                Some(false),
+            ),
+            (
+                "¿Se puede aparcar aquí, puedo?",
+                "No se puede.",
+                Some(false),
+            ),
+            (
+                "Do I need a visa?",
+                "You don't need one; 90 days are free.",
+                Some(false),
+            ),
+            (
+                "Do I need a visa?",
+                r#"{"answer": "No visa needed"}"#,
+                Some(false),
+            ),
+            ("Muss ich das melden?", "Das ist nicht nötig.", Some(false)),
+            (
+                "Do I need a visa?",
+                "You don't need one if you stay a week.",
+                None,
+            ),
+            ("Do I not need a visa?", "You don't need one.", None),
+            ("Is it cold?", "You don't need a coat.", None),
+            ("Can it fly?", "Not required.", None),
+            ("Can they enter?", "Can't they?", None),
+        ] {
+            assert_eq!(modal_side(question, reply), side, "{question} {reply}");
         }
     }
 

@@ -458,7 +458,7 @@ fn words(text: &str) -> Vec<String> {
         c.is_whitespace()
             || matches!(
                 c,
-                ',' | '(' | ')' | '*' | '"' | ':' | '，' | '。' | '`' | '“' | '”'
+                ',' | '(' | ')' | '（' | '）' | '*' | '"' | ':' | '，' | '。' | '`' | '“' | '”'
             )
     }) {
         let mut word = String::new();

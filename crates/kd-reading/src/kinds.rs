@@ -183,7 +183,12 @@ fn options(sentences: &[Sentence<'_>], at: usize, listed: bool) -> Option<Kind> 
     let text = sentences[at].text;
     let here = alternatives::of(text);
     let options = here.or_else(|| {
-        let which = listed && grammar::asks_which(text);
+        // `My homework: which of these flies?`
+        let behind = text
+            .split_once([':', '：'])
+            .map(|(_, behind)| behind.trim());
+        let asks = grammar::asks_which(text) || behind.is_some_and(grammar::asks_which);
+        let which = listed && asks;
         if let Some(options) = alternatives::behind_colon(text).filter(|_| which) {
             return Some(options);
         }
@@ -194,13 +199,22 @@ fn options(sentences: &[Sentence<'_>], at: usize, listed: bool) -> Option<Kind> 
         before
             .map(|s| s.text)
             .find_map(alternatives::given)
-            .or_else(|| alternatives::of(sentences.get(at + 1)?.text))
+            .or_else(|| {
+                let next = sentences.get(at + 1)?.text;
+                // `Which of these flies? bat, cat, rat`
+                let listed = || alternatives::behind_colon(&format!(": {next}"));
+                alternatives::of(next).or_else(|| any_in(OF_THESE, text).then(listed)?)
+            })
     })?;
     Some(match is_yes_no(&options) {
         true => Kind::YesNo,
         false => Kind::Choice(options),
     })
 }
+
+/// Phrases of a question about things listed next to it.
+const OF_THESE: &str = "of these|of those|of the following|von diesen|davon|der folgenden|folgenden|parmi|de ces|suivants|suivantes|\
+    de estos|de estas|siguientes|下列|以下|下面";
 
 /// Returns whether options contain no part of the surrounding sentence, unlike `Is SQLite`, `est plus rapide`, `for a
 /// CLI`.

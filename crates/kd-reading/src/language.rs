@@ -181,6 +181,7 @@ impl Language {
         // If there are no such words, letters decide.
         let has = |letters: &str| lower.chars().any(|c| letters.contains(c));
         match best.0 {
+            0 if has_decimal_comma(&lower) => Self::German,
             0 if has("äöüß") => Self::German,
             0 if has("ñ¿¡áíóú") => Self::Spanish,
             0 if has("çœèêàùâîô") => Self::French,
@@ -192,6 +193,20 @@ impl Language {
     pub fn has_decimal_comma(self) -> bool {
         matches!(self, Self::German | Self::French | Self::Spanish)
     }
+}
+
+/// Returns whether a text writes an amount with a decimal comma: `45,50 €`, `1.638,20`.
+fn has_decimal_comma(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let mut parts = text.match_indices(',').map(|(at, _)| text.split_at(at));
+    parts.any(|(before, behind)| {
+        let behind = &behind[1..];
+        let two = digits(behind) == 2 && !behind[2..].starts_with([',', '.']);
+        // `1, 12,13` lists.
+        let listed = before.ends_with(|c: char| c.is_ascii_digit()) && !before.contains(',');
+        let unit = behind[digits(behind)..].trim_start_matches([' ', '\u{a0}', '\u{202f}']);
+        two && listed && unit.starts_with(['€', '%'])
+    })
 }
 
 /// Returns whether a character is Chinese.

@@ -349,7 +349,7 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
     let mut read: Vec<(Answer, Step, &Found)> = Vec::new();
     let mut unclear = false;
     for one in &found {
-        match of_object(wanted, one) {
+        match of_object(wanted, one, text) {
             Ok(Some(answer)) => read.push((answer, one.form.into(), one)),
             Ok(None) => {}
             Err(Unread::Refused) => return InObjects::Refused,
@@ -402,7 +402,7 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
 }
 
 /// Returns the answer in an object; `None` if it has none.
-fn of_object(wanted: &Wanted, found: &Found) -> Result<Option<Answer>, Unread> {
+fn of_object(wanted: &Wanted, found: &Found, text: &str) -> Result<Option<Answer>, Unread> {
     let mut value = &found.value;
     for _ in 0..2 {
         if answer_field(value)
@@ -436,7 +436,45 @@ fn of_object(wanted: &Wanted, found: &Found) -> Result<Option<Answer>, Unread> {
     if found.twice.iter().any(|t| folded(t) == name) {
         return Err(Unread::Ambiguous);
     }
+    // The other fields tell how this reply writes numbers: `1.638 €` after `45,50 €`.
+    if let (Wanted::Number, Value::String(said)) = (wanted, said)
+        && let Some(key) = grouped(said, &found.value, text)
+    {
+        return Ok(Some(Answer::Text(key)));
+    }
     of_value(wanted, said)
+}
+
+/// Returns the number of a field with one separator before three digits, if the rest of the reply shows that the
+/// separator groups digits: by its language, or by the same digits without a separator.
+fn grouped(said: &str, object: &Value, text: &str) -> Option<String> {
+    let [one]: [number::Number; 1] = number::numbers(said, Language::of(said)).try_into().ok()?;
+    let (whole, decimals) = one.key.split_once('.')?;
+    if decimals.len() != 3 {
+        return None;
+    }
+    let mut words = String::new();
+    strings(object, &mut words);
+    let by_language = number::only(said, Language::of(&words)).filter(|key| *key != one.key);
+    let joined = format!("{whole}{decimals}");
+    let mut elsewhere = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '.' | ','));
+    by_language.or_else(|| {
+        let again = elsewhere.any(|word| word.trim_matches(['.', ',']) == joined);
+        again.then_some(joined)
+    })
+}
+
+/// Collects the texts of a JSON value.
+fn strings(value: &Value, out: &mut String) {
+    match value {
+        Value::String(text) => {
+            out.push_str(text);
+            out.push('\n');
+        }
+        Value::Array(items) => items.iter().for_each(|item| strings(item, out)),
+        Value::Object(fields) => fields.values().for_each(|field| strings(field, out)),
+        _ => {}
+    }
 }
 
 fn answer_field(value: &Value) -> Option<(String, &Value)> {
@@ -526,10 +564,7 @@ pub fn choice(options: &[String], question: &str, reply: &str) -> Result<(usize,
     match read(&wanted, reply) {
         Ok((answer, step)) => place(answer).map(|at| (at, step)),
         Err(Unread::Missing) => {
-            let stated = json::objects(reply)
-                .last()
-                .and_then(|found| answer_field(&found.value))
-                .and_then(|(_, value)| value.as_str().map(str::to_owned));
+            let stated = stated_field(reply);
             let text = stated.as_deref().unwrap_or(reply);
             own_words::of(options, question, text)
                 .map(|at| (at, Step::Words))
@@ -548,6 +583,13 @@ pub fn choice(options: &[String], question: &str, reply: &str) -> Result<(usize,
         }
         Err(why) => Err(why),
     }
+}
+
+/// Returns the text in the answer field of the last object of a reply.
+pub fn stated_field(reply: &str) -> Option<String> {
+    let found = json::objects(reply);
+    let (_, value) = answer_field(&found.last()?.value)?;
+    value.as_str().map(str::to_owned)
 }
 
 /// Returns the one option equal to a text in another form: the same number (`384 400 Kilometer` for `384400`), or the
@@ -694,8 +736,11 @@ fn short(text: &str) -> Said<Answer> {
     if refusal::asks_for_more(text) {
         return Said::Several;
     }
-    if let Some(named) = on_own_line(text) {
+    if let Some(named) = on_own_line(text).or_else(|| in_only_fence(text)) {
         return Said::Words(Answer::Text(named));
+    }
+    if let Some(named) = on_last_line(text) {
+        return Said::LastLine(Answer::Text(named));
     }
     if let Some(marked) = marked(text).or_else(|| behind_noun(text)) {
         return Said::Words(Answer::Text(marked));
@@ -761,14 +806,58 @@ fn on_own_line(text: &str) -> Option<String> {
         .filter(|l| !l.is_empty())
 }
 
+/// Returns the only line of the only code block, if the reply ends with it and a colon introduces it.
+fn in_only_fence(text: &str) -> Option<String> {
+    let [head, block, tail] = text.split("```").collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    // The language of the block is on its first line.
+    let (_, code) = block.split_once('\n')?;
+    let introduces = head.trim_end().ends_with([':', '：']);
+    let one = code.trim().lines().count() == 1 && code.trim().len() <= SHORT_BYTES_MAX;
+    (introduces && one && tail.trim().is_empty()).then(|| code.trim().to_owned())
+}
+
+/// Returns the value of a last paragraph that consists of a describing word, a colon and a short value: `Encoding:
+/// UTF-16`.
+fn on_last_line(text: &str) -> Option<String> {
+    let (before, line) = text.trim_end().rsplit_once("\n\n")?;
+    let described = |line: &str| {
+        let (head, rest) = line.split_once([':', '：'])?;
+        let short = !rest.trim().is_empty() && rest.split_whitespace().count() <= 3;
+        (head.split_whitespace().count() <= 2 && short).then_some(())
+    };
+    // Several such lines are a list.
+    let listed = before.lines().any(|line| described(line.trim()).is_some());
+    match line.contains('\n') || listed {
+        true => None,
+        false => behind_noun(line),
+    }
+}
+
 /// Returns the text after a describing word and a colon: `Mot cherché : idempotence.`
 fn behind_noun(text: &str) -> Option<String> {
     const NOUNS: &str = "word term name title phrase expression keyword spelling plural opposite synonym translation capital city country author \
+        encoding charset codec command function method library package protocol port header option variable setting file filename format \
+        befehl funktion bibliothek protokoll datei dateiname kodierung zeichensatz \
+        commande fonction bibliothèque protocole fichier encodage comando función biblioteca protocolo archivo codificación \
         wort begriff name titel ausdruck stichwort fachbegriff fachwort schreibweise gegenteil synonym übersetzung hauptstadt stadt land autor autorin \
         mot terme nom titre expression synonyme contraire traduction capitale ville pays auteur orthographe \
         palabra término nombre título expresión sinónimo traducción capital ciudad país autor ortografía";
-    const HAN: [&str; 9] = [
-        "词", "术语", "名称", "名字", "标题", "成语", "单词", "首都", "作者",
+    const HAN: [&str; 13] = [
+        "词",
+        "术语",
+        "名称",
+        "名字",
+        "标题",
+        "成语",
+        "单词",
+        "首都",
+        "作者",
+        "编码",
+        "命令",
+        "函数",
+        "文件名",
     ];
     let line = prose::bare(text);
     let (head, rest) = line.split_once([':', '：'])?;

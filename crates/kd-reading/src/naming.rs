@@ -116,6 +116,17 @@ const COMMON: &[&str] = &[
     "au",
     "à",
     "pas",
+    "par",
+    "dans",
+    "chez",
+    "avec",
+    "pour",
+    "bei",
+    "beim",
+    "um",
+    "von",
+    "vom",
+    "für",
     "premier",
     "première",
     "deuxième",
@@ -203,6 +214,27 @@ pub(super) fn without_frame(name: &str) -> &str {
     rest.map(str::trim)
         .filter(|rest| rest.chars().count() > 1)
         .unwrap_or(name)
+}
+
+/// Returns the first of several names in lower case if only its place in the question gave it a capital: `Ice or heat?`
+pub(super) fn lowered_first(names: &[String]) -> Option<String> {
+    let (first, others) = names.split_first()?;
+    let begins_low = |name: &String| name.starts_with(|c: char| c.is_lowercase());
+    let plain = |name: &str| name.chars().skip(1).all(|c| !c.is_uppercase());
+    let opens = first.starts_with(|c: char| c.is_uppercase()) && plain(first);
+    let others_low = !others.is_empty() && others.iter().all(begins_low);
+    (opens && others_low).then(|| first.to_lowercase())
+}
+
+/// Returns a name of two words with a hyphen as one word.
+pub(super) fn joined(name: &str) -> Option<String> {
+    /// Minimum letters of each part: `a-b` is not `ab`.
+    const PART_MIN: usize = 3;
+    let (one, two) = name.trim().split_once('-')?;
+    let is_part = |part: &str| {
+        part.chars().count() >= PART_MIN && part.chars().all(|c| c.is_alphabetic() && !is_han(c))
+    };
+    (is_part(one) && is_part(two)).then(|| format!("{one}{two}").to_lowercase())
 }
 
 /// Returns whether two words are equal except for case and the `v` of a version.

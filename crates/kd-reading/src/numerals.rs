@@ -131,8 +131,29 @@ pub(super) fn numeral(text: &str) -> Option<String> {
     if words.iter().any(|word| VAGUE.contains(word)) {
         return None;
     }
+    if has_half(&lower, &words) {
+        return None;
+    }
     let mut at = 0;
     while at < words.len() {
+        // `cuarenta y dos`, `vingt et un`
+        if let (Some(tens), Some("y" | "et"), Some(unit)) = (
+            value(words[at]),
+            words.get(at + 1).copied(),
+            words.get(at + 2).and_then(|w| below_ten(w)),
+        ) && tens >= 20
+            && tens % 10 == 0
+        {
+            found.push(tens + unit);
+            at += 3;
+            continue;
+        }
+        // `soixante-dix`, `quatre-vingt-douze`
+        if let Some((number, used)) = french(&words[at..]) {
+            found.push(number);
+            at += used;
+            continue;
+        }
         let next = words
             .get(at + 1)
             .and_then(|w| value(w).or((*w == "one").then_some(1)));
@@ -145,8 +166,7 @@ pub(super) fn numeral(text: &str) -> Option<String> {
             (Some(number), _) => found.push(number),
             // A multiplier, a continuation or a conjunction makes it another number.
             _ if [
-                "hundred", "thousand", "million", "cent", "mille", "cien", "ciento", "mil", "half",
-                "dozen",
+                "hundred", "thousand", "million", "cent", "mille", "cien", "ciento", "mil", "dozen",
             ]
             .contains(&words[at]) =>
             {
@@ -162,6 +182,55 @@ pub(super) fn numeral(text: &str) -> Option<String> {
         [one] if is_negative(&words) => Some(format!("-{one}")),
         [one] => Some(one.to_string()),
         _ => None,
+    }
+}
+
+/// Returns whether a half is part of a number: `two and a half`, `deux heures et demie`, `十二圈半`.
+fn has_half(lower: &str, words: &[&str]) -> bool {
+    const HALVES: [&str; 11] = [
+        "half",
+        "halb",
+        "halbe",
+        "halbes",
+        "halben",
+        "halber",
+        "demi",
+        "demie",
+        "medio",
+        "media",
+        "anderthalb",
+    ];
+    lower.contains('半')
+        || words
+            .iter()
+            .any(|w| HALVES.contains(w) || w.ends_with("einhalb"))
+}
+
+/// Returns the value of a digit in words.
+fn below_ten(word: &str) -> Option<u64> {
+    match word {
+        "un" | "une" | "uno" | "una" => Some(1),
+        word => plain(word).filter(|n| (1..10).contains(n)),
+    }
+}
+
+/// Parses French numbers from 70 to 99: `soixante-douze`, `quatre-vingts`, `quatre-vingt-dix-sept`. Returns the number
+/// of words too.
+fn french(words: &[&str]) -> Option<(u64, usize)> {
+    let (base, used) = match words {
+        ["soixante", next, ..] if plain(next).is_some_and(|n| (10..17).contains(&n)) => (60, 1),
+        ["soixante", "et", "onze", ..] => return Some((71, 3)),
+        ["quatre", "vingt" | "vingts", ..] => (80, 2),
+        _ => return None,
+    };
+    let rest = &words[used..];
+    // `dix-sept`
+    if let ["dix", unit @ ("sept" | "huit" | "neuf"), ..] = rest {
+        return Some((base + 10 + plain(unit)?, used + 2));
+    }
+    match rest.first().and_then(|w| below_ten(w).or(plain(w))) {
+        Some(more) if more < 17 && more > 0 => Some((base + more, used + 1)),
+        _ => Some((base, used)),
     }
 }
 
@@ -410,6 +479,21 @@ mod tests {
             ("hundert oder zwölf", None),
             ("hundertprozentig", None),
             ("hundred percent", None),
+            ("cuarenta y dos", Some("42")),
+            ("treinta y una", Some("31")),
+            ("vingt et un", Some("21")),
+            ("soixante-douze", Some("72")),
+            ("soixante et onze", Some("71")),
+            ("quatre-vingts", Some("80")),
+            ("quatre-vingt-treize", Some("93")),
+            ("quatre-vingt-dix-sept", Some("97")),
+            ("quatre ou vingt", None),
+            ("twelve and a half", None),
+            ("deux heures et demie", None),
+            ("dos horas y media", None),
+            ("十二圈半", None),
+            ("三个半小时", None),
+            ("zwölfeinhalb", None),
         ] {
             assert_eq!(numeral(text).as_deref(), number, "{text}");
         }

@@ -59,6 +59,37 @@ pub(super) const NO: &[&str] = &[
     "incorrect",
 ];
 
+/// Words before a label or a name in a short statement.
+const CALLED: &[&str] = &[
+    "option",
+    "answer",
+    "choice",
+    "candidate",
+    "antwort",
+    "réponse",
+    "respuesta",
+    "opción",
+    "choix",
+    "选项",
+    "答案",
+    "label",
+    "letter",
+    "the",
+    "vote for",
+    "vote",
+    "i choose",
+    "i pick",
+    "variante",
+    "möglichkeit",
+    "la",
+    "die",
+    "le",
+    "选择",
+    "选",
+    "buchstabe",
+    "i vote for",
+];
+
 impl Options {
     /// Creates options from their words, labelled A, B, … in this order.
     pub fn new(names: &[String]) -> Self {
@@ -99,7 +130,9 @@ impl Options {
             .any(|n| n.chars().count() == 1 && n.chars().all(own_label));
         let mut items = items;
         let mut words_of: Vec<Name> = Vec::new();
-        for (item, (all, written)) in items.iter().zip(names).enumerate() {
+        let opened = naming::lowered_first(names);
+        let written_names = opened.iter().chain(names.iter().skip(opened.iter().len()));
+        for (item, (all, written)) in items.iter().zip(written_names).enumerate() {
             words_of.extend(all.iter().enumerate().map(|(n, name)| Name {
                 item,
                 words: words(if n == 0 { written } else { name }),
@@ -118,6 +151,18 @@ impl Options {
                     words: words(short),
                     is_own: true,
                 });
+            }
+        }
+        // `semi-gloss` is also `semigloss`.
+        for item in 0..names.len() {
+            let joined = naming::joined(&names[item]);
+            if let Some(joined) = joined.filter(|key| items.iter().all(|all| !all.contains(key))) {
+                words_of.push(Name {
+                    item,
+                    words: words(&joined),
+                    is_own: false,
+                });
+                items[item].push(joined);
             }
         }
         // Longest first, so that `New York` does not match `York`.
@@ -146,6 +191,14 @@ impl Options {
         self.items.len()
     }
 
+    /// Returns whether an option is a sentence rather than a name: `The firewall blocks port 443`.
+    pub(super) fn is_statement(&self, item: usize) -> bool {
+        /// Minimum words of a sentence.
+        const WORDS_MIN: usize = 4;
+        let name = self.items.get(item).and_then(|names| names.first());
+        name.is_some_and(|name| name.split_whitespace().count() >= WORDS_MIN)
+    }
+
     /// Returns whether the options were shown with letters.
     pub(super) fn has_letters(&self) -> bool {
         !self.are_default && self.labels.iter().any(|l| l.len() == 1)
@@ -170,42 +223,14 @@ impl Options {
         if let Some(at) = self.items.iter().position(|names| names.contains(&said)) {
             return Some(at);
         }
+        // `la opción b`, `the answer option B`
         let mut rest = said.as_str();
-        for word in [
-            "option",
-            "answer",
-            "choice",
-            "candidate",
-            "antwort",
-            "réponse",
-            "respuesta",
-            "opción",
-            "choix",
-            "选项",
-            "答案",
-            "label",
-            "letter",
-            "the",
-            "vote for",
-            "vote",
-            "i choose",
-            "i pick",
-            "variante",
-            "möglichkeit",
-            "la",
-            "die",
-            "le",
-            "选择",
-            "选",
-            "buchstabe",
-            "i vote for",
-        ] {
-            if let Some(more) = rest.strip_prefix(word)
-                && (more.starts_with([' ', ':', '(', '[', '*', '"', '“'])
-                    || word.chars().all(is_han))
-            {
-                rest = more.trim_matches([' ', ':', '*', '"', '“', '”']);
-            }
+        while let Some(more) = CALLED.iter().find_map(|word| {
+            let more = rest.strip_prefix(word)?;
+            let ends = more.starts_with([' ', ':', '(', '[', '*', '"', '“']);
+            (ends || word.chars().all(is_han)).then_some(more)
+        }) {
+            rest = more.trim_matches([' ', ':', '*', '"', '“', '”']);
         }
         let rest = rest.trim_matches([
             '(', ')', '[', ']', '.', '"', '\'', '*', '`', ' ', '“', '”', '。',

@@ -85,7 +85,9 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         {
             here.push(Weighed::pointed(item, place));
         }
-        if mentions.is_empty() && voices::retracts(lower) {
+        if mentions.is_empty()
+            && (voices::retracts(lower) || !options.is_yes_no() && chooses_another(sentence, lower))
+        {
             doubts.push(Doubt {
                 place,
                 outright: true,
@@ -166,6 +168,51 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         Said::Words(_) if !doubts.is_empty() && guesses => Said::Several,
         said => said,
     }
+}
+
+/// Returns whether a sentence without an option chooses something in bold: `I'd do the **castle**.`
+fn chooses_another(sentence: &Sentence, lower: &str) -> bool {
+    const OWN: &[&str] = &[
+        "i'd do",
+        "i'd pick",
+        "i'd take",
+        "i'd choose",
+        "i'd go",
+        "i'd use",
+        "i would do",
+        "i would pick",
+        "i would take",
+        "i would choose",
+        "i would go",
+        "i would use",
+        "i pick",
+        "i choose",
+        "i recommend",
+        "my pick",
+        "my choice",
+        "ich würde",
+        "ich nehme",
+        "ich wähle",
+        "ich empfehle",
+        "je prendrais",
+        "je choisirais",
+        "je choisis",
+        "je recommande",
+        "yo haría",
+        "elegiría",
+        "elijo",
+        "recomiendo",
+        "我选",
+        "我会选",
+        "我推荐",
+        "我建议",
+    ];
+    /// Maximum words of a name.
+    const WORDS_MAX: usize = 4;
+    let bold = sentence.text.split("**").nth(1).unwrap_or_default();
+    let words = bold.split_whitespace().count();
+    let names = (1..=WORDS_MAX).contains(&words) && bold.chars().any(char::is_alphabetic);
+    names && cues::has(lower, OWN) && !super::weights::is_negated(lower, OWN)
 }
 
 /// Returns the option that a sentence without one refers back to as the author's choice: `This is my recommendation.`

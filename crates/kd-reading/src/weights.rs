@@ -381,6 +381,9 @@ pub(super) fn weight(
     if alone && stands_out(sentence, at) && !goes_on(sentence, at, mentions, mention) {
         return (Weight::Chosen, true);
     }
+    if mention.partial && options.is_statement(mention.item) && finds_in_order(&clause.lower) {
+        return (Weight::Nothing, alone);
+    }
     let hypothetical = is_hypothetical(&clause.lower) && !cues::has(&clause.lower, cues::OWN);
     let many = {
         let mut items: Vec<usize> = mentions
@@ -462,6 +465,43 @@ pub(super) fn weight(
         return (Weight::Praised, alone);
     }
     (Weight::Named, alone)
+}
+
+/// Returns whether a clause finds something in order: `the firewall is fine` does not choose `the firewall blocks it`.
+fn finds_in_order(clause: &str) -> bool {
+    const IN_ORDER: &[&str] = &[
+        "is fine",
+        "are fine",
+        "looks fine",
+        "is ok",
+        "is okay",
+        "is good",
+        "looks good",
+        "is healthy",
+        "is up",
+        "works",
+        "checks out",
+        "is not the problem",
+        "is not the cause",
+        "ist in ordnung",
+        "sind in ordnung",
+        "ist okay",
+        "passt",
+        "funktioniert",
+        "läuft",
+        "va bien",
+        "fonctionne",
+        "est bon",
+        "est bonne",
+        "est correct",
+        "está bien",
+        "funciona",
+        "es correcto",
+        "正常",
+        "没问题",
+        "没有问题",
+    ];
+    cues::has(clause, IN_ORDER)
 }
 
 /// Returns whether an option is only the reason to choose another one: `The price of A makes me lean towards B`.

@@ -30,6 +30,7 @@ fn corpus(file: &str) -> &'static str {
         "verdicts.jsonl" => include_str!("data/replies/verdicts.jsonl"),
         "unseen.jsonl" => include_str!("data/replies/unseen.jsonl"),
         "voices.jsonl" => include_str!("data/replies/voices.jsonl"),
+        "varied.jsonl" => include_str!("data/replies/varied.jsonl"),
         "drafted.jsonl" => include_str!("data/replies/drafted.jsonl"),
         "questions-tuned.jsonl" => include_str!("data/replies/questions-tuned.jsonl"),
         "questions-held-out.jsonl" => include_str!("data/replies/questions-held-out.jsonl"),
@@ -136,6 +137,7 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
         "verdicts.jsonl",
         "voices.jsonl",
         "unseen.jsonl",
+        "varied.jsonl",
     ] {
         measured(later);
     }

@@ -229,7 +229,8 @@ impl AnswerKind {
                 });
                 let side = side.or_else(|| {
                     let yes = asked::echoed_side(question, reply)
-                        .or_else(|| asked::restated_side(question, reply))?;
+                        .or_else(|| asked::restated_side(question, reply))
+                        .or_else(|| asked::modal_side(question, reply))?;
                     Some(if yes { "yes" } else { "no" })
                 });
                 match (self.read(reply), side.or(first)) {
