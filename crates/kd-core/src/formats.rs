@@ -103,9 +103,9 @@ pub static READING: Format = Format {
 /// The rules by which a deliberation reserves and books spending.
 pub static SPENDING: Format = Format {
     what: "the rules for spending",
-    version: 1,
+    version: 2,
     field: "`spending`, left out for 0",
-    older: "0 is decided again by its own rules",
+    older: "0 and 1 are decided again by their own rules",
     ..READING
 };
 

@@ -3,6 +3,7 @@
 use crate::room::{Answer, good, plan, run, seat};
 use kd_core::deliberation::{AnswerKind, Fact};
 use kd_vote::Outcome;
+use serde_json::json;
 
 /// Returns the notices in the record about the answers or ballots of a member.
 fn notices(run: &crate::room::Run, name: &str) -> Vec<String> {
@@ -139,6 +140,79 @@ fn a_ballot_by_the_options_own_words_counts() {
         2,
         "{ballots:?}"
     );
+    run.replays();
+}
+
+#[test]
+fn a_ballot_for_an_open_answer_counts_in_its_own_words() {
+    let mut open = plan();
+    open.question = "Why is the sky blue?".into();
+    open.answers = AnswerKind::Text;
+    let (sun, sea) = ("Rayleigh scattering of sunlight.", "It reflects the sea.");
+    let in_json = json!({"reason": "it is blue", "answer": sea}).to_string();
+    for (ballot, winner) in [
+        (
+            json!({"choice": sun, "confidence": 0.8}).to_string(),
+            Some(sun),
+        ),
+        ("rayleigh scattering of sunlight".to_owned(), Some(sun)),
+        (json!({"choice": sea}).to_string(), Some(sea)),
+        // An answer that nobody gave, and one that is no answer.
+        ("Refraction in ice crystals.".to_owned(), None),
+        ("-".to_owned(), None),
+    ] {
+        let run = run(&open, |asked| match asked.stage.as_str() {
+            "opinions" if asked.seat == "cyd" => Answer::Text(in_json.clone()),
+            "opinions" => Answer::Text(sun.into()),
+            "sameness" => Answer::Text("I cannot tell.".into()),
+            "open-vote" | "vote" => Answer::Text(ballot.clone()),
+            _ => Answer::Text(good(asked, "A")),
+        });
+        let counted = run.facts().find_map(|fact| match fact {
+            Fact::Counted(counted) => Some(counted),
+            _ => None,
+        });
+        let counted = counted.expect("a count");
+        let author = counted.winner.map(|at| counted.candidates[at].clone());
+        let expected = winner.map(|text| {
+            if text == sun {
+                "the answer of ann"
+            } else {
+                "the answer of cyd"
+            }
+        });
+        assert_eq!(author.as_deref(), expected, "{ballot}");
+        run.replays();
+    }
+}
+
+#[test]
+fn a_member_asked_again_for_its_ballot_sees_the_open_answers() {
+    let mut open = plan();
+    open.question = "Why is the sky blue?".into();
+    open.answers = AnswerKind::Text;
+    let mut seen = 0;
+    let run = run(&open, |asked| match asked.stage.as_str() {
+        "opinions" if asked.seat == "cyd" => Answer::Text("It reflects the sea.".into()),
+        "opinions" => Answer::Text("Sunlight is scattered, says ann.".into()),
+        "open-vote" | "vote" => {
+            let prompt = asked.request.prompt.as_text();
+            if !prompt.contains("Your reply to it:") {
+                return Answer::Text("The one about the sea, I suppose.".into());
+            }
+            seen += 1;
+            let place = |words: &str| prompt.find(words).unwrap_or_else(|| panic!("{prompt}"));
+            assert!(place("reflects the sea") < place("Your reply to it:"));
+            assert!(prompt.contains("scattered, says a member"), "{prompt}");
+            let sea = prompt[..place("reflects the sea")].rfind("Answer ");
+            let label = sea.and_then(|at| prompt[at..].chars().nth("Answer ".len()));
+            Answer::Text(json!({"choice": label.expect("a label").to_string()}).to_string())
+        }
+        _ => Answer::Text(good(asked, "A")),
+    });
+    assert_eq!(seen, 3);
+    let winner = run.verdict().winner.clone();
+    assert_eq!(winner.as_deref(), Some("It reflects the sea."));
     run.replays();
 }
 

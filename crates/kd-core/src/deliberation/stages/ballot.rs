@@ -214,13 +214,39 @@ pub(super) fn chosen(
     reply: &Reply<'_>,
 ) -> Result<(usize, Step), Unread> {
     let wanted = Wanted::Option(options(board, plan, reply));
-    match kd_reading::read(&wanted, reply.decisive())? {
+    let read = kd_reading::read(&wanted, reply.decisive());
+    if let (Err(Unread::Missing), false) = (&read, plan.answers.is_keyed())
+        && let Some(at) = in_its_words(board, reply)
+    {
+        return Ok((at, Step::Words));
+    }
+    match read? {
         (Answer::Option(place), step) => {
             let at = reply.items.get(place).ok_or(Unread::Missing)?;
             Ok((*at, step))
         }
         _ => Err(Unread::Missing),
     }
+}
+
+/// Returns the open answer whose words a ballot repeats instead of its label.
+fn in_its_words(board: &Board, reply: &Reply<'_>) -> Option<usize> {
+    /// Minimum characters of an answer in its own words: shorter ones may be a label.
+    const CHARS_MIN: usize = 3;
+    let text = reply.decisive();
+    let field = kd_reading::stated_field(text);
+    let said = kd_reading::sameness::key(field.as_deref().unwrap_or(text));
+    if said.chars().count() < CHARS_MIN {
+        return None;
+    }
+    let is_said = |text: &str| kd_reading::sameness::key(text) == said;
+    let mut named = reply.items.iter().copied().filter(|at| {
+        let text = board.candidates.get(*at).map_or("", |c| c.text.as_str());
+        let field = || kd_reading::stated_field(text).is_some_and(|field| is_said(&field));
+        is_said(text) || text.lines().any(is_said) || field()
+    });
+    let at = named.next()?;
+    named.next().is_none().then_some(at)
 }
 
 /// Returns the labels of a ballot, with the text behind each unless it is a label itself.

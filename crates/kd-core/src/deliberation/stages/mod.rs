@@ -140,9 +140,17 @@ pub(super) fn repair(
         Purpose::Vote => vote::bare(board, plan, reply),
         _ => opinions::bare(plan),
     };
+    // The labels of open answers mean nothing without the answers.
+    let shows = matches!(stage.purpose, Purpose::Vote)
+        && !plan.answers.is_keyed()
+        && plan.spending >= SHOWN_AGAIN;
+    let answers = match shows {
+        true => format!("\n\n{}", vote::shown_again(board, plan, reply)),
+        false => String::new(),
+    };
     Asking {
         material: format!(
-            "Question:\n{}\n\nYour reply to it:\n{}",
+            "Question:\n{}{answers}\n\nYour reply to it:\n{}",
             blind::clip(&board.question, REPAIR_BYTES_MAX),
             ending(reply.text)
         ),
@@ -156,6 +164,8 @@ pub(super) fn repair(
     }
 }
 
+/// The first version of spending whose repair turns show open answers.
+const SHOWN_AGAIN: u32 = 2;
 /// Maximum bytes of a question, and of a reply, in a repair turn.
 const REPAIR_BYTES_MAX: usize = 2000;
 /// Maximum tokens of the reply in a repair turn.

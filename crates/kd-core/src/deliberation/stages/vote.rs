@@ -160,6 +160,25 @@ fn ask(input: &StageInput<'_>) -> Option<Asking> {
     })
 }
 
+/// Formats the beginnings of the answers on a ballot, with their labels, for a repair turn.
+pub(super) fn shown_again(board: &Board, plan: &Plan, reply: &Reply<'_>) -> String {
+    let texts = reply.items.iter().filter_map(|c| board.candidates.get(*c));
+    let texts: Vec<String> = texts
+        .map(|c| blind::clip(&blind::anonymous(plan, &c.text), AGAIN_BYTES_MAX))
+        .collect();
+    let items: Vec<(String, String)> = labels(texts.len())
+        .into_iter()
+        .map(|label| format!("Answer {label}"))
+        .zip(texts.iter().cloned())
+        .collect();
+    let all: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let place = format!("ballot again/{}", plan.seats[reply.seat].name());
+    blind::fence(&blind::nonce(plan.seed, &place, &all), &items)
+}
+
+/// Maximum bytes of an answer in a repair turn.
+const AGAIN_BYTES_MAX: usize = 400;
+
 /// Formats a candidate for voters: its text, and the main weakness named by reviewers.
 fn shown(plan: &Plan, board: &Board, candidate: usize) -> String {
     let candidate = &board.candidates[candidate];
