@@ -560,6 +560,11 @@ fn seats(
                 given.extend(["backup", "backup"]);
             }
             let chair = chair(config, brief, &agents, &given);
+            // The chair comes last, so that it has a vote only if all others have one.
+            let mut voters = agents.clone();
+            if !brief.all_sit {
+                voters.sort_by_key(|agent| *agent == chair);
+            }
             let mut turn = 0;
             given
                 .iter()
@@ -569,7 +574,7 @@ fn seats(
                         true => chair.clone(),
                         false => {
                             turn += 1;
-                            agents[(turn - 1) % agents.len()].clone()
+                            voters[(turn - 1) % voters.len()].clone()
                         }
                     };
                     MemberPlan {
@@ -871,8 +876,13 @@ mod tests {
         };
         assert_eq!(chair(&config, &names), ("m3".to_owned(), false));
         assert_eq!(chair(&config, &names[..2]), ("m1".to_owned(), true));
+        // A chair from the settings too, whichever member it is.
+        for name in &names {
+            config.council.chair = Some(name.clone());
+            assert_eq!(chair(&config, &names), (name.clone(), false));
+        }
         config.council.chair = Some("m2".into());
-        assert_eq!(chair(&config, &names).0, "m2");
+        assert_eq!(chair(&config, &names[..2]), ("m2".to_owned(), true));
     }
 
     #[test]
