@@ -515,6 +515,7 @@ fn agent_program(
     let (program, budget) = backends
         .agent_cli(member)?
         .within(spending.share_pico_usd())?;
+    let advice = program.advice_unheard();
     // A kept process would share the budget of its first question among all of them.
     let warm = backends.warm(member, &program).filter(|_| budget.is_none());
     let backend: Arc<dyn Backend> = match warm {
@@ -533,7 +534,8 @@ fn agent_program(
         backends.env.clone(),
         backends.folder.clone(),
     );
-    Ok(timed(Arc::new(watched)))
+    let silence = Arc::new(Silence::new(Arc::new(watched)));
+    Ok(Arc::new(Total::new(silence).advise_unheard(advice)))
 }
 
 #[cfg(test)]

@@ -236,6 +236,24 @@ impl AgentCli {
         }
     }
 
+    /// Returns the advice for a turn in which the program printed nothing: without its settings or without a network,
+    /// some wait instead of failing.
+    pub(crate) fn advice_unheard(&self) -> String {
+        let once = match &self.how {
+            How::Known(program) => {
+                let (title, login) = (program.title, program.login);
+                format!(
+                    "start {title} once in a terminal to see whether it is set up and online (log in: {login})"
+                )
+            }
+            How::Template { argv, .. } => {
+                let name = argv.first().map_or("", String::as_str);
+                format!("start `{name}` once in a terminal to see what it waits for")
+            }
+        };
+        format!("{once}; or raise `council.timeout`")
+    }
+
     fn folder(&self) -> Result<PathBuf, Failure> {
         match &self.choice.folder {
             Some(folder) => Ok(folder.clone()),
@@ -907,6 +925,26 @@ mod tests {
         for program in PROGRAMS {
             let keeps = kd_core::config::keeps_budget(program.backend);
             assert_eq!(keeps, program.budget.is_some(), "{}", program.backend);
+        }
+    }
+
+    #[test]
+    fn hints_name_the_commands_of_each_program() {
+        for program in PROGRAMS {
+            let agent = AgentCli::new(program, Choice::default(), Env::default());
+            let hint = |kind, message: &str| {
+                let failure = agent.advised(Failure::new(kind, message), true);
+                failure.hint().to_owned()
+            };
+            let expired = hint(FailureKind::Auth, "the token has expired");
+            assert!(expired.contains(program.login), "{expired}");
+            let old = hint(FailureKind::Invalid, "error: unknown option '--tools'");
+            assert!(old.contains(program.install), "{old}");
+            let least = program.least.unwrap_or("the newest version");
+            assert!(old.contains(least), "{old}");
+            let silent = agent.advice_unheard();
+            assert!(silent.contains(program.title), "{silent}");
+            assert!(silent.contains(program.login), "{silent}");
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Silence {
 /// Limits a whole turn, retries included (`deadlines.total`).
 pub struct Total {
     inner: Arc<dyn Backend>,
+    /// Advice for a turn in which nothing was heard.
+    unheard: Option<String>,
 }
 
 impl Silence {
@@ -33,7 +35,17 @@ impl Silence {
 impl Total {
     /// Wraps this backend.
     pub fn new(inner: Arc<dyn Backend>) -> Self {
-        Self { inner }
+        Self {
+            inner,
+            unheard: None,
+        }
+    }
+
+    /// Sets the advice for a turn that times out before its first output.
+    #[must_use]
+    pub fn advise_unheard(mut self, advice: String) -> Self {
+        self.unheard = Some(advice);
+        self
     }
 }
 
@@ -64,6 +76,7 @@ impl Backend for Total {
             timer: None,
             total,
             trouble: None,
+            unheard: self.unheard.clone(),
         }
         .boxed()
     }
@@ -185,6 +198,15 @@ fn note(trouble: &mut Option<Failure>, delta: &Delta) {
     }
 }
 
+/// Returns whether a delta shows that the model works on its answer.
+fn is_output(delta: &Delta) -> bool {
+    match delta {
+        Delta::Text { text } | Delta::Thinking { text } => !text.is_empty(),
+        Delta::Tool { .. } => true,
+        _ => false,
+    }
+}
+
 /// Builds the timeout failure; if an attempt failed before, that failure is its cause.
 fn explained(timeout: Failure, trouble: Option<Failure>) -> Failure {
     match trouble {
@@ -204,6 +226,30 @@ struct Bounded {
     total: Duration,
     /// As in [`Watched`].
     trouble: Option<Failure>,
+    /// As in [`Total`], until there is output.
+    unheard: Option<String>,
+}
+
+impl Bounded {
+    /// Builds the timeout failure.
+    fn timeout(&mut self) -> Failure {
+        let message = format!("timed out after {}", seconds(self.total));
+        let failure = Failure::new(FailureKind::Timeout, message);
+        match self.trouble.take() {
+            None => self.ended_by(failure),
+            trouble => explained(failure, trouble),
+        }
+    }
+
+    /// Adds the advice to a timeout before the first output, unless a failed attempt explains it.
+    fn ended_by(&mut self, failure: Failure) -> Failure {
+        match self.unheard.take() {
+            Some(advice) if failure.kind == FailureKind::Timeout && self.trouble.is_none() => {
+                failure.advise(advice)
+            }
+            _ => failure,
+        }
+    }
 }
 
 impl Stream for Bounded {
@@ -223,12 +269,15 @@ impl Stream for Bounded {
                 if matches!(delta, Delta::Finished { .. }) || Instant::now() < timer.deadline() =>
             {
                 note(&mut this.trouble, &delta);
+                if is_output(&delta) {
+                    this.unheard = None;
+                }
                 return Poll::Ready(Some(Ok(delta)));
             }
             Poll::Ready(Some(Ok(_))) => {}
             Poll::Ready(end) => {
                 this.inner = None;
-                return Poll::Ready(end);
+                return Poll::Ready(end.map(|end| end.map_err(|failure| this.ended_by(failure))));
             }
             Poll::Pending => {
                 if timer.as_mut().poll(cx).is_pending() {
@@ -237,11 +286,7 @@ impl Stream for Bounded {
             }
         }
         this.inner = None;
-        let failure = Failure::new(
-            FailureKind::Timeout,
-            format!("timed out after {}", seconds(total)),
-        );
-        Poll::Ready(Some(Err(explained(failure, this.trouble.take()))))
+        Poll::Ready(Some(Err(this.timeout())))
     }
 }
 
@@ -333,6 +378,65 @@ mod tests {
         let (text, end) = run(&Total::new(backend), request).await;
         assert_eq!(end.unwrap_err().kind, FailureKind::Timeout);
         assert!((9..=10).contains(&text.len()), "{text}");
+    }
+
+    #[test]
+    fn a_timeout_names_the_failure_of_the_last_attempt() {
+        let unreachable = Failure::new(FailureKind::Crashed, "failed to lookup address")
+            .advise("check the network");
+        let again = Delta::Retrying {
+            attempt: 1,
+            after: Duration::ZERO,
+            failure: unreachable,
+        };
+        let text = Delta::Text { text: "a".into() };
+        for (deltas, named) in [
+            (vec![&again], true),
+            (vec![&text, &again], true),
+            (vec![&again, &text], false),
+            (vec![], false),
+        ] {
+            let mut trouble = None;
+            deltas
+                .into_iter()
+                .for_each(|delta| note(&mut trouble, delta));
+            let failure = explained(Failure::new(FailureKind::Timeout, "late"), trouble);
+            assert_eq!(
+                failure.message.contains("lookup address"),
+                named,
+                "{failure}"
+            );
+            assert_eq!(failure.hint() == "check the network", named, "{failure:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_program_that_says_nothing_has_advice_of_its_own() {
+        let notice = || Act::Notice("an update is there".into());
+        let tool = || Act::Tool {
+            name: "read".into(),
+            detail: "a".into(),
+        };
+        for (acts, first, advised) in [
+            (vec![Act::Hang], 0, true),
+            (vec![Act::Hang], 5, true),
+            (vec![notice(), Act::Hang], 0, true),
+            (vec![Act::text("a"), Act::Hang], 0, false),
+            (vec![Act::Thinking("hm".into()), Act::Hang], 0, false),
+            (vec![tool(), Act::Hang], 0, false),
+        ] {
+            let (backend, request) = asked(acts.clone(), deadlines(first, 0, 10));
+            let silence = Arc::new(Silence::new(backend));
+            let guarded = Total::new(silence).advise_unheard("start it once".into());
+            let (_, end) = run(&guarded, request).await;
+            let failure = end.unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Timeout, "{acts:?}");
+            assert_eq!(
+                failure.hint() == "start it once",
+                advised,
+                "{acts:?}: {failure:?}"
+            );
+        }
     }
 
     #[tokio::test(start_paused = true)]
