@@ -361,6 +361,17 @@ fn what_was_said_can_be_seen_listed_and_exported() {
 }
 
 #[test]
+fn an_answer_that_the_token_limit_cut_is_marked_in_json() {
+    const CUT: &str =
+        r#"{"runs": [[{"text": "A long answer that"}, {"finish": {"length": true}}]]}"#;
+    let home = Home::new(&[("ada", CUT), ("bob", GOOD)]);
+    let (_, out, _) = home.run(&["ask", "--json", "x"]);
+    let value: serde_json::Value = serde_json::from_str(&out).expect("one object");
+    assert_eq!(value["answers"][0]["cut"], true, "{out}");
+    assert!(value["answers"][1].get("cut").is_none(), "{out}");
+}
+
+#[test]
 fn an_output_file_holds_the_finished_answers() {
     let home = Home::new(&[("ada", GOOD)]);
     home.run(&["ask", "-q", "-o", "a.md", "Which?"]);

@@ -5,7 +5,7 @@ pub(crate) use kd_app::json::text;
 use kd_core::event::{DuetEnd, Outcome, Purpose};
 use kd_core::formats::ASK;
 use kd_core::view::{State, Turn, View};
-use kd_core::{FailureKind, Record, Usage};
+use kd_core::{FailureKind, Message, Record, Usage};
 use serde::Serialize;
 use std::io;
 
@@ -84,6 +84,9 @@ struct Answer<'a> {
     seconds: Option<f64>,
     /// The number of its message in the thread.
     message: Option<u32>,
+    /// Whether the token limit cut it off.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    cut: bool,
 }
 
 #[derive(Serialize)]
@@ -178,6 +181,7 @@ fn answer(turn: &Turn) -> Answer<'_> {
         usage: turn.usage,
         seconds: turn.took().map(|took| took.as_secs_f64()),
         message: turn.message.as_ref().map(|m| m.seq),
+        cut: turn.message.as_deref().is_some_and(Message::is_cut),
     }
 }
 
