@@ -3,6 +3,8 @@
 use kd_core::config::Config;
 use kd_core::deliberation::{AnswerKind, settling};
 use kd_core::planner::{self, Brief};
+use kd_reading::kinds::Kind;
+use std::collections::BTreeSet;
 
 /// A question, replies, and the option named by each.
 type Row = (
@@ -218,4 +220,130 @@ fn keys(question: &str, replies: &[&str]) -> (AnswerKind, Vec<Option<String>>) {
         .map(|reply| kind.read_for(question, reply).ok().map(|(key, _)| key))
         .collect();
     (kind, keys)
+}
+
+/// A small random number generator.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % end.max(1)
+    }
+}
+
+/// Questions and answers of the corpora, and pieces that appear between them.
+fn pieces() -> Vec<String> {
+    const MARKS: [&str; 24] = [
+        "?",
+        "？",
+        " or ",
+        " oder ",
+        "还是",
+        ": ",
+        ", ",
+        "(A) ",
+        "\n- ",
+        "1. ",
+        "yes/no",
+        "**",
+        "```",
+        "{\"answer\":",
+        "İ",
+        "ẞ",
+        "\u{200b}",
+        "\u{0}",
+        "=",
+        "½",
+        "12/10/1492",
+        "-",
+        "<think>",
+        "«",
+    ];
+    let corpora = [
+        include_str!("../data/replies/mixed.jsonl"),
+        include_str!("../data/replies/mixed-telegraphic.jsonl"),
+    ];
+    let lines = corpora.iter().flat_map(|text| text.lines());
+    let mut found: Vec<String> = MARKS.iter().map(|m| (*m).to_owned()).collect();
+    for line in lines.filter(|line| line.contains("\"question\"")) {
+        let row: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        found.extend(row["question"].as_str().map(str::to_owned));
+        let replies = row["replies"].as_array().into_iter().flatten();
+        found.extend(replies.filter_map(|r| r.as_str().map(str::to_owned)));
+    }
+    found
+}
+
+/// Joins random parts of random pieces.
+fn garbled(dice: &mut Dice, pieces: &[String]) -> String {
+    let mut out = String::new();
+    for _ in 0..=dice.below(4) {
+        let piece = &pieces[dice.below(pieces.len())];
+        let cut = |at: usize| piece.floor_char_boundary(at);
+        let (a, b) = (
+            cut(dice.below(piece.len() + 1)),
+            cut(dice.below(piece.len() + 1)),
+        );
+        out.push_str(match dice.below(3) {
+            0 => piece,
+            _ => &piece[a.min(b)..a.max(b)],
+        });
+    }
+    out
+}
+
+/// The seeded counterpart of `fuzz/fuzz_targets/kinds.rs`.
+#[test]
+fn any_question_has_a_kind_with_any_answers() {
+    let pieces = pieces();
+    let mut dice = Dice(12);
+    let (mut choices, mut settled) = (0, 0);
+    for _ in 0..600 {
+        let question = garbled(&mut dice, &pieces);
+        let replies: Vec<String> = (0..dice.below(5))
+            .map(|_| garbled(&mut dice, &pieces))
+            .collect();
+        let replies: Vec<&str> = replies.iter().map(String::as_str).collect();
+        let guess = match kd_reading::kinds::found(&question).0 {
+            Kind::Choice(options) => AnswerKind::Choice { options },
+            Kind::YesNo => AnswerKind::parse("yes-no").expect("a kind"),
+            Kind::Number => AnswerKind::Number,
+            Kind::Date => AnswerKind::Date,
+            Kind::List => AnswerKind::Set,
+            Kind::Ranking => AnswerKind::Ranking,
+            Kind::Code => AnswerKind::Code,
+            Kind::Open => AnswerKind::Text,
+        };
+        let mut kinds = vec![guess.clone()];
+        for asked in [&guess, &AnswerKind::Text] {
+            let found = settling::settle(&question, asked, &guess, &replies);
+            settled += usize::from(found.is_some());
+            kinds.extend(found.map(|s| s.answers));
+        }
+        for kind in &kinds {
+            let AnswerKind::Choice { options } = kind else {
+                replies
+                    .iter()
+                    .for_each(|reply| drop(kind.read_for(&question, reply)));
+                continue;
+            };
+            choices += 1;
+            let names: BTreeSet<&String> = options.iter().collect();
+            let all = options.len() >= 2 && names.len() == options.len();
+            assert!(
+                all && options.iter().all(|o| !o.trim().is_empty()),
+                "{question}: {options:?}"
+            );
+            for reply in &replies {
+                if let Ok((key, _)) = kind.read_for(&question, reply) {
+                    assert!(options.contains(&key), "{question}: {reply}: {key}");
+                }
+            }
+        }
+    }
+    assert!(choices > 40 && settled > 40, "{choices} {settled}");
 }
