@@ -247,7 +247,7 @@ fn cases() -> Vec<Case> {
             ],
         },
         rules(&formats::READING, &[("\"reading\":2", "\"reading\":3")]),
-        rules(&formats::SPENDING, &[("\"spending\":2", "\"spending\":3")]),
+        rules(&formats::SPENDING, &[("\"spending\":1", "\"spending\":3")]),
         rules(&formats::WRITING, &[("\"writing\":1", "\"writing\":3")]),
         Case {
             format: &formats::SETTINGS_FILE,
