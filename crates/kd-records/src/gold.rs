@@ -59,13 +59,8 @@ impl Gold {
         }
     }
 
-    /// Reads a reply, and returns the answer in it and whether that is right. A reply without an answer is wrong.
-    pub(crate) fn mark(
-        &self,
-        right: &str,
-        question: &str,
-        reply: &str,
-    ) -> (Option<String>, Option<bool>) {
+    /// Reads a reply, and returns the answer in it and its score. A reply without an answer is wrong.
+    pub(crate) fn mark(&self, right: &str, question: &str, reply: &str) -> (Option<String>, f64) {
         let said = match &self.kind {
             Kind::Number => text(&Wanted::Number, reply),
             Kind::Label(labels) => {
@@ -82,14 +77,14 @@ impl Gold {
             Kind::Text => Some(reply.trim().to_owned()).filter(|text| !text.is_empty()),
         };
         let Some(said) = said else {
-            return (None, Some(false));
+            return (None, 0.0);
         };
         let is_right = match &self.kind {
             Kind::Number => number(&said).is_some_and(|said| number(right) == Some(said)),
             Kind::Label(_) => said.eq_ignore_ascii_case(right),
             Kind::Text => sameness::key(&said) == sameness::key(right),
         };
-        (Some(said), Some(is_right))
+        (Some(said), f64::from(u8::from(is_right)))
     }
 }
 

@@ -63,6 +63,8 @@ enum Why {
     NoFormat,
     /// An answer has no score: it failed, or was not scored.
     Unscored,
+    /// There is no right answer.
+    NoGold,
     /// A score is neither right nor wrong.
     Partial,
     /// The same model answered it in another file.
@@ -78,6 +80,7 @@ impl Why {
         match self {
             Why::NoFormat => "no format fits",
             Why::Unscored => "no score: the model or the scorer failed",
+            Why::NoGold => "the file of right answers does not have the id",
             Why::Partial => "the score is neither 0 nor 1; `--metric` chooses another",
             Why::Twice => "the same model answered the same question in another file",
             Why::OtherText => "the id belongs to another text in another file",
@@ -88,7 +91,7 @@ impl Why {
     fn noun(self) -> &'static str {
         match self {
             Why::NoFormat => "file",
-            Why::Unscored | Why::Partial | Why::Twice => "answer",
+            Why::Unscored | Why::NoGold | Why::Partial | Why::Twice => "answer",
             Why::OtherText | Why::OtherGold => "question",
         }
     }
@@ -166,6 +169,7 @@ impl Join {
         let named = format!("{} on {}", record.model, record.id);
         let why = match record.score {
             Score::None => Some(Why::Unscored),
+            Score::NoGold => Some(Why::NoGold),
             Score::Number(score) if score != 0.0 && score != 1.0 => Some(Why::Partial),
             Score::Number(_) => None,
         };
@@ -341,7 +345,7 @@ fn key(record: &Record, right: &str) -> Option<(String, bool)> {
         .filter(|said| !said.is_empty())?;
     let key = sameness::key(said);
     let key = if key.is_empty() { said.to_owned() } else { key };
-    match key == right {
+    match key == right || key == sameness::key(right) {
         true => Some((format!("{key} (wrong)"), false)),
         false => Some((key, false)),
     }

@@ -40,6 +40,8 @@ pub(crate) enum Score {
     Number(f64),
     /// Nothing: the question failed, or there is no such metric.
     None,
+    /// The file of right answers does not have the question.
+    NoGold,
 }
 
 /// An answer.

@@ -69,6 +69,25 @@ fn is_near(one: f64, other: f64) -> bool {
     (one - other).abs() < 1e-9
 }
 
+#[test]
+fn the_tool_decides_what_is_right_and_not_the_text() {
+    let file = lines(
+        "samples.jsonl",
+        &[
+            sample("ada", "s1", "three", true),
+            sample("bob", "s1", "It is 3.", true),
+            sample("cyd", "s1", "3", false),
+            sample("dan", "s1", "three", false),
+        ],
+    );
+    let joined = read(&[file], &Wanted::default()).unwrap();
+    let council = joined.table.council(&[]).unwrap();
+    let question = &council.questions[0];
+    assert_eq!(question.keys, ["3", "3 (wrong)", "three"]);
+    assert_eq!(question.right, [true, false, false]);
+    assert_eq!(question.answers, [Some(0), Some(0), Some(1), Some(2)]);
+}
+
 /// Returns an entry of an archive of Inspect.
 fn entry(bytes: &[u8], name: &str) -> Vec<u8> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).unwrap();
@@ -197,7 +216,14 @@ fn scores_of_lm_eval_are_its_own_for_every_metric_and_filter() {
                     "{member} {task} {name}: {own} {stated}"
                 );
             }
-            assert_eq!(joined.table.council(&[]).unwrap().questions.len(), 6);
+            let council = joined.table.council(&[]).unwrap();
+            assert_eq!(council.questions.len(), 6);
+            // The answer that is read is the one that the metric looks at.
+            let keys: Vec<&String> = council.questions.iter().flat_map(|q| &q.keys).collect();
+            assert!(
+                !keys.iter().any(|key| key.ends_with("(wrong)")),
+                "{name}: {keys:?}"
+            );
         }
         // Without --metric: the first.
         let files = only(folder("lm-eval"), &format!("samples_{task}"));
@@ -454,6 +480,14 @@ fn results_of_a_batch_are_marked_by_a_file_of_right_answers() {
         };
         let joined = read(std::slice::from_ref(&file), &wanted).unwrap();
         assert_eq!(joined.table.members, ["ada", "bob", "council"]);
+        let [dropped] = joined.dropped.as_slice() else {
+            panic!("{:?}", joined.dropped)
+        };
+        assert_eq!(
+            (dropped.what.as_str(), dropped.example.as_str()),
+            ("2 answers", "ada on 3")
+        );
+        assert!(dropped.why.contains("right answers"), "{dropped:?}");
         for (member, share) in [("ada", 0.5), ("bob", 0.0), ("council", 0.5)] {
             assert!(is_near(right(&joined, member, ""), share), "{member}");
         }

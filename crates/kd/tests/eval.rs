@@ -429,3 +429,43 @@ fn joined_answers_are_written_as_a_table_and_decisions_for_every_eval_ever() {
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("-o FOLDER"), "{}", said.err);
 }
+
+#[test]
+fn results_of_a_batch_are_marked_and_a_pipe_is_read_once() {
+    let home = Home::scripted(&[
+        ("ada", json!({"runs": [[{"text": "The answer is 3."}]]})),
+        ("bob", json!({"runs": [[{"text": "4"}]]})),
+    ]);
+    let at = |name: &str| home.work().join(name);
+    std::fs::write(
+        at("q.csv"),
+        "id,question,gold\na,What is 1+2?,3\nb,What is 2+2?,4\n",
+    )
+    .unwrap();
+    let said = home.run(&["batch", "run", "q.csv", "-o", "r.jsonl", "-q"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let piped = |args: &[&str]| {
+        let mut command = home.kd(args);
+        command.stdin(std::fs::File::open(at("r.jsonl")).unwrap());
+        Said::of(command.output().unwrap())
+    };
+    // The questions may be the file of right answers.
+    for file in ["r.jsonl", "-"] {
+        let said = piped(&["eval", "--replay", file, "--gold", "q.csv", "--json"]);
+        let v: Value =
+            serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{file}: {e}: {}", said.err));
+        let right: Vec<_> = v["members"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| &one["right"])
+            .collect();
+        assert_eq!(right, [&json!(0.5), &json!(0.5)], "{file}");
+    }
+    let said = home.run(&["eval", "--replay", "r.jsonl"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("add `--gold FILE`"), "{}", said.err);
+    let results = record("promptfoo/results.json");
+    let said = home.run(&["eval", "--replay", &results, "--gold", "q.csv"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+}

@@ -73,13 +73,15 @@ fn read(input: &Input<'_>) -> Result<Vec<Record>, Unread> {
     };
     let mut records = Vec::new();
     for line in lines {
-        let Some(right) = gold.of(&line.id) else {
-            continue;
-        };
+        let right = gold.of(&line.id);
         let record = |model: &str, text: Option<&str>| {
-            let (said, is_right) = match text {
-                Some(text) => gold.mark(right, &line.question, text),
-                None => (None, None),
+            let (said, score) = match (right, text) {
+                (None, _) => (None, Score::NoGold),
+                (_, None) => (None, Score::None),
+                (Some(right), Some(text)) => {
+                    let (said, score) = gold.mark(right, &line.question, text);
+                    (said, Score::Number(score))
+                }
             };
             Record {
                 model: model.to_owned(),
@@ -89,10 +91,10 @@ fn read(input: &Input<'_>) -> Result<Vec<Record>, Unread> {
                 run: 1,
                 input: line.question.clone(),
                 is_checked: true,
-                gold: vec![right.to_owned()],
+                gold: right.map(str::to_owned).into_iter().collect(),
                 options: gold.options(),
                 said,
-                score: is_right.map_or(Score::None, |is| Score::Number(f64::from(u8::from(is)))),
+                score,
                 cost: None,
             }
         };

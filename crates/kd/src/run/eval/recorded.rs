@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// The name of the format that has no scores.
+const BATCH: &str = "kd-batch";
 /// Maximum files of a folder.
 const FILES_MAX: usize = 10_000;
 /// Members that an error names.
@@ -132,25 +134,25 @@ impl Origin {
 /// Reads what the user named.
 pub(super) fn open(args: &Eval) -> Result<(Recorded, Origin), Error> {
     let [path] = args.replay.as_slice() else {
-        return joined(args);
+        return joined(args, gather(&args.replay)?);
     };
     let (path, model) = named(path);
     if path.is_dir() || model.is_some() {
-        return joined(args);
+        return joined(args, gather(&args.replay)?);
     }
-    let bytes = bytes(&path)?;
-    let file = File::new(&path.to_string_lossy(), bytes);
+    let mut all = Gathered::default();
+    let file = File::new(&path.to_string_lossy(), all.read(&path)?);
     let is_csv = path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("csv"));
-    if !is_csv && kd_records::is_known(&file) {
-        return joined(args);
+    let is_foreign = kd_records::is_known(&file)
+        || file.bytes.starts_with(b"PK\x03\x04")
+        || is_json_document(&file.bytes);
+    if !is_csv && is_foreign {
+        all.add(file, &path)?;
+        return joined(args, all.files);
     }
     let bytes = file.bytes;
-    if !is_csv && (bytes.starts_with(b"PK\x03\x04") || is_json_document(&bytes)) {
-        let file = File::new(&path.to_string_lossy(), bytes);
-        return Err(unread(kd_records::read(&[file], &Wanted::default()).err()));
-    }
     let origin = Origin {
         name: name(&path),
         shown: shown(&path),
@@ -207,9 +209,8 @@ fn unused(args: &Eval) -> Option<&'static str> {
         .map(|(flag, _)| flag)
 }
 
-/// Reads and joins files of other evaluation tools.
-fn joined(args: &Eval) -> Result<(Recorded, Origin), Error> {
-    let files = gather(&args.replay)?;
+/// Joins files of other evaluation tools.
+fn joined(args: &Eval, files: Vec<File>) -> Result<(Recorded, Origin), Error> {
     let gold = match &args.gold {
         Some(path) => Some(gold(path)?),
         None => None,
@@ -218,7 +219,13 @@ fn joined(args: &Eval) -> Result<(Recorded, Origin), Error> {
         metric: args.metric.clone(),
         gold,
     };
-    let read = kd_records::read(&files, &wanted).map_err(|error| unread(Some(error)))?;
+    let read = kd_records::read(&files, &wanted).map_err(unread)?;
+    let is_marked = read.sources.iter().any(|source| source.format == BATCH);
+    if args.gold.is_some() && !is_marked {
+        return Err(Error::usage("--gold is for results of `kd batch run`")
+            .because("these files have scores of their own")
+            .next("omit --gold"));
+    }
     let mut digests = String::new();
     for file in &files {
         digests.push_str(&fingerprint(&file.bytes));
@@ -261,10 +268,7 @@ fn named(path: &Path) -> (PathBuf, Option<String>) {
 
 /// Reads all named files, those of named folders, and those that complete them.
 fn gather(paths: &[PathBuf]) -> Result<Vec<File>, Error> {
-    let mut all = Gathered {
-        files: Vec::new(),
-        left: infile::ANSWERS_BYTES_MAX,
-    };
+    let mut all = Gathered::default();
     for path in paths {
         let (path, model) = named(path);
         if path.is_dir() {
@@ -278,11 +282,7 @@ fn gather(paths: &[PathBuf]) -> Result<Vec<File>, Error> {
         let bytes = all.read(&path)?;
         let mut file = File::new(&path.to_string_lossy(), bytes);
         file.model = model;
-        let is_completed = kd_records::is_completed(&file);
-        all.files.push(file);
-        if is_completed {
-            all.beside(&path)?;
-        }
+        all.add(file, &path)?;
     }
     Ok(all.files)
 }
@@ -292,7 +292,26 @@ struct Gathered {
     left: u64,
 }
 
+impl Default for Gathered {
+    fn default() -> Self {
+        Self {
+            files: Vec::new(),
+            left: infile::ANSWERS_BYTES_MAX,
+        }
+    }
+}
+
 impl Gathered {
+    /// Adds a file, and those that complete it.
+    fn add(&mut self, file: File, path: &Path) -> Result<(), Error> {
+        let is_completed = kd_records::is_completed(&file) && path.as_os_str() != "-";
+        self.files.push(file);
+        match is_completed {
+            true => self.beside(path),
+            false => Ok(()),
+        }
+    }
+
     fn read(&mut self, path: &Path) -> Result<Vec<u8>, Error> {
         let bytes = infile::read(path, self.left).map_err(|e| unreadable(path, e))?;
         self.left = self.left.saturating_sub(bytes.len() as u64);
@@ -376,15 +395,9 @@ fn gold(path: &Path) -> Result<Gold, Error> {
     })
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
-    infile::read(path, infile::ANSWERS_BYTES_MAX).map_err(|e| unreadable(path, e))
-}
-
 /// Returns the error of a file of an unknown format.
-fn unread(error: Option<Unread>) -> Error {
-    let Some(Unread { path, what, hint }) = error else {
-        return Error::new("answers", Exit::Error, "the file is of no known format");
-    };
+fn unread(error: Unread) -> Error {
+    let Unread { path, what, hint } = error;
     let what = crate::render::clean::line(&format!("{path}: {what}"));
     Error::new("answers", Exit::Error, what).next(hint)
 }
