@@ -560,9 +560,9 @@ fn seats(
                 given.extend(["backup", "backup"]);
             }
             let chair = chair(config, brief, &agents, &given);
-            // The chair comes last, so that it has a vote only if all others have one.
+            // A configured chair comes last, so that it has a vote only if all others have one.
             let mut voters = agents.clone();
-            if !brief.all_sit {
+            if !brief.all_sit && config.council.chair.is_some() {
                 voters.sort_by_key(|agent| *agent == chair);
             }
             let mut turn = 0;
