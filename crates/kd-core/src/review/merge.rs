@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const SAME: f64 = 0.22;
 /// Pairs around [`SAME`] are unclear.
 const UNCLEAR: std::ops::Range<f64> = 0.14..0.36;
-/// Findings below this score never share a cluster: a third one cannot join two unrelated ones.
+/// Findings below this score never share a cluster, whatever lines they have in common: a third one, in the words of
+/// both, cannot join two unrelated ones.
 const APART: f64 = 0.1;
 /// Minimum score at which two findings of one member are the same.
 const OWN: f64 = 0.75;
@@ -128,15 +129,22 @@ pub fn merge(raws: &[Raw], judged: &Judged) -> Merged {
         None => traits.score(raws, a, b),
     };
     let mut scores: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    let mut unlike: BTreeSet<(usize, usize)> = BTreeSet::new();
     for a in 0..raws.len() {
         for b in a + 1..raws.len() {
             let s = score(a, b);
             if s > -1.0 {
                 scores.insert((a, b), s);
             }
+            if !judged.contains_key(&(a, b)) && traits.by_words(raws, a, b) < APART {
+                unlike.insert((a, b));
+            }
         }
     }
-    let pair = |a: usize, b: usize| scores.get(&(a.min(b), a.max(b))).copied();
+    let pair = |a: usize, b: usize| {
+        let at = (a.min(b), a.max(b));
+        scores.get(&at).copied().filter(|_| !unlike.contains(&at))
+    };
     let mut order: Vec<(usize, usize)> = scores
         .iter()
         .filter(|(_, s)| **s >= SAME)
@@ -352,9 +360,15 @@ impl Traits {
     /// Returns the similarity of two findings: about 0 for nothing in common, about 1 for the same words.
     fn score(&self, raws: &[Raw], a: usize, b: usize) -> f64 {
         let (left, right) = (&raws[a].finding, &raws[b].finding);
-        if left.file != right.file {
-            return -1.0;
+        match left.file == right.file {
+            true => self.by_words(raws, a, b) + near(left, right),
+            false => -1.0,
         }
+    }
+
+    /// Returns the similarity of two claims, wherever they are.
+    fn by_words(&self, raws: &[Raw], a: usize, b: usize) -> f64 {
+        let (left, right) = (&raws[a].finding, &raws[b].finding);
         let (common, one, other) = shares(&self.words[a], &self.words[b], &self.word_weights);
         let mut score = 0.0;
         if left.claim.trim().to_lowercase() == right.claim.trim().to_lowercase() {
@@ -371,7 +385,7 @@ impl Traits {
         if one > 0.0 && other > 0.0 && common == 0.0 {
             score -= 0.1;
         }
-        score + near(left, right)
+        score
     }
 
     /// Returns the strongest reason why two findings are the same.

@@ -2,7 +2,7 @@
 
 use crate::room::{CODE, Ran, Reply, finding, findings, kind, labels, review, run, votes};
 use kd_core::Request;
-use kd_core::review::merge::is_unclear;
+use kd_core::review::merge::{Judged, is_unclear, merge};
 use kd_core::review::{Cluster, Finding, Lines, Raw, Reported, Severity};
 
 const LOOP: &str = "    for i in 0..=items.len() {";
@@ -200,6 +200,66 @@ fn a_member_that_repeats_a_finding_of_one_other_hides_none_of_its_words() {
         }
     }
     assert!(merged >= 36, "{merged} of 72 were merged");
+}
+
+/// Claims about different defects at the same lines.
+const UNRELATED: &[[&str; 2]] = &[
+    [
+        "SQL injection through the unescaped name parameter.",
+        "Divides by zero if the list is empty.",
+    ],
+    [
+        "The password is logged in clear text",
+        "A negative index panics",
+    ],
+    [
+        "`total` overflows for large prices",
+        "`guard` is held across an await",
+    ],
+    ["Off by one", "Wrong unit of the timeout"],
+    ["Overflow", "Deadlock"],
+];
+
+#[test]
+fn a_member_that_says_what_two_others_say_joins_no_unrelated_findings() {
+    let mut joined = 0;
+    for [one, other] in UNRELATED {
+        let bridges = [
+            format!("{one} {other}"),
+            format!("{other} {one}"),
+            format!("{one}; {other}; {one}"),
+            format!("{one} {other} This is all the same defect."),
+        ];
+        for bridge in &bridges {
+            // One bridge, the same by a second member, and one of each half.
+            for eves in [
+                &[bridge.as_str()][..],
+                &[bridge, bridge],
+                &[bridge, one, other],
+            ] {
+                let mut raws = vec![
+                    raw("ann", Severity::Blocker, one),
+                    raw("bob", Severity::Major, other),
+                ];
+                let names = ["eve", "mal", "eve"];
+                raws.extend(
+                    eves.iter()
+                        .zip(names)
+                        .map(|(claim, name)| raw(name, Severity::Nit, claim)),
+                );
+                for turn in 0..raws.len() {
+                    raws.rotate_left(turn);
+                    let by = |name: &str| raws.iter().position(|raw| raw.member == name);
+                    let clusters = merge(&raws, &Judged::new()).clusters;
+                    let home = |at: usize| clusters.iter().position(|one| one.contains(&at));
+                    let (ann, bob) = (by("ann").and_then(home), by("bob").and_then(home));
+                    assert_ne!(ann, bob, "{raws:#?} {clusters:?}");
+                    joined += usize::from(clusters.len() < raws.len());
+                }
+            }
+        }
+    }
+    assert!(joined > 50, "{joined}: the bridges join one of both");
 }
 
 #[test]
