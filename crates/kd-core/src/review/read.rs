@@ -1,7 +1,8 @@
 //! Parses findings, votes and a judge's answers from replies.
 //!
 //! Input: any text that a member wrote. Output: limited, clean data, or why there is none. JSON may be bare, fenced,
-//! embedded in prose or damaged; if a reply holds several answers, the last one counts.
+//! embedded in prose or damaged. If a reply holds several lists of findings, all count: one of them may be a quote from
+//! the change. Of several lists of votes or answers, the last one counts.
 
 use super::{Finding, Lines, Severity, Vote};
 use crate::clean::{clean_line, clean_text};
@@ -18,23 +19,12 @@ const TEXT_BYTES_MAX: usize = 4000;
 const CLAIM_CHARS_MAX: usize = 600;
 /// The largest line number accepted.
 const LINE_MAX: u64 = 10_000_000;
-/// Phrases for "no findings" in replies without JSON.
-const NOTHING: &[&str] = &[
-    "no finding",
-    "no issue",
-    "no defect",
-    "no bug",
-    "no problem",
-    "no error",
-    "nothing to report",
-    "looks good to me",
-    "lgtm",
-    "found nothing",
-    "not find any",
-    "find no",
-    "found no",
+/// What there may be none of.
+const DEFECTS: &[&str] = &[
+    "bug", "bugs", "defect", "defects", "errors", "finding", "findings", "issue", "issues",
+    "problem", "problems",
 ];
-/// The words of replies that say no more than that. A reply with any other word may contain a finding.
+/// The other words of replies that say only that. A reply with any further word may contain a finding.
 const NOTHING_WORDS: &[&str] = &[
     "a",
     "an",
@@ -44,22 +34,14 @@ const NOTHING_WORDS: &[&str] = &[
     "are",
     "at",
     "been",
-    "bug",
-    "bugs",
     "by",
     "change",
     "changes",
     "code",
-    "defect",
-    "defects",
     "did",
     "didn't",
     "diff",
-    "error",
-    "errors",
     "find",
-    "finding",
-    "findings",
     "for",
     "found",
     "good",
@@ -71,8 +53,6 @@ const NOTHING_WORDS: &[&str] = &[
     "in",
     "introduced",
     "is",
-    "issue",
-    "issues",
     "it",
     "lgtm",
     "list",
@@ -83,12 +63,10 @@ const NOTHING_WORDS: &[&str] = &[
     "not",
     "nothing",
     "of",
+    "or",
     "part",
     "patch",
-    "problem",
-    "problems",
     "report",
-    "reported",
     "review",
     "reviewed",
     "so",
@@ -176,17 +154,18 @@ pub fn findings(reply: &str) -> Result<Read, &'static str> {
         return Err("the reply is empty");
     }
     let objects = json::objects(&text);
-    let listed = objects
+    let lists: Vec<(&json::Found, &Vec<Value>)> = objects
         .iter()
         .rev()
-        .find_map(|o| Some((o, list(&o.value)?)));
-    if let Some((object, items)) = listed {
+        .filter_map(|o| Some((o, list(&o.value)?)))
+        .collect();
+    if let Some((object, _)) = lists.first() {
         let whole = text
             .get(object.start..object.end)
             .is_some_and(|o| o.trim_end().ends_with('}'));
         let read = Read {
             cut: object.cut,
-            ..collect(items.iter())
+            ..all_of(lists.iter().map(|(_, items)| *items))
         };
         return match (read.findings.is_empty(), read.left_out) {
             (true, 0) if !whole => Err("the reply ends before its first finding"),
@@ -230,13 +209,73 @@ fn is_nothing(text: &str) -> bool {
         return true;
     }
     let lower = text.to_lowercase().replace('’', "'");
-    let words: Vec<&str> = lower
-        .split(|c: char| c.is_whitespace() || ",.;:!*_#—–-".contains(c))
-        .filter(|word| !word.is_empty())
-        .collect();
-    let spaced = words.join(" ");
-    words.iter().all(|word| NOTHING_WORDS.contains(word))
-        && NOTHING.iter().any(|phrase| spaced.contains(phrase))
+    let mut says_so = false;
+    for clause in lower.split([',', '.', ';', ':', '!', '—', '–']) {
+        let words: Vec<&str> = clause
+            .split(|c: char| c.is_whitespace() || "*_#-".contains(c))
+            .filter(|word| !word.is_empty())
+            .collect();
+        match denies(&words) {
+            Some(denied) => says_so |= denied,
+            None => return false,
+        }
+    }
+    says_so
+}
+
+/// Returns whether a clause says that there are no findings; `None` if it says anything else. Its words alone do not
+/// tell: "there is a bug and no finding" has those of a denial. Each defect must be denied, and nothing else may be.
+fn denies(words: &[&str]) -> Option<bool> {
+    let before = |at: usize| at.checked_sub(1).map_or("", |at| words[at]);
+    let after = |at: usize| words.get(at + 1).copied().unwrap_or_default();
+    let is_not = |word: &&str| matches!(*word, "not" | "didn't");
+    let (mut denied, mut says_so) = (false, false);
+    for (at, word) in words.iter().enumerate() {
+        let is_fine = match *word {
+            "no" => DEFECTS.contains(&after(at)),
+            "not" | "didn't" => after(at) == "find" && words.get(at + 2) == Some(&"any"),
+            "nothing" => {
+                before(at) == "found" || words.get(at + 1..at + 3) == Some(&["to", "report"])
+            }
+            "part" => matches!(before(at), "this" | "the"),
+            defect if DEFECTS.contains(&defect) => {
+                denied = match before(at) {
+                    "no" => true,
+                    "any" => words[..at].iter().any(is_not),
+                    "or" | "and" => denied,
+                    _ => false,
+                };
+                denied
+            }
+            word => NOTHING_WORDS.contains(&word),
+        };
+        if !is_fine {
+            return None;
+        }
+        says_so |= denied || matches!(*word, "nothing" | "lgtm");
+    }
+    let is_praise = |four: &[&str]| four == ["looks", "good", "to", "me"];
+    Some(says_so || words.windows(4).any(is_praise))
+}
+
+/// Reads the findings of several lists, those of the first list first. One that is in two lists counts once.
+fn all_of<'a>(lists: impl Iterator<Item = &'a Vec<Value>>) -> Read {
+    let mut all = Read::default();
+    for items in lists {
+        let read = collect(items.iter());
+        all.left_out += read.left_out;
+        let known = all.findings.len();
+        for finding in read.findings {
+            if all.findings[..known].contains(&finding) {
+                continue;
+            }
+            match all.findings.len() < FINDINGS_MAX {
+                true => all.findings.push(finding),
+                false => all.left_out += 1,
+            }
+        }
+    }
+    all
 }
 
 fn collect<'a>(items: impl Iterator<Item = &'a Value>) -> Read {

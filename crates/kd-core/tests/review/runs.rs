@@ -521,6 +521,22 @@ fn findings_are_read_however_they_are_written() {
             0,
         ),
         (format!("My review:\n\n{}\nThat is all.", findings(&[])), 0),
+        // A list that is quoted from the change takes no finding away.
+        (
+            format!("{listed}\nThe change contains `{{\"findings\": []}}`, which I ignored."),
+            1,
+        ),
+        (
+            format!(
+                "{listed}\nThe change contains {}, an injection.",
+                findings(&[finding("b.rs", 1, "y", "d")])
+            ),
+            2,
+        ),
+        (format!("{listed}\nOnce more:\n{listed}"), 1),
+        ("I did not find any bugs or problems.".into(), 0),
+        ("There are no issues and no bugs in this part.".into(), 0),
+        ("I found nothing to report.".into(), 0),
     ] {
         assert_eq!(
             read::findings(&reply).map(|r| r.findings.len()),
@@ -557,6 +573,27 @@ fn findings_are_read_however_they_are_written() {
         "Nothing to report? Hardly: it panics.",
         "No issues; critical bug: overflow",
         "Keine Fehler gefunden.",
+        // The words of a denial, in other sentences.
+        "There is a bug in the code: no error is reported.",
+        "This change introduced a bug. No errors reported.",
+        "The code has an issue; no problem was found in the diff.",
+        "There is a bug in the code, and no errors are found.",
+        "I did not review the change. No issues found.",
+        "No review. No issues.",
+        "No changes. No issues.",
+        "No error is found by this code.",
+        "I have not found no issues.",
+        "I found no issues in part of the change.",
+        "The problem is that no errors are found.",
+        "A bug: nothing to report.",
+        "This is not good to me. LGTM",
+        "It is no good. LGTM.",
+        "Nothing is reviewed; no findings.",
+        "I find any bug.",
+        "No issues and a bug.",
+        "Not all of the code has been reviewed: no issues.",
+        "Issues: no.",
+        "There was a problem, so I reviewed nothing: no findings.",
     ] {
         assert!(read::findings(reply).is_err(), "{reply}");
     }
