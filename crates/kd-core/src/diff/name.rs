@@ -75,6 +75,8 @@ pub(super) fn distinct<'a>(
     let mut names: BTreeMap<String, String> =
         own.map(|path| (path.to_owned(), path.to_owned())).collect();
     let mut taken: BTreeSet<String> = names.keys().cloned().collect();
+    // The last number given to each shown name: thousands may look alike.
+    let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
     for path in paths {
         if names.contains_key(path) {
             continue;
@@ -84,10 +86,10 @@ pub(super) fn distinct<'a>(
             shown.push('?');
         }
         let mut name = shown.clone();
-        let mut number = 1_u64;
+        let number = numbers.entry(shown.clone()).or_insert(1);
         while !taken.insert(name.clone()) {
-            number += 1;
-            name = numbered(&shown, number);
+            *number += 1;
+            name = numbered(&shown, *number);
         }
         names.insert(path.to_owned(), name);
     }

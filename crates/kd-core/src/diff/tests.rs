@@ -371,6 +371,24 @@ fn every_name_that_git_tracks_is_read_and_has_a_shown_name_of_its_own() {
     assert!(diff.clean().is_empty(), "cleaning twice");
 }
 
+#[test]
+fn thousands_of_names_that_look_alike_are_told_apart_in_time() {
+    let before = std::time::Instant::now();
+    let text: String = (0..20_000)
+        .map(|at: u32| {
+            let marks = |c: char| if c == '1' { '\u{200b}' } else { '\u{200c}' };
+            let hidden: String = format!("{at:b}").chars().map(marks).collect();
+            format!("--- /dev/null\n+++ b/x{hidden}.rs\n@@ -0,0 +1 @@\n+a\n")
+        })
+        .collect();
+    let names = of(&text).shown_names();
+    let shown: std::collections::BTreeSet<&String> = names.values().collect();
+    assert_eq!(shown.len(), 20_000);
+    assert!(names.values().any(|name| name == "x.rs (20000)"));
+    // Squares take minutes.
+    assert!(before.elapsed().as_secs() < 20, "{:?}", before.elapsed());
+}
+
 /// The header of a file, and what it says besides lines.
 const FACTS: &[(&str, &str)] = &[
     (
