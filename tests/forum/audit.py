@@ -427,7 +427,7 @@ def read_database(path, forum):
     motions = dict(db.execute("SELECT id, title FROM motions"))
     # Older stores have no such table.
     known = db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'erasures'").fetchone()
-    erased = set(db.execute("SELECT what, item FROM erasures")) if known else set()
+    erased = set(db.execute("SELECT what, item FROM erasures WHERE forum = ?", (forum,))) if known else set()
     return cycles, runs, posts, motions, erased
 
 
@@ -457,7 +457,7 @@ def read_export(path, forum):
                 runs.append({**record, "started_us": micros(record["started_at"]), "ended_us": micros(record["ended_at"])})
             elif kind == "motion":
                 motions[record["id"]] = record["title"]
-            elif kind == "erasure":
+            elif kind == "erasure" and record["forum"] == forum:
                 erased.add((record["what"], record["item"]))
     times = {post["id"]: micros(post["created_at"]) for post in posts}
     facts = [{
@@ -485,7 +485,7 @@ def is_written_by_kd(cards, plan, deeds):
 
 
 def audit(cycles, runs, posts, motions, erased):
-    faults, last, forks = [], {}, []
+    faults, last, forks, shortened = [], {}, [], []
     by_cycle = {}
     for run in runs:
         by_cycle.setdefault(run["cycle_id"], []).append(run)
@@ -498,10 +498,12 @@ def audit(cycles, runs, posts, motions, erased):
         return motions.get(deed.get("motion_id"), "")
 
     def is_shortened(cycle):
-        """Whether the owner erased a text that the seal covers: it cannot be computed again."""
-        ran = by_cycle.get(cycle["id"], [])
-        items = {("cycle", cycle["id"])} | {("run", run["id"]) for run in ran}
-        items |= {("motion", deed["motion_id"]) for run in ran for deed in run["deeds"] if deed.get("motion_id") is not None}
+        """Whether a text that the seal covers is said to be erased: then nothing proves the turns of the cycle."""
+        ran, gone = by_cycle.get(cycle["id"], []), "[forgotten]"
+        items = {("cycle", cycle["id"])} if cycle["link"].get("void") == gone else set()
+        items |= {("run", run["id"]) for run in ran if gone in (run.get("reason"), run.get("claim"))}
+        made = {deed.get("motion_id") for run in ran for deed in run["deeds"]}
+        items |= {("motion", motion) for motion in made if motions.get(motion) == gone}
         return bool(items & erased)
 
     for cycle in cycles:
@@ -534,8 +536,11 @@ def audit(cycles, runs, posts, motions, erased):
                 fault("it is not written as kd writes it")
             if posts_digest(posts, link) != link["posts"]:
                 fault("its posts were changed")
-            if cycle["ended_us"] is not None and seal(cycle, by_cycle.get(cycle["id"], []), about) != link["seal"] and not is_shortened(cycle):
-                fault("its record does not fit its seal")
+            if cycle["ended_us"] is not None and seal(cycle, by_cycle.get(cycle["id"], []), about) != link["seal"]:
+                if is_shortened(cycle):
+                    shortened.append(cycle["number"])
+                else:
+                    fault("its record does not fit its seal")
         elif seed is None:
             fault("its link is gone")
         elif last:
@@ -560,7 +565,7 @@ def audit(cycles, runs, posts, motions, erased):
             recorded = (plan["order"], [(t["agent"], t["delay_ms"]) for t in plan["turns"]], [s["agent"] for s in plan["sitting_out"]])
             if (order, turns, out) != recorded:
                 fault("drawn again it is another")
-    return faults, forks, (lambda cycle: by_cycle.get(cycle, []))
+    return faults, forks, shortened, (lambda cycle: by_cycle.get(cycle, []))
 
 
 def main():
@@ -570,8 +575,8 @@ def main():
     with open(path, "rb") as file:
         database = file.read(16) == b"SQLite format 3\0"
     record = (read_database if database else read_export)(path, forum)
-    faults, forks, runs_of = audit(*record)
-    print(json.dumps({"cycles": len(record[0]), "faults": faults, "forks": forks, **fairness(record[0], runs_of)}))
+    faults, forks, shortened, runs_of = audit(*record)
+    print(json.dumps({"cycles": len(record[0]), "faults": faults, "forks": forks, "not_proved": shortened, **fairness(record[0], runs_of)}))
     sys.exit(1 if faults else 0)
 
 

@@ -107,7 +107,11 @@ impl Meta {
 
     /// Returns whether only members that run on this machine may be asked.
     pub fn is_private(&self) -> bool {
-        self.extra.get(PRIVATE) == Some(&Value::Bool(true))
+        // Any other value, in a file of somebody else, counts as the mark.
+        !matches!(
+            self.extra.get(PRIVATE),
+            None | Some(Value::Null | Value::Bool(false))
+        )
     }
 
     /// Returns whether this is a council thread.
@@ -118,3 +122,25 @@ impl Meta {
 
 /// The key of an import in `thread.json`.
 pub(crate) const IMPORTED: &str = "imported";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_unclear_mark_counts_as_private() {
+        for (mark, private) in [
+            (json!(true), true),
+            (json!("yes"), true),
+            (json!(1), true),
+            (json!({}), true),
+            (json!(false), false),
+            (json!(null), false),
+        ] {
+            let meta = json!({"id": "council-1", "private": mark});
+            let meta: Meta = serde_json::from_value(meta).unwrap();
+            assert_eq!(meta.is_private(), private, "{mark}");
+        }
+    }
+}

@@ -4,7 +4,9 @@ mod support;
 
 use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use support::Home;
 
 const MARKER: &str = "The launch code of project Heron is 7731-ALPHA-9.";
@@ -212,7 +214,7 @@ fn a_named_post_is_erased_after_a_question_and_the_audit_says_so() {
     let dry = run(&["forum", "forget", "1", "--dry-run"]);
     for line in [
         "- post 1 of a forum: ",
-        "- 1 other text of a forum: ",
+        "- the title of thread 1 of a forum: ",
         "post 2 repeats it: kd forum forget 2",
     ] {
         assert!(dry.contains(line), "{dry}");
@@ -245,6 +247,80 @@ fn a_named_post_is_erased_after_a_question_and_the_audit_says_so() {
         "{}",
         none.err
     );
+}
+
+#[test]
+fn posts_of_others_stay_unless_they_are_named() {
+    let home = home("Ann says so.");
+    let words = "Let me know what you think about";
+    assert_eq!(
+        home.run(&["ask", "-q", &format!("{words} gpt-4o-mini.")])
+            .code,
+        Some(0)
+    );
+    let posts = [
+        "I would take gpt-4o-mini.",
+        &format!("{words} the new roof."),
+    ];
+    for post in posts {
+        assert_eq!(
+            home.run(&["forum", "post", "Bees", post, "--as", "eve"])
+                .code,
+            Some(0)
+        );
+    }
+    let said = home.run(&["forget", &id(&home.threads()[0]), "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("forgotten: "), "{}", said.out);
+    for (thread, post) in ["1", "2"].into_iter().zip(posts) {
+        assert!(
+            home.run(&["forum", "read", thread]).out.contains(post),
+            "{}",
+            said.out
+        );
+    }
+}
+
+#[test]
+fn an_erasure_that_another_process_stops_is_finished_by_the_same_command() {
+    let home = home("Ann says so.");
+    assert_eq!(
+        home.run(&["forum", "post", "Codes", MARKER, "--as", "eve"])
+            .code,
+        Some(0)
+    );
+    let logs = home.work().join(".kd/logs");
+    fs::create_dir_all(&logs).expect("made");
+    let line = format!("2026-01-01 00:00:00 - ada: skip ({MARKER})\n");
+    fs::write(logs.join("runner.log"), line).expect("written");
+    let database = home.work().join(".kd/forum.db");
+    let script = "import sqlite3, sys\n\
+                  db = sqlite3.connect(sys.argv[1], isolation_level=None)\n\
+                  db.execute('BEGIN')\n\
+                  print(db.execute('SELECT COUNT(*) FROM posts').fetchone(), flush=True)\n\
+                  sys.stdin.read()";
+    let mut reader = Command::new("python3")
+        .args(["-c", script])
+        .arg(&database)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3");
+    let mut line = String::new();
+    BufReader::new(reader.stdout.take().expect("piped"))
+        .read_line(&mut line)
+        .expect("it reads");
+    let busy = home.run(&["forum", "forget", "1", "--yes"]);
+    assert_eq!(busy.code, Some(1), "{}{}", busy.out, busy.err);
+    drop(reader.stdin.take());
+    reader.wait().expect("it ends");
+    let dry = home.run(&["forum", "forget", "1", "--dry-run"]).out;
+    assert!(dry.contains("- unused pages of a forum"), "{dry}");
+    let said = home.run(&["forum", "forget", "1", "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(holding(home.path(), "Heron"), Vec::<PathBuf>::new());
+    let again = home.run(&["forum", "forget", "1", "--yes"]).out;
+    assert_eq!(again, "nothing is left of it\n");
 }
 
 #[test]
@@ -316,15 +392,22 @@ fn a_marker_in_memory_marks_and_the_record_is_nowhere_afterwards() {
             "{place}: {before:?}"
         );
     }
-    let kept = run(&["forget", &thread, "--dry-run", "--keep-copies"]);
-    assert!(kept.contains("repeat it: kd forum forget 2"), "{kept}");
-    let dry = run(&["forget", &thread, "--dry-run"]);
+    let kept = run(&["forget", &thread, "--dry-run"]);
     assert!(
-        dry.contains("- posts 2, 3, 4 of a forum: .kd/forum.db"),
-        "{dry}"
+        kept.contains("repeat it: --posts erases that; later: kd forum forget 2 3 4"),
+        "{kept}"
     );
+    let dry = run(&["forget", &thread, "--dry-run", "--posts"]);
+    for line in [
+        "- posts 2, 3, 4 of a forum: .kd/forum.db",
+        "- texts of motion 1 of a forum: .kd/forum.db",
+        "- texts of entries 2, 3 of a forum: .kd/forum.db",
+        "- a copy of the forum in an older version: .kd/forum.db.form-9",
+    ] {
+        assert!(dry.contains(line), "{line}: {dry}");
+    }
     assert_eq!(holders(), before, "a dry run changes nothing");
-    let said = run(&["forget", &thread, "--yes"]);
+    let said = run(&["forget", &thread, "--yes", "--posts"]);
     assert_eq!(holders(), Vec::<PathBuf>::new(), "{said}");
     assert!(!run(&["memory", "show"]).contains("heron"));
     run(&["marks"]);

@@ -8,6 +8,7 @@ use super::db::{Db, args, first_int};
 use super::erase::{self, ErasedOn};
 use super::error::ForumError;
 use super::secrets::Secrets;
+use super::shortened::{self, Look, Noted};
 use super::{ForumStore, fork, links, runs};
 use kd_forum::cards::{Seed, unhex};
 use kd_forum::chain::{self, Link, Origin};
@@ -88,6 +89,8 @@ impl ForumStore {
         let mut all = Audited::default();
         let mut last: BTreeMap<String, CycleRecord> = BTreeMap::new();
         let mut number = 0;
+        let head = Secrets::open(&self.place, forum, self.state.as_deref())?;
+        let noted = self.noted(forum, &head)?;
         loop {
             let page = cycles::page(&mut self.db, forum, number, PAGE)?;
             let Some(end) = page.last() else { break };
@@ -96,7 +99,7 @@ impl ForumStore {
             for (cycle, expected) in page.into_iter().zip(before + 1..) {
                 let chain = cycle.link.as_ref().map(|link| link.chain.clone());
                 let earlier = chain.as_ref().and_then(|chain| last.get(chain));
-                let mut checked = check(&mut self.db, cycle, earlier)?;
+                let mut checked = check(&mut self.db, cycle, earlier, noted.as_ref())?;
                 // Once a forum has a chain, every cycle belongs to it.
                 if checked.cycle.link.is_none() && !last.is_empty() {
                     checked
@@ -118,7 +121,6 @@ impl ForumStore {
             args![forum],
         )?;
         all.imported = first_int(row)?.unwrap_or(0) as usize;
-        let head = Secrets::open(&self.place, forum, self.state.as_deref())?;
         let differs = fork::difference(&mut self.db, forum, &head)?;
         all.anchor = Some(match (&differs, head.head()) {
             (Some(_), _) => Anchor::Differs,
@@ -144,7 +146,15 @@ impl ForumStore {
             Some(link) => links::before(&mut self.db, link)?,
             None => None,
         };
-        check(&mut self.db, cycle, earlier.as_ref())
+        let head = Secrets::open(&self.place, forum, self.state.as_deref())?;
+        let noted = self.noted(forum, &head)?;
+        check(&mut self.db, cycle, earlier.as_ref(), noted.as_ref())
+    }
+
+    /// Returns the noted erasures; `None` if no seal of the forum is noted on this machine.
+    fn noted(&self, forum: &str, head: &Secrets) -> Result<Option<Noted>, ForumError> {
+        let open = |_| Noted::open(&self.place, forum, self.state.as_deref());
+        head.head().map(open).transpose()
     }
 }
 
@@ -176,17 +186,22 @@ fn check(
     db: &mut Db,
     cycle: CycleRecord,
     earlier: Option<&CycleRecord>,
+    noted: Option<&Noted>,
 ) -> Result<Checked, ForumError> {
     let mut faults = Vec::new();
     let runs = runs::of_cycle(db, cycle.id)?;
     let mut is_shortened = false;
     if let Some(link) = &cycle.link {
         check_link(db, &cycle, link, earlier, &mut faults)?;
-        if has_other_seal(db, &cycle, link)? {
-            is_shortened = erase::is_shortened(db, cycle.id, &runs)?;
-            if !is_shortened {
-                faults.push("its record does not fit its seal".to_owned());
-            }
+        match shortened::look(db, &cycle, &runs, noted)? {
+            None => {}
+            Some(Look::Erased) => is_shortened = true,
+            Some(Look::Changed) => faults.push("its record does not fit its seal".to_owned()),
+            Some(Look::Unnoted) => faults.push(
+                "its record does not fit its seal: the erasure that it states was not made on this machine, or the \
+                 record was changed besides"
+                    .to_owned(),
+            ),
         }
     }
     if cycle.number > 0 && cycle.link.is_none() && cycle.cards.seed == Seed::Hidden {
@@ -206,12 +221,6 @@ fn check(
         faults,
         is_shortened,
     })
-}
-
-/// Returns whether the seal computed from the record is not the recorded one.
-fn has_other_seal(db: &mut Db, cycle: &CycleRecord, link: &Link) -> Result<bool, ForumError> {
-    let is_sealed = cycle.ended_at.is_some() || link.seal.is_some();
-    Ok(is_sealed && links::seal_of(db, cycle)? != link.seal)
 }
 
 /// Checks the commitment and the posts.

@@ -6,10 +6,10 @@
 
 use super::db::{self, Db, Row, Value, args, first_int};
 use super::error::ForumError;
+use super::shortened::Covered;
 use super::{ForumStore, Place, links, log, rows, search};
 use jiff::Timestamp;
 use kd_forum::logline::{LogEvent, LogLine};
-use kd_forum::words::Run;
 use kd_store::beneath::{Folder, Kind};
 use kd_store::forget::TOMBSTONE;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,14 @@ pub struct Erased {
     pub quotes: Vec<i64>,
     /// Number of other texts: titles, reasons, notes, log lines.
     pub texts: usize,
+    /// Whether bytes erased earlier are still in unused pages, because another process used the store.
+    pub unused: bool,
+    /// The other texts, by kind: the numbers of their items, or 0.
+    pub items: BTreeMap<&'static str, Vec<i64>>,
+    /// Cycles whose seals cover such a text: they cannot be computed again.
+    pub unproved: Vec<i64>,
+    /// Copies of older versions of the store, which are deleted.
+    pub copies: Vec<PathBuf>,
 }
 
 impl Erased {
@@ -185,23 +193,6 @@ pub(super) fn by_day(db: &mut Db, forum: &str) -> Result<Vec<ErasedOn>, ForumErr
     Ok(days.collect())
 }
 
-/// Returns whether a text was erased that the seal of a cycle covers.
-pub(super) fn is_shortened(db: &mut Db, cycle: i64, runs: &[Run]) -> Result<bool, ForumError> {
-    let mut items = vec![("cycle", cycle)];
-    for run in runs {
-        items.push(("run", run.id));
-        let motions = run.deeds.iter().filter_map(|deed| deed.motion_id);
-        items.extend(motions.map(|id| ("motion", id)));
-    }
-    for (what, item) in items {
-        let sql = "SELECT 1 FROM erasures WHERE what = $1 AND item = $2 LIMIT 1";
-        if db.row(sql, args![what, item])?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 impl ForumStore {
     /// Erases posts and every text that repeats them; only finds them if `dry`. Can be repeated after a kill.
     ///
@@ -216,6 +207,7 @@ impl ForumStore {
         now: Timestamp,
         dry: bool,
     ) -> Result<Erased, ForumError> {
+        let (place, state) = (&self.place, self.state.as_deref());
         let (done, is_pending) = self.db.whole(|db| {
             if !dry {
                 lock_all(db)?;
@@ -228,15 +220,23 @@ impl ForumStore {
                 done: Erased::default(),
                 by_forum: BTreeMap::new(),
                 counted: BTreeSet::new(),
+                covered: Covered::new(place, state),
             };
+            eraser.done.unused = is_pending(db)?;
             eraser.posts(db, posts)?;
             for of in TEXTS {
                 eraser.texts(db, of)?;
             }
             eraser.log(db)?;
             eraser.note(db)?;
-            let pending = db.row("SELECT 1 FROM erasures WHERE purged = 0 LIMIT 1", &[])?;
-            Ok((eraser.done, pending.is_some()))
+            eraser.done.unproved = eraser.covered.numbers(db)?;
+            if !dry {
+                eraser.covered.note(db)?;
+            }
+            if !eraser.done.is_nothing() || eraser.done.unused {
+                eraser.done.copies = copies_of(place)?;
+            }
+            Ok((eraser.done, is_pending(db)?))
         })?;
         if !dry && is_pending {
             self.purge()?;
@@ -254,10 +254,8 @@ impl ForumStore {
             self.db
                 .script("INSERT INTO words(words) VALUES ('optimize')")?;
             self.db.script("VACUUM")?;
-            if let Place::File(path) = &self.place {
-                for copy in copies(path)? {
-                    kd_store::beneath::remove(&copy).map_err(|error| failed(&copy, &error))?;
-                }
+            for copy in copies_of(&self.place)? {
+                kd_store::beneath::remove(&copy).map_err(|error| failed(&copy, &error))?;
             }
         } else {
             // Unlike VACUUM FULL, a changed column leaves out every old row, even if an older transaction sees it.
@@ -290,9 +288,19 @@ impl ForumStore {
     }
 }
 
+/// Returns whether erased bytes are still in the store.
+fn is_pending(db: &mut Db) -> Result<bool, ForumError> {
+    let row = db.row("SELECT 1 FROM erasures WHERE purged = 0 LIMIT 1", &[])?;
+    Ok(row.is_some())
+}
+
 /// Excludes writers of all forums on a server until the end of the transaction.
 fn lock_all(db: &mut Db) -> Result<(), ForumError> {
-    for row in db.rows("SELECT DISTINCT forum FROM threads ORDER BY forum", &[])? {
+    // In one order, so that two calls do not wait for each other.
+    let forums = "SELECT forum FROM threads UNION SELECT forum FROM motions UNION SELECT forum FROM runs \
+         UNION SELECT forum FROM orders UNION SELECT forum FROM notes UNION SELECT forum FROM profiles \
+         UNION SELECT forum FROM charters UNION SELECT forum FROM log ORDER BY forum";
+    for row in db.rows(forums, &[])? {
         db::lock(db, &row.line(0)?)?;
     }
     Ok(())
@@ -309,6 +317,7 @@ struct Eraser<'a> {
     by_forum: BTreeMap<String, (Vec<i64>, usize)>,
     /// The items among the other texts: one may be found twice.
     counted: BTreeSet<String>,
+    covered: Covered<'a>,
 }
 
 impl Eraser<'_> {
@@ -460,6 +469,15 @@ impl Eraser<'_> {
             self.done.texts += 1;
             self.by_forum.entry(forum.to_owned()).or_default().1 += 1;
         }
+        let item = match key.first() {
+            Some(Value::Int(item)) => *item,
+            _ => 0,
+        };
+        self.covered.add(db, of.what, item)?;
+        let items = self.done.items.entry(of.what).or_default();
+        if is_new && !(item != 0 && items.contains(&item)) {
+            items.push(item);
+        }
         if self.dry {
             return Ok(());
         }
@@ -477,10 +495,6 @@ impl Eraser<'_> {
         let mut all = vec![Value::from(TOMBSTONE)];
         all.extend(key.iter().cloned());
         db.run(&sql, &all)?;
-        let item = match key.first() {
-            Some(Value::Int(item)) => *item,
-            _ => 0,
-        };
         if of.what == "thread" {
             index_again(db, item)?;
         }
@@ -506,6 +520,7 @@ impl Eraser<'_> {
                     continue;
                 };
                 self.done.texts += 1;
+                self.done.items.entry("log").or_default().push(0);
                 self.by_forum.entry(forum.clone()).or_default().1 += 1;
                 if !self.dry {
                     db.run("UPDATE log SET line = $1 WHERE id = $2", args![line, id])?;
@@ -592,6 +607,14 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
+}
+
+/// Returns the copies of a place's store.
+pub(super) fn copies_of(place: &Place) -> Result<Vec<PathBuf>, ForumError> {
+    match place {
+        Place::File(path) => copies(path),
+        Place::Server(_) => Ok(Vec::new()),
+    }
 }
 
 /// Returns the copies of a store that migrations made.

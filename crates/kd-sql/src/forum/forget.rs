@@ -9,6 +9,11 @@ use kd_store::Error;
 use kd_store::forget::{Found, Holder, Job, Target};
 use std::path::{Path, PathBuf};
 
+/// What a server keeps of erased text.
+pub const SERVER_KEEPS: &str = "the server's write-ahead log, archives, replicas and backups keep erased text until they are recycled";
+
+const COPY: &str = "a copy of the forum in an older version";
+
 /// Maximum numbers of posts in a line.
 const SHOWN: usize = 20;
 
@@ -35,15 +40,14 @@ impl ForumTexts {
         &self.place
     }
 
-    /// Returns the posts that repeat what a job forgets.
+    /// Returns what repeats what a job forgets.
     ///
     /// # Errors
     /// The store cannot be opened, or the database fails.
-    pub fn posts(&self, job: &Job<'_>) -> Result<Vec<i64>, ForumError> {
+    pub fn repeating(&self, job: &Job<'_>) -> Result<Erased, ForumError> {
         let repeats = |text: &str| job.is_quoted_in(text);
         let mut store = ForumStore::open(&self.place, self.state.as_deref())?;
-        let done = store.erase(Posts::Repeating, &repeats, KING, Timestamp::now(), true)?;
-        Ok(done.posts)
+        store.erase(Posts::Repeating, &repeats, KING, Timestamp::now(), true)
     }
 
     fn erase(
@@ -51,24 +55,52 @@ impl ForumTexts {
         repeats: &dyn Fn(&str) -> bool,
         dry: bool,
     ) -> Result<(Erased, Vec<PathBuf>), ForumError> {
-        // Before the store is opened.
+        // Before the store is opened and its copies are removed.
+        let copies = erase::copies_of(&self.place)?;
         let files = erase::traces(&self.place, repeats)?;
         let mut store = ForumStore::open(&self.place, self.state.as_deref())?;
         let done = store.erase(Posts::Repeating, repeats, KING, Timestamp::now(), dry)?;
-        if !done.is_nothing() {
-            return Ok((done, copies_of(files)));
+        if !done.is_nothing() || done.unused {
+            return Ok((done, Vec::new()));
         }
-        // It is in no table any more, but still in pages that are not used.
-        if !dry && !files.is_empty() {
+        // It is in no table any more, but still in pages that are not used, or in a copy.
+        if files.is_empty() {
+            return Ok((done, files));
+        }
+        if !dry {
             store.purge()?;
         }
-        Ok((done, files))
+        let is_own = |file: &PathBuf| !copies.contains(file);
+        Ok((
+            done,
+            files
+                .into_iter()
+                .filter(is_own)
+                .chain(copies.clone())
+                .collect(),
+        ))
     }
 }
 
-/// Leaves out the store itself, whose tables hold the text.
-fn copies_of(files: Vec<PathBuf>) -> Vec<PathBuf> {
-    files.into_iter().filter(|file| is_copy(file)).collect()
+/// Describes erased texts of a kind: which they are, or how many.
+fn kind_of_text(what: &str, items: &[i64]) -> String {
+    let s = if items.len() == 1 { "" } else { "s" };
+    let which = numbers(items);
+    match what {
+        "thread" => format!("the title{s} of thread{s} {which} of a forum"),
+        "motion" => format!("texts of motion{s} {which} of a forum"),
+        "vote" => format!("reasons of votes on motion{s} {which} of a forum"),
+        "entry" => format!(
+            "texts of entr{} {which} of a forum",
+            if s.is_empty() { "y" } else { "ies" }
+        ),
+        "run" => format!(
+            "the reasons or claims of {} turn{s} of a forum",
+            items.len()
+        ),
+        "log" => format!("{} line{s} of a forum's own log", items.len()),
+        what => format!("{} {what}{s} of a forum", items.len()),
+    }
 }
 
 fn is_copy(file: &Path) -> bool {
@@ -87,7 +119,7 @@ impl Holder for ForumTexts {
         let mut found = erased(&done, &path);
         found.extend(files.into_iter().map(|path| Found {
             what: match is_copy(&path) {
-                true => "a copy of the forum in an older version".to_owned(),
+                true => COPY.to_owned(),
                 false => "unused pages of the forum".to_owned(),
             },
             path,
@@ -123,10 +155,23 @@ pub fn erased(done: &Erased, path: &Path) -> Vec<Found> {
         [one] => add(format!("post {one} of a forum")),
         many => add(format!("posts {} of a forum", numbers(many))),
     }
-    match done.texts {
-        0 => {}
-        1 => add("1 other text of a forum".to_owned()),
-        n => add(format!("{n} other texts of a forum")),
+    for (what, items) in &done.items {
+        add(kind_of_text(what, items));
+    }
+    if !done.unproved.is_empty() {
+        let cycles = numbers(&done.unproved);
+        add(format!(
+            "seals that can no longer be computed: those of cycles {cycles}"
+        ));
+    }
+    if done.unused {
+        add("unused pages of a forum, with text erased earlier".to_owned());
+    }
+    for copy in &done.copies {
+        found.push(Found {
+            path: copy.clone(),
+            what: COPY.to_owned(),
+        });
     }
     found
 }

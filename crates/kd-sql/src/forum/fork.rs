@@ -7,7 +7,7 @@ use super::cycles::{CycleRecord, Leader};
 use super::db::{Db, args};
 use super::error::ForumError;
 use super::secrets::Secrets;
-use super::{ForumStore, links};
+use super::{ForumStore, links, shortened};
 use jiff::Timestamp;
 use kd_core::clean::clean_line;
 use kd_core::config::forum::Settings;
@@ -24,7 +24,7 @@ impl ForumStore {
     /// forum.
     pub fn check_record(&mut self, leader: &Leader) -> Result<(), ForumError> {
         match difference(&mut self.db, &leader.forum, &leader.secrets)? {
-            None => Ok(()),
+            None => shortened::adopt(&mut self.db, leader),
             Some(why) => Err(ForumError::Differs {
                 forum: leader.forum.clone(),
                 why,

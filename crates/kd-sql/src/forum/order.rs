@@ -14,6 +14,7 @@ use kd_forum::governance::{Change, MotionState};
 use kd_forum::logline::{LogEvent, LogLine};
 use kd_forum::order::{self, Entry, Order, Subject, Target};
 use kd_forum::rules;
+use kd_store::forget::TOMBSTONE;
 use std::collections::BTreeSet;
 
 const SELECT: &str = "SELECT id, forum, at, actor, what, target, before, after, reason, motion_id, undoes FROM orders";
@@ -503,6 +504,11 @@ pub(super) fn undo(
 ) -> Result<Entry, ForumError> {
     let entry = find(db, id)?;
     in_forum(&entry.forum, forum, "entry", id)?;
+    if entry.back().state == TOMBSTONE {
+        return Err(ForumError::Invalid(format!(
+            "the text before entry {id} was erased"
+        )));
+    }
     if behind.motion.is_none() {
         let role = giver(db, forum, by)?;
         let theirs = match entry.by == CLERK {
@@ -574,9 +580,12 @@ impl ForumStore {
                 Some(id) => id,
                 None => {
                     let newest = db.row(
+                        // What was erased cannot be restored.
                         "SELECT MAX(id) FROM orders o WHERE forum = $1 AND undoes IS NULL \
-                         AND NOT EXISTS (SELECT 1 FROM orders u WHERE u.undoes = o.id)",
-                        args![forum],
+                         AND NOT EXISTS (SELECT 1 FROM orders u WHERE u.undoes = o.id) \
+                         AND COALESCE(o.before, '') <> $2 AND NOT (o.what = 'post' AND EXISTS \
+                         (SELECT 1 FROM posts p WHERE CAST(p.id AS TEXT) = o.target AND p.erased_at IS NOT NULL))",
+                        args![forum, TOMBSTONE],
                     )?;
                     let newest = first_int(newest)?;
                     newest.ok_or_else(|| ForumError::Invalid("there is nothing to undo".into()))?

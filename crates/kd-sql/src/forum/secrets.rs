@@ -92,6 +92,11 @@ impl Secrets {
         })
     }
 
+    /// Returns the file.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
     /// Returns the secret of a commitment.
     pub(super) fn find(&self, commitment: &str) -> Option<Hash> {
         self.kept.secrets.iter().find_map(|kept| {
@@ -174,7 +179,7 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N], ForumError> {
 }
 
 /// Returns the file for a forum's place. A copy of a forum is at another place, so it has no secrets.
-fn file(state: &Path, place: &Place, forum: &str) -> PathBuf {
+pub(super) fn file(state: &Path, place: &Place, forum: &str) -> PathBuf {
     let at = match place {
         Place::File(path) => {
             let real = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -188,7 +193,7 @@ fn file(state: &Path, place: &Place, forum: &str) -> PathBuf {
         .join(format!("{}.json", hex(&key[..16])))
 }
 
-fn failed(path: &Path, error: &Error) -> ForumError {
+pub(super) fn failed(path: &Path, error: &Error) -> ForumError {
     ForumError::File {
         path: path.to_path_buf(),
         why: kd_store::thread::told(error),

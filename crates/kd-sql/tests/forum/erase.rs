@@ -327,11 +327,9 @@ fn an_export_keeps_what_was_erased() {
             .arg(&export)
             .output()
             .expect("python3");
-        assert!(
-            said.status.success(),
-            "{}",
-            String::from_utf8_lossy(&said.stdout)
-        );
+        let text = String::from_utf8_lossy(&said.stdout);
+        assert!(said.status.success(), "{text}");
+        assert!(text.contains("\"not_proved\": [2]"), "{text}");
     });
 }
 
@@ -354,5 +352,113 @@ fn no_tool_of_an_agent_erases() {
             );
         }
         assert_eq!(audited(&mut store).erased, Vec::new());
+    });
+}
+
+/// What somebody does who writes the database, to pass a change for an erasure; the last ones change what is left of one.
+const PRETENDED: &[(&str, bool)] = &[
+    (
+        "UPDATE runs SET claim = 'post', reason = 'x' WHERE id = 1; \
+      INSERT INTO erasures (forum, at, actor, what, item, purged) SELECT forum, 1, 'king', 'run', 1, 1 FROM runs WHERE id = 1",
+        false,
+    ),
+    (
+        "UPDATE runs SET outcome = 'failed' WHERE id = 1; \
+      INSERT INTO erasures (forum, at, actor, what, item, purged) SELECT forum, 1, 'king', 'cycle', cycle_id, 1 FROM runs WHERE id = 1",
+        false,
+    ),
+    (
+        "UPDATE motions SET title = '[forgotten]'; \
+      INSERT INTO erasures (forum, at, actor, what, item, purged) SELECT forum, 1, 'king', 'motion', id, 1 FROM motions",
+        false,
+    ),
+    (
+        "UPDATE runs SET tokens = tokens + 1 WHERE reason = '[forgotten]'",
+        true,
+    ),
+    (
+        "UPDATE runs SET reason = 'words of somebody else' WHERE reason = '[forgotten]'",
+        true,
+    ),
+    (
+        "UPDATE motions SET title = 'another' WHERE title = '[forgotten]'",
+        true,
+    ),
+];
+
+#[test]
+fn a_change_does_not_pass_for_an_erasure() {
+    for (change, is_erased) in PRETENDED {
+        each_file(|site, file, _| {
+            let mut store = site.open();
+            fill(&mut store);
+            if *is_erased {
+                erase(&mut store, Posts::Repeating, false);
+            }
+            assert_eq!(audited(&mut store).faults, Vec::new(), "{change}");
+            drop(store);
+            let db = rusqlite::Connection::open(file).unwrap();
+            db.execute_batch(change).unwrap();
+            assert!(db.changes() > 0, "{change}");
+            drop(db);
+            let mut store = site.open();
+            let all = audited(&mut store);
+            assert!(
+                all.faults
+                    .iter()
+                    .any(|(_, why)| why.contains("does not fit its seal")),
+                "{change}: {all:?}"
+            );
+            // Nor does an erasure that follows hide it.
+            erase(&mut store, Posts::Repeating, false);
+            assert_ne!(audited(&mut store).faults, Vec::new(), "{change}");
+        });
+    }
+}
+
+/// The charter that held the text, and an order on an erased post, are not restored.
+#[test]
+fn what_was_erased_is_not_restored_by_an_undo() {
+    each(|site| {
+        let mut store = site.open();
+        let (_, post) = store
+            .create_thread(MAIN, "Codes", &by("ada", &body()), at(1))
+            .unwrap();
+        for (n, text) in ["Bees.", &body(), "Ants."].into_iter().enumerate() {
+            let order = Order::charter(MAIN, text).unwrap();
+            store
+                .give_order(MAIN, KING, &order, "r", at(2 + n as i64))
+                .unwrap();
+        }
+        store
+            .give_order(MAIN, KING, &Order::hide(post.id, true), "bad", at(9))
+            .unwrap();
+        let newest = store.orders(MAIN, 9).unwrap();
+        erase(&mut store, Posts::Repeating, false);
+        let error = store.undo_order(MAIN, KING, Some(newest[1].id), "", at(901));
+        assert!(error.unwrap_err().to_string().contains("was erased"));
+        // The newest that can be undone is that before the erased text.
+        let error = store.undo_order(MAIN, KING, None, "", at(902)).unwrap_err();
+        assert!(error.to_string().contains("changed"), "{error}");
+        assert!(!store.charter(MAIN).unwrap().contains("[forgotten]"));
+    });
+}
+
+#[test]
+fn what_was_erased_before_the_record_was_moved_is_no_fault() {
+    each_file(|site, file, base| {
+        let mut store = site.open();
+        fill(&mut store);
+        erase(&mut store, Posts::Repeating, false);
+        drop(store);
+        let moved = base.join("moved.db");
+        std::fs::rename(file, &moved).unwrap();
+        let place = Place::File(moved);
+        let mut store = ForumStore::open(&place, Some(&site.state())).unwrap();
+        assert_eq!(audited(&mut store).faults, Vec::new());
+        let mut leader = lead(&mut store);
+        live(&mut store, &mut leader, 2);
+        let all = audited(&mut store);
+        assert_eq!((all.faults, all.shortened), (Vec::new(), vec![2]));
     });
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 /// Remove a thread or a message from every place that holds it
 ///
 /// Shows what will be removed and asks for confirmation. Removes message files, events, copies in forks, drafts, typed
-/// lines, memory, reviews, logs and posts of the forum that repeat it. Copies outside kd (git history, sessions of agent programs) are listed and kept.
+/// lines, memory, reviews and logs, with --posts also posts of the forum that repeat it. Copies outside kd (git history,
+/// sessions of agent programs) are listed and kept.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,9 +25,12 @@ pub(crate) struct Forget {
     /// All threads of every branch and the archive whose newest message is older: `90d`, `12w`, `1y`
     #[arg(long, value_name = "AGE", value_parser = super::values::age)]
     pub(crate) older: Option<Duration>,
-    /// Keep copies in other threads and posts of the forum that repeat it, and list them
+    /// Keep copies in other threads, and list them
     #[arg(long)]
     pub(crate) keep_copies: bool,
+    /// Also erase posts and other texts of the forum that repeat it, whoever wrote them; without this they are listed
+    #[arg(long)]
+    pub(crate) posts: bool,
     /// Show what would be removed; change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -47,7 +47,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     let (forums, mut stays) = posts::forums(&layout, here)?;
     let holders = || -> Vec<&dyn Holder> {
         let marks = marks.iter().map(|file| file as &dyn Holder);
-        let erased = forums.iter().filter(|_| !args.keep_copies);
+        let erased = forums.iter().filter(|_| args.posts);
         marks
             .chain(batches.iter().map(|file| file as &dyn Holder))
             .chain(erased.map(|forum| forum as &dyn Holder))
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
             });
         }
     }
-    if args.keep_copies {
+    if !args.posts {
         stays.extend(posts::kept(&forums, looked.iter().map(|one| &one.job))?);
     }
     if !args.json || !args.yes {

@@ -4,7 +4,8 @@ use super::elsewhere::Elsewhere;
 use crate::error::Error;
 use crate::run::here::Here;
 use crate::run::trust;
-use kd_sql::forum::{ForumTexts, Place, numbers};
+use kd_app::words::count;
+use kd_sql::forum::{ForumTexts, Place, SERVER_KEEPS, numbers};
 use kd_store::Layout;
 use kd_store::forget::Job;
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ pub(super) fn forums(
         if matches!(place, Place::Server(_)) {
             stays.push(Elsewhere {
                 path: PathBuf::from(place.shown()),
-                why: "the server's write-ahead log, archives, replicas and backups keep erased posts until they are recycled".to_owned(),
+                why: SERVER_KEEPS.to_owned(),
             });
         }
         let dirs = here.user_dirs();
@@ -54,36 +55,42 @@ pub(super) fn forums(
     Ok((forums, stays))
 }
 
-/// Returns the posts that repeat what jobs forget and stay, with the command that erases them.
+/// Returns what repeats what jobs forget and stays, with what erases it.
 pub(super) fn kept<'j>(
     forums: &[ForumTexts],
     jobs: impl Iterator<Item = &'j Job<'j>> + Clone,
 ) -> Result<Vec<Elsewhere>, Error> {
     let mut kept = Vec::new();
     for forum in forums {
-        let mut posts: Vec<i64> = Vec::new();
+        let (mut posts, mut texts) = (Vec::new(), 0);
         for job in jobs.clone() {
-            posts.extend(forum.posts(job)?);
+            let found = forum.repeating(job)?;
+            posts.extend(found.posts);
+            texts += found.texts;
         }
         posts.sort_unstable();
         posts.dedup();
-        if posts.is_empty() {
-            continue;
-        }
         let all: Vec<String> = posts.iter().map(i64::to_string).collect();
-        let (s, verb) = if posts.len() == 1 {
-            ("", "repeats")
-        } else {
-            ("s", "repeat")
+        let why = match (posts.as_slice(), texts) {
+            ([], 0) => continue,
+            ([], n) => format!("{} of a forum repeat it", count(n as u64, "text")),
+            ([_], 0) => format!("post {} repeats it", numbers(&posts)),
+            ([_], n) => format!("post {} and {} repeat it", numbers(&posts), other(n)),
+            (_, 0) => format!("posts {} repeat it", numbers(&posts)),
+            (_, n) => format!("posts {} and {} repeat it", numbers(&posts), other(n)),
+        };
+        let later = match all.is_empty() {
+            true => String::new(),
+            false => format!("; later: kd forum forget {}", all.join(" ")),
         };
         kept.push(Elsewhere {
             path: PathBuf::from(forum.place().shown()),
-            why: format!(
-                "post{s} {} {verb} it: kd forum forget {}",
-                numbers(&posts),
-                all.join(" ")
-            ),
+            why: format!("{why}: --posts erases that{later}"),
         });
     }
     Ok(kept)
+}
+
+fn other(texts: usize) -> String {
+    count(texts as u64, "other text")
 }

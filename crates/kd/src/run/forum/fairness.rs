@@ -270,10 +270,14 @@ fn print_audit(all: &Audited, out: &mut dyn Write) -> Result<(), Error> {
         let texts = count(day.texts as u64, "other text");
         writeln!(out, "erased by {} on {}: {posts}, {texts}", day.by, day.day)?;
     }
+    let rest = match all.anchor {
+        Some(Anchor::Found) => "the rest is as noted when it was erased",
+        _ => "its turns are not proved, because nothing is noted on this machine",
+    };
     for cycle in &all.shortened {
         writeln!(
             out,
-            "cycle {cycle}: a text that its seal covers was erased, so the seal cannot be computed again"
+            "cycle {cycle}: a text that its seal covers was erased; {rest}"
         )?;
     }
     for (cycle, why) in &all.forks {

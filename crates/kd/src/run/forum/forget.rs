@@ -10,14 +10,11 @@ use crate::face::json;
 use crate::render::clean;
 use jiff::Timestamp;
 use kd_core::names::KING;
-use kd_sql::forum::{self, Erased, Place, Posts};
+use kd_sql::forum::{self, Erased, Place, Posts, SERVER_KEEPS};
 use kd_store::forget::{Found, Pieces};
 use serde_json::{Value, json as object};
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-
-/// What a server keeps of erased text.
-const SERVER_KEEPS: &str = "the server's write-ahead log, archives, replicas and backups keep erased text until they are recycled";
 
 pub(super) fn run(args: &ForgetPosts, here: &Here) -> Result<Exit, Error> {
     let mut site = Site::open(&args.place, here)?;
@@ -74,12 +71,14 @@ fn pieces(site: &mut Site, posts: &[i64]) -> Result<Pieces, Error> {
 fn erase(site: &mut Site, args: &ForgetPosts, pieces: &Pieces, dry: bool) -> Result<Looked, Error> {
     let repeats = |text: &str| pieces.are_quoted_in(text);
     let posts = Posts::These(&site.forum, &args.posts);
+    // The posts last: without their text a repeated command would not find the lines of the log.
+    let lines = forum::forget_log(&site.logs, &repeats, dry)?;
     let done = site
         .store
         .erase(posts, &repeats, KING, Timestamp::now(), dry)?;
     let path = PathBuf::from(site.store.place().shown());
     let mut removed = forum::erased(&done, &path);
-    removed.extend(forum::forget_log(&site.logs, &repeats, dry)?);
+    removed.extend(lines);
     Ok(Looked { done, removed })
 }
 
