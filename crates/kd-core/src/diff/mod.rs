@@ -38,8 +38,32 @@ pub struct FileDiff {
     pub new_mode: Option<u32>,
     /// Whether the diff only says that the contents differ.
     pub binary: bool,
+    /// The line endings before and after, as far as the diff shows them.
+    pub endings: [Endings; 2],
     /// The hunks.
     pub hunks: Vec<Hunk>,
+}
+
+/// The line endings on one side of a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Endings {
+    /// Whether lines end with LF.
+    pub lf: bool,
+    /// Whether lines end with CRLF.
+    pub crlf: bool,
+    /// Whether the last line has no ending.
+    pub is_open: bool,
+}
+
+impl Endings {
+    fn word(self) -> Option<&'static str> {
+        match (self.lf, self.crlf) {
+            (true, true) => Some("mixed"),
+            (true, false) => Some("LF"),
+            (false, true) => Some("CRLF"),
+            (false, false) => None,
+        }
+    }
 }
 
 /// A hunk.
@@ -180,7 +204,7 @@ impl FileDiff {
         self.new_mode.or(self.old_mode) == Some(SUBMODULE)
     }
 
-    /// Returns what its lines do not show: a changed mode, a link, a submodule, an empty file.
+    /// Returns what its lines do not show: a changed mode, a link, a submodule, an empty file, other line endings.
     pub fn facts(&self) -> impl Iterator<Item = String> {
         let mode = match (self.old_mode, self.new_mode) {
             (Some(old), Some(new)) if old != new => Some(format!("mode {old:o} to {new:o}")),
@@ -195,7 +219,34 @@ impl FileDiff {
         let one_side = self.old.is_none() || self.new.is_none();
         let is_empty = one_side && self.hunks.is_empty() && !self.binary;
         let kind = kind.or(is_empty.then_some("empty"));
-        mode.into_iter().chain(kind.map(str::to_owned))
+        let ending = self.ending_facts();
+        mode.into_iter()
+            .chain(kind.map(str::to_owned))
+            .chain(ending)
+    }
+
+    /// Returns which line endings the change brings.
+    fn ending_facts(&self) -> Vec<String> {
+        let [before, after] = self.endings;
+        let mut facts = Vec::new();
+        if self.new.is_none() {
+            return facts;
+        }
+        match (before.word(), after.word()) {
+            (Some(before), Some(after)) if before != after => {
+                facts.push(format!("line endings {before} to {after}"));
+            }
+            (None, Some(after @ ("CRLF" | "mixed"))) => facts.push(format!("line endings {after}")),
+            _ => {}
+        }
+        match (before.is_open, after.is_open) {
+            (false, true) if self.old.is_some() => {
+                facts.push("no newline at the end now".to_owned())
+            }
+            (true, false) => facts.push("newline at the end now".to_owned()),
+            _ => {}
+        }
+        facts
     }
 
     /// Counts the lines added and removed.

@@ -1,7 +1,7 @@
 //! The diff parser. Lines inside a hunk are counted, so that file content cannot end a hunk or begin another file.
 
 use super::name::{quoted, unquoted};
-use super::{Diff, FileDiff, Hunk, Line, LineKind};
+use super::{Diff, Endings, FileDiff, Hunk, Line, LineKind};
 use std::fmt;
 
 /// The reason why a text is not a readable diff.
@@ -32,6 +32,7 @@ pub fn read(text: &str) -> Result<Diff, Unreadable> {
     let lines = text.lines();
     let mut reader = Reader {
         lines: lines.collect(),
+        returns: text.split('\n').map(|line| line.ends_with('\r')).collect(),
         at: 0,
         diff: Diff::default(),
         current: None,
@@ -42,6 +43,8 @@ pub fn read(text: &str) -> Result<Diff, Unreadable> {
 
 struct Reader<'a> {
     lines: Vec<&'a str>,
+    /// Whether each line ends with CRLF.
+    returns: Vec<bool>,
     at: usize,
     diff: Diff,
     current: Option<Header<'a>>,
@@ -64,6 +67,7 @@ struct Header<'a> {
     is_new: bool,
     is_deleted: bool,
     binary: bool,
+    endings: [Endings; 2],
     hunks: Vec<Hunk>,
 }
 
@@ -166,6 +170,7 @@ impl<'a> Reader<'a> {
             };
             self.at += 1;
             if line.starts_with('\\') {
+                self.end(hunk.lines.last(), |side| side.is_open = true);
                 continue;
             }
             let columns = old_left.len();
@@ -204,11 +209,32 @@ impl<'a> Reader<'a> {
                 kind,
                 text: text.to_owned(),
             });
+            // Mail programs send every line with CRLF.
+            let has_return = self.returns[self.at - 1] && !self.returns[begin - 1];
+            self.end(hunk.lines.last(), |side| match has_return {
+                true => side.crlf = true,
+                false => side.lf = true,
+            });
+        }
+        if (self.lines.get(self.at)).is_some_and(|line| line.starts_with('\\')) {
+            self.end(hunk.lines.last(), |side| side.is_open = true);
         }
         if let Some(header) = &mut self.current {
             header.hunks.push(hunk);
         }
         Ok(())
+    }
+
+    /// Notes the ending of a line for the sides that have the line.
+    fn end(&mut self, line: Option<&Line>, note: impl Fn(&mut Endings)) {
+        if let (Some(header), Some(line)) = (&mut self.current, line) {
+            let sides = match line.kind {
+                LineKind::Context => &mut header.endings[..],
+                LineKind::Removed => &mut header.endings[..1],
+                LineKind::Added => &mut header.endings[1..],
+            };
+            sides.iter_mut().for_each(note);
+        }
     }
 
     fn finish(&mut self) {
@@ -275,6 +301,7 @@ impl Header<'_> {
             old_mode: self.old_mode,
             new_mode: self.new_mode,
             binary: self.binary,
+            endings: self.endings,
             hunks: self.hunks,
         })
     }

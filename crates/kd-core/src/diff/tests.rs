@@ -371,6 +371,61 @@ fn every_name_that_git_tracks_is_read_and_has_a_shown_name_of_its_own() {
     assert!(diff.clean().is_empty(), "cleaning twice");
 }
 
+/// A diff without its names, and what it does to line endings.
+const ENDINGS: &[(&str, &str)] = &[
+    (
+        "@@ -1,2 +1,2 @@\n-a\n-b\n+a\r\n+b\r\n",
+        "line endings LF to CRLF",
+    ),
+    (
+        "@@ -1,2 +1,2 @@\n-a\r\n-b\r\n+a\n+b\n",
+        "line endings CRLF to LF",
+    ),
+    (
+        "@@ -1,2 +1,2 @@\n a\n-b\n+b\r\n",
+        "line endings LF to mixed",
+    ),
+    (
+        "@@ -1,2 +1,2 @@\n a\r\n-b\n+b\r\n",
+        "line endings mixed to CRLF",
+    ),
+    ("@@ -0,0 +1 @@\n+a\r\n", "line endings CRLF"),
+    (
+        "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n",
+        "no newline at the end now",
+    ),
+    (
+        "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n",
+        "newline at the end now",
+    ),
+    (
+        "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n",
+        "",
+    ),
+    (
+        "@@ -1,2 +1,2 @@\n-a\n+c\n b\n\\ No newline at end of file\n",
+        "",
+    ),
+    ("@@ -1,2 +1,2 @@\n a\n-b\n+c\n", ""),
+    ("@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n", ""),
+    ("@@ -1 +0,0 @@\n-a\r\n", ""),
+    // A whole mail with CRLF.
+    ("@@ -1 +1 @@\r\n-a\r\n+b\r\n", ""),
+    ("@@ -0,0 +1 @@\r\n+b\r\n", ""),
+];
+
+#[test]
+fn line_endings_that_lines_do_not_show_are_facts() {
+    for (hunk, fact) in ENDINGS {
+        let diff = of(&format!(
+            "--- a/x\n+++ b/x\n{hunk}--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n"
+        ));
+        let facts: Vec<String> = diff.files[0].facts().collect();
+        assert_eq!(facts.join(", "), *fact, "{hunk:?}");
+        assert_eq!(diff.files[1].facts().count(), 0, "{hunk:?}");
+    }
+}
+
 #[test]
 fn thousands_of_names_that_look_alike_are_told_apart_in_time() {
     let before = std::time::Instant::now();

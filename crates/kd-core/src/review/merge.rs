@@ -16,6 +16,8 @@ const UNCLEAR: std::ops::Range<f64> = 0.14..0.36;
 const APART: f64 = 0.1;
 /// Minimum score at which two findings of one member are the same.
 const OWN: f64 = 0.75;
+/// Maximum findings of one member in a cluster that are compared with those of others. They are nearly identical.
+const COMPARED_MAX: usize = 4;
 /// Maximum number of pairs given to a judge.
 pub const PAIRS_MAX: usize = 40;
 /// Findings up to `NEAR_LINES` apart count as near, from `FAR_LINES` on as far apart.
@@ -289,15 +291,26 @@ fn represent(raws: &[Raw], places: &mut [usize]) {
     let mut severities: Vec<Severity> = highest.into_values().collect();
     severities.sort_unstable();
     let middle = severities.get(severities.len() / 2).copied();
-    let texts: BTreeMap<usize, [BTreeSet<String>; 3]> = places
+    let mut of_member: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut is_compared = |at: &&usize| {
+        let number = of_member.entry(&raws[**at].member).or_default();
+        *number += 1;
+        *number <= COMPARED_MAX
+    };
+    let compared: Vec<usize> = places
+        .iter()
+        .filter(|at| is_compared(at))
+        .copied()
+        .collect();
+    let texts: BTreeMap<usize, [BTreeSet<String>; 3]> = compared
         .iter()
         .map(|at| (*at, texts(&raws[*at].finding)))
         .collect();
     let mut keys: BTreeMap<usize, (bool, f64, usize)> = BTreeMap::new();
-    for at in places.iter() {
+    for at in &compared {
         // Each other member counts once, with its finding that is most alike.
         let mut alike: BTreeMap<&str, f64> = BTreeMap::new();
-        for other in places
+        for other in compared
             .iter()
             .filter(|b| raws[**b].member != raws[*at].member)
         {
@@ -314,7 +327,8 @@ fn represent(raws: &[Raw], places: &mut [usize]) {
         keys.insert(*at, (off, alike.into_values().sum(), length));
     }
     places.sort_by(|a, b| {
-        let (x, y) = (keys[a], keys[b]);
+        let key = |at: &usize| keys.get(at).copied().unwrap_or((true, -1.0, usize::MAX));
+        let (x, y) = (key(a), key(b));
         (x.0.cmp(&y.0))
             .then_with(|| y.1.total_cmp(&x.1))
             .then_with(|| (x.2, a).cmp(&(y.2, b)))

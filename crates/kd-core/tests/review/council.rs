@@ -2,8 +2,9 @@
 
 use crate::room::{CODE, Ran, Reply, finding, findings, kind, labels, review, run, votes};
 use kd_core::Request;
-use kd_core::review::merge::{Judged, is_unclear, merge};
+use kd_core::review::merge::{Judged, Verdicts, clusters, is_unclear, merge};
 use kd_core::review::{Cluster, Finding, Lines, Raw, Reported, Severity};
+use std::collections::BTreeMap;
 
 const LOOP: &str = "    for i in 0..=items.len() {";
 const HONEST: [&str; 2] = [
@@ -200,6 +201,28 @@ fn a_member_that_repeats_a_finding_of_one_other_hides_none_of_its_words() {
         }
     }
     assert!(merged >= 36, "{merged} of 72 were merged");
+}
+
+#[test]
+fn members_that_repeat_themselves_take_no_time() {
+    let before = std::time::Instant::now();
+    let long: String = (0..600).map(|word| format!("word{word} ")).collect();
+    let mut raws = Vec::new();
+    for _ in 0..200 {
+        for name in ["ann", "bob", "eve"] {
+            let mut one = raw(name, Severity::Major, HONEST[0]);
+            one.finding.evidence.clone_from(&long);
+            one.finding.change = Some(long.clone());
+            raws.push(one);
+        }
+    }
+    let merged = merge(&raws, &Judged::new());
+    let clusters = clusters(&raws, &merged, &BTreeMap::new(), &Verdicts::new());
+    assert_eq!(clusters.len(), 1);
+    assert_eq!(clusters[0].findings.len(), 600);
+    assert_eq!(clusters[0].makers(), ["ann", "bob", "eve"]);
+    // Comparing all of them takes a minute.
+    assert!(before.elapsed().as_secs() < 20, "{:?}", before.elapsed());
 }
 
 /// Claims about different defects at the same lines.
