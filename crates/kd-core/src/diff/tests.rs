@@ -427,6 +427,7 @@ fn line_endings_that_lines_do_not_show_are_facts() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test of time")]
 fn thousands_of_names_that_look_alike_are_told_apart_in_time() {
     let before = std::time::Instant::now();
     let text: String = (0..20_000)

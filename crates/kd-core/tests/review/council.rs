@@ -204,6 +204,7 @@ fn a_member_that_repeats_a_finding_of_one_other_hides_none_of_its_words() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test of time")]
 fn members_that_repeat_themselves_take_no_time() {
     let before = std::time::Instant::now();
     let long: String = (0..600).map(|word| format!("word{word} ")).collect();
