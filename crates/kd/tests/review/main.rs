@@ -646,6 +646,53 @@ fn an_incomplete_review_that_found_enough_fails_for_its_findings() {
     assert!(!matches!(said.code, Some(0 | 10)), "{}", said.err);
 }
 
+/// Replies of ann and bob to two parts of a change, each with a second reply if the first cannot be read, and the exit
+/// code.
+type Parts = (&'static [&'static str], &'static [&'static str], i32);
+
+const NONE: &str = "{\"findings\": []}";
+const PROSE: &str = "I would rather not.";
+
+const PARTS: &[Parts] = &[
+    (&[NONE, NONE], &[NONE, NONE], 0),
+    (&[NONE, PROSE, NONE], &[NONE, NONE], 0),
+    (&[NONE, PROSE, PROSE], &[NONE, NONE], 5),
+    (&[NONE, PROSE, PROSE], &[NONE, PROSE, PROSE], 5),
+    (&[PROSE, PROSE, PROSE, PROSE], &[NONE, NONE], 5),
+    (
+        &[PROSE, PROSE, PROSE, PROSE],
+        &[PROSE, PROSE, PROSE, PROSE],
+        6,
+    ),
+];
+
+#[test]
+fn a_part_that_a_member_did_not_review_is_told_by_the_exit_code() {
+    let script = |replies: &[&str]| {
+        let runs = replies
+            .iter()
+            .map(|text| json!([{"text": text}, {"finish": {}}]));
+        json!({"runs": runs.collect::<Vec<_>>()})
+    };
+    for (ann, bob, code) in PARTS {
+        let home = Home::scripted(&[("ann", script(ann)), ("bob", script(bob))]);
+        git(&home, &["init", "-q"]);
+        for file in ["a/x.rs", "b/x.rs"] {
+            write(&home, file, &format!("// {}\n", "x".repeat(990)).repeat(80));
+        }
+        git(&home, &["add", "a", "b"]);
+        let said = home.run(&["review", "--staged"]);
+        let at = format!("{ann:?} {bob:?}: {}{}", said.out, said.err);
+        assert_eq!(said.code, Some(*code), "{at}");
+        assert!(said.err.contains("reviewed 1 of 2 parts"), "{at}");
+        assert!(!said.err.contains("3 of 2"), "{at}");
+        let is_told =
+            said.out.contains("parts not reviewed") || said.out.contains("gave no review");
+        assert_eq!(is_told, *code != 0, "{at}");
+        assert_eq!(said.out.contains("no finding ·"), *code != 6, "{at}");
+    }
+}
+
 #[test]
 fn a_line_that_members_do_not_see_whole_is_told() {
     let home = home();

@@ -432,6 +432,7 @@ fn perform(
     })?;
     let _ = kd_engine::agents::tidy(&layout);
     let failures = Failures::of(&played.view);
+    let outcome = played.view.outcome;
     let report = played.view.review.map(|report| *report);
     let Some(report) = report.or_else(|| logged(&folder)) else {
         return Err(
@@ -443,7 +444,7 @@ fn perform(
     };
     let end = match () {
         () if played.stopped || played.closed => Exit::Interrupted,
-        () => watching::exit(&report, failures),
+        () => watching::exit(outcome, &report, failures),
     };
     let kept = keeping(asked, &id.0, report);
     let value = serde_json::to_value(&kept).map_err(io::Error::other)?;

@@ -14,15 +14,19 @@ use kd_core::{Event, Record, SeatName};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 
-/// Returns the exit code of a completed review.
-pub(super) fn exit(report: &Report, failures: Failures) -> Exit {
+/// Returns the exit code of a completed review. A member that reviewed only some parts of the change makes it partial.
+/// The outcome is not known if only the log has the report.
+pub(super) fn exit(outcome: Option<Outcome>, report: &Report, failures: Failures) -> Exit {
     let members = report.members.iter();
     let failed = members.filter(|member| member.failed.is_some()).count();
-    match failed {
-        0 if failures == Failures::Limited => Exit::Cut,
-        0 => Exit::Done,
-        n if n == report.members.len() => Exit::of_round(Outcome::Failed, failures),
-        _ => Exit::of_round(Outcome::Partial, failures),
+    let outcome = outcome.unwrap_or(match failed {
+        0 => Outcome::Complete,
+        n if n == report.members.len() => Outcome::Failed,
+        _ => Outcome::Partial,
+    });
+    match (outcome, failures) {
+        (Outcome::Complete, Failures::Limited) => Exit::Cut,
+        _ => Exit::of_round(outcome, failures),
     }
 }
 
@@ -77,7 +81,11 @@ impl Watching {
             _ => {
                 let done = self.reviewed.entry(seat.clone()).or_default();
                 *done += 1;
-                format!("reviewed {done} of {} parts", self.parts)
+                // Replies that could not be read are more than parts.
+                match *done <= self.parts {
+                    true => format!("reviewed {done} of {} parts", self.parts),
+                    false => "replied once more".to_owned(),
+                }
             }
         }
     }
