@@ -26,13 +26,19 @@ impl Condition {
                     .parse()
                     .ok()
                     .filter(|share| (0.0..=1.0).contains(share));
-                condition.share = Some(share.ok_or_else(|| unreadable(part))?);
+                let share = share.ok_or_else(|| unreadable(part))?;
+                if condition.share.replace(share).is_some() {
+                    return Err(twice(text, "probabilities"));
+                }
                 continue;
             }
             let severity = Severity::ALL
                 .iter()
                 .find(|s| s.word() == part.to_lowercase());
-            condition.severity = Some(*severity.ok_or_else(|| unreadable(part))?);
+            let severity = severity.ok_or_else(|| unreadable(part))?;
+            if condition.severity.replace(*severity).is_some() {
+                return Err(twice(text, "severities"));
+            }
         }
         Ok(condition)
     }
@@ -72,6 +78,11 @@ impl fmt::Display for Condition {
             (None, None) => Ok(()),
         }
     }
+}
+
+fn twice(text: &str, what: &str) -> Error {
+    Error::usage(format!("--fail-on `{text}` names two {what}"))
+        .next("name one (a severity includes higher ones), or repeat the option if one condition is enough: --fail-on blocker --fail-on 'P>=0.7'")
 }
 
 fn unreadable(part: &str) -> Error {
@@ -180,7 +191,18 @@ mod tests {
             }
         }
         for bad in [
-            "", "P", "P>0.7", "P>=1.7", "P>=nan", "severe", "P>=0.5,,", "high",
+            "",
+            "P",
+            "P>0.7",
+            "P>=1.7",
+            "P>=nan",
+            "severe",
+            "P>=0.5,,",
+            "high",
+            "major,blocker",
+            "nit,P>=0.5,nit",
+            "P>=0.5,P>=0.1",
+            "P>=0.5,major,P>=0.5",
         ] {
             assert!(Condition::read(bad).is_err(), "{bad}");
         }
