@@ -104,7 +104,7 @@ fn body(kept: &Kept, others: &[String]) -> String {
     let (shown, alone) = kept.folded();
     let mut body = format!(
         "`kd review`: {}; {}.",
-        count(shown.len() as u64, "finding"),
+        kept.found(shown.len()),
         kept.reviewers()
     );
     if !alone.is_empty() {

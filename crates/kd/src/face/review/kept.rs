@@ -92,6 +92,31 @@ impl Kept {
         }
     }
 
+    /// Formats how many findings are shown, and how many reviews arrived. Without any review, "no finding" would say too
+    /// much.
+    pub(crate) fn found(&self, shown: usize) -> String {
+        match (self.reviewed(), shown) {
+            (0, 0) => "no review".to_owned(),
+            (_, 0) => "no finding".to_owned(),
+            (_, n) => count(n as u64, "finding"),
+        }
+    }
+
+    /// Returns failures and dropped findings, a line for each member.
+    pub(crate) fn lacks(&self) -> Vec<String> {
+        let members = &self.report.members;
+        let failed = members.iter().filter_map(|member| {
+            let why = member.failed.as_ref()?;
+            Some(format!("{} gave no review: {why}", member.name))
+        });
+        let dropped = members.iter().filter(|member| member.dropped > 0);
+        let dropped = dropped.map(|member| {
+            let findings = count(member.dropped.into(), "finding");
+            format!("dropped {findings} of {}: not in the code", member.name)
+        });
+        failed.chain(dropped).collect()
+    }
+
     /// Returns the number of members that delivered a review.
     pub(crate) fn reviewed(&self) -> usize {
         let members = self.report.members.iter();

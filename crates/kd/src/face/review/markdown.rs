@@ -29,7 +29,7 @@ pub(super) fn document(kept: &Kept, all: bool) -> String {
         "# Review of {} to {}\n\n{}; {}; {}, +{added} -{removed}.\n",
         text(&report.base),
         text(&report.head),
-        count(shown.len() as u64, "finding"),
+        kept.found(shown.len()),
         kept.reviewers(),
         count(files as u64, "file"),
     );
@@ -54,21 +54,7 @@ pub(super) fn document(kept: &Kept, all: bool) -> String {
 pub(super) fn notes(kept: &Kept, bytes_max: usize) -> String {
     let report = &kept.report;
     let limits = super::limits(&report.findings);
-    let mut rows: Vec<String> = Vec::new();
-    for member in &report.members {
-        if let Some(why) = &member.failed {
-            rows.push(format!(
-                "{} gave no review: {}",
-                text(&member.name),
-                text(why)
-            ));
-        }
-        if member.dropped > 0 {
-            let dropped = count(member.dropped.into(), "finding");
-            let name = text(&member.name);
-            rows.push(format!("{dropped} of {name} dropped: not in the code"));
-        }
-    }
+    let mut rows: Vec<String> = kept.lacks().iter().map(|lack| text(lack)).collect();
     rows.extend(kept.verdict().map(|verdict| text(&verdict)));
     rows.extend(
         report

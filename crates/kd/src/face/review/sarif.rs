@@ -29,10 +29,16 @@ pub(super) fn log(kept: &Kept, all: bool) -> Value {
     let limits = super::limits(&kept.report.findings);
     let notices = kept.report.notices.iter().map(String::as_str);
     let verdict = kept.verdict();
-    let notifications: Vec<Value> = notices
+    let lacks = kept.lacks();
+    let lacks = lacks
+        .iter()
+        .map(|lack| json!({"level": "warning", "message": {"text": message(lack)}}));
+    let notes = notices
         .chain(limits)
         .chain(verdict.as_deref())
-        .map(|notice| json!({"level": "note", "message": {"text": message(notice)}}))
+        .map(|notice| json!({"level": "note", "message": {"text": message(notice)}}));
+    let notifications: Vec<Value> = lacks
+        .chain(notes)
         .chain(kept.left_out.iter().map(unseen))
         .collect();
     let mut run = json!({

@@ -66,11 +66,7 @@ pub(crate) fn terminal(kept: &Kept, all: bool, styles: Styles, columns: usize) -
 fn head(kept: &Kept, shown: usize, styles: Styles, columns: usize) -> Vec<String> {
     let (files, added, removed) = kept.size;
     let report = &kept.report;
-    let of = kept.reviewers();
-    let found = match shown {
-        0 => "no finding".to_owned(),
-        n => count(n as u64, "finding"),
-    };
+    let (found, of) = (kept.found(shown), kept.reviewers());
     let title = format!(
         "{found} · {of} · {} to {} · {}, +{added} -{removed}",
         clean::line(&report.base),
@@ -266,19 +262,7 @@ impl View<'_> {
 
 fn foot(kept: &Kept, styles: Styles, columns: usize) -> Vec<String> {
     let report = &kept.report;
-    let mut notes = Vec::new();
-    for member in &report.members {
-        if let Some(why) = &member.failed {
-            notes.push(format!("{} gave no review: {why}", member.name));
-        }
-    }
-    for member in report.members.iter().filter(|member| member.dropped > 0) {
-        let dropped = count(member.dropped.into(), "finding");
-        notes.push(format!(
-            "dropped {dropped} of {}: not in the code",
-            member.name
-        ));
-    }
+    let mut notes = kept.lacks();
     notes.extend(report.notices.iter().cloned());
     notes.extend(super::limits(&report.findings).map(str::to_owned));
     notes.extend(kept.verdict());

@@ -645,6 +645,36 @@ fn a_review_of_many_findings_fits_into_what_a_code_host_takes() {
 }
 
 #[test]
+fn members_that_gave_no_review_and_dropped_findings_are_in_every_format() {
+    let mut none = kept(&["no key"]);
+    for format in FORMATS {
+        for line in [
+            "cyd gave no review: no key",
+            "dropped 1 finding of bob: not in the code",
+        ] {
+            let shown = output(&none, format).replace('\\', "");
+            let said = shown.contains(line)
+                || matches!(format, Format::Json | Format::JsonlEvents) && shown.contains("no key");
+            assert!(said, "{line} in {format:?}: {shown}");
+        }
+    }
+    none.report.findings.clear();
+    for member in &mut none.report.members {
+        member.failed = Some("no key".into());
+    }
+    for format in FORMATS {
+        let shown = output(&none, format);
+        let is_told = match format {
+            Format::Json | Format::JsonlEvents => shown.contains("\"failed\""),
+            Format::Sarif => shown.contains("\"executionSuccessful\": false"),
+            _ => shown.contains("no review") && shown.contains("0 of 3 members reviewed"),
+        };
+        assert!(is_told, "{format:?}: {shown}");
+        assert!(!shown.contains("no finding"), "{format:?}: {shown}");
+    }
+}
+
+#[test]
 fn sarif_is_valid_and_its_paths_stay_in_the_tree() {
     let schema = include_str!("../../../tests/data/sarif-2.1.0.schema.json");
     // The official file has a pattern with a bare `]`, which strict regex parsers reject.
