@@ -94,6 +94,43 @@ fn no_attribute_and_no_byte_hides_a_line() {
 }
 
 #[test]
+fn no_number_and_no_size_of_other_files_hides_a_line() {
+    let evil = finding("z_evil.py", 2, "let evil = 1 / 0;", "Divides by zero.");
+    let long = |c: &str| (c.repeat(99) + "\n").repeat(41_600).into_bytes();
+    // Files that git calls binary: how many, their content before and after, and how many are not looked at.
+    let decoys: [(usize, Vec<u8>, Vec<u8>, usize); 2] = [
+        (300, b"\0".to_vec(), b"\0\0".to_vec(), 45),
+        (5, long("a"), long("b"), 3),
+    ];
+    for (count, before, after, unread) in decoys {
+        let home = Home::scripted(&[("ann", reply(&json!([evil])))]);
+        git(&home, &["init", "-q"]);
+        write(&home, ".gitattributes", "*.dat binary\n");
+        for (content, code, done) in [
+            (&before, "\0\n", "commit"),
+            (&after, "# text \0\nlet evil = 1 / 0;\n", "status"),
+        ] {
+            for at in 0..count {
+                let file = home.work().join(format!("a{at:03}.dat"));
+                std::fs::write(file, content).expect("written");
+            }
+            write(&home, "z_evil.py", code);
+            git(&home, &["add", "-A", ":!.kd"]);
+            let args = [done, "-m", "one"];
+            git(&home, if done == "commit" { &args } else { &args[..1] });
+        }
+        let said = home.run(&["review", "--staged", "--format", "json"]);
+        ok(&said);
+        let kept = said.json();
+        let findings = kept["report"]["findings"].as_array().map(Vec::len);
+        assert_eq!(findings, Some(1), "{count}: {}", said.err);
+        let left_out = kept["left_out"].as_array().expect("a list").iter();
+        let of = left_out.filter(|one| one["why"].to_string().contains("not looked at"));
+        assert_eq!(of.count(), unread, "{count}: {}", said.err);
+    }
+}
+
+#[test]
 fn the_attributes_of_a_change_to_the_working_tree_have_no_effect() {
     let home = home();
     write(

@@ -90,9 +90,13 @@ impl Change {
             Some(path) => format!("{} has no diff", path.display()),
             None => format!("nothing differs between {} and {}", self.base, self.head),
         };
-        Error::new("no_change", Exit::Usage, what).next(
-            "commit or add what is to be reviewed (untracked files are not included), or name another change: kd help review",
-        )
+        let next = match &args.pr {
+            Some(_) => "make a diff with `git diff` or `git format-patch --stdout`: kd help review",
+            None => {
+                "commit or add what is to be reviewed (untracked files are not included), or name another change: kd help review"
+            }
+        };
+        Error::new("no_change", Exit::Usage, what).next(next)
     }
 
     /// Parses a diff. If it applies to a commit that git has, the whole files are known.
@@ -374,6 +378,9 @@ impl Change {
                 if !names.contains(&name) {
                     names.push(name);
                 }
+                if names.len() > OUTLINE_MAX {
+                    break;
+                }
             }
             let more = if names.len() > OUTLINE_MAX {
                 ", …"
@@ -389,19 +396,25 @@ impl Change {
         rows.collect()
     }
 
-    /// Returns the files with too many unknown lines: a small diff can name millions of them.
+    /// Returns the files with too many unknown lines: a small diff can name millions of them. Files with fewer unknown
+    /// lines come first, so that others do not take their room.
     fn too_long(&self) -> BTreeSet<&str> {
-        let mut unknown = 0;
-        let too_long = self.lines.iter().filter(|(_, lines)| {
+        let mut files: Vec<(u32, u32, &str)> = Vec::new();
+        for (path, lines) in &self.lines {
             let last = lines.keys().next_back().copied().unwrap_or_default();
-            let gaps = last.saturating_sub(u32::try_from(lines.len()).unwrap_or(u32::MAX));
-            if last > LINES_MAX || unknown + gaps > UNKNOWN_MAX {
+            let known = u32::try_from(lines.len()).unwrap_or(u32::MAX);
+            files.push((last.saturating_sub(known), last, path));
+        }
+        files.sort_unstable();
+        let mut unknown = 0;
+        let too_long = files.into_iter().filter(|(gaps, last, _)| {
+            if *last > LINES_MAX || unknown + gaps > UNKNOWN_MAX {
                 return true;
             }
             unknown += gaps;
             false
         });
-        too_long.map(|(path, _)| path.as_str()).collect()
+        too_long.map(|(_, _, path)| path).collect()
     }
 
     /// Returns the files after the change. Unknown lines are empty; files that would be too large are left out.
@@ -559,6 +572,102 @@ mod tests {
         }
         let [whole] = change(2).parts().try_into().expect("one part");
         assert!(whole.contains("src/one.rs (+2 -0)\n"));
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test of time")]
+    fn large_changes_are_read_in_time() {
+        let before = std::time::Instant::now();
+        let functions: String = (0..80_000)
+            .map(|at| format!("+fn f{at:06}() {{}}\n"))
+            .collect();
+        let one = format!("--- a/x\n+++ b/x\n@@ -0,0 +1,80000 @@\n{functions}");
+        let mut change = change(1);
+        change.diff = diff::read(&one).expect("a diff");
+        assert!(change.parts().len() > 1);
+        let binary =
+            |at: u32| format!("diff --git a/{at} b/{at}\nBinary files a/{at} and b/{at} differ\n");
+        let mut reading = Reading {
+            diff: diff::read(&(0..80_000).map(binary).collect::<String>()).expect("a diff"),
+            lines: Lines::new(),
+            is_whole: true,
+            left_out: Vec::new(),
+        };
+        reading.leave_out_unshown();
+        reading.leave_out_unshown();
+        assert_eq!(reading.left_out.len(), 80_000);
+        // Squares take minutes.
+        assert!(before.elapsed().as_secs() < 25, "{:?}", before.elapsed());
+    }
+
+    /// Line numbers of files, and the files in which findings can be checked.
+    type Numbers = (&'static [(&'static str, u32)], &'static [&'static str]);
+
+    const NUMBERS: &[Numbers] = &[
+        (&[("a", 10), ("b", 900_000)], &["a", "b"]),
+        (&[("a", 1_000_001), ("b", u32::MAX), ("c", 7)], &["c"]),
+        (
+            &[
+                ("a", 999_999),
+                ("b", 999_999),
+                ("c", 999_999),
+                ("d", 999_999),
+                ("e", 999_999),
+                ("z", 200),
+            ],
+            &["a", "b", "c", "z"],
+        ),
+        (
+            &[
+                ("a", 1_000_000),
+                ("b", 1_000_000),
+                ("c", 1_000_000),
+                ("d", 1_000_000),
+                ("e", 1_000_000),
+                ("y", 90_000),
+                ("z", 200),
+            ],
+            &["a", "b", "c", "y", "z"],
+        ),
+    ];
+
+    #[test]
+    fn a_file_with_unknown_lines_takes_no_room_of_others() {
+        for (files, known) in NUMBERS {
+            let hunk = |(file, line): &(&str, u32)| {
+                format!("--- a/{file}\n+++ b/{file}\n@@ -{line} +{line} @@\n-a\n+b\n")
+            };
+            let text: String = files.iter().map(hunk).collect();
+            let mut change = change(1);
+            change.diff = diff::read(&text).expect("a diff");
+            change.lines = lines(&change.diff);
+            let found: Vec<String> = change.files().into_keys().collect();
+            assert_eq!(found, *known, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn a_series_that_does_not_apply_keeps_the_lines_of_every_commit() {
+        let hunk = |path: &str, hunk: &str| format!("--- a/{path}\n+++ b/{path}\n{hunk}");
+        let text = [
+            hunk("x", "@@ -1,2 +1,3 @@\n a\n+bug\n c\n"),
+            hunk("x", "@@ -9,2 +10,2 @@\n-y\n+z\n w\n"),
+            "diff --git a/l b/l\ndeleted file mode 100644\n--- a/l\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-old\n-file\n"
+                .to_owned(),
+            "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+target\n".to_owned(),
+        ];
+        let found = lines(&diff::read(&text.concat()).expect("a diff"));
+        let numbered = |path: &str| -> Vec<(u32, &str)> {
+            let known = found[path].iter();
+            known
+                .map(|(number, line)| (*number, line.as_str()))
+                .collect()
+        };
+        assert_eq!(
+            numbered("x"),
+            [(1, "a"), (2, "bug"), (3, "c"), (10, "z"), (11, "w")]
+        );
+        assert_eq!(numbered("l"), [(1, "target")]);
     }
 
     /// A diff's hunk, and the lines that a code host accepts: new numbers with old ones, `None` for added lines.

@@ -20,12 +20,14 @@ use std::path::Path;
 const WHOLE: &str = "--unified=20000000";
 /// Everything but the folder of `kd`.
 const EVERYTHING: [&str; 2] = [".", ":(exclude,top).kd"];
-/// Maximum bytes of a file that git calls binary and that is shown nevertheless, and of all of them.
+/// Maximum bytes of a file that git calls binary and that is shown nevertheless, and of both sides of all of them.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 const TEXTS_BYTES_MAX: u64 = 16 << 20;
 /// Maximum number of files that are looked at although git calls them binary, and how many at once.
 const TEXTS_MAX: usize = 256;
 const TEXTS_AT_ONCE: usize = 64;
+/// The reason for a file beyond these limits.
+const UNREAD: &str = "binary for git, and not looked at: too many such files";
 /// A file is text if at most one of so many characters is a control character or no UTF-8.
 const ODD_SHARE: usize = 5;
 /// Maximum names to search for, uses shown of each, and bytes of a line.
@@ -52,33 +54,36 @@ pub(super) struct Reading {
 impl Reading {
     pub(super) fn of(git: &GitCommand, sides: &Sides, top: Option<&Path>) -> Result<Self, Error> {
         let everything = EVERYTHING.map(OsString::from);
-        let mut reading = Self::within(git, sides, &[], &everything)?;
+        let mut reading = Self::within(git, sides, &[], &everything)?.ok_or_else(|| {
+            Error::new("git", Exit::Error, "the change is larger than 32 MiB")
+                .next("review it in steps: kd review FROM..TO with fewer commits")
+        })?;
         reading.show_texts(git, sides, top)?;
         reading.leave_out_unshown();
         reading.left_out.extend(own_files(git, sides)?);
         Ok(reading)
     }
 
+    /// Reads the change of these paths; `None` if it is too long.
     fn within(
         git: &GitCommand,
         sides: &Sides,
         how: &[&str],
         paths: &[OsString],
-    ) -> Result<Self, Error> {
+    ) -> Result<Option<Self>, Error> {
         let context = [how, &["--unified=5", "--function-context"]].concat();
-        let shown = git_diff(git, sides, &context, paths)?.ok_or_else(|| {
-            Error::new("git", Exit::Error, "the change is larger than 32 MiB")
-                .next("review it in steps: kd review FROM..TO with fewer commits")
-        })?;
+        let Some(shown) = git_diff(git, sides, &context, paths)? else {
+            return Ok(None);
+        };
         let diff = parse(&String::from_utf8_lossy(&shown), "git diff")?;
         let whole = git_diff(git, sides, &[how, &[WHOLE]].concat(), paths)?;
         let whole = whole.and_then(|text| diff::read(&String::from_utf8_lossy(&text)).ok());
-        Ok(Self {
+        Ok(Some(Self {
             lines: lines(whole.as_ref().unwrap_or(&diff)),
             is_whole: whole.is_some(),
             diff,
             left_out: Vec::new(),
-        })
+        }))
     }
 
     /// Reads the files that git calls binary as text, and keeps those that are.
@@ -91,37 +96,61 @@ impl Reading {
         if !self.diff.files.iter().any(|file| file.binary) {
             return Ok(());
         }
-        let entries = entries(git, sides)?;
-        let mut paths: Vec<Vec<OsString>> = Vec::new();
-        let mut room = TEXTS_BYTES_MAX;
-        for file in self.diff.files.iter().filter(|file| file.binary) {
-            let Some(entry) = entries.get(&(file.old.clone(), file.new.clone())) else {
+        let (read, left_out) = self.worth_reading(&entries(git, sides)?, git, top);
+        self.left_out.extend(left_out);
+        for some in read.chunks(TEXTS_AT_ONCE) {
+            let paths: Vec<OsString> = some.iter().flat_map(|(_, paths)| paths.clone()).collect();
+            let Some(texts) = Self::within(git, sides, &["--text"], &paths)? else {
+                let unread = some.iter().map(|(path, _)| LeftOut::of(path, UNREAD));
+                self.left_out.extend(unread);
                 continue;
             };
-            let size = match paths.len() < TEXTS_MAX {
-                true => entry.bytes(git, top),
-                false => None,
-            };
-            match size {
-                Some(size) if size <= TEXT_BYTES_MAX.min(room) => {
-                    room -= size;
-                    paths.push(entry.paths());
-                }
-                Some(size) if size > TEXT_BYTES_MAX => {
-                    let why = format!("larger than {} MiB", TEXT_BYTES_MAX >> 20);
-                    self.left_out.push(LeftOut::of(file.path(), &why));
-                }
-                _ => {}
-            }
-        }
-        for some in paths.chunks(TEXTS_AT_ONCE) {
-            let texts = Self::within(git, sides, &["--text"], &some.concat())?;
             for text in texts.diff.files.iter().filter(|file| is_text(file)) {
                 self.replace(text, &texts.lines);
             }
             self.is_whole &= texts.is_whole;
         }
         Ok(())
+    }
+
+    /// Returns the binary files to look at, with their paths as arguments, and the others with the reason. Files whose
+    /// extension is rare in the change come first: a source file is not hidden by many images.
+    fn worth_reading(
+        &self,
+        entries: &BTreeMap<Names, Entry>,
+        git: &GitCommand,
+        top: Option<&Path>,
+    ) -> (Vec<(String, Vec<OsString>)>, Vec<LeftOut>) {
+        let mut files: Vec<&FileDiff> = self.diff.files.iter().filter(|file| file.binary).collect();
+        let mut kinds: BTreeMap<&OsStr, usize> = BTreeMap::new();
+        for file in &files {
+            *kinds.entry(kind(file.path())).or_default() += 1;
+        }
+        files.sort_by_key(|file| (kinds.get(kind(file.path())), file.path()));
+        let (mut read, mut left_out) = (Vec::new(), Vec::new());
+        let mut room = TEXTS_BYTES_MAX;
+        for file in files {
+            let Some(entry) = entries.get(&(file.old.clone(), file.new.clone())) else {
+                continue;
+            };
+            let sizes = match read.len() < TEXTS_MAX {
+                true => entry.bytes(git, top),
+                false => None,
+            };
+            let size = sizes.map(|sizes| (sizes[0].max(sizes[1]), sizes[0] + sizes[1]));
+            match size {
+                Some((larger, _)) if larger > TEXT_BYTES_MAX => {
+                    let why = format!("larger than {} MiB", TEXT_BYTES_MAX >> 20);
+                    left_out.push(LeftOut::of(file.path(), &why));
+                }
+                Some((_, both)) if both <= room => {
+                    room -= both;
+                    read.push((file.path().to_owned(), entry.paths()));
+                }
+                _ => left_out.push(LeftOut::of(file.path(), UNREAD)),
+            }
+        }
+        (read, left_out)
     }
 
     /// Replaces a file that is binary so far by the same file as text.
@@ -138,14 +167,16 @@ impl Reading {
 
     /// Names what the diff does not show.
     pub(super) fn leave_out_unshown(&mut self) {
+        let named = self.left_out.iter().map(|one| one.file.clone());
+        let mut named: BTreeSet<String> = named.collect();
         for file in &self.diff.files {
-            let known = self.left_out.iter().any(|one| one.file == file.path());
             let why = match () {
-                () if known => continue,
+                () if named.contains(file.path()) => continue,
                 () if file.binary => "binary",
                 () if file.is_submodule() => "submodule: only its commit is compared",
                 () => continue,
             };
+            named.insert(file.path().to_owned());
             self.left_out.push(LeftOut::of(file.path(), why));
         }
     }
@@ -183,9 +214,9 @@ struct Entry {
 }
 
 impl Entry {
-    /// Returns the size of the larger side.
-    fn bytes(&self, git: &GitCommand, top: Option<&Path>) -> Option<u64> {
-        let sizes = self.sides.iter().map(|(mode, id, path)| {
+    /// Returns the sizes of both sides.
+    fn bytes(&self, git: &GitCommand, top: Option<&Path>) -> Option<[u64; 2]> {
+        let size = |(mode, id, path): &(String, String, Vec<u8>)| {
             if is_zero(mode) {
                 return Some(0);
             }
@@ -194,10 +225,14 @@ impl Entry {
                 let file = top?.join(OsStr::from_bytes(path));
                 return Some(file.symlink_metadata().ok()?.len());
             }
-            git.read(&["cat-file", "-s", id]).ok()?.trim().parse().ok()
-        });
-        let sizes: Option<Vec<u64>> = sizes.collect();
-        sizes?.into_iter().max()
+            git.read(&["cat-file", "-s", id])
+                .ok()?
+                .trim()
+                .parse::<u64>()
+                .ok()
+        };
+        let [before, after] = &self.sides;
+        Some([size(before)?, size(after)?])
     }
 
     /// Returns its paths as arguments.
@@ -209,6 +244,11 @@ impl Entry {
         });
         paths.collect()
     }
+}
+
+/// Returns the extension of a path.
+fn kind(path: &str) -> &OsStr {
+    Path::new(path).extension().unwrap_or_default()
 }
 
 fn is_zero(text: &str) -> bool {
@@ -284,20 +324,30 @@ pub(super) fn parse(text: &str, named: &str) -> Result<Diff, Error> {
     })
 }
 
-/// Returns the lines of the changed files after the change; of deleted files, the removed lines.
+/// Returns the lines of the changed files after the change; of deleted files, the removed lines. If a series of commits
+/// changes a file more than once, the lines of all of them count, the last ones first.
 pub(super) fn lines(diff: &Diff) -> Lines {
     let mut lines = Lines::new();
+    let mut deleted: BTreeSet<&str> = BTreeSet::new();
     for file in &diff.files {
-        let shown = match file.new {
-            Some(_) => file.after(),
-            None => file.before(),
-        };
+        let path = file.path();
         // A file that becomes a link is deleted and added: the new one counts.
-        if file.new.is_none() && lines.contains_key(file.path()) {
-            continue;
-        }
+        let shown = match (&file.new, lines.contains_key(path)) {
+            (None, true) => continue,
+            (None, false) => {
+                deleted.insert(path);
+                file.before()
+            }
+            (Some(_), _) => {
+                if deleted.remove(path) {
+                    lines.remove(path);
+                }
+                file.after()
+            }
+        };
         let shown = shown.into_iter().map(|(n, line)| (n, line.to_owned()));
-        lines.insert(file.path().to_owned(), shown.collect());
+        let known: &mut BTreeMap<u32, String> = lines.entry(path.to_owned()).or_default();
+        known.extend(shown);
     }
     lines
 }
