@@ -136,6 +136,9 @@ impl Chat {
     /// Waits until the screen shows a text. Cells that do not change are not painted again, so the output lacks them.
     fn shows(&mut self, text: &str) {
         loop {
+            while let Ok(bytes) = self.bytes.try_recv() {
+                self.said.push_str(&String::from_utf8_lossy(&bytes));
+            }
             let mut screen = vt100::Parser::new(40, 100, 0);
             screen.process(self.said.as_bytes());
             let contents = screen.screen().contents();
@@ -368,6 +371,8 @@ fn a_key_of_the_reading_mode_continues_in_a_fork_without_the_last_question() {
     for (question, wanted) in [("@ann First?", 2), ("@ann Second?", 4)] {
         chat.types(&format!("{question}\r"));
         messages(wanted);
+        // The answer is saved shortly before the turn ends; keys that change the thread wait for the end.
+        chat.shows("your turn");
     }
     let source = home.threads();
     assert_eq!(source.len(), 1);
