@@ -16,7 +16,7 @@ use crate::private;
 use crate::staged::Staged;
 use crate::thread::Thread;
 use crate::user_dirs::{UserDirs, make_private};
-use kd_core::clean::clean_text;
+use jiff::Timestamp;
 use kd_core::formats::{EVENTS, Format, THREAD};
 use kd_core::ids::ThreadId;
 use kd_core::seal::{Kind, Piece, SALT_BYTES, Seal, SecretKey};
@@ -30,6 +30,8 @@ use std::path::PathBuf;
 
 /// Maximum bytes of a file name.
 const NAME_BYTES_MAX: usize = 255;
+/// The form of the time of sealing.
+pub const SEALED_AT: &str = "%Y-%m-%dT%H:%M:%SZ";
 /// Digits and a line break, with some tolerance for editors.
 const KEY_FILE_BYTES: u64 = 256;
 
@@ -247,55 +249,79 @@ struct Parts<'s> {
     log: String,
 }
 
+/// Checks that a verified seal is that of a thread, as far as its contents are not erased. Returns the numbers of the
+/// messages that were forgotten before it was sealed; nothing if its `thread.json` is erased.
+///
+/// # Errors
+/// Its header or an entry cannot be one of a thread.
+pub fn check(seal: &Seal) -> Result<Vec<u32>, SealError> {
+    let meta = opened_parts(seal)?.meta;
+    let forgotten = meta.map(|meta| meta.forgotten()).unwrap_or_default();
+    Ok(forgotten.iter().map(|one| one.message).collect())
+}
+
+/// Returns the files of a sealed thread of which nothing is erased.
 fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
     let erased = seal.contents().1;
     if erased > 0 {
         return Err(SealError::Erased(erased));
     }
-    for (text, what) in [
-        (
-            &seal.header.thread,
-            "a thread whose id cannot name a folder",
-        ),
-        (&seal.header.sealed_at, "no time"),
-    ] {
-        let is_line = text.len() <= NAME_BYTES_MAX && clean_text(text) == text.as_str();
-        if !is_line || text.contains(['\n', '\t']) {
-            return Err(SealError::Header(what));
-        }
+    opened_parts(seal)
+}
+
+/// Checks the header of a seal as one of a thread.
+fn check_header(seal: &Seal) -> Result<(), SealError> {
+    let (thread, at) = (&seal.header.thread, &seal.header.sealed_at);
+    if thread.is_empty() || thread.starts_with('.') || !is_plain(thread) {
+        return Err(SealError::Header("a thread whose id cannot name a folder"));
     }
+    let time = at.parse::<Timestamp>();
+    if !time.is_ok_and(|time| time.strftime(SEALED_AT).to_string() == *at) {
+        return Err(SealError::Header("no time of sealing"));
+    }
+    Ok(())
+}
+
+/// Returns the files of a sealed thread whose contents are not erased.
+fn opened_parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
+    check_header(seal)?;
     let mut parts = Parts::default();
     let mut names = BTreeSet::new();
     for (index, entry) in seal.entries.iter().enumerate() {
         let foreign = |what| Err(SealError::Foreign { index, what });
+        let name = entry.name.as_str();
+        let fits = match entry.kind {
+            Kind::Thread => index == 0 && name == layout::THREAD_FILE,
+            Kind::Message => index::entry(name).is_some() && is_plain(name) && names.insert(name),
+            Kind::Event => name == layout::EVENTS_FILE,
+        };
+        if !fits {
+            return foreign(entry_fault(entry.kind));
+        }
         let Some(opened) = &entry.opened else {
             continue;
         };
-        let (name, text) = (entry.name.as_str(), opened.text.as_str());
+        let text = opened.text.as_str();
         let len = text.len() as u64;
         match entry.kind {
             Kind::Thread => {
                 known(text, &THREAD, meta::VERSION, name)?;
-                let read = serde_json::from_str(text);
-                let fits = index == 0 && name == layout::THREAD_FILE && len <= bounds::META.bytes;
-                match read {
-                    Ok(meta) if fits => parts.meta = Some(meta),
-                    _ => return foreign("it is no `thread.json`"),
+                match serde_json::from_str(text) {
+                    Ok(meta) if len <= bounds::META.bytes => parts.meta = Some(meta),
+                    _ => return foreign(entry_fault(entry.kind)),
                 }
             }
             Kind::Message => {
-                let is_name = index::entry(name).is_some() && is_plain(name);
-                if !is_name || !names.insert(name) || len > bounds::MESSAGE.bytes {
-                    return foreign("it is no message file");
+                if len > bounds::MESSAGE.bytes {
+                    return foreign(entry_fault(entry.kind));
                 }
                 parts.messages.push((name, text));
             }
             Kind::Event => {
                 let all = parts.log.len() as u64 + len + 1;
-                let is_line =
-                    name == layout::EVENTS_FILE && !text.is_empty() && !text.contains('\n');
+                let is_line = !text.is_empty() && !text.contains('\n');
                 if !is_line || len >= bounds::EVENT.bytes || all > bounds::EVENTS.bytes {
-                    return foreign("it is no line of a log of events");
+                    return foreign(entry_fault(entry.kind));
                 }
                 known(text, &EVENTS, "v", name)?;
                 parts.log.push_str(text);
@@ -304,6 +330,15 @@ fn parts(seal: &Seal) -> Result<Parts<'_>, SealError> {
         }
     }
     Ok(parts)
+}
+
+/// Describes an entry that is not what its kind says.
+fn entry_fault(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Thread => "it is no `thread.json`",
+        Kind::Message => "it is no message file",
+        Kind::Event => "it is no line of a log of events",
+    }
 }
 
 /// Rejects a sealed file of a version that could not be read after the import.

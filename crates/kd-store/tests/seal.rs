@@ -13,6 +13,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+/// A time of sealing.
+const TIME: &str = "2026-11-23T08:00:00Z";
+
 /// Returns the files that a seal contains, with their bytes.
 fn files(thread: &Thread) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(thread.path())
@@ -139,28 +142,53 @@ fn a_seal_that_is_no_thread_makes_nothing() {
         ]
         .concat(),
     ] {
-        let seal = Seal::new("council-x", "", pieces.clone()).unwrap();
+        let mut seal = Seal::new("council-x", TIME, pieces.clone()).unwrap();
         let made = seal::import(&layout, &seal);
         assert!(
             matches!(made, Err(SealError::Foreign { .. })),
             "{pieces:?}: {made:?}"
         );
+        // A check is as strict, and the names are there without the contents.
+        let checked = seal::check(&seal);
+        assert!(
+            matches!(checked, Err(SealError::Foreign { .. })),
+            "{pieces:?}: {checked:?}"
+        );
+        let names = pieces.iter().map(|piece| (piece.kind, piece.name.as_str()));
+        let are_names = names.clone().all(|(kind, name)| {
+            let of_kind = [
+                (Kind::Event, ".kd-events.jsonl"),
+                (Kind::Thread, "thread.json"),
+            ];
+            of_kind.contains(&(kind, name))
+        });
+        seal.erase();
+        assert_eq!(seal::check(&seal).is_ok(), are_names, "{pieces:?}");
     }
     // Would be too large to be read once it is written.
     let lists = format!("{{\"id\":\"x\",\"x\":[{}[]]}}", "[],".repeat(200_000));
     let large = vec![piece(Kind::Thread, "thread.json", &lists)];
-    let seal = Seal::new("council-x", "", large).unwrap();
+    let seal = Seal::new("council-x", TIME, large).unwrap();
     let made = seal::import(&layout, &seal);
     assert!(matches!(made, Err(SealError::Foreign { .. })), "{made:?}");
     for (thread, at) in [
-        ("x".repeat(2 << 20), ""),
-        ("council-\u{1b}[2J".into(), ""),
-        ("council\nx".into(), ""),
+        ("x".repeat(2 << 20), TIME),
+        ("council-\u{1b}[2J".into(), TIME),
+        ("council\nx".into(), TIME),
+        ("".into(), TIME),
+        ("../../evil".into(), TIME),
+        (".hidden".into(), TIME),
         ("council-x".into(), "\u{202e}"),
+        ("council-x".into(), ""),
+        ("council-x".into(), "yesterday"),
+        ("council-x".into(), "2026-11-23"),
+        ("council-x".into(), "2026-11-23T09:00:00+01:00"),
     ] {
         let seal = Seal::new(&thread, at, message("0001-king.md")).unwrap();
         let made = seal::import(&layout, &seal);
         assert!(matches!(made, Err(SealError::Header(_))), "{made:?}");
+        let checked = seal::check(&seal);
+        assert!(matches!(checked, Err(SealError::Header(_))), "{checked:?}");
     }
     let mut erased = sealed(&source(top.path()));
     erased.erase();

@@ -4,6 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::{Dice, Home};
@@ -28,8 +29,12 @@ fn sealed(args: &[&str]) -> (Home, PathBuf) {
 
 /// Returns the result of the Python verifier; `None` without Python.
 fn python(file: &Path) -> Option<(Option<i32>, String)> {
+    python_with(&[file.as_os_str()])
+}
+
+fn python_with(args: &[&OsStr]) -> Option<(Option<i32>, String)> {
     let verifier = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/seal/verify.py");
-    let Ok(ran) = Command::new("python3").arg(verifier).arg(file).output() else {
+    let Ok(ran) = Command::new("python3").arg(verifier).args(args).output() else {
         #[allow(clippy::print_stderr, reason = "a skipped test says so")]
         {
             eprintln!("skipped: no python3 here");
@@ -191,10 +196,16 @@ fn a_changed_file_is_refused_by_name_and_makes_no_thread() {
     let said = home.run(&["verify", "t.seal.json", "--key", stranger]);
     assert_eq!(said.code, Some(12), "{}", said.err);
     assert!(said.err.contains("it is signed by"), "{}", said.err);
-    assert_eq!(
-        home.run(&["verify", "t.seal.json", "--key", "x"]).code,
-        Some(2)
-    );
+    for (option, value, cause) in [
+        ("--key", "x", "64 hexadecimal digits"),
+        ("--key", &"0".repeat(64), "no Ed25519 public key"),
+        ("--head", "x", "64 hexadecimal digits"),
+        ("--head", &"A".repeat(64), "lower case"),
+    ] {
+        let said = home.run(&["verify", "t.seal.json", option, value]);
+        assert_eq!(said.code, Some(2), "{option} {value}: {}", said.out);
+        assert!(said.err.contains(cause), "{option} {value}: {}", said.err);
+    }
     assert_eq!(home.run(&["verify", "missing.json"]).code, Some(1));
     let error = home
         .run(&["import", "t.seal.json", "--key", stranger, "--json"])
@@ -236,6 +247,102 @@ fn contents_can_be_erased_and_the_head_stays() {
 }
 
 #[test]
+fn an_unsigned_file_is_told_from_a_changed_one_by_its_head_alone() {
+    let (home, file) = sealed(&[]);
+    let said = home.run(&["verify", "t.seal.json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("the contents match the head"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.contains("anybody can change an unsigned file") && !said.out.contains("unchanged"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.lines().all(|line| line.chars().count() < 80));
+    let told = home.run(&["verify", "t.seal.json", "--json"]).json();
+    let head = told["head"].as_str().expect("a head").to_owned();
+    let said = home.run(&["verify", "t.seal.json", "--head", &head]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("unchanged since it was sealed"),
+        "{}",
+        said.out
+    );
+    // Changed by somebody, and sealed again.
+    let message = home.threads()[0].join("0002-ann.md");
+    let text = std::fs::read_to_string(&message).expect("read");
+    std::fs::write(&message, text.replace("says", "denies")).expect("written");
+    let made = home.run(&["seal", "-o", "t.seal.json", "--force"]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    assert_eq!(home.run(&["verify", "t.seal.json"]).code, Some(0));
+    for line in [
+        &["verify", "t.seal.json", "--head", &head][..],
+        &["import", "t.seal.json", "--head", &head],
+    ] {
+        let said = home.run(line);
+        assert_eq!(said.code, Some(12), "{line:?}: {}", said.out);
+        assert!(said.err.contains("another head"), "{}", said.err);
+        assert!(said.err.contains("its head is "), "{}", said.err);
+    }
+    drop(file);
+}
+
+#[test]
+fn a_seal_says_which_messages_were_forgotten() {
+    let (home, _) = sealed(&[]);
+    let told = home.run(&["verify", "t.seal.json", "--json"]).json();
+    assert_eq!(told["forgotten"], json!([]));
+    let id = home.threads()[0].clone();
+    let id = id.file_name().expect("a name").to_string_lossy();
+    let said = home.run(&["forget", &id, "--message", "2", "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let made = home.run(&["seal", "-o", "short.json"]);
+    let verified = home.run(&["verify", "short.json"]);
+    for said in [made, verified] {
+        assert!(
+            said.out.contains("  forgotten: message 2\n"),
+            "{}",
+            said.out
+        );
+    }
+    let told = home.run(&["verify", "short.json", "--json"]).json();
+    assert_eq!(told["forgotten"], json!([2]));
+}
+
+#[test]
+fn a_seal_replaces_a_file_only_if_told_so() {
+    let (home, file) = sealed(&[]);
+    let old = std::fs::read(&file).expect("read");
+    for line in [
+        &["seal", "-o", "t.seal.json"][..],
+        &[
+            "seal",
+            "--from",
+            "t.seal.json",
+            "--hash-only",
+            "-o",
+            "t.seal.json",
+        ],
+    ] {
+        let said = home.run(line);
+        assert_eq!(said.code, Some(1), "{line:?}: {}", said.out);
+        assert!(said.err.contains("already there"), "{}", said.err);
+        assert!(said.err.contains("--force"), "{}", said.err);
+        assert_eq!(std::fs::read(&file).expect("read"), old, "{line:?}");
+    }
+    let said = home.run(&["seal", "-o", "t.seal.json", "--force"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_ne!(std::fs::read(&file).expect("read"), old);
+    // A device is no file to keep.
+    let said = home.run(&["seal", "-o", "/dev/stdout"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("{\"entries\""), "{}", said.out);
+}
+
+#[test]
 fn a_default_name_is_not_replaced_and_a_stranger_file_prints_no_escapes() {
     let (home, _) = sealed(&[]);
     let name = |home: &Home| {
@@ -252,34 +359,46 @@ fn a_default_name_is_not_replaced_and_a_stranger_file_prints_no_escapes() {
     let said = home.run(&["seal"]);
     assert_eq!(said.code, Some(1), "{}", said.out);
     assert!(said.err.contains("already there"), "{}", said.err);
-    let seal = kd_core::seal::Seal::new("a\u{1b}[2J\nb", "\u{1b}[31m\r", []).expect("sealed");
-    std::fs::write(
-        home.work().join("odd.json"),
-        seal.to_bytes().expect("bytes"),
-    )
-    .expect("written");
-    let said = home.run(&["verify", "odd.json"]);
-    assert_eq!(said.code, Some(0));
-    assert!(!said.out.contains(['\u{1b}', '\r']), "{:?}", said.out);
-    assert_eq!(said.out.lines().count(), 6, "{}", said.out);
-    // A name of one megabyte does not flood the screen.
-    let seal = kd_core::seal::Seal::new(&"x".repeat(1 << 20), "", []).expect("sealed");
-    let file = home.work().join("long.json");
-    std::fs::write(&file, seal.to_bytes().expect("bytes")).expect("written");
-    let said = home.run(&["verify", "long.json"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(
-        said.out.lines().all(|line| line.chars().count() < 80),
-        "{}",
-        said.out
-    );
-    let said = home.run(&["import", "long.json"]);
-    assert_eq!(said.code, Some(1), "{}", said.out);
-    assert!(
-        said.err.contains("holds no thread") && said.err.len() < 1000,
-        "{}",
-        said.err
-    );
+    // No seal of a thread, for a check as for an import. A name of one megabyte does not flood the screen.
+    let piece = |kind, name: &str, text: &str| kd_core::seal::Piece {
+        kind,
+        name: name.into(),
+        text: text.into(),
+        salt: [7; 16],
+    };
+    use kd_core::seal::Kind::{Message, Thread};
+    let time = "2026-11-23T08:00:00Z";
+    let long = "x".repeat(1 << 20);
+    for (thread, at, pieces) in [
+        ("a\u{1b}[2J\nb", time, vec![]),
+        ("../../evil", time, vec![]),
+        (&long, time, vec![]),
+        ("council-x", "\u{1b}[31m\r", vec![]),
+        ("council-x", "yesterday", vec![]),
+        ("council-x", time, vec![piece(Message, "../../evil.md", "")]),
+        (
+            "council-x",
+            time,
+            vec![piece(Message, "0001-king.md", ""); 2],
+        ),
+        ("council-x", time, vec![piece(Thread, "thread.json", "[]")]),
+    ] {
+        let seal = kd_core::seal::Seal::new(thread, at, pieces).expect("sealed");
+        let bytes = seal.to_bytes().expect("bytes");
+        std::fs::write(home.work().join("odd.json"), bytes).expect("written");
+        for line in [
+            &["verify", "odd.json"][..],
+            &["import", "odd.json"],
+            &["seal", "--from", "odd.json", "--sign", "-o", "signed.json"],
+        ] {
+            let said = home.run(line);
+            assert_eq!(said.code, Some(1), "{line:?} {at}: {}", said.out);
+            assert!(said.err.contains("holds no thread"), "{}", said.err);
+            assert!(said.out.is_empty() && said.err.len() < 1000, "{}", said.err);
+            assert!(!said.err.contains(['\u{1b}', '\r']), "{:?}", said.err);
+        }
+    }
+    let seal = kd_core::seal::Seal::new("council-x", time, []).expect("sealed");
     // A newer version is reported as such.
     let text = String::from_utf8(seal.to_bytes().expect("bytes")).expect("text");
     std::fs::write(
@@ -297,6 +416,27 @@ fn a_default_name_is_not_replaced_and_a_stranger_file_prints_no_escapes() {
 }
 
 #[test]
+fn the_python_verifier_takes_its_option_anywhere() {
+    let (_home, file) = sealed(&[]);
+    let (file, option) = (file.as_os_str(), OsStr::new("--recount"));
+    let missing = OsStr::new("missing.json");
+    for (args, code) in [
+        (&[option, file][..], 0),
+        (&[file, option], 0),
+        (&[missing], 1),
+        (&[file, missing], 1),
+        (&[], 2),
+        (&[option], 2),
+        (&[file, OsStr::new("--recont")], 2),
+    ] {
+        let Some((ended, said)) = python_with(args) else {
+            return;
+        };
+        assert_eq!(ended, Some(code), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn an_import_that_is_killed_shows_no_part_of_a_thread() {
     const MESSAGES: usize = 400;
     let home = home();
@@ -306,7 +446,8 @@ fn an_import_that_is_killed_shows_no_part_of_a_thread() {
         text: format!("Message {at}."),
         salt: [7; 16],
     };
-    let seal = kd_core::seal::Seal::new("council-x", "", (0..MESSAGES).map(piece));
+    let time = "2026-11-23T08:00:00Z";
+    let seal = kd_core::seal::Seal::new("council-x", time, (0..MESSAGES).map(piece));
     let bytes = seal.expect("sealed").to_bytes().expect("bytes");
     std::fs::write(home.work().join("t.json"), bytes).expect("written");
     let mut dice = Dice::new(4);

@@ -6,10 +6,16 @@ use std::fmt;
 
 pub(super) const ALGORITHM: &str = "ed25519";
 
-/// The text is not a valid key.
+/// The reason why a text is not a valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a key has 64 hexadecimal digits in lower case")]
-pub struct KeyError;
+pub enum KeyError {
+    /// It has another form.
+    #[error("a key has 64 hexadecimal digits in lower case")]
+    Digits,
+    /// The digits are those of no key, or of a weak one for which anybody can sign.
+    #[error("the digits are no Ed25519 public key")]
+    NoKey,
+}
 
 /// A signing key. Never printed.
 pub struct SecretKey(SigningKey);
@@ -25,7 +31,7 @@ impl SecretKey {
     /// # Errors
     /// If it is not a key.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
-        let bytes = unhex::<32>(text.trim_end()).ok_or(KeyError)?;
+        let bytes = unhex::<32>(text.trim_end()).ok_or(KeyError::Digits)?;
         Ok(Self::from_bytes(&bytes))
     }
 
@@ -60,10 +66,10 @@ impl PublicKey {
     /// # Errors
     /// If they are not a key, or a weak one for which anybody can sign.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
-        let bytes = unhex::<32>(text).ok_or(KeyError)?;
-        let key = VerifyingKey::from_bytes(&bytes).map_err(|_| KeyError)?;
+        let bytes = unhex::<32>(text).ok_or(KeyError::Digits)?;
+        let key = VerifyingKey::from_bytes(&bytes).map_err(|_| KeyError::NoKey)?;
         let is_one_form = !key.is_weak() && hex(key.as_bytes()) == text;
-        is_one_form.then_some(Self(key)).ok_or(KeyError)
+        is_one_form.then_some(Self(key)).ok_or(KeyError::NoKey)
     }
 
     pub(super) fn verifies(&self, bytes: &[u8], signature: &str) -> bool {

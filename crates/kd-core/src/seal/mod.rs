@@ -208,6 +208,11 @@ fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
+/// Returns whether a text has the form of a head: a SHA-256 hash in lowercase hexadecimal digits.
+pub fn is_head(text: &str) -> bool {
+    unhex::<32>(text).is_some()
+}
+
 /// The part of an entry covered by its hash.
 #[derive(Serialize)]
 struct Link<'e> {

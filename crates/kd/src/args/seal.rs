@@ -33,9 +33,12 @@ pub(crate) struct Seal {
     /// Leave out all contents; their hashes stay
     #[arg(long)]
     pub(crate) hash_only: bool,
-    /// Write to this file [default: THREAD.seal.json, if there is none yet]
+    /// Write to this file [default: THREAD.seal.json]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+    /// Replace an existing file; a new seal of the same thread has another head
+    #[arg(long, help_heading = "Output")]
+    pub(crate) force: bool,
     /// Print one JSON object about the seal
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -48,20 +51,31 @@ pub(crate) enum SealCommand {
     Key,
 }
 
+/// What is known of a sealed file from elsewhere.
+#[derive(Debug, Args)]
+pub(crate) struct Known {
+    /// The head that it must have
+    #[arg(long, value_name = "HASH")]
+    pub(crate) head: Option<String>,
+    /// The public key that must have signed it
+    #[arg(long, value_name = "PUBLIC")]
+    pub(crate) key: Option<String>,
+}
+
 /// Check a sealed file, without its thread and without a network
 ///
-/// Prints what was verified. Exit code 12: the file was changed, or is not signed by the given key.
+/// Prints what was verified. Exit code 12: the file was changed, has another head, or is not signed by the given key.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   kd verify council-a94d.seal.json
+  kd verify council-a94d.seal.json --head 3ffa775cbf56…  with this head
   kd verify council-a94d.seal.json --key d75a980182b1…   signed by this key")]
 pub(crate) struct Verify {
     /// The sealed file; - is stdin
     pub(crate) file: PathBuf,
-    /// The public key that must have signed it
-    #[arg(long, value_name = "PUBLIC")]
-    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) known: Known,
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -82,9 +96,8 @@ pub(crate) struct Import {
     /// Create another thread even if one was imported from this file
     #[arg(long)]
     pub(crate) again: bool,
-    /// The public key that must have signed it
-    #[arg(long, value_name = "PUBLIC")]
-    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) known: Known,
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

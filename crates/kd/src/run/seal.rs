@@ -2,16 +2,16 @@
 
 use super::here::Here;
 use super::infile;
-use crate::args::seal::{Import, Seal, SealCommand, Verify};
+use crate::args::seal::{Import, Known, Seal, SealCommand, Verify};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
-use crate::render::wrap::clip;
+use crate::render::wrap::{clip, wrap};
 use jiff::Timestamp;
 use kd_app::outfile;
 use kd_core::formats::{self, Newer};
-use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, SecretKey};
+use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, SecretKey, is_head};
 use kd_store::seal::Origin;
 use kd_store::{Thread, seal};
 use serde_json::{Value, json as object};
@@ -21,6 +21,8 @@ use std::path::{Path, PathBuf};
 /// Maximum columns of a name in a sealed file, and of an error about the file.
 const NAME_COLUMNS_MAX: usize = 40;
 const CAUSE_COLUMNS_MAX: usize = 300;
+/// Columns of a sentence and of a list of numbers.
+const SENTENCE_COLUMNS: usize = 79;
 
 pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
     let mut out = io::stdout().lock();
@@ -28,10 +30,17 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         writeln!(out, "{}", own_key(here)?.public())?;
         return Ok(());
     }
-    let mut sealed = match &args.from {
+    let (mut sealed, forgotten) = match &args.from {
         Some(path) => read(path)?,
         None => of_thread(args, here)?,
     };
+    let path = match &args.output {
+        Some(path) => path.clone(),
+        None => default_name(&sealed.header.thread),
+    };
+    if !args.force {
+        check_unused(&path, here)?;
+    }
     if args.hash_only {
         sealed.erase();
     }
@@ -47,13 +56,9 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         )
         .because(format!("a sealed file has at most {} MiB", BYTES_MAX >> 20)));
     }
-    let path = match &args.output {
-        Some(path) => path.clone(),
-        None => unused(&sealed.header.thread)?,
-    };
     outfile::write(&path, &bytes, here)?;
     if args.json {
-        let mut value = told(&sealed);
+        let mut value = told(&sealed, &forgotten);
         value["file"] = path.display().to_string().into();
         writeln!(out, "{}", json::text(&value, true)?)?;
         return Ok(());
@@ -67,7 +72,7 @@ pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
         let thread = brief(&sealed.header.thread);
         let line = format!("{thread}: sealed in {}", path.display());
         writeln!(out, "{}", clean::line(&line))?;
-        write_facts(&sealed, &mut out)?;
+        write_facts(&sealed, &forgotten, &mut out)?;
     }
     Ok(())
 }
@@ -83,7 +88,7 @@ fn own_key(here: &Here) -> Result<SecretKey, Error> {
     Ok(key)
 }
 
-fn of_thread(args: &Seal, here: &Here) -> Result<Sealed, Error> {
+fn of_thread(args: &Seal, here: &Here) -> Result<(Sealed, Vec<u32>), Error> {
     let (_, place) = kd_app::threads::find(here, args.id.as_deref())?;
     let open = Thread::open(&place)?;
     let running = kd_app::threads::running(&open)?;
@@ -91,49 +96,82 @@ fn of_thread(args: &Seal, here: &Here) -> Result<Sealed, Error> {
         let note = "note: members are still answering; the seal has only the saved messages";
         let _ = writeln!(io::stderr(), "{note}");
     }
-    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    Sealed::new(&open.id().0, &now, seal::pieces(&open)?).map_err(unsealable)
+    let now = Timestamp::now().strftime(seal::SEALED_AT).to_string();
+    let sealed = Sealed::new(&open.id().0, &now, seal::pieces(&open)?).map_err(unsealable)?;
+    // A file that `kd verify` and `kd import` would refuse is not written.
+    let forgotten = seal::check(&sealed).map_err(|why| {
+        Error::new("seal", Exit::Error, "the thread could not be sealed")
+            .because(clean::line(&why.to_string()))
+            .next("`kd fsck` shows files that cannot be read")
+    })?;
+    Ok((sealed, forgotten))
 }
 
-/// Returns `THREAD.seal.json` in the working folder, unless it exists.
-fn unused(thread: &str) -> Result<PathBuf, Error> {
+/// Returns `THREAD.seal.json` in the working folder.
+fn default_name(thread: &str) -> PathBuf {
     // The ID may come from a file.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let name = match thread.chars().all(is_plain) && !thread.is_empty() {
-        true => format!("{thread}.seal.json"),
-        false => "thread.seal.json".to_owned(),
-    };
-    let path = PathBuf::from(&name);
-    match path.symlink_metadata() {
-        Ok(_) => Err(
-            Error::new("exists", Exit::Error, format!("{name} is already there"))
-                .next(format!("`-o {name}` replaces it; another name keeps both")),
-        ),
-        Err(_) => Ok(path),
+    match thread.chars().all(is_plain) && !thread.is_empty() {
+        true => format!("{thread}.seal.json").into(),
+        false => "thread.seal.json".into(),
     }
+}
+
+/// Refuses to replace a file: a new seal of the same thread has another head, which may have been published.
+fn check_unused(path: &Path, here: &Here) -> Result<(), Error> {
+    let whole = here.folder()?.join(path);
+    let folder = whole.parent().map(Path::canonicalize);
+    let is_of_kernel =
+        folder.is_some_and(|folder| folder.is_ok_and(|at| outfile::is_of_kernel(&at)));
+    if is_of_kernel || whole.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let name = clean::line(&path.display().to_string());
+    Err(
+        Error::new("exists", Exit::Error, format!("{name} is already there"))
+            .next("`--force` replaces it; another name with -o keeps both"),
+    )
 }
 
 pub(super) fn verify(args: &Verify) -> Result<(), Error> {
-    let sealed = proved(&args.file, args.key.as_deref())?;
+    let (sealed, forgotten) = proved(&args.file, &args.known)?;
     let mut out = io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", json::text(&told(&sealed), true)?)?;
+        writeln!(out, "{}", json::text(&told(&sealed, &forgotten), true)?)?;
         return Ok(());
     }
     let thread = brief(&sealed.header.thread);
-    writeln!(out, "{thread}: unchanged since it was sealed")?;
-    write_facts(&sealed, &mut out)?;
-    let open = match (&args.key, sealed.signer()) {
-        (Some(_), _) => "that the members said this, and when it was sealed",
-        (None, Some(_)) => "whose key that is, that the members said this, and when",
-        (None, None) => "who made this file, and when; anybody can make an unsigned one",
+    let known = &args.known;
+    let (proved, open) = match (&known.key, sealed.signer(), &known.head) {
+        (Some(_), ..) => (
+            UNCHANGED,
+            "that the members said this, and when it was sealed",
+        ),
+        (None, Some(_), _) => (
+            UNCHANGED,
+            "whose key that is, that the members said this, and when",
+        ),
+        (None, None, Some(_)) => (
+            UNCHANGED,
+            "who sealed it, that the members said this, and when",
+        ),
+        (None, None, None) => (
+            "the contents match the head",
+            "that nobody changed it: anybody can change an unsigned file and seal it again; `--head HASH` compares the head with one that you know",
+        ),
     };
-    writeln!(out, "not proved: {open}")?;
+    writeln!(out, "{thread}: {proved}")?;
+    write_facts(&sealed, &forgotten, &mut out)?;
+    for line in wrap(&format!("not proved: {open}"), SENTENCE_COLUMNS) {
+        writeln!(out, "{line}")?;
+    }
     Ok(())
 }
 
+const UNCHANGED: &str = "unchanged since it was sealed";
+
 pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
-    let sealed = proved(&args.file, args.key.as_deref())?;
+    let (sealed, _) = proved(&args.file, &args.known)?;
     // Created if missing, as for a question: the recipient of a file may never have asked here.
     let layout = kd_app::council::new_layout(&here.env(args.json))?;
     let known = match args.again {
@@ -172,19 +210,35 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads and verifies a sealed file; with a key, also that it signed.
-fn proved(path: &Path, key: Option<&str>) -> Result<Sealed, Error> {
-    let key = key.map(PublicKey::parse).transpose().map_err(|error| {
-        Error::usage("--key needs a public key")
-            .because(error)
-            .next("`kd seal key` shows yours")
-    })?;
-    let sealed = read(path)?;
+/// Reads and verifies a sealed file, also that it has the known head and is signed by the known key.
+fn proved(path: &Path, known: &Known) -> Result<(Sealed, Vec<u32>), Error> {
+    let key = known
+        .key
+        .as_deref()
+        .map(PublicKey::parse)
+        .transpose()
+        .map_err(|error| {
+            Error::usage("--key needs a public key")
+                .because(error)
+                .next("`kd seal key` shows yours")
+        })?;
+    let head = known.head.as_deref();
+    if head.is_some_and(|head| !is_head(head)) {
+        return Err(Error::usage("--head needs the head of a sealed file")
+            .because("a head has 64 hexadecimal digits in lower case")
+            .next("`kd seal` and `kd verify` print it"));
+    }
+    let (sealed, forgotten) = read(path)?;
+    if head.is_some_and(|head| head != sealed.head) {
+        let what = format!("{} has another head", shown(path));
+        return Err(Error::new("not_proved", Exit::Unproved, what)
+            .because(format!("its head is {}", sealed.head)));
+    }
     let Some(key) = key else {
-        return Ok(sealed);
+        return Ok((sealed, forgotten));
     };
     let why = match sealed.signer() {
-        Some(signer) if signer == key => return Ok(sealed),
+        Some(signer) if signer == key => return Ok((sealed, forgotten)),
         Some(signer) => format!("it is signed by {signer}"),
         None => "it is not signed".to_owned(),
     };
@@ -192,14 +246,15 @@ fn proved(path: &Path, key: Option<&str>) -> Result<Sealed, Error> {
     Err(Error::new("not_proved", Exit::Unproved, what).because(why))
 }
 
-fn read(path: &Path) -> Result<Sealed, Error> {
+/// Reads and verifies a sealed thread. Returns it with the numbers of its forgotten messages.
+fn read(path: &Path) -> Result<(Sealed, Vec<u32>), Error> {
     let shown = shown(path);
     let bytes = infile::read(path, BYTES_MAX).map_err(|e| {
         Error::new("seal", Exit::Error, format!("{shown} could not be read"))
             .because(e)
             .next("give a file that `kd seal` wrote, or `-` for stdin")
     })?;
-    Sealed::read(&bytes).map_err(|why| match why {
+    let sealed = Sealed::read(&bytes).map_err(|why| match why {
         SealError::TooNew(_) => Error::new(
             "too_new",
             Exit::Error,
@@ -213,7 +268,9 @@ fn read(path: &Path) -> Result<Sealed, Error> {
             format!("{shown} was changed since it was sealed, or is no sealed thread"),
         )
         .because(clip(&clean::line(&why.to_string()), CAUSE_COLUMNS_MAX)),
-    })
+    })?;
+    let forgotten = seal::check(&sealed)?;
+    Ok((sealed, forgotten))
 }
 
 fn shown(path: &Path) -> String {
@@ -235,7 +292,7 @@ pub(super) fn origin(origin: &Origin) -> String {
 }
 
 /// Prints what a seal contains.
-fn write_facts(sealed: &Sealed, out: &mut dyn Write) -> Result<(), Error> {
+fn write_facts(sealed: &Sealed, forgotten: &[u32], out: &mut dyn Write) -> Result<(), Error> {
     let header = &sealed.header;
     let holds = format!(
         "{} and {}",
@@ -252,6 +309,11 @@ fn write_facts(sealed: &Sealed, out: &mut dyn Write) -> Result<(), Error> {
         None => "nobody".to_owned(),
     };
     writeln!(out, "  contents:  {holds}{contents}")?;
+    if !forgotten.is_empty() {
+        let numbers: Vec<String> = forgotten.iter().map(u32::to_string).collect();
+        let line = format!("  forgotten: message {}", numbers.join(", "));
+        writeln!(out, "{}", clip(&line, SENTENCE_COLUMNS))?;
+    }
     writeln!(out, "  head:      {}", sealed.head)?;
     writeln!(out, "  signed by: {signed}")?;
     writeln!(
@@ -262,7 +324,7 @@ fn write_facts(sealed: &Sealed, out: &mut dyn Write) -> Result<(), Error> {
     Ok(())
 }
 
-fn told(sealed: &Sealed) -> Value {
+fn told(sealed: &Sealed, forgotten: &[u32]) -> Value {
     let (present, erased) = sealed.contents();
     object!({
         "v": formats::SEALED.version,
@@ -271,6 +333,7 @@ fn told(sealed: &Sealed) -> Value {
         "messages": sealed.header.messages,
         "events": sealed.header.events,
         "contents": { "present": present, "erased": erased },
+        "forgotten": forgotten,
         "head": sealed.head,
         "sealed_at": sealed.header.sealed_at,
         "signed_by": sealed.signer().map(|key| key.to_string()),
