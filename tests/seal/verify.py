@@ -2,10 +2,10 @@
 """An independent verifier of sealed threads: standard library only, written from docs/record.md.
 
 usage: verify.py FILE...        checks each file; prints one line for each
-       verify.py --recount FILE...
+       verify.py FILE... --recount
                                 also counts the ballots of the record again, by any of the rules (recount.py, rules.py)
 
-Exit code: 0 if every file is unchanged, 12 if one is not.
+Exit code: 0 if every file is unchanged, 12 if one is not, 1 if one cannot be read, 2 for a wrong command line.
 """
 import hashlib
 import json
@@ -162,10 +162,14 @@ def recount_all(seal):
 
 
 def main(args):
-    again = args[:1] == ["--recount"]
+    again = "--recount" in args
+    paths = [arg for arg in args if arg != "--recount"]
+    if not paths or any(path.startswith("-") for path in paths):
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
     code = 0
     counts = files = 0
-    for path in args[again:]:
+    for path in paths:
         files += 1
         try:
             with open(path, "rb") as file:
@@ -174,6 +178,9 @@ def main(args):
             if not again:
                 signed = "signature" in seal and seal["signature"]["key"] or "none"
                 print(f"ok {seal['head']} {len(seal['entries'])} {signed}")
+        except OSError as error:
+            code = code or 1
+            print(f"unreadable: {path}: {error.strerror}")
         except Bad as error:
             code = 12
             print(f"changed: {path}: {error}")
