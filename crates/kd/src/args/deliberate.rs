@@ -25,7 +25,10 @@ Exit codes: 0 unanimous, majority or plurality; 4 cut by a limit; 5 degraded; 7 
 
 /// Plan a council, collect opinions and reviews, vote, conclude
 #[derive(Debug, Default, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    override_usage = "kd deliberate [OPTIONS] [QUESTION]...\n       kd deliberate [OPTIONS] --resume [ID]"
+)]
 pub(crate) struct Deliberate {
     /// The question; `-` reads it from stdin. Piped input is appended as context
     #[arg(value_name = "QUESTION")]
@@ -242,7 +245,7 @@ pub(crate) struct MemorySet {
 #[derive(Debug, Args)]
 pub(crate) struct MemoryForget {
     /// The name of a preference, `domain`, or the id of a thread
-    #[arg(required_unless_present = "all")]
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
     pub(crate) name: Option<String>,
     /// Everything
     #[arg(long)]

@@ -60,19 +60,19 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "N", requires = "replay", conflicts_with = "members", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) councils: Option<u32>,
     /// Number of members per council
-    #[arg(long, value_name = "N", requires = "councils", default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=100))]
+    #[arg(long, value_name = "N", requires = "councils", conflicts_with_all = ["members", "promise", "format"], default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) size: u32,
     /// Learn these promises (shares right) from marks of some questions and test them on the others
     #[arg(long, value_name = "SHARE,…", value_delimiter = ',', requires = "replay", conflicts_with_all = ["councils", "rule", "options"], value_parser = values::promise)]
     pub(crate) promise: Vec<f64>,
     /// Numbers of marks to learn from
-    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "promise", default_value = "200", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"], default_value = "200", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) marks: Vec<u32>,
     /// Number of times the questions are split into marked ones and others
-    #[arg(long, value_name = "N", requires = "promise", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"], default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) splits: u32,
     /// Change something after the marks, and count the marks until broken promises are withdrawn
-    #[arg(long, requires = "promise")]
+    #[arg(long, requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"])]
     pub(crate) drift: bool,
     /// The metric or scorer that says what is right [default: the first of the file]
     #[arg(long, value_name = "NAME", requires = "replay")]
@@ -101,6 +101,7 @@ pub(crate) struct Eval {
         long,
         value_name = "PATH",
         requires = "format",
+        conflicts_with_all = ["json", "councils", "promise"],
         help_heading = "Output"
     )]
     pub(crate) output: Option<PathBuf>,

@@ -456,6 +456,43 @@ mod tests {
     }
 
     #[test]
+    fn options_that_exclude_each_other_are_refused() {
+        for line in [
+            "forget a94d --older 1d",
+            "forget --message 2 --older 1d",
+            "forget --message 2 --older 1d --yes",
+            "forget --message 2",
+            "forget a94d --dry-run --yes",
+            "forget",
+            "memory forget domain --all",
+            "memory forget",
+            "fork --before 2 --stage review",
+            "seal a94d --from x.json",
+            "seal key --sign",
+            "replay a94d b3f1",
+            "export a94d b3f1",
+            "verify",
+            "import",
+            "deliberate --resume a94d --rule irv",
+            "deliberate --resume a94d --iterate",
+            "deliberate --resume a94d question",
+            "show --all --last 2",
+            "list --all --batch x",
+            "eval --replay x --members a,b --councils 3",
+            "eval --replay x --members a,b --size 3",
+            "eval --replay x --promise 0.9 --size 3",
+            "eval --replay x --councils 3 --marks 5",
+            "eval --replay x --councils 3 --splits 5",
+            "eval --replay x --rule irv --drift",
+            "eval --replay x --json -o y",
+            "eval --replay x --councils 3 -o y",
+        ] {
+            let words = std::iter::once("kd").chain(line.split_whitespace());
+            assert!(Cli::try_parse_from(words).is_err(), "{line}");
+        }
+    }
+
+    #[test]
     fn every_flag_of_ask_combines() {
         let line = "kd ask --continue --to claude,codex --members claude,codex,gpt --model m --temperature 0.3 \
                     --max-tokens 200 --timeout 2m --seed 7 --no-conclude --plain --jsonl --quiet --color never \
