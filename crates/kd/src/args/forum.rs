@@ -699,6 +699,8 @@ pub(crate) struct RulesOf {
     /// The acting member: an owner
     #[arg(long = "as", value_name = "NAME", default_value = "king")]
     pub(crate) author: String,
+    #[command(flatten)]
+    pub(crate) secrets: KeepSecrets,
     /// Print JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -34,9 +34,11 @@ pub(super) fn profile(args: &Profile, here: &Here) -> Result<(), Error> {
 pub(super) fn charter(args: &Charter, here: &Here) -> Result<(), Error> {
     let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
     if let Some(text) = &args.text {
-        let text = talk::body(text)?;
+        let keep = Some(&args.secrets);
+        let text = talk::masked(&site, &talk::body(text)?, keep, here)?;
         let order = Order::charter(&site.forum, &text).map_err(Error::usage)?;
-        return order::give(&mut site, &args.author, &order, &args.reason);
+        let by = (args.author.as_str(), args.reason.as_str());
+        return order::give(&mut site, by, &order, keep, here);
     }
     let charter = site.store.charter(&site.forum)?;
     show(
@@ -46,12 +48,13 @@ pub(super) fn charter(args: &Charter, here: &Here) -> Result<(), Error> {
 }
 
 pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
-    let mut site = Site::open(&args.place, here)?;
+    let mut site = Site::open_to_write(&args.place, &args.secrets, here)?;
     if let (Some(key), Some(value)) = (&args.key, &args.value) {
         let order =
             Order::rule(key, value).map_err(|why| Error::usage(why).next("kd forum rules"))?;
         let reason = args.reason.as_deref().unwrap_or_default();
-        return order::give(&mut site, &args.author, &order, reason);
+        let by = (args.author.as_str(), reason);
+        return order::give(&mut site, by, &order, Some(&args.secrets), here);
     }
     let rules = site.store.rules(&site.forum)?;
     let shown: Vec<&Rule> = match &args.key {

@@ -3,7 +3,7 @@
 
 use super::super::here::Here;
 use super::{Site, lines, talk};
-use crate::args::forum::{Edit, Give, GiveName, GiveRole, Members, Undo};
+use crate::args::forum::{Edit, Give, GiveName, GiveRole, KeepSecrets, Members, Undo};
 use crate::error::Error;
 use crate::render::clean;
 use kd_forum::account::RIGHTS;
@@ -15,11 +15,18 @@ use std::io::{self, Write};
 /// Maximum entries in a list.
 const LISTED: i64 = 200;
 
-/// Gives an order and prints its log entry.
-pub(super) fn give(site: &mut Site, by: &str, order: &Order, reason: &str) -> Result<(), Error> {
+/// Gives an order and prints its log entry. `keep` is the option that keeps secrets, if the command has it.
+pub(super) fn give(
+    site: &mut Site,
+    (by, reason): (&str, &str),
+    order: &Order,
+    keep: Option<&KeepSecrets>,
+    here: &Here,
+) -> Result<(), Error> {
     let now = jiff::Timestamp::now();
     let forum = site.forum.clone();
-    let entry = site.store.give_order(&forum, by, order, reason, now)?;
+    let reason = talk::masked(site, reason, keep, here)?;
+    let entry = site.store.give_order(&forum, by, order, &reason, now)?;
     writeln!(io::stdout(), "{}", clean::line(&entry.line()))?;
     Ok(())
 }
@@ -31,7 +38,8 @@ pub(super) fn about_number(
     order: impl FnOnce(i64) -> Order,
 ) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
-    give(&mut site, &args.author, &order(args.number), &args.reason)
+    let by = (args.author.as_str(), args.reason.as_str());
+    give(&mut site, by, &order(args.number), None, here)
 }
 
 /// Gives an order about a member.
@@ -41,7 +49,8 @@ pub(super) fn about_name(
     order: impl FnOnce(&str) -> Order,
 ) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
-    give(&mut site, &args.author, &order(&args.name), &args.reason)
+    let by = (args.author.as_str(), args.reason.as_str());
+    give(&mut site, by, &order(&args.name), None, here)
 }
 
 pub(super) fn role(args: &GiveRole, here: &Here) -> Result<(), Error> {
@@ -51,7 +60,8 @@ pub(super) fn role(args: &GiveRole, here: &Here) -> Result<(), Error> {
         (None, "voter") => Order::votes(&args.name, true),
         (None, _) => Order::votes(&args.name, false),
     };
-    give(&mut site, &args.author, &order, &args.reason)
+    let by = (args.author.as_str(), args.reason.as_str());
+    give(&mut site, by, &order, None, here)
 }
 
 pub(super) fn undo(args: &Undo, here: &Here) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use super::super::here::Here;
 use super::super::infile;
 use super::{Site, order};
-use crate::args::forum::{Export, Import, Log, Post, Read, Reply, Search, Watch};
+use crate::args::forum::{Export, Import, KeepSecrets, Log, Post, Read, Reply, Search, Watch};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
@@ -67,6 +67,24 @@ pub(super) fn act(
         )
         .next("kd forum read")),
     }
+}
+
+/// Masks the secrets of a text that is to be stored, and reports them. `keep` is the option that keeps them, if the
+/// command has it.
+pub(super) fn masked(
+    site: &Site,
+    text: &str,
+    keep: Option<&KeepSecrets>,
+    here: &Here,
+) -> io::Result<String> {
+    let allow = keep.is_some_and(|keep| keep.allow_secrets);
+    let mut text = text.to_owned();
+    let masked = kd_app::secrets::of(&site.config, allow, here).mask_in_place(&mut text);
+    match (masked.summary(), keep) {
+        (Some(summary), None) => writeln!(io::stderr(), "{summary}")?,
+        (summary, _) => tell_masked(&json!({ "masked": summary }))?,
+    }
+    Ok(text)
 }
 
 /// Reports the secrets that were masked before a text was stored.
