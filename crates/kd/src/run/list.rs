@@ -5,7 +5,7 @@ use crate::args::council::List;
 use crate::error::Error;
 use crate::face::json;
 use crate::render::clean;
-use crate::render::wrap::{clip, wrap};
+use crate::render::wrap::{clip, width};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kd_app::threads::LeftOut;
@@ -166,15 +166,12 @@ fn page(rows: &[Row], here: &Here) -> String {
             kd_app::words::count(row.message_count as u64, "message"),
         ];
         facts.extend(row.branch.clone());
-        // Before the origin, which may be too long for the line.
         if row.current {
             facts.push("current".into());
         }
         if row.private {
             facts.push("private".into());
         }
-        facts.extend(row.fork.as_ref().map(|fork| forked(fork, row.depth)));
-        facts.extend(row.imported.as_ref().map(super::seal::origin));
         // A deep tree keeps half of the width for text.
         let shift = (2 * row.depth).min(columns / 2);
         let mark = match row.depth {
@@ -196,27 +193,51 @@ fn page(rows: &[Row], here: &Here) -> String {
             styles.bold(&clean::line(&row.id)),
             styles.dim(&facts)
         ));
+        let fork = row.fork.as_ref().map(|fork| forked(fork, row.depth));
+        let imported = row.imported.as_ref().map(super::seal::origin);
+        for origin in fork.into_iter().chain(imported) {
+            let origin = clip(&clean::line(&origin), room.saturating_sub(3));
+            text.push_str(&format!("{indent}{}\n", styles.dim(&origin)));
+        }
         text.push_str(&format!(
             "{indent}{}\n",
             clip(&row.topic, room.saturating_sub(3))
         ));
-        let states: Vec<String> = row
-            .states
-            .iter()
-            .map(|(seat, state)| format!("{} {seat}", state.mark(styles.unicode)))
-            .collect();
-        for line in wrap(&states.join("  "), room.saturating_sub(3)) {
+        let states = row.states.iter();
+        let states = states.map(|(seat, state)| format!("{} {seat}", state.mark(styles.unicode)));
+        for line in filled(states, room.saturating_sub(3)) {
             text.push_str(&format!("{indent}{line}\n"));
         }
         text.push('\n');
     }
-    let legend = "✓ answered  ○ answering  ✗ failed  ⧖ out of time  … open";
+    let legend = [
+        "✓ answered",
+        "○ answering",
+        "✗ failed",
+        "⧖ out of time",
+        "… open",
+    ];
     if styles.unicode {
-        for line in wrap(legend, columns.saturating_sub(1)) {
+        for line in filled(legend.map(str::to_owned), columns.saturating_sub(1)) {
             text.push_str(&format!("{}\n", styles.dim(&line)));
         }
     }
     text
+}
+
+/// Fills lines of at most `columns` with items, none of which is split.
+fn filled(items: impl IntoIterator<Item = String>, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for item in items {
+        match lines.last_mut() {
+            Some(line) if width(line) + 2 + width(&item) <= columns => {
+                line.push_str("  ");
+                line.push_str(&item);
+            }
+            _ => lines.push(clip(&item, columns)),
+        }
+    }
+    lines
 }
 
 /// Describes where a fork left its source; names the source if that is not listed.
@@ -224,5 +245,23 @@ fn forked(fork: &Lineage, depth: usize) -> String {
     match depth {
         0 => format!("fork of {}", super::fork::origin(fork)),
         _ => format!("fork {}", fork.words()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_stays_with_its_name() {
+        let names = ["✓ opinion-giver", "✓ skeptic", "… cyd-fact-checker"];
+        for columns in 1..60 {
+            let lines = filled(names.map(str::to_owned), columns);
+            assert!(lines.iter().all(|line| width(line) <= columns), "{lines:?}");
+            if columns >= 18 {
+                let items: Vec<&str> = lines.iter().flat_map(|line| line.split("  ")).collect();
+                assert_eq!(items, names, "{columns}");
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::face::deliberation::export::{self, Form};
 use crate::face::json;
 use crate::render::clean;
+use crate::render::wrap::wrap;
 use kd_app::page;
 use kd_core::Record;
 use kd_core::deliberation;
@@ -15,7 +16,7 @@ use kd_core::deliberation::Reread;
 use kd_core::view::View;
 use kd_store::{Thread, log};
 use serde_json::json as object;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Returns the records of a thread's last deliberation.
 pub(in crate::run) fn records(
@@ -153,14 +154,20 @@ pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
         out.write_all(text.as_bytes())?;
         return Ok(Exit::Done);
     }
-    for line in deliberation::why(&report) {
-        writeln!(out, "{}", clean::line(&line))?;
-    }
-    if let Some(line) = whatif::sentence(&records, &report) {
-        writeln!(out, "{}.", clean::line(&line))?;
-    }
-    if let Some(line) = kd_app::threads::shortened(&open) {
-        writeln!(out, "{line}")?;
+    let mut lines = deliberation::why(&report);
+    lines.extend(whatif::sentence(&records, &report).map(|line| format!("{line}.")));
+    lines.extend(kd_app::threads::shortened(&open));
+    let columns = io::stdout().is_terminal().then(|| here.columns());
+    for line in lines {
+        let line = clean::line(&line);
+        // Without a terminal, each sentence is one line for other programs.
+        let parts = match columns {
+            Some(columns) => wrap(&line, columns.saturating_sub(1)),
+            None => vec![line],
+        };
+        for part in parts {
+            writeln!(out, "{part}")?;
+        }
     }
     Ok(Exit::Done)
 }

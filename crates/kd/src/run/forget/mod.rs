@@ -22,6 +22,7 @@ use kd_store::reviews::Reviews;
 use kd_store::user_dirs::project_key;
 use kd_store::{Layout, Place};
 use serde_json::{Value, json as object};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -240,7 +241,7 @@ fn show(
         }
         for found in &one.found {
             let at = short(layout, &found.path, here);
-            writeln!(out, "  - {}: {at}", found.what)?;
+            write_wrapped(&format!("- {}: {at}", found.what), columns, out)?;
         }
         for line in kept(one) {
             write_wrapped(&line, columns, out)?;
@@ -287,13 +288,40 @@ fn kept(one: &Looked<'_>) -> Vec<String> {
         let count = kd_app::words::count(*count as u64, "message");
         lines.push(format!("{id} keeps copies of {count}: kd forget {id}"));
     }
+    let mut quotes: BTreeMap<&ThreadId, BTreeSet<u32>> = BTreeMap::new();
     for (id, number) in &one.quotes {
+        quotes.entry(id).or_default().insert(*number);
+    }
+    for (id, numbers) in quotes {
         let id = clean::line(&id.0);
+        let (noun, verb, which) = match numbers.len() {
+            1 => ("message", "quotes", numbers.first().map(u32::to_string)),
+            _ => ("messages", "quote", None),
+        };
+        let which = which.unwrap_or_else(|| "N".to_owned());
         lines.push(format!(
-            "message {number} of {id} quotes it: kd forget {id} --message {number}"
+            "{noun} {} of {id} {verb} it: kd forget {id} --message {which}",
+            ranges(&numbers)
         ));
     }
     lines
+}
+
+/// Formats numbers in order: `2, 5–7`.
+fn ranges(numbers: &BTreeSet<u32>) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(*number) => *last = *number,
+            _ => runs.push((*number, *number)),
+        }
+    }
+    let runs = runs.iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}–{last}"),
+    });
+    runs.collect::<Vec<_>>().join(", ")
 }
 
 /// Shortens a path: relative to the project, or to the home folder.
@@ -330,4 +358,25 @@ fn as_json(args: &Forget, looked: &[Looked<'_>], stays: &[Elsewhere]) -> Value {
         .map(|one| object!({"path": one.path, "why": one.why}))
         .collect();
     object!({"v": kd_core::formats::FORGET.version, "dry_run": args.dry_run, "threads": threads, "not_removed": stays})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_a_row_are_told_as_a_range() {
+        for (numbers, told) in [
+            (&[][..], ""),
+            (&[2], "2"),
+            (&[2, 3], "2, 3"),
+            (&[2, 3, 4, 7, 9, 10], "2–4, 7, 9, 10"),
+            (
+                &[u32::MAX - 2, u32::MAX - 1, u32::MAX],
+                "4294967293–4294967295",
+            ),
+        ] {
+            assert_eq!(ranges(&numbers.iter().copied().collect()), told);
+        }
+    }
 }
