@@ -385,7 +385,7 @@ impl Machine for Conversation {
             input => self.council.step(now, input),
         };
         if held && self.aside.is_none() {
-            // The aside has ended: queued messagesed for it are processed.
+            // The aside has ended: the messages queued meanwhile are processed.
             let more = self.council.proceed(now);
             fx.commands.extend(more.commands);
             fx.events.extend(more.events);

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a file that show whether it is one of results.
+/// Bytes of a file that show whether it contains results.
 const HEAD_BYTES: u64 = 256;
 
 /// A file of results.
@@ -93,10 +93,10 @@ impl Results {
     }
 }
 
-/// Fails if a file exists that is not one of results of this batch.
+/// Checks that a file to write to does not exist, or contains results of this batch.
 ///
 /// # Errors
-/// If it is, or could not be read.
+/// If it contains something else, or cannot be read.
 pub fn check_own(path: &Path, batch: &str, env: &Env) -> Result<(), UserError> {
     let whole = env.folder()?.join(path);
     let Some(head) = head(&whole, path)? else {
@@ -135,7 +135,7 @@ fn check_old(path: &Path, told: &Path) -> Result<(), UserError> {
     }
 }
 
-/// Returns the first bytes of a file; `None` if there is no file, but nothing or a device.
+/// Returns the first bytes of a file; `None` if nothing is there, or a device.
 fn head(path: &Path, told: &Path) -> Result<Option<Vec<u8>>, UserError> {
     let is_file = path.symlink_metadata().is_ok_and(|meta| meta.is_file());
     if !is_file {

@@ -42,7 +42,7 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
     if let Some(redactor) = redactor {
         let _ = writeln!(
             io::stderr(),
-            "{}; read it before you share it: a secret in plain words is not recognised",
+            "{}; read it before you share it: a secret in plain words is not recognized",
             redactor.line()
         );
     }
