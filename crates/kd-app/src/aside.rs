@@ -85,7 +85,7 @@ impl AsidePlanner<'_> {
     fn resume(&self) -> Result<Aside, UserError> {
         let model = self.request.model.as_deref();
         let found = Unfinished::of(self.thread, self.project, self.config, model)?;
-        let (resumed, lease) = found.resume(self.thread)?;
+        let (resumed, lease) = found.resume(self.thread, self.config)?;
         if resumed.machine.id() == MachineId::default() {
             let id = clean_text(&self.thread.id().0);
             return Err(UserError::new(

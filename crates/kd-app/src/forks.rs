@@ -105,7 +105,18 @@ pub fn of_chat(layout: &Layout, source: &Thread, wanted: slash::Fork) -> Result<
         slash::Fork::Before(number) => Cut::Before(number),
         slash::Fork::Rewind(back) => rewind(&source.messages()?.messages, back)?,
     };
-    make(layout, source, &cut, true)
+    let forked = fork::fork(layout, source, &cut).map_err(|error| match &error {
+        ForkError::OutOfRange { last, .. } => {
+            let next = format!("/fork {last} leaves out the last message");
+            UserError::from(error).next(next)
+        }
+        ForkError::Empty { .. } | ForkError::NoMessages(_) => {
+            UserError::from(error).next("/new starts an empty thread")
+        }
+        _ => error.into(),
+    })?;
+    layout.set_current_thread(forked.id())?;
+    Ok(forked)
 }
 
 /// Returns the cut that removes the user's newest messages and the answers to them.

@@ -101,14 +101,20 @@ impl Unfinished {
     /// Continues it, and returns it with the lease to keep until it has ended.
     ///
     /// # Errors
-    /// If the record differs from what would be decided, or the thread has gone on.
-    pub(crate) fn resume(self, thread: &Thread) -> Result<(Resumed, Lease), UserError> {
+    /// If the record differs from what would be decided, the thread has gone on, or the limits of a run do not allow the
+    /// rest.
+    pub(crate) fn resume(
+        self,
+        thread: &Thread,
+        config: &Config,
+    ) -> Result<(Resumed, Lease), UserError> {
         let resumed = resume(&self.log, self.plan, Timestamp::now());
         let resumed = resumed.map_err(|why| refusal(thread, &why))?;
         let last = thread.tail(1)?.messages.last().map_or(0, |m| m.seq);
         if last > resumed.messages {
             return Err(refusal(thread, &CannotResume::GoneOn));
         }
+        afforded(&resumed, config)?;
         Ok((resumed, self.lease))
     }
 }
@@ -130,9 +136,11 @@ pub(crate) fn offer(thread: &Thread) -> Option<String> {
     Some(match machine {
         // It was begun outside of a chat.
         MachineId(0) => {
-            format!("its deliberation has not ended: kd deliberate --resume {id} finishes it")
+            format!(
+                "this thread's deliberation has not ended: kd deliberate --resume {id} finishes it"
+            )
         }
-        _ => "its deliberation has not ended: /resume finishes it".to_owned(),
+        _ => "this thread's deliberation has not ended: /resume finishes it".to_owned(),
     })
 }
 
@@ -163,7 +171,7 @@ impl Resuming<'_> {
     pub fn start(self, masked: Secrets) -> Result<Started, UserError> {
         let seats = self.found.plan.seats.iter();
         let seats = seats.map(|s| s.member.clone()).collect();
-        let (resumed, lease) = self.found.resume(&self.thread)?;
+        let (resumed, lease) = self.found.resume(&self.thread, &self.config)?;
         let opened = Opened::of(self.layout, &self.thread, false);
         let opening = Opening {
             id: self.thread.id().clone(),
@@ -243,6 +251,42 @@ fn within(plan: &Plan, config: &Config) -> Result<(), UserError> {
         None => "continue a fork by `kd ask --continue`, or deliberate anew".to_owned(),
         Some(_) => format!("{flag} {} allows it for this run", shown(of)),
     }))
+}
+
+/// Checks that the limits of a run allow the rest of a deliberation: a limit that cuts it would end it for good.
+fn afforded(resumed: &Resumed, config: &Config) -> Result<(), UserError> {
+    let (own, rest) = (config.limits.ceiling(), resumed.rest());
+    let micro = rest.pico_usd.div_ceil(1_000_000);
+    let found = [
+        ("calls", "calls", rest.calls, own.calls, 1),
+        ("tokens", "tokens", rest.tokens, own.tokens, 1),
+        ("usd", "dollars", micro, own.micro_usd, 1_000_000),
+    ]
+    .into_iter()
+    .find(|(_, _, rest, own, _)| own.is_some_and(|own| *rest > own));
+    let Some((key, what, rest, Some(own), unit)) = found else {
+        return Ok(());
+    };
+    let shown = |limit: u64| match unit {
+        1 => limit.to_string(),
+        unit => format!("{}", limit as f64 / f64::from(unit)),
+    };
+    let (rest, own) = (shown(rest), shown(own));
+    Err(UserError::new(
+        ErrorKind::Budget,
+        format!("the rest of its deliberation may need {rest} {what}"),
+    )
+    .because(format!(
+        "limits.{key} allows {own} in one run; cut by it, the deliberation would end"
+    ))
+    .next(format!(
+        "`kd config set --layer user limits.{key} {rest}` allows it; no member was asked"
+    )))
+}
+
+/// Returns whether the newest deliberation of a thread has not ended, and can be continued.
+pub fn is_unfinished(thread: &Thread) -> bool {
+    log::read(thread).is_ok_and(|log| deliberation::unfinished(&log.records).is_some())
 }
 
 /// Gives a recorded seat the program and the backend that the settings name for its agent.

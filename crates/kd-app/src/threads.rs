@@ -150,6 +150,7 @@ impl State {
         match self {
             State::Interrupted => "interrupted",
             State::TimedOut => "timed out",
+            State::Pending => "open",
             other => other.word(),
         }
     }

@@ -417,7 +417,7 @@ fn the_screen_offers_to_finish_a_fork_of_a_deliberation_and_finishes_it() {
     let shared = whole(&source[0]).len();
     assert_eq!(home.run(&["fork", "--stage", "review"]).code, Some(0));
     let mut chat = Chat::open(&home, &["chat"]);
-    chat.shows("its deliberation has not ended: /resume finishes it");
+    chat.shows("deliberation has not ended: /resume finishes it");
     chat.types("/resume\r");
     chat.shows("The council is unanimous");
     let threads = home.threads();

@@ -91,7 +91,9 @@ fn a_fork_goes_on_and_is_shown_below_its_source() {
         at(&id(&source)) < at(&format!("└ {}", id(&fork))),
         "{listed}"
     );
-    assert!(listed.contains("fork before message 4"), "{listed}");
+    // On a line of its own, which is as wide as the page.
+    let origin = |line: &str| line.trim() == "fork before message 4";
+    assert!(listed.lines().any(origin), "{listed}");
     let rows = home.run(&["council", "list", "--json"]).json();
     assert_eq!(rows[0].get("fork"), None);
     assert_eq!(rows[1]["fork"]["of"], id(&source).as_str());
@@ -211,8 +213,9 @@ fn what_would_have_been_is_told_and_asks_nobody() {
         assert!(said.out.contains(line), "{line}: {}", said.out);
     }
     assert!(said.out.contains("Counterfactual: "), "{}", said.out);
+    let weighs = ["--rule", "weighted", "--weights", "cyd=5", "--seed", "9"];
     let found = home
-        .run(&["replay", "--weights", "cyd=5", "--seed", "9", "--json"])
+        .run(&[&["replay", "--json"], &weighs[..]].concat())
         .json();
     assert_eq!(found["v"], 1);
     assert_eq!(found["counterfactual"], true);
@@ -223,7 +226,18 @@ fn what_would_have_been_is_told_and_asks_nobody() {
     let all = home.run(&["replay", "--all-rules"]).out;
     let words: Vec<&str> = all.split_whitespace().collect();
     let words = words.join(" ");
+    let cannot = all.lines().filter(|line| line.starts_with("- ")).count();
+    let holds = format!("of 53 rules ({cannot} cannot count these ballots)");
+    assert!(cannot > 0 && words.contains(&holds), "{all}");
     assert!(words.contains("yes holds under"), "{all}");
+    let rows = all
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .collect::<Vec<_>>();
+    let all = home.run(&["replay", "--all-rules", "--weights", "cyd=5"]);
+    assert_eq!(all.code, Some(0), "among all rules is the weighted one");
+    let all = all.out;
+    assert!(rows.iter().all(|row| !row.starts_with(' ')), "{rows:?}");
     assert!(
         words.ends_with("changing 1 of 3 ballots elects another"),
         "{all}"
@@ -250,6 +264,11 @@ fn what_would_have_been_is_told_and_asks_nobody() {
             ["--without", "ann,bob,cyd"],
             "no member would be left",
             "leave out fewer",
+        ),
+        (
+            ["--weights", "cyd=5"],
+            "plurality uses no weights",
+            "add `--rule weighted`",
         ),
         (["--rule", "coin"], "no voting rule `coin`", "kd vote rules"),
         (
@@ -414,6 +433,81 @@ fn a_record_that_goes_on_decides_neither_who_answers_nor_how_much_is_spent() {
     assert_eq!(said.code, Some(0), "{}", said.err);
 }
 
+/// A limit of one run that cuts the rest would end the deliberation for good.
+#[test]
+fn a_run_whose_limits_do_not_allow_the_rest_leaves_the_deliberation_open() {
+    let home = decided();
+    assert_eq!(home.run(&["fork", "--stage", "review"]).code, Some(0));
+    let fork = current(&home);
+    let log = std::fs::read(fork.join(".kd-events.jsonl")).expect("a log");
+    for (key, few, what) in [
+        ("limits.calls", "1", "calls"),
+        ("limits.tokens", "9", "tokens"),
+    ] {
+        let set = |value: &str| {
+            let said = home.run(&["config", "set", "--layer", "user", key, value]);
+            assert_eq!(said.code, Some(0), "{}", said.err);
+        };
+        set(few);
+        let said = home.run(&["deliberate", "--resume"]);
+        assert_ne!(said.code, Some(0), "{}", said.out);
+        let cause = format!("{key} allows {few} in one run");
+        assert!(said.err.contains(&cause), "{}", said.err);
+        let help = format!("kd config set --layer user {key} ");
+        assert!(said.err.contains(&help), "{}", said.err);
+        assert!(said.err.contains(what), "{}", said.err);
+        let now = std::fs::read(fork.join(".kd-events.jsonl")).expect("a log");
+        assert_eq!(now, log, "nothing was recorded");
+        // What the error says is enough.
+        let need = said.err.split(&help).nth(1).expect("a number");
+        let need = need.split('`').next().expect("a number").to_owned();
+        match key {
+            "limits.calls" => set(&need),
+            _ => set("1000000"),
+        }
+    }
+    let said = home.run(&["deliberate", "-q", "--resume"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(home.run(&["replay"]).code, Some(0));
+}
+
+#[test]
+fn a_fork_of_an_open_deliberation_says_how_to_finish_it() {
+    let home = decided();
+    assert_eq!(home.run(&["fork", "--stage", "review"]).code, Some(0));
+    let open = id(&current(&home));
+    let said = home.run(&["fork", &open]);
+    assert!(
+        said.err.contains("go on:  kd deliberate --resume\n"),
+        "{}",
+        said.err
+    );
+    let said = home.run(&["fork", &open, "--stay"]);
+    assert!(
+        said.err.contains("kd deliberate --resume council-"),
+        "{}",
+        said.err
+    );
+    let said = home.run(&["deliberate", "--resume", "and the price?"]);
+    assert_ne!(said.code, Some(0), "{}", said.out);
+    assert!(
+        said.err.contains("--resume takes the id of a thread"),
+        "{}",
+        said.err
+    );
+}
+
+/// Returns the folder of the current thread.
+fn current(home: &Home) -> std::path::PathBuf {
+    let shown = home.run(&["show", "--json"]).json();
+    let current = shown["thread_id"].as_str().expect("an id").to_owned();
+    let threads = home.threads().into_iter();
+    threads
+        .into_iter()
+        .find(|t| id(t) == current)
+        .expect("a folder")
+}
+
 #[test]
 fn a_tree_is_exported_as_one_document() {
     let home = home();
@@ -436,6 +530,17 @@ fn a_tree_is_exported_as_one_document() {
     assert_eq!(threads[2]["messages"].as_array().map(Vec::len), Some(1));
     let text = home.run(&["export", &id(&source), "--tree"]).out;
     assert_eq!(text.matches("- fork of: ").count(), 2, "{text}");
+}
+
+#[test]
+fn a_chat_says_what_to_type_there_if_a_fork_is_refused() {
+    let home = home();
+    let said = Said::fed(home.kd(&["chat", "--plain"]), "First?\n/fork 99\n/fork 1\n").out;
+    for next in ["/fork 3 leaves out", "/new starts an empty thread"] {
+        assert!(said.contains(next), "{next}: {said}");
+    }
+    assert!(!said.contains("--before"), "{said}");
+    assert_eq!(home.threads().len(), 1);
 }
 
 #[test]
@@ -494,7 +599,7 @@ fn a_deliberation_of_a_chat_forks_at_a_stage_and_goes_on_there_or_from_a_shell()
         };
         let ended = ["The council is unanimous (2 of 2)"];
         let offered = [
-            "kd: its deliberation has not ended: /resume finishes it",
+            "kd: this thread's deliberation has not ended: /resume finishes it",
             "king | Thanks?",
             "its deliberation has ended",
         ];
@@ -539,7 +644,7 @@ fn a_killed_deliberation_of_a_chat_goes_on_as_one_record() {
     std::fs::write(home.path().join("bob.json"), decides("yes").to_string()).expect("written");
     let said = Said::fed(home.kd(&["chat", "--plain", &id(&opinion)]), "/resume\n");
     for told in [
-        "its deliberation has not ended: /resume finishes it",
+        "this thread's deliberation has not ended: /resume finishes it",
         "bob: asked",
         "The council is unanimous (2 of 2)",
     ] {
@@ -569,7 +674,7 @@ fn what_cannot_be_resumed_in_a_chat_says_what_to_type() {
     let typed = format!("/resume\n/thread {source}\n/resume\n/new\n/resume\n");
     let said = Said::fed(home.kd(&["chat", "--plain"]), &typed);
     for told in [
-        "its deliberation has not ended: kd deliberate --resume council-",
+        "this thread's deliberation has not ended: kd deliberate --resume council-",
         "was begun outside of a chat; kd deliberate --resume council-",
         "its deliberation has ended; kd fork council-",
         "the thread has no deliberation; ",

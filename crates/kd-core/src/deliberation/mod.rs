@@ -45,5 +45,5 @@ pub use resume::{CannotResume, Resumed, resumable, resume, unfinished};
 pub use robust::{ByRule, Margin, Robustness};
 pub use unmarked::{model_of, unmarked};
 pub use verdict::{Dissenter, Verdict};
-pub use whatif::{BadChange, Change, Decided, WhatIf, robustness, what_if};
+pub use whatif::{BadChange, Change, Decided, WhatIf, robustness, what_if, without_weights};
 pub use why::why;

@@ -11,6 +11,9 @@ use crate::spending::{Ceiling, Spent};
 use kd_eval::enough::Enough;
 use serde::{Deserialize, Serialize};
 
+/// A note on a plan with one pass, for a question that may need more.
+pub const ITERATE: &str = "the rules suggest another pass if the members do not agree: --iterate";
+
 /// Members, protocol, voting rule and limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {

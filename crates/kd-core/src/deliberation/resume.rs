@@ -5,14 +5,16 @@
 //! the end of the record, and what is left to do: requests without a reply, messages without a file, events that
 //! followed from the last record. What happens then is one record with the old one, and is replayed as one.
 
+use super::forecast::forecast;
 use super::ledger::Cut;
 use super::machine::{Deliberation, Phase};
-use super::plan::Plan;
+use super::plan::{ITERATE, Plan};
 use super::replay::{Beginning, Newest, Replayed, Saves, decide, say};
 use crate::event::{Event, Record};
 use crate::failure::{Failure, FailureKind};
 use crate::ids::{MachineId, TurnId};
 use crate::machine::{Command, Effects, Input, Machine};
+use crate::spending::{Spent, pico};
 use crate::view::View;
 use jiff::Timestamp;
 
@@ -27,6 +29,31 @@ pub struct Resumed {
     pub messages: u32,
     /// The deliberation so far, for front ends.
     pub view: View,
+}
+
+impl Resumed {
+    /// Estimates what is still to be spent: every pass of the plan without what was spent, within its limits.
+    pub fn rest(&self) -> Spent {
+        let plan = self.machine.plan();
+        let passes = match plan.iteration.enabled {
+            true => u64::from(plan.iteration.max_iterations.max(1)),
+            false => 1,
+        };
+        let (pass, used) = (forecast(plan), self.machine.ledger.used());
+        let left = |each: u64, limit: Option<u64>, used: u64| {
+            let all = each.saturating_mul(passes).min(limit.unwrap_or(u64::MAX));
+            all.saturating_sub(used)
+        };
+        let limits = plan.limits.ceiling();
+        let usd_max = limits.micro_usd.map(|micro| pico(micro as f64 / 1e6));
+        Spent {
+            // Something is left to be asked or saved.
+            calls: left(pass.calls, limits.calls, used.calls).max(1),
+            tokens: left(pass.tokens, limits.tokens, used.tokens),
+            pico_usd: left(pass.usd.map_or(0, pico), usd_max, used.pico_usd),
+            ..Spent::default()
+        }
+    }
 }
 
 /// The reason why a deliberation cannot be continued.
@@ -126,6 +153,8 @@ pub fn resume(log: &[Record], plan: Plan, now: Timestamp) -> Result<Resumed, Can
     }
     // The records of a session are numbered from 1.
     view.seq = 0;
+    // The plan of a deliberation that goes on cannot change.
+    view.report.notices.retain(|notice| notice != ITERATE);
     Ok(Resumed {
         messages: added.fold(beginning.messages.max(newest.before), u32::max),
         view,

@@ -75,8 +75,13 @@ impl Robustness {
                 )
             }
         };
+        let cannot = self.rules.iter().filter(|by| by.voters == 0).count();
+        let cannot = match cannot {
+            0 => String::new(),
+            n => format!(" ({n} cannot count these ballots)"),
+        };
         Some(format!(
-            "{winner} holds under {} of {} rules; {hangs}{margin}",
+            "{winner} holds under {} of {} rules{cannot}; {hangs}{margin}",
             self.holds,
             self.rules.len()
         ))

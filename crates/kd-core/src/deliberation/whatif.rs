@@ -147,6 +147,14 @@ pub fn what_if(records: &[Record], change: &Change, rest: bool) -> Result<WhatIf
     Ok(course.told(rest))
 }
 
+/// Returns the rule that would count the ballots, if the change gives weights and that rule uses none.
+pub fn without_weights(records: &[Record], change: &Change) -> Option<&'static str> {
+    let recorded = Recorded::of(records)?;
+    let name = change.rule.as_ref();
+    let rule = kd_vote::find(name.unwrap_or(&recorded.plan.voting.method))?;
+    (!change.weights.is_empty() && !rule.weighted).then_some(rule.name)
+}
+
 /// Applies the change to the plan.
 fn changed(plan: &Plan, change: &Change) -> Result<Plan, BadChange> {
     let mut changed = plan.clone();

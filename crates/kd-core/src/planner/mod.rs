@@ -17,8 +17,8 @@ use crate::cost::{Cost, program_warning};
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::model_of;
 use crate::deliberation::plan::{
-    Complexity, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING, SPENDING, Seat,
-    Strategy, Task, Voting, WRITING,
+    Complexity, ITERATE, Iteration, Limits, MemoryPlan, Meta, Plan, PlanningMode, READING,
+    SPENDING, Seat, Strategy, Task, Voting, WRITING,
 };
 use crate::deliberation::{Cut, protocols};
 use crate::ids::SeatName;
@@ -266,8 +266,7 @@ pub fn plan_with(
         || choice.iterate.unwrap_or(false)
             && settings.iteration == crate::config::IterationConfig::default();
     if found.iterate && !enabled {
-        notices
-            .push("the rules suggest another pass if the members do not agree: --iterate".into());
+        notices.push(ITERATE.into());
     }
     // A guess must not change how answers are read: the answers show how they compare.
     let open = guess.is_some() && !found.is_told && task != Task::Estimate;

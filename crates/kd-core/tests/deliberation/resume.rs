@@ -120,8 +120,15 @@ fn what_was_spent_before_counts() {
         let again = run_on(records.clone(), plan.clone(), &mut answers);
         assert!(calls(&again.records) <= 12);
         let resumed = kd_core::deliberation::resume(&records, plan.clone(), whole.records[0].ts);
-        let left = kd_core::Machine::ceiling(&resumed.expect("it goes on").machine).calls;
+        let resumed = resumed.expect("it goes on");
+        let left = kd_core::Machine::ceiling(&resumed.machine).calls;
         assert!(left <= Some(12));
+        // The estimate of the rest covers what is asked, except a question that is asked again, and is no more than
+        // the limit leaves.
+        let rest = resumed.rest().calls;
+        let asked = calls(&again.records) - calls(&records);
+        assert!(rest + 1 >= asked as u64, "{end}: {rest} of {asked}");
+        assert!(Some(rest) <= left.map(|left| left.max(1)), "{end}");
     }
 }
 

@@ -39,9 +39,11 @@ pub(super) fn run(args: &Fork, here: &Here) -> Result<(), Error> {
     }
     let styles = here.err_styles();
     let id = &forked.id().0;
-    let go_on = match (&cut, args.stay) {
-        (Cut::Stage(_), false) => "go on:  kd deliberate --resume".to_owned(),
-        (Cut::Stage(_), true) => format!("go on:  kd deliberate --resume {id}"),
+    // A fork without the end of a deliberation cannot do anything else before that has ended.
+    let is_unfinished = matches!(cut, Cut::Stage(_)) || kd_app::resume::is_unfinished(&forked);
+    let go_on = match (is_unfinished, args.stay) {
+        (true, false) => "go on:  kd deliberate --resume".to_owned(),
+        (true, true) => format!("go on:  kd deliberate --resume {id}"),
         (_, false) => "go on:  kd ask --continue \"…\"".to_owned(),
         (_, true) => format!("go on:  kd ask --thread {id} \"…\""),
     };

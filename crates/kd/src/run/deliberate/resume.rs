@@ -6,7 +6,7 @@ use super::{ended, face, settings};
 use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
-use kd_app::{outfile, secrets};
+use kd_app::{ErrorKind, outfile, secrets};
 use kd_core::planner::Brief;
 
 pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Error> {
@@ -17,7 +17,14 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
     let config = settings(args, kingdom.loaded(), here)?;
     kingdom.sweep();
     let masked = secrets::of(&config, args.privacy.allow_secrets, here);
-    let resuming = kingdom.resuming(Some(id), config, args.model.as_deref())?;
+    let resuming = kingdom
+        .resuming(Some(id), config, args.model.as_deref())
+        .map_err(|error| match error.kind {
+            ErrorKind::NoThread if id.contains(char::is_whitespace) => {
+                error.next("--resume takes the id of a thread; `kd ask --continue \"…\"` asks more")
+            }
+            _ => error,
+        })?;
     let config = resuming.config().clone();
     resuming.make_ready(args.offline)?;
     let (face, repaint) = face(args, here);

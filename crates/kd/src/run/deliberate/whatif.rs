@@ -8,7 +8,9 @@ use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::{clip, width};
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{BadChange, Change, Decided, Robustness, WhatIf, what_if};
+use kd_core::deliberation::{
+    BadChange, Change, Decided, Robustness, WhatIf, what_if, without_weights,
+};
 use kd_core::{Record, SeatName, ThreadId};
 use kd_vote::Outcome;
 use serde_json::json as object;
@@ -23,6 +25,10 @@ pub(super) fn run(
 ) -> Result<Exit, Error> {
     let change = change(args)?;
     let found = what_if(records, &change, args.all_rules)?;
+    // Among all rules is one that uses them.
+    if let Some(rule) = without_weights(records, &change).filter(|_| !args.all_rules) {
+        return Err(Error::usage(format!("{rule} uses no weights")).next("add `--rule weighted`"));
+    }
     let then = what_if(records, &Change::default(), false)?;
     let mut out = io::stdout().lock();
     if args.json {
@@ -179,7 +185,10 @@ fn table(robust: &Robustness, columns: usize, here: &Here) -> Vec<String> {
         .map(|by| {
             let (mark, what) = match (&by.winner, by.voters) {
                 (_, 0) => ("-", "cannot count these ballots".to_owned()),
-                (None, _) => (" ", "nobody".to_owned()),
+                (None, _) => (
+                    if robust.winner.is_none() { "=" } else { "≠" },
+                    "nobody".to_owned(),
+                ),
                 (Some(winner), _) => (if by.same { "=" } else { "≠" }, clean::line(winner)),
             };
             let mark = match mark {
