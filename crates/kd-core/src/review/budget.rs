@@ -4,7 +4,7 @@
 //! and what requests for findings must leave for votes, comparisons and second requests, so that reviews do not use up
 //! the limit. If even the smallest votes do not fit, the plan says what would do.
 
-use super::{OpenReview, ask};
+use super::{OpenReview, ask, counted};
 use crate::deliberation::request_bytes;
 use crate::request::Request;
 use crate::spending::{Account, Ceiling, Spent, money};
@@ -210,13 +210,15 @@ fn shortage(open: &OpenReview, account: &Account, costs: &Costs) -> String {
     let mut lines = Vec::new();
     if let Some(most) = limits.calls.filter(|most| least.calls > *most) {
         lines.push(format!(
-            "the limit of {most} calls is too low for {what}: {} would do",
+            "the limit of {} is too low for {what}: {} would do",
+            counted(most, "call"),
             least.calls
         ));
     }
     if let Some(most) = limits.tokens.filter(|most| least.tokens > *most) {
         lines.push(format!(
-            "the limit of {most} tokens is too low for {what}: {} would do",
+            "the limit of {} is too low for {what}: {} would do",
+            counted(most, "token"),
             least.tokens
         ));
     }

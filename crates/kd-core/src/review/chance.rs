@@ -1,7 +1,7 @@
 //! The share of findings that are real, by how many members agreed.
 //!
-//! Input: the agreeing members, the council size, and this repository's marks. Output: a [`Chance`]. With few marks the
-//! published table decides; each mark moves the share away from it. For the table's limits, see
+//! Input: the agreeing members, the council size, and this repository's marks. Output: a [`Chance`]. With fewer than
+//! [`MARKS_MIN`] marks the published table decides; then each mark moves the share away from it. For the table's limits, see
 //! `docs/review-precision.md`.
 
 use super::published::TABLE;

@@ -8,6 +8,7 @@ use crate::message::{Address, Draft, Provenance, Status};
 use crate::names::COUNCIL;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Builds the user's message.
@@ -19,7 +20,10 @@ pub(super) fn question(title: String, at: Timestamp) -> Draft {
 
 /// Builds the short report for the thread.
 pub(super) fn verdict(report: &Report, at: Timestamp) -> Draft {
+    let mut members = report.members.iter();
+    let is_reviewed = members.any(|member| member.failed.is_none());
     let mut body = match report.findings.len() {
+        0 if !is_reviewed => "No review: no member gave one.\n".to_owned(),
         0 => "No findings.\n".to_owned(),
         1 => "1 finding:\n\n".to_owned(),
         n => format!("{n} findings:\n\n"),
@@ -56,21 +60,49 @@ pub(super) fn verdict(report: &Report, at: Timestamp) -> Draft {
 
 /// Returns an id that is stable for the same file, code and claim.
 pub(super) fn id(cluster: &Cluster) -> String {
-    let mut hash = Sha256::new();
-    if let Some(raw) = cluster.findings.first() {
-        let finding = &raw.finding;
-        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in [
+    let Some(raw) = cluster.findings.first() else {
+        return hashed(&[], 5);
+    };
+    let finding = &raw.finding;
+    hashed(
+        &[
             &finding.file,
             &squeezed(&finding.quote),
             &squeezed(&finding.claim),
-        ] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part.as_bytes());
-        }
+        ],
+        5,
+    )
+}
+
+/// Returns a hash that is stable for the same file and code: see [`Reported::fingerprint`].
+pub(super) fn fingerprint(cluster: &Cluster) -> String {
+    let mut quotes: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    for raw in &cluster.findings {
+        let quote = squeezed(&raw.finding.quote);
+        *quotes.entry((&raw.finding.file, quote)).or_default() += 1;
+    }
+    let quotes = quotes.iter();
+    let most = quotes.max_by_key(|((_, quote), count)| (**count, Reverse(quote.len())));
+    match most {
+        Some(((file, quote), _)) => hashed(&[file, quote], 16),
+        None => hashed(&[], 16),
+    }
+}
+
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the first bytes of a hash of texts, in hexadecimal digits.
+fn hashed(parts: &[&str], bytes: usize) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
     }
     let digest = hash.finalize();
-    digest.iter().take(5).map(|b| format!("{b:02x}")).collect()
+    let digits = digest.iter().take(bytes).map(|b| format!("{b:02x}"));
+    digits.collect()
 }
 
 /// Makes the ids of findings unique.

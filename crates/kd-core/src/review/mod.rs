@@ -194,7 +194,7 @@ pub enum Source {
         /// Members of the council.
         of: u32,
     },
-    /// Findings that users of this repository accepted or dismissed.
+    /// The published table, and findings that users of this repository accepted or dismissed.
     Marks {
         /// Number of marks at this level of agreement.
         marks: u32,
@@ -218,6 +218,14 @@ impl Chance {
     /// Returns the share in whole percent, as reports show it and as conditions compare it.
     pub fn percent(&self) -> u32 {
         percent(self.share)
+    }
+}
+
+/// Formats a number with its noun: `1 finding`, `2 findings`.
+fn counted(n: impl TryInto<u64>, noun: &str) -> String {
+    match n.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
     }
 }
 
@@ -259,6 +267,13 @@ impl Reported {
     /// Returns the finding that represents the cluster.
     pub fn finding(&self) -> Option<&Finding> {
         self.cluster.findings.first().map(|raw| &raw.finding)
+    }
+
+    /// Returns a fingerprint that stays the same between runs: a hash of the file and of the quoted lines, without
+    /// spacing. Members do not repeat their words, so the claim is no part of it. Of several quotes, the one that most
+    /// members give counts, so that it does not matter which finding represents the cluster.
+    pub fn fingerprint(&self) -> String {
+        message::fingerprint(&self.cluster)
     }
 
     /// Counts the members that found it independently. Votes do not count: agreeing with a finding is weaker than

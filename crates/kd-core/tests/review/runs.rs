@@ -515,6 +515,11 @@ fn findings_are_read_however_they_are_written() {
         ("No findings.".into(), 0),
         ("**No issues found.**".into(), 0),
         ("LGTM".into(), 0),
+        (
+            "I reviewed the change. There are no issues in it.".into(),
+            0,
+        ),
+        ("There are no bugs and no errors in this change.".into(), 0),
         ("Looks good to me: nothing to report!".into(), 0),
         (
             "I’ve reviewed the diff and did not find any bugs.".into(),
@@ -594,6 +599,12 @@ fn findings_are_read_however_they_are_written() {
         "Not all of the code has been reviewed: no issues.",
         "Issues: no.",
         "There was a problem, so I reviewed nothing: no findings.",
+        "There is a bug in the code. I found no error in the report.",
+        "No error in the code is a bug in the diff.",
+        "No, there is a bug.",
+        "I found a bug and no error.",
+        "Defects: no. Bugs in the diff.",
+        "This code is not good. No issues in the report.",
     ] {
         assert!(read::findings(reply).is_err(), "{reply}");
     }
@@ -635,6 +646,85 @@ fn findings_are_read_however_they_are_written() {
     assert!(one.claim.chars().count() <= 601 && !one.claim.contains('\n'));
     assert!(!format!("{}{}", one.file, one.quote).contains(['\u{1b}', '\u{7}']));
     assert_eq!(one.severity, Severity::Blocker);
+}
+
+/// A reply that cannot be read is no review: what listens to the events learns it from them.
+#[test]
+fn a_reply_that_cannot_be_read_is_a_failed_turn() {
+    let ran = run(review(&["ann", "bob"]), |name, request| {
+        match (kind(request), name) {
+            ("findings", "bob") => Reply::Text("I like it a lot, what a day!".into()),
+            ("findings", _) => Reply::Text("No findings.".into()),
+            _ => Reply::Text(votes(request, |_| "real")),
+        }
+    });
+    let told = ran.events.iter().filter_map(|event| match event {
+        Event::TurnFinished { seat, .. } => Some(format!("{seat} finished")),
+        Event::TurnFailed { seat, failure, .. } => Some(format!("{seat} {}", failure.message)),
+        _ => None,
+    });
+    let mut told: Vec<String> = told.collect();
+    told.sort();
+    let why = "bob the reply holds no list of findings";
+    assert_eq!(
+        told,
+        ["ann finished", why, &format!("{why}; asked once more")]
+    );
+    let none = run(review(&["bob"]), |_, _| Reply::Text("What a day!".into()));
+    let body = &none.saved.last().expect("a message").body;
+    assert!(body.starts_with("No review"), "{body}");
+}
+
+#[test]
+fn findings_beyond_a_members_share_are_counted_once() {
+    let mut open = review(&[
+        "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9", "m10", "m11", "m12", "m13",
+    ]);
+    open.parts = vec!["one part".into(), "another part".into()];
+    let many = vec![finding("src/sum.rs", 3, LOOP, OFF); read::FINDINGS_MAX];
+    let ran = run(open, |name, request| match (kind(request), name) {
+        ("findings", "m1") => Reply::Text(findings(&many)),
+        ("findings", _) => Reply::Text("No findings.".into()),
+        (_, _) => Reply::Text(votes(request, |_| "real")),
+    });
+    let told = ran
+        .report
+        .notices
+        .iter()
+        .filter(|notice| notice.contains("beyond"));
+    let told: Vec<&String> = told.collect();
+    assert_eq!(
+        told,
+        ["m1: 54 findings beyond the limit of 46 per member left out"]
+    );
+}
+
+#[test]
+fn the_fingerprint_of_a_finding_depends_on_its_code_alone() {
+    let of = |file: &str, line: u32, quote: &str, claims: [&str; 2]| {
+        let ran = run(review(&["ann", "bob"]), |name, request| {
+            match kind(request) {
+                "findings" => {
+                    let claim = claims[usize::from(name == "bob")];
+                    Reply::Text(findings(&[finding(file, line, quote, claim)]))
+                }
+                _ => Reply::Text(votes(request, |_| "real")),
+            }
+        });
+        let one = ran.report.findings.first().expect("a finding");
+        one.fingerprint()
+    };
+    let off = of("src/sum.rs", 3, LOOP, [OFF, OFF]);
+    for (line, quote, claims, same) in [
+        (3, LOOP, ["The range includes the length.", OFF], true),
+        (3, LOOP, [OFF, "The range includes the length."], true),
+        (3, LOOP.trim(), [OFF, OFF], true),
+        (6, "    sum", [OFF, OFF], false),
+    ] {
+        let print = of("src/sum.rs", line, quote, claims);
+        assert_eq!(print == off, same, "{quote} {claims:?}");
+    }
+    assert_eq!(off.len(), 32);
 }
 
 #[test]

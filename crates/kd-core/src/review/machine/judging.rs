@@ -2,7 +2,7 @@
 
 use super::{Effects, Review, Turn};
 use crate::review::merge::{Judged, Merged, merge};
-use crate::review::{ask, read};
+use crate::review::{ask, counted, read};
 
 impl Review {
     /// Merges the findings, with the judges' answers so far.
@@ -48,9 +48,9 @@ impl Review {
             .filter(|at| able.iter().any(|member| self.is_neutral(*member, **at)));
         unasked += limited.count();
         if self.open.judged && unasked > 0 {
-            let s = if unasked == 1 { "" } else { "s" };
+            let pairs = counted(unasked, "unclear pair");
             self.notices.push(format!(
-                "the rules decided {unasked} unclear pair{s} of findings: there was no room to ask about them"
+                "the rules decided {pairs} of findings: there was no room to ask about them"
             ));
         }
     }

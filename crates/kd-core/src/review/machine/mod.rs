@@ -10,10 +10,10 @@ mod voting;
 use self::voting::Voting;
 use super::budget::Plan;
 use super::merge::{Merged, Verdicts, clusters};
-use super::{Cluster, Dropped, OpenReview, Raw, Vote, ask, check, message, read};
+use super::{Cluster, Dropped, OpenReview, Raw, Vote, ask, check, counted, message, read};
 use crate::clean::{Cleaner, clean_line};
 use crate::event::{Event, Outcome, Purpose};
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, Used};
 use crate::hearing::Hearing;
 use crate::ids::TurnId;
 use crate::machine::{Command, Effects, Input, Machine};
@@ -106,8 +106,15 @@ struct Turn {
 struct Sum {
     findings: u32,
     dropped: u32,
+    /// Findings beyond the member's share, which are left out.
+    surplus: usize,
     replied: usize,
     failed: Vec<String>,
+}
+
+/// Returns the maximum findings of each member: one that answers first with many leaves room for the others.
+fn share(members: usize) -> u32 {
+    u32::try_from(RAWS_MAX / members.max(1)).unwrap_or(u32::MAX)
 }
 
 impl Machine for Review {
@@ -261,40 +268,62 @@ impl Review {
             if let Some(usage) = &usage {
                 self.usage.add(usage);
             }
+            self.end(id, turn, usage, fx);
+        }
+    }
+
+    /// Parses a complete reply. One that cannot be read is a failed turn, and is requested once more.
+    fn end(&mut self, id: TurnId, turn: Turn, usage: Option<Usage>, fx: &mut Effects) {
+        let text = &turn.text[..turn.text.floor_char_boundary(TEXT_BYTES_MAX)];
+        let seat = self.open.members[turn.member].name.clone();
+        let Some(why) = self.unreadable(&turn, text) else {
             fx.events.push(Event::TurnFinished {
                 turn: id,
-                seat: self.open.members[turn.member].name.clone(),
+                seat,
                 message: None,
                 usage,
                 tools: 0,
                 thought: 0,
             });
-            self.take(turn, fx);
-        }
+            return self.take(&turn, text);
+        };
+        let request = turn.request.as_deref().filter(|_| !self.interrupted);
+        let message = match request {
+            Some(_) => format!("{why}; asked once more"),
+            None => why.to_owned(),
+        };
+        let used = usage.map(|usage| Box::new(Used { requests: 1, usage }));
+        fx.events.push(Event::TurnFailed {
+            turn: id,
+            seat,
+            failure: Failure {
+                used,
+                ..Failure::new(FailureKind::Decode, message)
+            },
+            message: None,
+        });
+        let Some(request) = request else {
+            return self.take(&turn, text);
+        };
+        let request = ask::repair(&self.open, request, text, why);
+        self.repaired[turn.member] = true;
+        let again = Turn {
+            request: None,
+            text: String::new(),
+            ear: Hearing::default(),
+            ..turn
+        };
+        self.put(again, request, fx);
     }
 
-    /// Parses a complete reply according to its phase. An unreadable reply is requested once more.
-    fn take(&mut self, turn: Turn, fx: &mut Effects) {
-        let text = &turn.text[..turn.text.floor_char_boundary(TEXT_BYTES_MAX)];
-        if let Some(why) = self.unreadable(&turn, text)
-            && let Some(request) = turn.request.as_deref().filter(|_| !self.interrupted)
-        {
-            let request = ask::repair(&self.open, request, text, why);
-            self.repaired[turn.member] = true;
-            let again = Turn {
-                request: None,
-                text: String::new(),
-                ear: Hearing::default(),
-                ..turn
-            };
-            return self.put(again, request, fx);
-        }
+    /// Takes the content of a reply according to its phase.
+    fn take(&mut self, turn: &Turn, text: &str) {
         let name = self.open.members[turn.member].name.to_string();
         let labels: Vec<String> = turn.shown.iter().map(|(label, _)| label.clone()).collect();
         match self.phase {
-            Phase::Finding => self.take_findings(&turn, text),
-            Phase::Judging => self.take_verdicts(&turn, &name, text, &labels),
-            Phase::Voting => self.take_votes(&turn, &name, text, &labels),
+            Phase::Finding => self.take_findings(turn, text),
+            Phase::Judging => self.take_verdicts(turn, &name, text, &labels),
+            Phase::Voting => self.take_votes(turn, &name, text, &labels),
             _ => {}
         }
     }
@@ -333,29 +362,21 @@ impl Review {
         sum.replied += 1;
         self.covered[turn.part].insert(member);
         if found.left_out > 0 {
-            let n = found.left_out;
-            let s = if n == 1 { "" } else { "s" };
-            self.notices.push(format!(
-                "{name}: {n} unreadable or surplus finding{s} left out"
-            ));
+            let left_out = counted(found.left_out, "unreadable or surplus finding");
+            self.notices.push(format!("{name}: {left_out} left out"));
         }
         if found.cut {
             self.notices.push(format!(
                 "{name}: the reply ends before its list of findings does; the last ones are missing"
             ));
         }
-        // A share for each member: one that answers first with many would leave no room for the others.
-        let share = RAWS_MAX / self.open.members.len().max(1);
+        let share = share(self.open.members.len());
         for finding in found.findings {
             let checked = check::check(&finding, |path| {
                 self.open.files.get(path).map(String::as_str)
             });
             match checked {
-                Ok(_) if self.found.iter().filter(|f| f.raw.member == name).count() >= share => {
-                    self.notices
-                        .push(format!("{name}: findings beyond {share} left out"));
-                    return;
-                }
+                Ok(_) if sum.findings >= share => sum.surplus += 1,
                 Ok(checked) => {
                     sum.findings += 1;
                     let raw = Raw {

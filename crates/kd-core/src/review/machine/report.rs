@@ -2,7 +2,7 @@
 
 use super::Review;
 use crate::review::chance::chance;
-use crate::review::{MemberSum, REPORT_VERSION, Report, Reported, Vote, message};
+use crate::review::{MemberSum, REPORT_VERSION, Report, Reported, Vote, counted, message};
 use std::collections::BTreeSet;
 
 impl Review {
@@ -53,6 +53,14 @@ impl Review {
                     member.name
                 ));
             }
+        }
+        let share = super::share(self.open.members.len());
+        for (member, sum) in members.clone().filter(|(_, sum)| sum.surplus > 0) {
+            let surplus = counted(sum.surplus, "finding");
+            self.notices.push(format!(
+                "{}: {surplus} beyond the limit of {share} per member left out",
+                member.name
+            ));
         }
         Report {
             version: REPORT_VERSION,
