@@ -16,16 +16,20 @@ Examples:
   kd review --dry-run                calls, tokens and price, without asking
   kd review --format sarif -o review.sarif
   kd review --fail-on 'P>=0.7' --fail-on blocker
-  kd review mark 3f9a accepted       counts in P(real) of this repository from now on
+  kd review mark 3f9a accepted       from 5 marks on, they correct P(real)
   kd review show --all               the newest review again, and what only one member saw
 
 P(real) is the share of similar findings that were real. It was measured on recorded reviews of 50 public pull
-requests by 12 products, whose known faults are incomplete: a lower bound, for other code than yours. With 5 marks
-(kd review mark) of findings by as many members, it is computed from your marks and that table.
+requests by 12 products, whose known faults are incomplete: a lower bound, for other code than yours. From 5 marks
+(kd review mark) of findings with the same agreement on, such as 2 of 3 members, your marks correct that table, which
+weighs as much as 10 marks.
 
---fail-on takes P>=SHARE, a severity (that or worse), or both with a comma: blocker,P>=0.5.
-Settings come from your own file and from the base commit, never from the change. `kd council review`
-asks for a review in prose. Exit code 10: a finding matches --fail-on.";
+--fail-on takes P>=SHARE, a severity (that or worse), or both with a comma, and then both must hold: blocker,P>=0.5.
+Repeat the option if one condition is enough. Settings come from your own file and from the base commit, never from
+the change. `kd council review` asks for a review in prose.
+
+Exit codes: 0 reviewed; 2 wrong options, or nothing to review; 3 no members; 4 a limit left something out; 5 a member
+failed; 6 all members failed; 10 a finding meets --fail-on.";
 
 /// Review a change: findings with severity, votes and the probability that each is real
 #[derive(Debug, Args)]
@@ -141,7 +145,7 @@ pub(crate) enum Command {
 
 /// Mark a finding as accepted or dismissed
 ///
-/// Marks are stored in your data folder, per repository. Later reviews compute P(real) from them.
+/// Marks are stored in your data folder, per repository. From 5 marks of the same agreement on, they correct P(real).
 #[derive(Debug, Args)]
 pub(crate) struct Mark {
     /// The finding's id or a unique prefix

@@ -214,6 +214,205 @@ fn every_way_to_name_the_change_reads_the_same_change() {
     }
 }
 
+/// Replaces the replies of a scripted member.
+fn script(home: &Home, name: &str, reply: &Value) {
+    let path = home.path().join(format!("{name}.json"));
+    std::fs::write(path, reply.to_string()).expect("written");
+}
+
+/// Returns a reply in prose, which no question of a review can use.
+fn prose() -> Value {
+    json!({"runs": [[{"text": "What a day."}, {"finish": {"usage": {"input_tokens": 1, "output_tokens": 1}}}]]})
+}
+
+#[test]
+fn progress_tells_replies_that_could_not_be_read() {
+    let home = home();
+    script(&home, "bob", &prose());
+    let said = home.run(&["review"]);
+    assert_eq!(said.code, Some(5), "{}{}", said.out, said.err);
+    let of_bob: Vec<&str> = said
+        .err
+        .lines()
+        .filter(|line| line.starts_with("bob"))
+        .collect();
+    let why = "bob did not review: the reply holds no list of findings";
+    assert_eq!(of_bob, [format!("{why}; asked once more").as_str(), why]);
+    // However many parts a change has, one cause is told once.
+    for at in 1..=3 {
+        write(
+            &home,
+            &format!("d{at}/long.rs"),
+            &"let a = 1; // a line of code\n".repeat(2500),
+        );
+    }
+    git(&home, &["add", "."]);
+    let said = home.run(&["review", "--staged"]);
+    let of_bob = said.err.lines().filter(|line| line.starts_with("bob"));
+    assert_eq!(of_bob.count(), 2, "{}", said.err);
+    assert!(
+        said.err.contains("ann reviewed 3 of 3 parts"),
+        "{}",
+        said.err
+    );
+    assert!(!said.err.contains("4 of 3"), "{}", said.err);
+    for name in ["ann", "cyd"] {
+        script(&home, name, &prose());
+    }
+    let said = home.run(&["review", "main..topic"]);
+    assert_eq!(said.code, Some(6), "{}{}", said.out, said.err);
+    assert!(
+        said.out.starts_with("no review · 0 of 3 members reviewed"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_vote_that_was_not_asked_is_no_failed_review() {
+    let home = home();
+    let said = home.run(&["review", "--max-calls", "3"]);
+    assert_eq!(said.code, Some(4), "{}{}", said.out, said.err);
+    let of_limit = said
+        .err
+        .lines()
+        .filter(|line| line.contains("leaves 0 calls"));
+    let of_limit: Vec<&str> = of_limit.collect();
+    assert!(!of_limit.is_empty(), "{}", said.err);
+    for line in of_limit {
+        assert!(line.contains(" did not vote: "), "{line}");
+    }
+    let low = home.run(&["review", "--max-calls", "1", "--dry-run"]);
+    assert!(
+        low.out.contains("the limit of 1 call is too low"),
+        "{}",
+        low.out
+    );
+}
+
+#[test]
+fn without_members_nobody_reviews() {
+    let home = Home::new(&json!({}));
+    git(&home, &["init", "-q"]);
+    write(&home, "src/mean.rs", AFTER);
+    git(&home, &["add", "src"]);
+    for args in [
+        &["review", "--staged"][..],
+        &["review", "--staged", "--dry-run"],
+    ] {
+        let said = home.run(args);
+        assert_eq!(said.code, Some(3), "{}{}", said.out, said.err);
+        assert!(
+            said.err.contains("no members are configured"),
+            "{}",
+            said.err
+        );
+        assert!(said.err.contains("kd init"), "{}", said.err);
+    }
+    // A user can name it, and the report says what it is worth.
+    let said = home.run(&["review", "--staged", "--dry-run", "--members", "skeptic"]);
+    ok(&said);
+    assert!(
+        said.out.contains("its findings are worthless"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_diff_of_no_known_commit_is_named_by_its_file() {
+    let home = home();
+    let diff = "--- a/gone.rs\n+++ b/gone.rs\n@@ -1 +1,2 @@\n x\n+let a = 1;\n";
+    write(&home, "gone.diff", diff);
+    let said = home.run(&["review", "--dry-run", "--pr", "gone.diff"]);
+    ok(&said);
+    assert!(
+        said.out.starts_with("review of gone.diff: 1 file"),
+        "{}",
+        said.out
+    );
+    let piped = Said::fed(home.kd(&["review", "--pr", "-"]), diff);
+    ok(&piped);
+    assert!(
+        piped.err.contains("review of stdin: 1 file"),
+        "{}",
+        piped.err
+    );
+    assert!(piped.out.contains("reviewed · stdin ·"), "{}", piped.out);
+    let none = Said::fed(home.kd(&["review", "--pr", "-"]), "hello\n");
+    assert!(none.err.contains("stdin"), "{}", none.err);
+}
+
+#[test]
+fn what_to_do_without_a_change_fits_how_it_was_named() {
+    let home = home();
+    write(&home, "none.diff", "");
+    for (args, next) in [
+        (&["--pr", "none.diff"][..], "git diff | kd review --pr -"),
+        (&["HEAD..HEAD"], "name two commits that differ"),
+        (&["--staged"], "git add"),
+        (&["--branch", "HEAD"], "tracked files"),
+    ] {
+        let args: Vec<&str> = ["review"].iter().chain(args).copied().collect();
+        let said = home.run(&args);
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        let told = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(next), "{args:?}: {told}");
+    }
+    let bare = Home::scripted(&[("ann", reply(&json!([])))]);
+    let said = bare.run(&["review"]);
+    assert!(
+        said.err.contains("--pr FILE") && !said.err.contains("install git"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn the_conditions_that_are_met_are_told_once() {
+    let home = home();
+    for (args, on_err) in [
+        (&[][..], false),
+        (&["--quiet"], false),
+        (&["--format", "json"], true),
+        (&["--quiet", "-o", "r.sarif", "--format", "sarif"], true),
+    ] {
+        let args: Vec<&str> = ["review", "--fail-on", "nit"]
+            .iter()
+            .chain(args)
+            .copied()
+            .collect();
+        let said = home.run(&args);
+        assert_eq!(said.code, Some(10), "{args:?}: {}", said.err);
+        assert_eq!(
+            said.err.contains("is met by"),
+            on_err,
+            "{args:?}: {}",
+            said.err
+        );
+        assert_eq!(
+            said.out.matches("is met by").count(),
+            usize::from(!on_err),
+            "{}",
+            said.out
+        );
+    }
+}
+
+#[test]
+fn the_cost_notice_names_members_only() {
+    let home = home();
+    let path = home.config_file();
+    let text = std::fs::read_to_string(&path).expect("settings");
+    let mut config: Value = serde_json::from_str(&text).expect("JSON");
+    config["agents"]["dan"] = json!({"backend": "claude_code"});
+    config["council"]["chair"] = json!("dan");
+    std::fs::write(&path, config.to_string()).expect("written");
+    let said = home.run(&["review", "--members", "ann,bob", "--max-usd", "1"]);
+    ok(&said);
+    assert!(!said.err.contains("chair"), "{}", said.err);
+}
+
 /// Writes the change of `topic` to a file beside the repository.
 fn patch(home: &Home) -> std::path::PathBuf {
     let out = Command::new("git")
@@ -399,7 +598,7 @@ fn formats_files_and_conditions() {
         print(&second),
         "the same finding in another run"
     );
-    assert!(print(&first)["kdFinding/v1"].is_string());
+    assert!(print(&first)["kdFinding/v2"].is_string());
     let events = home.run(&["review", "--format", "jsonl-events"]);
     ok(&events);
     for line in events.out.lines() {
@@ -445,6 +644,10 @@ fn a_dry_run_and_bad_input_ask_nobody() {
         &["main..topic", "--staged"],
         &["--fail-on", "P>2"],
         &["--fail-on", ""],
+        &["--fail-on", "major,blocker"],
+        &["--dry-run", "--format", "sarif"],
+        &["--dry-run", "-o", "dry.json"],
+        &["--dry-run", "--format", "json", "-o", "dry.json"],
         &["--members", "nobody"],
         &["show", "large.json"],
         &["mark", "x", "perhaps"],
@@ -452,7 +655,9 @@ fn a_dry_run_and_bad_input_ask_nobody() {
         let args: Vec<&str> = ["review"].iter().chain(args).copied().collect();
         let said = home.run(&args);
         assert_eq!(said.code, Some(2), "{args:?}: {}{}", said.out, said.err);
-        assert!(said.err.contains("error"), "{args:?}: {}", said.err);
+        // Programs get errors as JSON, on stdout.
+        let told = format!("{}{}", said.out, said.err);
+        assert!(told.contains("error"), "{args:?}: {told}");
     }
     assert_eq!(
         home.run(&["review", "show"]).code,
@@ -460,7 +665,7 @@ fn a_dry_run_and_bad_input_ask_nobody() {
         "nothing was reviewed"
     );
     assert!(home.threads().is_empty());
-    assert!(!home.work().join("x").exists());
+    assert!(!home.work().join("x").exists() && !home.work().join("dry.json").exists());
 }
 
 #[test]

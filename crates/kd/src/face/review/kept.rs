@@ -102,6 +102,14 @@ impl Kept {
         }
     }
 
+    /// Formats the two sides: `main to HEAD`. A diff that applies to no commit has no base.
+    pub(crate) fn sides(&self) -> String {
+        match self.report.base.as_str() {
+            "" => self.report.head.clone(),
+            base => format!("{base} to {}", self.report.head),
+        }
+    }
+
     /// Returns failures and dropped findings, a line for each member.
     pub(crate) fn lacks(&self) -> Vec<String> {
         let members = &self.report.members;
@@ -129,9 +137,10 @@ impl Kept {
         finding.of.unwrap_or_else(all)
     }
 
-    /// Returns the conditions of `--fail-on` that a finding meets: `P>=0.7 and major`.
+    /// Returns the options that a finding meets: `--fail-on P>=0.7 and --fail-on major`.
     pub(crate) fn meets(&self, finding: &Reported) -> Option<String> {
         let met = self.fail_on.as_ref()?.met.get(&finding.id)?;
+        let met: Vec<String> = met.iter().map(|one| format!("--fail-on {one}")).collect();
         Some(met.join(" and "))
     }
 

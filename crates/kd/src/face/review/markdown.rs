@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 const CHARS_MAX: usize = 4000;
 /// Bytes of a note besides its text.
 const ROW_BYTES: usize = 3;
-/// Hosts take so many or more hexadecimal digits for a commit.
+/// Minimum hexadecimal digits that code hosts read as a commit.
 const COMMIT_DIGITS_MIN: usize = 7;
 /// Inserted between two characters that a code host would combine.
 const BREAK: char = '\u{200b}';
@@ -23,12 +23,10 @@ const BREAK: char = '\u{200b}';
 /// Renders the whole report; `all` includes what only one member found.
 pub(super) fn document(kept: &Kept, all: bool) -> String {
     let (shown, alone) = kept.folded();
-    let report = &kept.report;
     let (files, added, removed) = kept.size;
     let mut out = format!(
-        "# Review of {} to {}\n\n{}; {}; {}, +{added} -{removed}.\n",
-        text(&report.base),
-        text(&report.head),
+        "# Review of {}\n\n{}; {}; {}, +{added} -{removed}.\n",
+        text(&kept.sides()),
         kept.found(shown.len()),
         kept.reviewers(),
         count(files as u64, "file"),
@@ -50,7 +48,7 @@ pub(super) fn document(kept: &Kept, all: bool) -> String {
     out + &notes(kept, usize::MAX)
 }
 
-/// Renders failures, dropped findings and notices. Leaves out those that do not fit into so many bytes.
+/// Renders failures, dropped findings and notices. Leaves out those that do not fit into `bytes_max`.
 pub(super) fn notes(kept: &Kept, bytes_max: usize) -> String {
     let report = &kept.report;
     let limits = super::limits(&report.findings);
@@ -89,11 +87,7 @@ fn section(out: &mut String, kept: &Kept, finding: &Reported) {
         body(finding, about)
     );
     if let Some(conditions) = kept.meets(finding) {
-        let _ = write!(
-            out,
-            "\nMeets {}.\n",
-            code(&format!("--fail-on {conditions}"))
-        );
+        let _ = write!(out, "\nMeets {}.\n", code(&conditions));
     }
     let _ = write!(out, "\n{}", block(&about.quote));
     change(out, about);
@@ -145,8 +139,8 @@ fn change(out: &mut String, about: &Finding) {
 
 /// Escapes a text as one line of prose.
 ///
-/// Code hosts look for references in the text that a reader sees, after escapes are gone: an invisible character in each
-/// of them is what they do not know.
+/// Code hosts look for references in the rendered text, where escapes are gone. An invisible character in each reference
+/// hides it from them.
 pub(super) fn text(foreign: &str) -> String {
     let line: Vec<char> = clean_line(foreign, CHARS_MAX).chars().collect();
     let mut out = String::with_capacity(line.len() + line.len() / 8);
@@ -171,7 +165,7 @@ pub(super) fn text(foreign: &str) -> String {
     out
 }
 
-/// Returns whether a character and those after it are, for a code host, more than their text.
+/// Returns whether a code host could read a character and those after it as a reference, an address or an emoji.
 fn joins(before: &[char], c: char, after: &[char]) -> bool {
     let Some(next) = after.first().copied().filter(|next| !next.is_whitespace()) else {
         return false;

@@ -45,15 +45,15 @@ pub(crate) fn source(chance: &Chance) -> String {
             format!("published table, found by {agreeing} of {of}")
         }
         Source::Marks { marks } => match marks {
-            1 => "this repository's 1 mark".to_owned(),
-            marks => format!("this repository's {marks} marks"),
+            1 => "published table and 1 mark".to_owned(),
+            marks => format!("published table and {marks} marks"),
         },
     }
 }
 
 /// The note on figures of the published table.
-const LIMITS: &str = "P(real) comes from recorded reviews of other projects, as a lower bound; marks of this repository \
-                      replace it (kd help review)";
+const LIMITS: &str = "P(real) comes from recorded reviews of other projects, as a lower bound; your marks correct it \
+                      (kd help review)";
 
 /// Returns the limits of the figures shown, if any is from the published table.
 fn limits<'r>(shown: impl IntoIterator<Item = &'r Reported>) -> Option<&'static str> {

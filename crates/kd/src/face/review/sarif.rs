@@ -5,17 +5,23 @@ use super::{chance, source, votes};
 use kd_core::clean::{clean_line, clean_text};
 use kd_core::review::{Reported, Severity};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Maximum characters of a message.
 const CHARS_MAX: usize = 4000;
 /// The fingerprint's name: code hosts treat results with the same fingerprint as the same finding.
-const FINGERPRINT: &str = "kdFinding/v1";
+const FINGERPRINT: &str = "kdFinding/v2";
 
 /// Builds the log; `all` includes what only one member found.
 pub(super) fn log(kept: &Kept, all: bool) -> Value {
     let (shown, alone) = kept.folded();
     let alone = alone.into_iter().filter(|_| all);
-    let results: Vec<Value> = shown.into_iter().chain(alone).filter_map(result).collect();
+    let mut prints = BTreeMap::new();
+    let results: Vec<Value> = shown
+        .into_iter()
+        .chain(alone)
+        .filter_map(|finding| result(finding, &mut prints))
+        .collect();
     let rules: Vec<Value> = Severity::ALL
         .iter()
         .map(|severity| {
@@ -50,7 +56,7 @@ pub(super) fn log(kept: &Kept, all: bool) -> Value {
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The top of the working tree."}}},
         "columnKind": "unicodeCodePoints",
         "invocations": [{
-            "executionSuccessful": kept.report.members.iter().any(|member| member.failed.is_none()),
+            "executionSuccessful": kept.report.members.iter().all(|member| member.failed.is_none()),
             "toolExecutionNotifications": notifications,
         }],
         "automationDetails": {"id": "kd-review/"},
@@ -77,7 +83,8 @@ fn unseen(one: &LeftOut) -> Value {
     })
 }
 
-fn result(finding: &Reported) -> Option<Value> {
+/// Builds a result. Findings with the same lines are numbered in the order of the report.
+fn result(finding: &Reported, prints: &mut BTreeMap<String, u32>) -> Option<Value> {
     let about = finding.finding()?;
     let mut said = format!(
         "{} P(real) {}, {}. Found by {}.",
@@ -92,6 +99,9 @@ fn result(finding: &Reported) -> Option<Value> {
     if !about.evidence.trim().is_empty() {
         said += &format!(" Why: {}", about.evidence.trim());
     }
+    let print = finding.fingerprint();
+    let number = prints.entry(print.clone()).or_default();
+    *number += 1;
     let first = about.lines.first.max(1);
     let severity = finding.severity();
     Some(json!({
@@ -106,9 +116,10 @@ fn result(finding: &Reported) -> Option<Value> {
                 "snippet": {"text": clean_text(&about.quote)},
             },
         }}],
-        "partialFingerprints": {FINGERPRINT: finding.id},
+        "partialFingerprints": {FINGERPRINT: format!("{print}:{number}")},
         "rank": (finding.chance.share * 1000.0).round() / 10.0,
         "properties": {
+            "id": finding.id,
             "severity": severity.word(),
             "chance": finding.chance,
             "foundBy": finding.makers(),

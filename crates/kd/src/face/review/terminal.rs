@@ -11,7 +11,7 @@ use kd_core::review::{Finding, Reported, Severity};
 
 /// Maximum code lines shown per finding.
 const CODE_LINES_MAX: usize = 12;
-/// Maximum number of other members' words shown without `--all`.
+/// Maximum other wordings of a finding shown without `--all`.
 const WORDINGS_MAX: usize = 1;
 /// Left margin of text.
 const MARGIN: &str = "    ";
@@ -65,12 +65,11 @@ pub(crate) fn terminal(kept: &Kept, all: bool, styles: Styles, columns: usize) -
 
 fn head(kept: &Kept, shown: usize, styles: Styles, columns: usize) -> Vec<String> {
     let (files, added, removed) = kept.size;
-    let report = &kept.report;
-    let (found, of) = (kept.found(shown), kept.reviewers());
     let title = format!(
-        "{found} · {of} · {} to {} · {}, +{added} -{removed}",
-        clean::line(&report.base),
-        clean::line(&report.head),
+        "{} · {} · {} · {}, +{added} -{removed}",
+        kept.found(shown),
+        kept.reviewers(),
+        clean::line(&kept.sides()),
         count(files as u64, "file"),
     );
     hung(&title, columns)
@@ -82,16 +81,22 @@ fn head(kept: &Kept, shown: usize, styles: Styles, columns: usize) -> Vec<String
 /// Wraps a line of `kd`; only its first line begins at the margin, so that no name or message in it passes for a line of
 /// its own.
 pub(crate) fn hung(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = wrap(text, columns);
-    if lines.len() > 1 {
-        let rest = wrap(text, columns.saturating_sub(HANG.len()));
-        let rest = rest.iter().enumerate();
-        lines = rest
-            .map(|(at, line)| match at {
-                0 => line.clone(),
-                _ => format!("{HANG}{line}"),
-            })
-            .collect();
+    let lines = wrap(text, columns);
+    let Some((first, 1..)) = lines.split_first().map(|(first, rest)| (first, rest.len())) else {
+        return lines;
+    };
+    // Only the first line has all columns.
+    let rest = text.strip_prefix(first.as_str()).map(str::trim_start);
+    let room = columns.saturating_sub(HANG.len());
+    let mut lines = match rest {
+        Some(rest) => vec![first.clone()]
+            .into_iter()
+            .chain(wrap(rest, room))
+            .collect(),
+        None => wrap(text, room),
+    };
+    for line in lines.iter_mut().skip(1) {
+        line.insert_str(0, HANG);
     }
     lines
 }
@@ -129,7 +134,7 @@ impl View<'_> {
             lines.extend(self.own(&line).iter().map(|line| styles.dim(line)));
         }
         if let Some(conditions) = self.kept.meets(finding) {
-            let line = format!("meets --fail-on {conditions}");
+            let line = format!("meets {conditions}");
             lines.extend(self.own(&line).iter().map(|line| styles.bold(line)));
         }
         if !about.evidence.trim().is_empty() {
@@ -232,7 +237,7 @@ impl View<'_> {
         lines
     }
 
-    /// Formats other members' words for the finding: a line for the first ones, or all of them.
+    /// Formats other members' wordings of the finding: the first one, or all of them with their suggested changes.
     fn others(&self, finding: &Reported) -> Vec<String> {
         let others = finding.cluster.other_wordings();
         let mut lines = Vec::new();

@@ -599,6 +599,22 @@ fn who_named_which_severity_and_which_findings_meet_conditions_is_shown() {
         );
     }
     assert!(shown(&kept, Format::Terminal).contains("    meets --fail-on nit"));
+    let met = [(lone.clone(), vec!["nit".to_owned(), "P>=0.1".to_owned()])].into();
+    kept.fail_on = Some(kept::FailOn {
+        conditions: vec!["nit".into(), "P>=0.1".into()],
+        met,
+    });
+    // A comma would look like one condition that names both.
+    for (format, part) in [
+        (Format::Terminal, "meets --fail-on nit and --fail-on P>=0.1"),
+        (
+            Format::Markdown,
+            "Meets `--fail-on nit and --fail-on P>=0.1`",
+        ),
+    ] {
+        let text = shown(&kept, format);
+        assert!(text.contains(part), "{part} in {text}");
+    }
     kept.fail_on = Some(kept::FailOn {
         conditions: vec!["blocker".into()],
         ..kept::FailOn::default()
@@ -707,7 +723,7 @@ fn sarif_is_valid_and_its_paths_stay_in_the_tree() {
                     "{uri}"
                 );
                 assert_eq!(result["rank"], 54.0);
-                assert!(result["partialFingerprints"]["kdFinding/v1"].is_string());
+                assert!(result["partialFingerprints"]["kdFinding/v2"].is_string());
                 assert!(result.get("suppressions").is_none());
             }
             assert!(!text.contains(['\u{1b}', '\u{202e}']));
@@ -752,6 +768,83 @@ fn comments_stand_at_lines_that_the_diff_shows() {
         hidden.contains("Only one member saw 1 finding more")
             && !hidden.contains("a name is short")
     );
+}
+
+#[test]
+fn sarif_tells_what_other_formats_tell() {
+    let mut kept = kept(&[]);
+    kept.report.members[1].failed = Some("no answer".into());
+    kept.report.notices = vec!["ann did not vote on any finding".into()];
+    let log = |kept: &Kept| -> serde_json::Value {
+        serde_json::from_str(&document(kept, Format::Sarif, true).expect("text")).expect("JSON")
+    };
+    let run = &log(&kept)["runs"][0]["invocations"][0];
+    assert_eq!(run["executionSuccessful"], false);
+    let told = run["toolExecutionNotifications"]
+        .as_array()
+        .expect("notifications");
+    for (level, text) in [
+        ("warning", "bob gave no review: no answer"),
+        ("warning", "dropped 1 finding of ann: not in the code"),
+        ("note", "ann did not vote on any finding"),
+    ] {
+        let one = serde_json::json!({"level": level, "message": {"text": text}});
+        assert!(told.contains(&one), "{text} in {told:?}");
+    }
+    kept.report.members[1].failed = None;
+    let whole = &log(&kept)["runs"][0]["invocations"][0];
+    assert_eq!(whole["executionSuccessful"], true);
+}
+
+#[test]
+fn sarif_numbers_findings_of_the_same_lines() {
+    let mut kept = kept(&[]);
+    let one = finding("one", "src/lock.rs", 41);
+    let other = Finding {
+        claim: "another defect".into(),
+        ..one.clone()
+    };
+    kept.report.findings = vec![
+        reported("a", &["ann", "bob"], &one),
+        reported("b", &["ann", "bob"], &other),
+    ];
+    let text = document(&kept, Format::Sarif, true).expect("text");
+    let log: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let results = log["runs"][0]["results"].as_array().expect("results");
+    let print = |at: usize| {
+        let print = &results[at]["partialFingerprints"]["kdFinding/v2"];
+        print.as_str().expect("a fingerprint").to_owned()
+    };
+    let (first, second) = (print(0), print(1));
+    let same = first.strip_suffix(":1").expect(&first);
+    assert_eq!(second, format!("{same}:2"));
+}
+
+#[test]
+fn a_report_without_a_base_names_one_side() {
+    let mut kept = kept(&[]);
+    kept.report.base.clear();
+    kept.report.head = "stdin".into();
+    assert!(output(&kept, Format::Terminal).contains("reviewed · stdin · 2 files"));
+    assert!(output(&kept, Format::Markdown).starts_with("# Review of stdin\n"));
+}
+
+#[test]
+fn the_first_of_wrapped_lines_has_all_columns() {
+    let text = "1 finding · 3 members reviewed · main to the working tree · 2 files, +5 -7 and a few words more";
+    for columns in 40..text.len() {
+        let lines = hung(text, columns);
+        let all: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+        assert_eq!(all.join(" "), text, "{columns}");
+        let [first, second, ..] = lines.as_slice() else {
+            continue;
+        };
+        let next = second.split_whitespace().next().expect("a word");
+        let width = first.chars().count() + 1 + next.chars().count();
+        assert!(width > columns, "{columns}: {first} | {next}");
+        assert!(lines[1..].iter().all(|line| line.starts_with("      ")));
+        assert!(lines.iter().all(|line| line.chars().count() <= columns));
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ const CONTEXT: usize = 3;
 
 /// A change, parsed and sanitized.
 pub(super) struct Change {
-    /// The base in the user's terms: a branch, a commit, `the index`.
+    /// The base in the user's terms: a branch, a commit, `the index`. Empty if a diff applies to none.
     pub(super) base: String,
     pub(super) head: String,
     /// The commits, if known.
@@ -65,6 +65,14 @@ pub(super) struct Change {
     pub(super) top: Option<PathBuf>,
 }
 
+/// Names a diff: its path, or `stdin`.
+fn named_source(path: &Path) -> String {
+    match path.to_str() {
+        Some("-") => "stdin".to_owned(),
+        _ => path.display().to_string(),
+    }
+}
+
 impl Change {
     pub(super) fn of(args: &Review, env: &Env) -> Result<Self, Error> {
         let folder = env.folder()?;
@@ -87,13 +95,20 @@ impl Change {
                 let files = listed(files, NAMED_MAX).unwrap_or_default();
                 format!("only files of the folder {KD} differ, which are not reviewed: {files}")
             }
-            Some(path) => format!("{} has no diff", path.display()),
+            Some(path) => format!("{} has no diff", named_source(path)),
             None => format!("nothing differs between {} and {}", self.base, self.head),
         };
-        let next = match &args.pr {
-            Some(_) => "make a diff with `git diff` or `git format-patch --stdout`: kd help review",
-            None => {
-                "commit or add what is to be reviewed (untracked files are not included), or name another change: kd help review"
+        let next = match args {
+            _ if !self.left_out.is_empty() => {
+                "name another change: kd help review lists the ways to name one"
+            }
+            Review { pr: Some(_), .. } => "pass a unified diff: git diff | kd review --pr -",
+            Review { range: Some(_), .. } => {
+                "name two commits that differ: kd review FROM..TO (git log shows commits)"
+            }
+            Review { staged: true, .. } => "stage what is to be reviewed: git add FILE",
+            _ => {
+                "commit or change tracked files (git add includes new ones), or name another change: kd help review"
             }
         };
         Error::new("no_change", Exit::Usage, what).next(next)
@@ -101,7 +116,7 @@ impl Change {
 
     /// Parses a diff. If it applies to a commit that git has, the whole files are known.
     fn of_file(path: &Path, folder: &Path, env: &Env) -> Result<Self, Error> {
-        let named = path.display().to_string();
+        let named = named_source(path);
         let text = infile::read(path, FILE_BYTES_MAX)
             .map_err(|e| Error::usage(format!("the diff {named} cannot be read")).because(e))?;
         let diff = parse(&String::from_utf8_lossy(&text), &named)?;
@@ -140,7 +155,7 @@ impl Change {
         reading.lines = lines(&reading.diff);
         reading.leave_out_unshown();
         Ok(Self {
-            base: "the lines that it removes".into(),
+            base: String::new(),
             head: named,
             base_commit: None,
             head_commit: None,
@@ -319,12 +334,23 @@ impl Change {
         self.notices.extend(told);
     }
 
+    /// Names the commit with the settings.
+    pub(super) fn settings_name(&self) -> &str {
+        match self.base.as_str() {
+            "" => "the base branch",
+            base => base,
+        }
+    }
+
     /// Describes the change in one line.
     pub(super) fn title(&self) -> String {
         let (added, removed) = self.diff.counts();
+        let base = match self.base.as_str() {
+            "" => String::new(),
+            base => format!("{base} to "),
+        };
         format!(
-            "review of {} to {}: {}, +{added} -{removed}",
-            self.base,
+            "review of {base}{}: {}, +{added} -{removed}",
             self.head,
             count(self.diff.files.len() as u64, "file")
         )

@@ -15,7 +15,7 @@ use self::cost::Estimate;
 use self::watching::{Watching, hung, tell};
 use super::here::Here;
 use super::notices::notice_line;
-use super::{first, infile, stage};
+use super::{infile, stage};
 use crate::args::ask::terms;
 use crate::args::review::{
     Command, Format, Mark, Marks, MarksCommand, Review, Show, Shown, Verdict,
@@ -36,6 +36,7 @@ use kd_core::cost::Cost;
 use kd_core::formats::{self, Newer};
 use kd_core::prompt::PREAMBLE;
 use kd_core::review::{OpenReview, Report};
+use kd_core::seating::LOCAL;
 use kd_core::secrets::Masked;
 use kd_core::{Address, Event, Member, Op, Roster, SeatName};
 use kd_engine::{Engine, Opening};
@@ -231,8 +232,9 @@ fn marks(args: &Marks, here: &Here) -> Result<Exit, Error> {
 fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     let conditions = args.fail_on.iter().map(|text| Condition::read(text));
     let conditions: Vec<Condition> = conditions.collect::<Result<_, _>>()?;
-    if !args.dry_run {
-        outfile::check(args.shown.output.as_deref(), here)?;
+    match args.dry_run {
+        true => has_no_report(&args.shown)?,
+        false => outfile::check(args.shown.output.as_deref(), here)?,
     }
     let env = here.env(args.quiet);
     let mut change = Change::of(args, here)?;
@@ -253,10 +255,17 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     };
     kd_app::trust::check(&loaded.project, named, &env)?;
     let seated = kd_app::seating::seat(&loaded.config, seats(args, members), None)?;
-    let roster = seated.roster;
+    if seated.built_in && loaded.config.local.model.is_none() {
+        return Err(no_members());
+    }
+    // Nobody concludes a review.
+    let roster = Roster::new(seated.roster.members().to_vec(), None);
     change
         .notices
         .extend(disk_notice(&change, roster.members()));
+    change
+        .notices
+        .extend(demo_notice(&loaded.config, roster.members()));
     let mut parts = change.parts();
     let secrets = kd_app::secrets::of(&loaded.config, args.privacy.allow_secrets, here);
     let mut masked = Masked::default();
@@ -278,9 +287,6 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
         loaded.notices.iter().for_each(|notice| tell(notice));
     }
     kd_app::ready::make_ready(&loaded.config, args.offline, &env, &roster)?;
-    if seated.built_in && !args.quiet {
-        first::notice(layout.is_none(), here);
-    }
     let asked = Asked {
         config: &loaded.config,
         change: &change,
@@ -291,7 +297,40 @@ fn review(args: &Review, here: &Here) -> Result<Exit, Error> {
     if !args.quiet {
         closing(&kept, here);
     }
-    Ok(ended(&kept, end))
+    let shows_verdict = args.shown.output.is_none() && args.shown.format == Format::Terminal;
+    Ok(ended(&kept, end, shows_verdict))
+}
+
+/// Fails if options for a report are named: a dry run has none.
+fn has_no_report(shown: &Shown) -> Result<(), Error> {
+    if shown.output.is_none() && matches!(shown.format, Format::Terminal | Format::Json) {
+        return Ok(());
+    }
+    Err(
+        Error::usage("--dry-run asks nobody, so there is no report to write")
+            .next("leave out -o and --format; --format json prints the estimate as JSON"),
+    )
+}
+
+/// The error if nobody is configured: in CI, a missing key or file would pass for a review without findings.
+fn no_members() -> Error {
+    Error::new(
+        "no_seat",
+        Exit::NoSeat,
+        "no members are configured, and the small built-in model cannot review code",
+    )
+    .next(
+        "`kd init` sets up agent programs, keys and Ollama; then name members with council.review_members or --members",
+    )
+}
+
+/// Returns a notice if only the small built-in model reviews, because the user named it.
+fn demo_notice(config: &Config, members: &[Member]) -> Option<String> {
+    let is_demo = |member: &Member| member.backend == LOCAL && member.model.is_none();
+    (config.local.model.is_none() && members.iter().all(is_demo)).then(|| {
+        "only the small built-in model reviews: it cannot review code, and its findings are worthless (kd init)"
+            .to_owned()
+    })
 }
 
 /// Returns the request for members.
@@ -303,13 +342,13 @@ fn seats(args: &Review, members: Vec<String>) -> SeatRequest {
     }
 }
 
-/// Returns the exit code, and names the findings that meet a condition: the report may be in a file.
-fn ended(kept: &Kept, end: Exit) -> Exit {
+/// Returns the exit code, and names the findings that meet a condition, unless the report on the screen does.
+fn ended(kept: &Kept, end: Exit, shows_verdict: bool) -> Exit {
     let is_met = kept
         .fail_on
         .as_ref()
         .is_some_and(|fail_on| !fail_on.met.is_empty());
-    if let Some(verdict) = kept.verdict().filter(|_| is_met) {
+    if let Some(verdict) = kept.verdict().filter(|_| is_met && !shows_verdict) {
         tell(&verdict);
     }
     // An incomplete review may have found enough.

@@ -31,7 +31,7 @@ pub(super) fn load(
             (Base::Missing, None) => {
                 "not used: git tracks the file, and no base is known".to_owned()
             }
-            _ => format!("those of {}, not of the change", change.base),
+            _ => format!("those of {}, not of the change", change.settings_name()),
         };
         notices.push(format!("settings of .kd/config.json are {from}"));
     }

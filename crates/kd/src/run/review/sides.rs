@@ -10,6 +10,9 @@ use kd_core::diff::shown_name;
 use kd_store::git_command::GitCommand;
 use std::path::{Path, PathBuf};
 
+/// The advice outside of a repository.
+const NO_REPOSITORY: &str =
+    "go to a folder of a git repository, or review a diff: kd review --pr FILE";
 /// Maximum files named in an error.
 const NAMED_MAX: usize = 5;
 
@@ -121,7 +124,7 @@ pub(super) fn top(git: &GitCommand) -> Result<PathBuf, Error> {
                 "this repository is bare: it has no files to review",
             )
             .next("git worktree add FOLDER BRANCH, then run kd review in FOLDER"),
-            false => failed(&error).next(NO_GIT),
+            false => failed(&error).next(NO_REPOSITORY),
         }
     })
 }

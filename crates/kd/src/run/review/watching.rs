@@ -11,7 +11,7 @@ use kd_core::event::{Outcome, Purpose};
 use kd_core::review::Report;
 use kd_core::view::View;
 use kd_core::{Event, Record, SeatName};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal, Write};
 
 /// Returns the exit code of a completed review. A member that reviewed only some parts of the change makes it partial.
@@ -60,6 +60,19 @@ pub(super) struct Watching {
     parts: usize,
     /// The number of parts that each member has reviewed.
     reviewed: BTreeMap<SeatName, usize>,
+    /// The failures that were told.
+    failed: BTreeSet<String>,
+}
+
+/// Describes what a member has not done.
+fn failed(seat: &SeatName, purpose: Option<Purpose>, why: &str) -> String {
+    let why = why.strip_prefix("not sent: ").unwrap_or(why);
+    let deed = match purpose {
+        Some(Purpose::Vote) => "did not vote",
+        Some(Purpose::Arbitrate) => "did not compare unclear findings",
+        _ => "did not review",
+    };
+    format!("{seat} {deed}: {why}")
 }
 
 impl Watching {
@@ -67,6 +80,7 @@ impl Watching {
         Self {
             parts,
             reviewed: BTreeMap::new(),
+            failed: BTreeSet::new(),
             lines: events.then(|| JsonLines::new(quiet).with_council(true)),
             quiet: quiet || events,
         }
@@ -106,8 +120,18 @@ impl Face for Watching {
                 let deed = self.deed(seat, purpose);
                 self.say(&format!("{seat} {deed}"), io)?;
             }
-            Event::TurnFailed { seat, failure, .. } => {
-                self.say(&format!("{seat} failed: {}", failure.message), io)?;
+            Event::TurnFailed {
+                turn,
+                seat,
+                failure,
+                ..
+            } => {
+                let purpose = view.turn(*turn).map(|turn| turn.purpose);
+                let line = failed(seat, purpose, &failure.message);
+                // One line per cause, however many parts there are.
+                if self.failed.insert(line.clone()) {
+                    self.say(&line, io)?;
+                }
             }
             // The report tells the rest at the end; the command told the settings before.
             Event::ThreadOpened { .. }
