@@ -95,11 +95,7 @@ impl Watching {
             _ => {
                 let done = self.reviewed.entry(seat.clone()).or_default();
                 *done += 1;
-                // Replies that could not be read are more than parts.
-                match *done <= self.parts {
-                    true => format!("reviewed {done} of {} parts", self.parts),
-                    false => "replied once more".to_owned(),
-                }
+                format!("reviewed {done} of {} parts", self.parts)
             }
         }
     }
