@@ -492,6 +492,11 @@ const MAY: &[(&str, &str)] = &[
         "kd/src/run/batch/questions.rs",
         "a folder that the user named",
     ),
+    (
+        "kd/src/run/eval/recorded.rs",
+        "a folder that the user named",
+    ),
+    ("kd/src/run/eval/written.rs", "a folder that the user named"),
 ];
 
 /// Crates that work on `.kd`.

@@ -666,10 +666,9 @@ pub(super) fn traces(
 /// Searches a file for a text. In a database no space separates two columns, so a text may be joined to others.
 fn holds(path: &Path, repeats: &dyn Fn(&str) -> bool) -> Result<bool, kd_store::Error> {
     let io = |error| kd_store::Error::io("read", path)(error);
-    let mut file = match std::fs::File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(io(error)),
+    let (folder, name) = Folder::of_file(path)?;
+    let Some(mut file) = folder.file(name)? else {
+        return Ok(false);
     };
     let mut bytes = Vec::new();
     loop {
