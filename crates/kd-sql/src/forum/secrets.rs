@@ -10,6 +10,7 @@ use kd_forum::cards::{hex, unhex};
 use kd_forum::chain::{self, Fields, Hash};
 use kd_store::error::Error;
 use kd_store::private;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -75,20 +76,10 @@ impl Secrets {
         let Some(path) = state.map(|state| file(state, place, forum)) else {
             return Ok(Self::default());
         };
-        let bytes = private::read(&path, BYTES_MAX).map_err(|e| failed(&path, &e))?;
-        if let Some(bytes) = &bytes {
-            let version = formats::stated(bytes, "version");
-            FORUM_SECRETS
-                .check(version)
-                .map_err(|newer| ForumError::Newer {
-                    place: path.display().to_string(),
-                    newer,
-                })?;
-        }
-        let kept = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let kept = stored(&path, BYTES_MAX)?;
         Ok(Self {
             path: Some(path),
-            kept: kept.unwrap_or_default(),
+            kept,
         })
     }
 
@@ -191,6 +182,26 @@ pub(super) fn file(state: &Path, place: &Place, forum: &str) -> PathBuf {
     state
         .join("forums")
         .join(format!("{}.json", hex(&key[..16])))
+}
+
+/// Reads one of a forum's files in the state folder. A missing or malformed file counts as empty.
+///
+/// # Errors
+/// It cannot be read, or has a newer version.
+pub(super) fn stored<T: Default + DeserializeOwned>(
+    path: &Path,
+    bytes_max: u64,
+) -> Result<T, ForumError> {
+    let Some(bytes) = private::read(path, bytes_max).map_err(|e| failed(path, &e))? else {
+        return Ok(T::default());
+    };
+    FORUM_SECRETS
+        .check(formats::stated(&bytes, "version"))
+        .map_err(|newer| ForumError::Newer {
+            place: path.display().to_string(),
+            newer,
+        })?;
+    Ok(serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
 pub(super) fn failed(path: &Path, error: &Error) -> ForumError {

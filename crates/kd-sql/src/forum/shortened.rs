@@ -8,7 +8,7 @@ use super::db::{Db, args, first_text};
 use super::error::ForumError;
 use super::secrets::{self, Head};
 use super::{Place, links, runs};
-use kd_core::formats::{self, FORUM_SECRETS};
+use kd_core::formats::FORUM_SECRETS;
 use kd_forum::words::Run;
 use kd_store::error::Error;
 use kd_store::forget::TOMBSTONE;
@@ -68,20 +68,10 @@ impl Noted {
     }
 
     fn at(path: PathBuf) -> Result<Self, ForumError> {
-        let bytes = private::read(&path, BYTES_MAX).map_err(|e| secrets::failed(&path, &e))?;
-        if let Some(bytes) = &bytes {
-            let version = formats::stated(bytes, "version");
-            FORUM_SECRETS
-                .check(version)
-                .map_err(|newer| ForumError::Newer {
-                    place: path.display().to_string(),
-                    newer,
-                })?;
-        }
-        let kept = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let kept = secrets::stored(&path, BYTES_MAX)?;
         Ok(Self {
             path: Some(path),
-            kept: kept.unwrap_or_default(),
+            kept,
         })
     }
 
