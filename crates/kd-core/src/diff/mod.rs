@@ -277,13 +277,6 @@ impl FileDiff {
             .filter_map(|(number, line)| Some((u32::try_from(number).ok()?, line.text.as_str())))
             .collect()
     }
-
-    /// Returns the numbers of the added lines.
-    pub fn added(&self) -> Vec<u32> {
-        let numbered = self.hunks.iter().flat_map(Hunk::numbered);
-        let added = numbered.filter(|(_, line)| line.kind == LineKind::Added);
-        added.filter_map(|(number, _)| number).collect()
-    }
 }
 
 impl Hunk {
@@ -303,7 +296,7 @@ impl Hunk {
 }
 
 /// Cleans a single-line text and keeps it on one line.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     clean_text(text).replace(['\n', '\r'], " ")
 }
 

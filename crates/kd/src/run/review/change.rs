@@ -3,8 +3,8 @@
 //! Input: which change. Output: its diff, the lines around it, and its base. Runs no program of the repository, and
 //! uses nothing of the change as a setting.
 
-use super::reading::{Lines, Reading, defined, lines, one_line, parse, unknown, uses};
-use super::sides::{After, Sides, at_top, commit};
+use super::reading::{Lines, Reading, defined, first_of, lines, parse, unknown, uses};
+use super::sides::{After, NAMED_MAX, Sides, at_top, commit};
 use crate::args::review::Review;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -14,7 +14,7 @@ use crate::run::prose_review::usual_base;
 use crate::run::scratch;
 use kd_app::Env;
 use kd_app::words::count;
-use kd_core::diff::{self, Diff, FileDiff, LineKind, is_below, shown_name};
+use kd_core::diff::{self, Diff, FileDiff, LineKind, is_below, one_line, shown_name};
 use kd_store::git_command::GitCommand;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -29,8 +29,7 @@ const UNKNOWN_MAX: u32 = 4_000_000;
 const LISTED_MAX: usize = 200;
 /// Maximum functions listed per file.
 const OUTLINE_MAX: usize = 8;
-/// Maximum files named in a notice, and in one about files that members do not see.
-const NAMED_MAX: usize = 5;
+/// Maximum files named in a notice about files that members do not see.
 const LEFT_OUT_MAX: usize = 20;
 /// The folder of `kd`, which is not reviewed.
 const KD: &str = ".kd";
@@ -509,11 +508,7 @@ fn named(all: impl Iterator<Item = String>) -> Option<String> {
 fn listed(all: impl Iterator<Item = String>, max: usize) -> Option<String> {
     let mut seen = BTreeSet::new();
     let all: Vec<String> = all.filter(|one| seen.insert(one.clone())).collect();
-    let shown = all.get(..max).unwrap_or(&all).join(", ");
-    match all.len().saturating_sub(max) {
-        0 => (!all.is_empty()).then_some(shown),
-        more => Some(format!("{shown} and {more} more")),
-    }
+    first_of(&all, max)
 }
 
 /// Returns a file's lines that a comment can refer to: runs of added lines, and of unchanged lines with their old

@@ -3,13 +3,12 @@
 //! Attributes say to git which files are text. Those of the change have no effect, and a file that any others call
 //! binary is shown nevertheless if it is text: nothing is left out without being named.
 
-use super::sides::{After, Sides, names};
+use super::sides::{After, NAMED_MAX, Sides, names};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::review::kept::LeftOut;
 use crate::run::prose_review::failed;
-use kd_core::clean::clean_text;
-use kd_core::diff::{self, Diff, FileDiff, LineKind, decoded, shown_name};
+use kd_core::diff::{self, Diff, FileDiff, LineKind, decoded, one_line, shown_name};
 use kd_store::git_command::{self, GitCommand};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -28,14 +27,12 @@ const TEXTS_MAX: usize = 256;
 const TEXTS_AT_ONCE: usize = 64;
 /// The reason for a file beyond these limits.
 const UNREAD: &str = "binary for git, and not looked at: too many such files";
-/// A file is text if at most one of so many characters is a control character or no UTF-8.
+/// A file is text if at most one in this many characters is a control character or invalid UTF-8.
 const ODD_SHARE: usize = 5;
 /// Maximum names to search for, uses shown of each, and bytes of a line.
 const NAMES_MAX: usize = 8;
 const USES_MAX: usize = 3;
 const USE_BYTES_MAX: usize = 200;
-/// Maximum untracked files named in a notice.
-const NAMED_MAX: usize = 5;
 
 /// Lines by number, by file.
 pub(super) type Lines = BTreeMap<String, BTreeMap<u32, String>>;
@@ -352,28 +349,23 @@ pub(super) fn lines(diff: &Diff) -> Lines {
     lines
 }
 
-pub(super) fn one_line(text: &str) -> String {
-    clean_text(text).replace(['\n', '\r'], " ")
-}
-
 /// Returns a notice about untracked files, which no diff shows.
 pub(super) fn unknown(git: &GitCommand) -> Result<Option<String>, Error> {
     let args = ["ls-files", "--others", "--exclude-standard", "-z", "--"];
     let others = git.read_whole(&[&args[..], &EVERYTHING].concat());
     let others = others.map_err(|error| failed(&error))?.unwrap_or_default();
     let others: Vec<String> = names(&others).map(|name| shown_name(&name)).collect();
-    let shown = others.iter().take(NAMED_MAX).map(String::as_str);
-    let shown: Vec<&str> = shown.collect();
-    let more = match others.len() - shown.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    Ok((!shown.is_empty()).then(|| {
-        format!(
-            "not reviewed, because untracked: {}{more}",
-            shown.join(", ")
-        )
-    }))
+    let listed = first_of(&others, NAMED_MAX);
+    Ok(listed.map(|files| format!("not reviewed, because untracked: {files}")))
+}
+
+/// Lists the first names and the number of the others, formatted for a notice; `None` if there are none.
+pub(super) fn first_of(names: &[String], max: usize) -> Option<String> {
+    let shown = names.get(..max).unwrap_or(names).join(", ");
+    match names.len().saturating_sub(max) {
+        0 => (!names.is_empty()).then_some(shown),
+        more => Some(format!("{shown} and {more} more")),
+    }
 }
 
 /// Finds uses of the changed functions in other files. Leaves out what cannot be found.

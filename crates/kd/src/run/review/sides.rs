@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// The advice outside of a repository.
 const NO_REPOSITORY: &str =
     "go to a folder of a git repository, or review a diff: kd review --pr FILE";
-/// Maximum files named in an error.
-const NAMED_MAX: usize = 5;
+/// Maximum files named in a notice or an error.
+pub(super) const NAMED_MAX: usize = 5;
 
 /// The two sides, as arguments of `git diff`.
 pub(super) struct Sides {
