@@ -135,9 +135,10 @@ pub fn merge(raws: &[Raw], judged: &Judged) -> Merged {
     for a in 0..raws.len() {
         for b in a + 1..raws.len() {
             let s = score(a, b);
-            if s > -1.0 {
-                scores.insert((a, b), s);
+            if s <= -1.0 {
+                continue;
             }
+            scores.insert((a, b), s);
             if !judged.contains_key(&(a, b)) && traits.by_words(raws, a, b) < APART {
                 unlike.insert((a, b));
             }
