@@ -4,9 +4,8 @@
 use crate::join::About;
 use kd_eval::deciders::{Halves, Setting, Way};
 use kd_eval::intervals::wilson;
-use kd_eval::replay::{Question, Replay};
+use kd_eval::replay::{Question, Replay, fingerprint};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// The version of the schema.
@@ -101,7 +100,7 @@ impl Council<'_> {
             "format": "jsonl",
             "file_path": path,
             "hash_algorithm": "sha256",
-            "checksum": digest(&[&samples]),
+            "checksum": fingerprint(samples.as_bytes()),
             "total_rows": decided.len(),
         });
         [
@@ -197,7 +196,7 @@ impl Council<'_> {
             "evaluation_name": self.task,
             "evaluation_result_id": self.result(),
             "sample_id": about.map_or(&question.id, |about| &about.id),
-            "sample_hash": digest(&[raw, &reference.concat()]),
+            "sample_hash": fingerprint([raw, &reference.concat()].concat().as_bytes()),
             "interaction_type": "single_turn",
             "input": {"raw": raw, "reference": reference},
             "output": {"raw": said},
@@ -241,7 +240,7 @@ fn folder(name: &str) -> String {
 
 /// Returns an identifier in the form of a random one that is the same for the same content.
 fn uuid(parts: &[&str]) -> String {
-    let hex = digest(parts);
+    let hex = fingerprint(parts.concat().as_bytes());
     let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
     format!(
         "{}-{}-4{}-8{}-{}",
@@ -251,13 +250,4 @@ fn uuid(parts: &[&str]) -> String {
         part(17, 20),
         part(20, 32)
     )
-}
-
-fn digest(parts: &[&str]) -> String {
-    let mut hash = Sha256::new();
-    parts.iter().for_each(|part| hash.update(part.as_bytes()));
-    hash.finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }

@@ -80,7 +80,7 @@ impl Question {
     }
 }
 
-/// Returns the SHA-256 of a file, in hexadecimal, to identify what was replayed.
+/// Returns the SHA-256 of bytes, such as those of a replayed file, in hexadecimal digits.
 pub fn fingerprint(bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
     Sha256::digest(bytes)

@@ -3,9 +3,9 @@
 use super::{Format, Input, metric};
 use crate::content::Content;
 use crate::record::{Record, Score, Unread};
+use kd_eval::replay::fingerprint;
 use serde::Deserialize;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 pub(super) const FORMAT: Format = Format {
@@ -76,7 +76,7 @@ fn read(input: &Input<'_>) -> Result<Vec<Record>, Unread> {
         let hash = line
             .doc_hash
             .clone()
-            .unwrap_or_else(|| digest(&line.doc.to_string()));
+            .unwrap_or_else(|| fingerprint(line.doc.to_string().as_bytes()));
         // A data set may have a document twice.
         let times = seen.entry(hash.clone()).or_default();
         *times += 1;
@@ -264,9 +264,4 @@ fn plain(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-fn digest(text: &str) -> String {
-    let bytes = Sha256::digest(text.as_bytes());
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
