@@ -5,6 +5,7 @@ use crate::council::{conversation, names};
 use crate::error::UserError;
 use crate::export::{self, Format};
 use crate::kingdom::Kingdom;
+use crate::marks::{self, Marked};
 use crate::request::Terms;
 use crate::{forks, outfile, ready, resume, seating, secrets, threads, trust};
 use kd_core::message::{Message, settled};
@@ -101,6 +102,9 @@ pub trait ChatHost: Send + Sync + 'static {
 
     /// Forks a thread, makes the fork the current one and returns its ID.
     fn fork(&self, id: &str, fork: Fork) -> Result<String, String>;
+
+    /// Marks the newest verdict of a thread. Returns a line that says how it is marked.
+    fn mark(&self, id: &str, word: &str) -> Result<String, String>;
 
     /// Returns the threads to choose from, newest first.
     fn threads(&self) -> Result<Vec<ThreadRow>, String>;
@@ -291,6 +295,14 @@ impl Chat {
     /// If it cannot be forked there.
     pub fn fork_of(&self, thread: &Thread, fork: Fork) -> Result<Thread, UserError> {
         forks::of_chat(&self.layout, thread, fork)
+    }
+
+    /// Marks the newest verdict of a thread.
+    ///
+    /// # Errors
+    /// There is no verdict, or the word is not a mark of it.
+    pub fn mark_in(&self, thread: &Thread, word: &str) -> Result<Marked, UserError> {
+        marks::say(&self.layout, thread, word, self.kingdom.env())
     }
 
     /// The newest threads first, up to a number of them.
@@ -514,6 +526,13 @@ impl ChatHost for Chat {
             .thread(id)
             .and_then(|thread| self.fork_of(&thread, fork));
         Ok(forked.map_err(line)?.id().0.clone())
+    }
+
+    fn mark(&self, id: &str, word: &str) -> Result<String, String> {
+        let marked = self
+            .thread(id)
+            .and_then(|thread| self.mark_in(&thread, word));
+        Ok(marked.map_err(line)?.line())
     }
 
     fn export(&self, id: &str, file: Option<&str>) -> Result<String, String> {

@@ -88,6 +88,8 @@ kinds! {
     NotDeliberated = "no_deliberation";
     /// A deliberation has no such stage.
     NoStage = "no_stage";
+    /// A deliberation decided nothing that could be marked.
+    NoVerdict = "no_verdict";
 }
 
 /// An error that tells what happened, why, and what to do next.

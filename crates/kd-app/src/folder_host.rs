@@ -8,7 +8,7 @@ use crate::host::{Followed, Following, Host, Listed, Method, Query, Refusal};
 use crate::kingdom::Kingdom;
 use crate::request::{Ask, Question, Terms, ThreadChoice};
 use crate::think::Think;
-use crate::{forks, forum, page, seating, secrets, threads, trust};
+use crate::{forks, forum, marks, page, seating, secrets, threads, trust};
 use kd_backends::remote::RemoteForum;
 use kd_backends::servers::Servers;
 use kd_core::clean::clean_line;
@@ -427,6 +427,14 @@ impl Host for FolderHost {
         let mut started = resume().map_err(refusal)?;
         started.notices.extend(self.held());
         Ok(started)
+    }
+
+    fn mark(&self, id: &str, word: &str) -> Result<String, Refusal> {
+        let thread = self.open_thread(id)?;
+        let env = self.kingdom.env();
+        let layout = env.layout().map_err(refusal)?;
+        let marked = marks::say(&layout, &thread, word, env).map_err(refusal)?;
+        Ok(marked.line())
     }
 
     fn threads(&self) -> Result<Vec<Listed>, Refusal> {

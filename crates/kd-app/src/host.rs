@@ -102,6 +102,11 @@ pub trait Host: Send + Sync + 'static {
         Err(Refusal("threads cannot be forked here".into()))
     }
 
+    /// Marks the newest verdict of a thread as the user says; returns a line about it.
+    fn mark(&self, _id: &str, _word: &str) -> Result<String, Refusal> {
+        Err(Refusal("verdicts cannot be marked here".into()))
+    }
+
     /// Opens a session that finishes a thread's deliberation; its members are asked at once.
     fn resume(&self, _id: &str) -> Result<Started, Refusal> {
         Err(Refusal("deliberations cannot be resumed here".into()))

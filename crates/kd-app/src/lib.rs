@@ -41,6 +41,7 @@ pub mod forum;
 pub mod host;
 pub mod json;
 mod kingdom;
+pub mod marks;
 mod notice;
 pub mod outfile;
 pub mod page;

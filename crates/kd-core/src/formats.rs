@@ -379,6 +379,8 @@ pub static SEALED: Printed = printed("`kd seal --json`, `kd verify --json`", "se
 pub static IMPORTED: Printed = printed("`kd import --json`", "import");
 /// A mark that was given.
 pub static MARKED: Printed = printed("`kd mark --json`", "mark");
+/// The marks by a file of right answers.
+pub static MARKED_BY_GOLD: Printed = printed("`kd mark --gold FILE --json`", "mark-gold");
 /// Marks.
 pub static MARK_LIST: Printed = printed("`kd marks --json`", "marks");
 /// Problems with the files.
@@ -504,6 +506,7 @@ pub static PRINTED: &[&Printed] = &[
     &SEALED,
     &IMPORTED,
     &MARKED,
+    &MARKED_BY_GOLD,
     &MARK_LIST,
     &FSCK,
     &FORGET,

@@ -29,6 +29,8 @@ pub enum Takes {
     MaybeFile,
     /// A question, or nothing.
     MaybeQuestion,
+    /// A judgment of a verdict.
+    Judgment,
 }
 
 /// A slash command.
@@ -78,6 +80,8 @@ pub enum Slash {
     Export(Option<String>),
     /// Answer a question, or the last one, in an aside.
     Aside(Way, Option<String>),
+    /// Mark the newest verdict as right, wrong, or by the right answer.
+    Mark(String),
     /// Show or fold the thinking.
     Thinking,
     /// Show the help.
@@ -194,6 +198,18 @@ pub const COMMANDS: &[SlashCommand] = &[
         doc: "finish the deliberation of this thread that was forked or killed",
         screen_only: false,
         make: |_| Ok(Slash::Aside(Way::Resume, None)),
+    },
+    SlashCommand {
+        name: "mark",
+        aliases: &[],
+        args: "<right|wrong|answer>",
+        takes: Takes::Judgment,
+        doc: "mark the newest verdict of this thread: right, wrong, a share, or the right answer",
+        screen_only: false,
+        make: |arg| {
+            let word = arg.ok_or("write `right`, `wrong`, or the right answer")?;
+            Ok(Slash::Mark(word.to_owned()))
+        },
     },
     SlashCommand {
         name: "mode",
@@ -489,6 +505,7 @@ mod tests {
                 Line::Slash(Slash::Aside(Way::Deliberate, Some("why?".into()))),
             ),
             ("/resume", Line::Slash(Slash::Aside(Way::Resume, None))),
+            ("/mark 391 m", Line::Slash(Slash::Mark("391 m".into()))),
             ("/thinking", Line::Slash(Slash::Thinking)),
             ("/fork", Line::Slash(Slash::Fork(Fork::Whole))),
             ("/fork #7", Line::Slash(Slash::Fork(Fork::Before(7)))),
@@ -536,6 +553,7 @@ mod tests {
                 Takes::MaybeNumber => (&["", "2"], &["-1", "many"]),
                 Takes::MaybePart => (&["", "code", "all", "ada"], &["a/b"]),
                 Takes::MaybeMode => (&["", "natural"], &[]),
+                Takes::Judgment => (&["right", "0.7", "the answer is 391"], &[""]),
                 Takes::MaybeThread | Takes::MaybeFile | Takes::MaybeQuestion => (&["", "x y"], &[]),
             };
             let line = |arg: &str| read(&format!("/{} {arg}", command.name));

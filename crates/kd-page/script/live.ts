@@ -400,6 +400,7 @@ export class Live {
       const resume = make("button", { type: "button", title: "Ask for the rest of the deliberation", click: () => void this.resume(resume) }, "Resume");
       rest.append(" ", resume);
     }
+    this.offerMarks(thread);
     for (const link of thread.querySelectorAll<HTMLAnchorElement>(".tree a")) {
       link.onclick = (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -417,6 +418,26 @@ export class Live {
     this.go(thread);
     announce(cut.stage ? `${thread}: a fork. Resume, at the end of the page, asks for the rest.` : `${thread}: a fork. The old thread is unchanged.`);
     void this.list();
+  }
+
+  /** Gives the verdict buttons that mark it right, wrong, or by the right answer. */
+  private offerMarks(thread: HTMLElement): void {
+    const place = thread.querySelector<HTMLElement>("#head [data-mark], [data-mark]");
+    if (!place || place.querySelector("button")) return;
+    const button = (name: string, mark: () => string) =>
+      make("button", { type: "button", title: `Mark this verdict: ${name.toLowerCase()}`, click: () => void this.mark(mark()) }, name);
+    const answer = make("input", { type: "text", "aria-label": "The right answer", placeholder: "the right answer" });
+    place.append("Was it right? ", button("Right", () => "right"), " ", button("Wrong", () => "wrong"), " ", answer, " ", button("Mark", () => answer.value));
+    place.hidden = false;
+  }
+
+  /** Marks the newest verdict of the open thread. */
+  private async mark(mark: string): Promise<void> {
+    if (!this.id || !mark.trim()) return;
+    const response = await this.call(`/page/threads/${encodeURIComponent(this.id)}/mark`, { mark }).catch(() => undefined);
+    if (!response) return;
+    const { marked } = (await response.json()) as { marked: string };
+    announce(marked);
   }
 
   /** Finishes the deliberation of the open thread. */

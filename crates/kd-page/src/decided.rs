@@ -13,6 +13,8 @@ pub(crate) fn outcome(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
         div.verdict {
             p.outcome { (plain(&verdict.heading)) }
             div.body dir="auto" { (markdown::render(words(verdict))) }
+            // The server's page adds buttons.
+            @if facts.has_verdict() { p.facts data-mark="" hidden {} }
             @if let Some(seq) = verdict.message { p.facts { a href={ "#" (facts.anchor(seq)) } { "message " (seq) } } }
             @if verdict.support.is_empty() && verdict.dissent.is_empty() {} @else { (sides(facts, verdict)) }
             @if let Some(sentence) = facts.robust.as_ref().and_then(Robustness::sentence) {

@@ -152,6 +152,12 @@ impl<'a> Facts<'a> {
         self.report.as_ref().is_some_and(|r| r.ended.is_none())
     }
 
+    /// Returns whether its last deliberation decided something that can be marked.
+    pub(crate) fn has_verdict(&self) -> bool {
+        let verdict = self.report.as_ref().and_then(|r| r.verdict.as_ref());
+        verdict.is_some_and(|v| v.message.is_some() && v.winner.is_some())
+    }
+
     /// Returns the CSS class of a name's color, and its mark.
     pub(crate) fn color(&self, name: &str) -> (String, &'static str) {
         let at = self.names.iter().position(|n| *n == name).unwrap_or(0);

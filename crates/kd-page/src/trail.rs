@@ -34,6 +34,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
                 // The server's page adds a button.
                 @if facts.is_unfinished() { " " span data-resume="" { code { "kd deliberate --resume " (id) } } }
             }
+            @if facts.has_verdict() { dt { "Mark" } dd { code { "kd mark " (id) " right" } } }
             dt { "Look closer" }
             dd {
                 code { "kd show " (id) }

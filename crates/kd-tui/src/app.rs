@@ -98,6 +98,8 @@ pub enum Effect {
     Open(Option<String>),
     /// Fork the thread and open the fork.
     Fork(Fork),
+    /// Mark the newest verdict.
+    Mark(String),
     /// List the threads.
     ListThreads,
     /// Fetch messages before a number.

@@ -128,6 +128,11 @@ fn arguments(command: &str, word: &str, known: &Known<'_>) -> Vec<(String, Strin
                     .map(|c| of(c, "part")),
             )
             .collect(),
+        Takes::Judgment => ["right", "wrong"]
+            .into_iter()
+            .filter(begun)
+            .map(|c| of(c, "mark"))
+            .collect(),
         Takes::MaybeFile => (known.files)(word).iter().map(|f| of(f, "file")).collect(),
         _ => Vec::new(),
     }

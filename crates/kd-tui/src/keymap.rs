@@ -48,6 +48,8 @@ pub enum Action {
     Copy,
     CopyCode,
     Rewind,
+    MarkRight,
+    MarkWrong,
     Read,
     Help,
     Redraw,
@@ -247,6 +249,15 @@ pub const KEYS: &[Row] = &[
         Action::Retry,
         Some(("F5", "ask failed members again")),
     ),
+    row(
+        &[p(Code::F(6))],
+        Action::MarkRight,
+        Some((
+            "F6, F7",
+            "mark the newest verdict right, wrong (/mark does more)",
+        )),
+    ),
+    row(&[p(Code::F(7))], Action::MarkWrong, None),
     row(
         &[p(Code::F(8)), c('c').alt()],
         Action::Copy,

@@ -347,6 +347,13 @@ impl Stage {
                     });
                 }
             }
+            Effect::Mark(word) => {
+                if let Some(id) = self.app.thread.clone() {
+                    self.ask(move |host| match host.mark(&id, &word) {
+                        Ok(line) | Err(line) => Msg::Told(line),
+                    });
+                }
+            }
             Effect::Copy(text, what) => self.copy(&text, &what),
             Effect::Export(file) => {
                 if let Some(id) = self.app.thread.clone() {

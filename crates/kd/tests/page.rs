@@ -145,6 +145,7 @@ fn the_document_is_open_and_holds_nothing_and_all_else_needs_the_token() {
         ("POST", "/page/threads/x/stop"),
         ("POST", "/page/threads/x/fork"),
         ("POST", "/page/threads/x/resume"),
+        ("POST", "/page/threads/x/mark"),
         ("HEAD", "/page/threads"),
         ("POST", "/"),
     ] {
@@ -262,6 +263,19 @@ fn what_the_page_may_not_do_is_refused_with_the_reason() {
         ("/page/threads/x/stop", json!({"seat": "../x"}), 400, ""),
         ("/page/threads/x/resume", json!({}), 422, "no thread"),
         (
+            "/page/threads/x/mark",
+            json!({"mark": "right"}),
+            422,
+            "no thread",
+        ),
+        (
+            "/page/threads/x/mark",
+            json!({"mark": " "}),
+            400,
+            "a mark is",
+        ),
+        ("/page/threads/x/mark", json!({}), 400, "mark"),
+        (
             "/page/threads/x/resume",
             json!({"question": "y"}),
             400,
@@ -278,7 +292,7 @@ fn what_the_page_may_not_do_is_refused_with_the_reason() {
     assert!(text.contains("nowhere"), "{text}");
     // GET changes nothing.
     assert_eq!(served.send("GET", "/page/ask", &bearer(), "").0, 405);
-    for path in ["stop", "fork", "resume"] {
+    for path in ["stop", "fork", "resume", "mark"] {
         let path = format!("/page/threads/x/{path}");
         assert_eq!(served.send("GET", &path, &bearer(), "").0, 405, "{path}");
     }
@@ -458,4 +472,69 @@ fn a_fork_at_a_stage_is_resumed_in_the_page_or_refused_with_the_reason() {
         let served = Served::start(&home, "--page");
         refused(&served, &fork(&served), why);
     }
+}
+
+#[test]
+fn a_verdict_is_marked_in_the_page_and_no_other_message_is() {
+    let home = Home::scripted(&[("ann", decides()), ("bob", decides())]);
+    let asked = [
+        "deliberate",
+        "-q",
+        "--answer",
+        "yes-no",
+        "--protocol",
+        "vote",
+        "Is it safe?",
+    ];
+    assert_eq!(home.run(&asked).code, Some(0));
+    let id = |at: usize| {
+        home.threads()[at]
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned()
+    };
+    let thread = id(0);
+    let served = Served::start(&home, "--page");
+    let text = page(&served.follow(&thread, |lines| !lines.is_empty()));
+    assert!(
+        text.contains("data-mark") && text.contains(&format!("kd mark {thread} right")),
+        "{text}"
+    );
+    let path = format!("/page/threads/{thread}/mark");
+    for (word, told) in [
+        ("right", "is right; you have 1 mark"),
+        ("no", "is wrong (was right)"),
+    ] {
+        let (status, said) = served.post(&path, &json!({"mark": word}));
+        assert_eq!(status, 200, "{said}");
+        assert!(
+            said["marked"]
+                .as_str()
+                .is_some_and(|line| line.contains(told)),
+            "{said}"
+        );
+    }
+    let (status, said) = served.post(&path, &json!({"mark": "perhaps so"}));
+    assert_eq!(status, 422, "{said}");
+    assert_eq!(home.run(&["ask", "-q", "Hello?"]).code, Some(0));
+    let other = if id(0) == thread { id(1) } else { id(0) };
+    let text = page(&served.follow(&other, |lines| !lines.is_empty()));
+    assert!(!text.contains("data-mark"), "{text}");
+    let (status, said) = served.post(
+        &format!("/page/threads/{other}/mark"),
+        &json!({"mark": "right"}),
+    );
+    assert_eq!(
+        (
+            status,
+            said["error"]
+                .as_str()
+                .is_some_and(|e| e.contains("nothing to mark"))
+        ),
+        (422, true),
+        "{said}"
+    );
+    let marks = home.run(&["marks", "--json"]).json();
+    assert_eq!(marks["marks"].as_array().map(Vec::len), Some(1), "{marks}");
 }

@@ -112,6 +112,14 @@ fn decisions(out: &mut Outputs) {
     let again = out.add("mark", &home, &["mark", "wrong", "--json"]);
     assert!(again["before"].is_object());
     out.add("marks", &home, &["marks", "--json"]);
+    let id = again["mark"]["thread"].as_str().expect("a thread");
+    let gold = format!("thread,gold\n{id},a\nzzzz,a\n");
+    fs::write(home.work().join("gold.csv"), gold).expect("written");
+    out.add(
+        "mark-gold",
+        &home,
+        &["mark", "--gold", "gold.csv", "--json"],
+    );
     let line = home.run(&["marks", "export"]).out;
     out.keep("mark-line", serde_json::from_str(&line).expect("one mark"));
     out.add("fork", &home, &["fork", "--stage", "review", "--json"]);

@@ -3,10 +3,14 @@
 
 mod ending;
 mod estimate;
+mod gold;
 mod questions;
 mod row;
+mod table;
 
 pub use ending::{Ending, Next, ending};
 pub use estimate::{ANSWER_TOKENS_HIGH, ANSWER_TOKENS_LOW, Estimate, Range};
-pub use questions::{FILE_BYTES_MAX, Fields, Form, QUESTION_BYTES_MAX, Question, ReadError, read};
+pub use gold::{Gold, Of, read as read_gold};
+pub use questions::{FILE_BYTES_MAX, Fields, Form, QUESTION_BYTES_MAX, Question, read};
 pub use row::{Failed, Method, Row, Said, Spending, Status, Verdict};
+pub use table::ReadError;

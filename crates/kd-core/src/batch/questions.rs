@@ -1,7 +1,8 @@
 //! Parses files of questions: JSON Lines, CSV, or one question per line. Input: the bytes of a file. Output: questions
 //! with unique ids, or the line that is wrong.
 
-use serde_json::Value;
+use super::table::{self, ReadError, fail, text};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -45,18 +46,6 @@ pub struct Fields {
     pub id: Option<String>,
     /// The field of the question.
     pub question: Option<String>,
-}
-
-/// A file of questions cannot be parsed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {what}")]
-pub struct ReadError {
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong with it.
-    pub what: String,
-    /// What to do.
-    pub hint: String,
 }
 
 impl Form {
@@ -108,14 +97,6 @@ pub fn read(bytes: &[u8], form: Form, fields: &Fields) -> Result<Vec<Question>, 
     Ok(questions)
 }
 
-fn fail(line: usize, what: impl Into<String>, hint: impl Into<String>) -> ReadError {
-    ReadError {
-        line,
-        what: what.into(),
-        hint: hint.into(),
-    }
-}
-
 fn example(form: Form) -> &'static str {
     match form {
         Form::JsonLines => {
@@ -124,29 +105,6 @@ fn example(form: Form) -> &'static str {
         Form::Csv => "a header such as `id,question`, then one question per row",
         Form::Lines => "write one question per line",
     }
-}
-
-/// Returns the text of a file.
-fn text(bytes: &[u8]) -> Result<&str, ReadError> {
-    let line_at = |at: usize| 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
-    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return Err(fail(1, "the file is UTF-16", "save it as UTF-8"));
-    }
-    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
-        return Err(fail(
-            line_at(at),
-            "there is a NUL byte, so this is no text",
-            "give a file of UTF-8 text",
-        ));
-    }
-    let text = std::str::from_utf8(bytes).map_err(|e| {
-        fail(
-            line_at(e.valid_up_to()),
-            "this is no UTF-8 text",
-            "save the file as UTF-8",
-        )
-    })?;
-    Ok(text.trim_start_matches('\u{feff}'))
 }
 
 fn check(question: &Question) -> Result<(), ReadError> {
@@ -188,101 +146,47 @@ fn lines(text: &str, fields: &Fields) -> Result<Vec<Question>, ReadError> {
 
 fn json_lines(text: &str, fields: &Fields) -> Result<Vec<Question>, ReadError> {
     let hint = example(Form::JsonLines);
-    let mut questions = Vec::new();
-    for (at, line) in text.lines().enumerate() {
-        let at = at + 1;
-        if line.trim().is_empty() {
-            continue;
-        }
-        let value: Value = serde_json::from_str(line).map_err(|e| {
-            let what = format!("this is not JSON: {}", without_line(&e));
-            fail(at, what, hint)
-        })?;
-        questions.push(match value {
-            Value::String(text) => Question {
-                id: at.to_string(),
-                text: not_blank(text, at)?,
-                line: at,
-            },
-            Value::Object(object) => {
-                let get = |name: &str| object.get(name);
-                let known = || object.keys().map(String::as_str).collect();
-                Question {
-                    id: id(at, fields, get, known)?,
-                    text: asked(at, fields, get, known)?,
-                    line: at,
-                }
-            }
-            _ => return Err(fail(at, "this is neither an object nor a string", hint)),
-        });
-    }
-    Ok(questions)
-}
-
-/// Returns an error of serde_json without its place: every text is one line.
-fn without_line(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let words = text.split(" at line ").next().unwrap_or_default();
-    format!("{words} (column {})", error.column())
+    let question = |(at, value): (usize, Value)| match value {
+        Value::String(text) => Ok(Question {
+            id: at.to_string(),
+            text: not_blank(text, at)?,
+            line: at,
+        }),
+        Value::Object(row) => question(at, fields, &row),
+        _ => Err(fail(at, "this is neither an object nor a string", hint)),
+    };
+    let lines = table::json_lines(text, hint)?;
+    lines.into_iter().map(question).collect()
 }
 
 fn csv(text: &str, fields: &Fields) -> Result<Vec<Question>, ReadError> {
-    let hint = example(Form::Csv);
-    let rows = kd_vote::csv::rows(text).map_err(|at| {
-        fail(
-            at.max(1),
-            "a quote that begins here is never closed",
-            "double a quote inside a quoted cell: \"say \"\"hi\"\"\"",
-        )
-    })?;
-    let mut rows = rows.into_iter();
-    let Some((_, head)) = rows.next() else {
-        return Ok(Vec::new());
-    };
-    let names: Vec<&str> = head.iter().map(|name| name.trim()).collect();
-    let mut questions = Vec::new();
-    for (line, row) in rows {
-        if row.len() != names.len() {
-            let what = format!("{} cells, but the header has {}", row.len(), names.len());
-            return Err(fail(line, what, "put a cell with a comma in quotes"));
-        }
-        let cell = |name: &str| {
-            let at = names.iter().position(|one| *one == name)?;
-            Some(Value::String(row[at].trim().to_owned()))
-        };
-        let cells: BTreeMap<&str, Value> = names
-            .iter()
-            .filter_map(|name| Some((*name, cell(name)?)))
-            .collect();
-        let get = |name: &str| cells.get(name);
-        let known = || names.clone();
-        questions.push(Question {
-            id: id(line, fields, get, known)?,
-            text: asked(line, fields, get, known)?,
-            line,
-        });
-    }
-    if questions.is_empty() {
-        return Err(fail(1, "there is no question below the header", hint));
-    }
-    Ok(questions)
+    let rows = table::csv(text, example(Form::Csv))?;
+    let question = |(line, row): (usize, Map<String, Value>)| question(line, fields, &row);
+    rows.into_iter().map(question).collect()
 }
 
-/// Returns the id of a row: of the named field, of a usual one, or its line.
-fn id<'v, 'n>(
+fn question(line: usize, fields: &Fields, row: &Map<String, Value>) -> Result<Question, ReadError> {
+    Ok(Question {
+        id: id(line, fields.id.as_deref(), row)?.unwrap_or_else(|| line.to_string()),
+        text: asked(line, fields, row)?,
+        line,
+    })
+}
+
+/// Returns the id of a row: of the named field, or of a usual one.
+pub(super) fn id(
     line: usize,
-    fields: &Fields,
-    get: impl Fn(&str) -> Option<&'v Value>,
-    known: impl Fn() -> Vec<&'n str>,
-) -> Result<String, ReadError> {
-    let value = match &fields.id {
-        Some(name) => Some(get(name).ok_or_else(|| missing(line, name, &known()))?),
-        None => ID_FIELDS.iter().find_map(|name| get(name)),
+    named: Option<&str>,
+    row: &Map<String, Value>,
+) -> Result<Option<String>, ReadError> {
+    let value = match named {
+        Some(name) => Some(row.get(name).ok_or_else(|| missing(line, name, row))?),
+        None => ID_FIELDS.iter().find_map(|name| row.get(*name)),
     };
     match value {
-        None => Ok(line.to_string()),
-        Some(Value::String(id)) => Ok(id.trim().to_owned()),
-        Some(Value::Number(id)) => Ok(id.to_string()),
+        None => Ok(None),
+        Some(Value::String(id)) => Ok(Some(id.trim().to_owned())),
+        Some(Value::Number(id)) => Ok(Some(id.to_string())),
         Some(_) => Err(fail(
             line,
             "the id is neither a text nor a number",
@@ -292,23 +196,14 @@ fn id<'v, 'n>(
 }
 
 /// Returns the question of a row.
-fn asked<'v, 'n>(
-    line: usize,
-    fields: &Fields,
-    get: impl Fn(&str) -> Option<&'v Value>,
-    known: impl Fn() -> Vec<&'n str>,
-) -> Result<String, ReadError> {
+fn asked(line: usize, fields: &Fields, row: &Map<String, Value>) -> Result<String, ReadError> {
     let value = match &fields.question {
-        Some(name) => get(name).ok_or_else(|| missing(line, name, &known()))?,
-        None => match QUESTION_FIELDS.iter().find_map(|name| get(name)) {
+        Some(name) => row.get(name).ok_or_else(|| missing(line, name, row))?,
+        None => match QUESTION_FIELDS.iter().find_map(|name| row.get(*name)) {
             Some(value) => value,
             None => {
-                let what = format!(
-                    "no field is named {}; there are: {}",
-                    QUESTION_FIELDS.join(", "),
-                    shown(&known())
-                );
-                return Err(fail(line, what, "name the field with --question-field"));
+                let hint = "name the field with --question-field";
+                return Err(unnamed(line, &QUESTION_FIELDS, row, hint));
             }
         },
     };
@@ -322,19 +217,34 @@ fn asked<'v, 'n>(
     }
 }
 
-fn missing(line: usize, name: &str, known: &[&str]) -> ReadError {
-    let near = kd_vote::nearest(name, known.iter().copied());
+/// Returns the error of a row that has none of the usual fields.
+pub(super) fn unnamed(
+    line: usize,
+    wanted: &[&str],
+    row: &Map<String, Value>,
+    hint: &str,
+) -> ReadError {
+    let what = format!(
+        "no field is named {}; there are: {}",
+        wanted.join(", "),
+        shown(row)
+    );
+    fail(line, what, hint)
+}
+
+fn missing(line: usize, name: &str, row: &Map<String, Value>) -> ReadError {
+    let near = kd_vote::nearest(name, row.keys().map(String::as_str));
     let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
     let what = format!("there is no field `{name}`{near}");
-    fail(line, what, format!("its fields are: {}", shown(known)))
+    fail(line, what, format!("its fields are: {}", shown(row)))
 }
 
 /// Lists names, shortened if there are many.
-fn shown(names: &[&str]) -> String {
-    let short = |name: &&str| name.chars().take(40).collect::<String>();
-    let mut list: Vec<String> = names.iter().take(12).map(short).collect();
-    if names.len() > list.len() {
-        list.push(format!("and {} more", names.len() - list.len()));
+fn shown(row: &Map<String, Value>) -> String {
+    let short = |name: &String| name.chars().take(40).collect::<String>();
+    let mut list: Vec<String> = row.keys().take(12).map(short).collect();
+    if row.len() > list.len() {
+        list.push(format!("and {} more", row.len() - list.len()));
     }
     list.join(", ")
 }

@@ -25,6 +25,9 @@ pub(crate) const PATH: &str = "/";
 /// Maximum bytes of a question in the page.
 const QUESTION_BYTES_MAX: usize = 4 << 20;
 
+/// Maximum bytes of a mark: a right answer may be a long text.
+const MARK_BYTES_MAX: usize = 1 << 16;
+
 /// State shared by the handlers.
 struct Face {
     host: Arc<dyn Host>,
@@ -47,6 +50,7 @@ pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
         .route("/page/threads/{id}/stop", post(stop))
         .route("/page/threads/{id}/fork", post(fork))
         .route("/page/threads/{id}/resume", post(resume))
+        .route("/page/threads/{id}/mark", post(mark))
         .route("/page/ask", post(ask))
         .layer(DefaultBodyLimit::max(QUESTION_BYTES_MAX))
         .with_state(face)
@@ -166,6 +170,33 @@ async fn resume(
     match wanted {
         Ok(Json(Resume {})) => start(face, move |host| host.resume(&id)).await,
         Err(why) => fault(StatusCode::BAD_REQUEST, &why.body_text()),
+    }
+}
+
+/// The user's judgment of the newest verdict, as `kd mark` takes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mark {
+    mark: String,
+}
+
+async fn mark(
+    State(face): State<Arc<Face>>,
+    Path(id): Path<String>,
+    wanted: Result<Json<Mark>, JsonRejection>,
+) -> Response {
+    let word = match wanted {
+        Ok(Json(Mark { mark })) => mark.trim().to_owned(),
+        Err(why) => return fault(StatusCode::BAD_REQUEST, &why.body_text()),
+    };
+    if word.is_empty() || word.len() > MARK_BYTES_MAX {
+        let why = "a mark is `right`, `wrong`, a share, or the right answer";
+        return fault(StatusCode::BAD_REQUEST, why);
+    }
+    match off(&face.host, move |host| host.mark(&id, &word)).await {
+        Ok(Ok(line)) => Json(json!({ "marked": line })).into_response(),
+        Ok(Err(refusal)) => refused(&refusal),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }
 

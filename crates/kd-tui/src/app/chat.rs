@@ -109,6 +109,8 @@ impl App {
             }
             Action::Copy => self.copy(&Part::Last, fx),
             Action::CopyCode => self.copy(&Part::Code, fx),
+            Action::MarkRight => fx.push(Effect::Mark("right".to_owned())),
+            Action::MarkWrong => fx.push(Effect::Mark("wrong".to_owned())),
             Action::Rewind => self.fork(Fork::Rewind(1), fx),
             Action::Read => self.reading = !self.reading,
             Action::Help => self.screen = Screen::Help(0),

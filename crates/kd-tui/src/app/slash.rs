@@ -41,6 +41,7 @@ impl App {
                 self.log.follow();
                 fx.push(Effect::Aside(way, question));
             }
+            Slash::Mark(word) => fx.push(Effect::Mark(word)),
             Slash::Thinking => self.fold_thinking(),
             Slash::Help => self.screen = Screen::Help(0),
             Slash::Quit => self.quit(fx),

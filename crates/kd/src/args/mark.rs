@@ -9,14 +9,15 @@ use std::path::PathBuf;
 /// are stored in your data folder, never in a repository.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "kd mark [OPTIONS] [THREAD] <MARK>\n       kd mark [OPTIONS] [THREAD] --by <COMMAND>",
+    override_usage = "kd mark [OPTIONS] [THREAD] <MARK>\n       kd mark [OPTIONS] [THREAD] --by <COMMAND>\n       kd mark [OPTIONS] [BATCH] --gold <FILE>",
     after_help = "\
 Examples:
   kd mark right                  the newest verdict of the current thread
   kd mark a94d wrong             another thread's
   kd mark a94d 391               the right answer
   kd mark a94d 0.7               partly right
-  kd mark a94d --by 'cargo test' right if the command succeeds"
+  kd mark a94d --by 'cargo test' right if the command succeeds
+  kd mark --gold answers.csv     the verdicts of the newest batch, by a file of right answers"
 )]
 pub(crate) struct Mark {
     /// The thread [default: the current one], and `right`, `wrong`, a share from 0 to 1, or the right answer
@@ -25,6 +26,22 @@ pub(crate) struct Mark {
     /// Run this command in a shell: right if it succeeds, wrong if it fails
     #[arg(long, value_name = "COMMAND")]
     pub(crate) by: Option<String>,
+    /// Mark all verdicts of a batch by right answers: rows of .csv or .jsonl with `id` (or `thread`) and `gold`
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "by",
+        help_heading = "Many verdicts"
+    )]
+    pub(crate) gold: Option<PathBuf>,
+    /// The field with the id of a question [default: id or question_id]
+    #[arg(
+        long,
+        value_name = "FIELD",
+        requires = "gold",
+        help_heading = "Many verdicts"
+    )]
+    pub(crate) id_field: Option<String>,
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -337,6 +337,13 @@ impl Room<'_> {
                     Err(error) => told.push(error.as_line()),
                 }
             }
+            Slash::Mark(word) => {
+                let thread = Thread::open_folder(folder)?;
+                told.push(match self.chat.mark_in(&thread, &word) {
+                    Ok(marked) => marked.line(),
+                    Err(error) => error.as_line(),
+                });
+            }
             Slash::Export(file) => told.push(write_out(&self.chat, folder, file.as_deref(), stay)?),
             Slash::Aside(..) if stay.ending => {
                 told.push("quitting after the running turns: /quit again quits at once".to_owned());
@@ -409,11 +416,11 @@ impl Stay {
     }
 }
 
-/// Returns whether a line requests something that can only start while no member speaks.
+/// Returns whether a line requests something that can only start, or is only clear, while no member speaks.
 fn is_aside(line: &str) -> bool {
     matches!(
         slash::read(line),
-        Line::Slash(Slash::Aside(..) | Slash::Fork(_))
+        Line::Slash(Slash::Aside(..) | Slash::Fork(_) | Slash::Mark(_))
     )
 }
 

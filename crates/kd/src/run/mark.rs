@@ -1,5 +1,7 @@
 //! `kd mark` and `kd marks`: record which verdicts were right.
 
+mod gold;
+
 use super::deliberate::record::records;
 use super::here::Here;
 use super::infile;
@@ -8,9 +10,8 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
-use kd_core::Timestamp;
-use kd_core::deliberation::AnswerKind;
-use kd_core::deliberation::report::Report;
+use kd_app::marks as kept;
+use kd_core::deliberation;
 use kd_core::formats::{self, MARK, Newer};
 use kd_core::view::View;
 use kd_eval::marks::{By, Mark};
@@ -27,6 +28,9 @@ const FILE_BYTES_MAX: u64 = 256 << 20;
 const ANSWER_CHARS_MAX: usize = 60;
 
 pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
+    if let Some(file) = &args.gold {
+        return gold::mark(args, file, here);
+    }
     let (id, word) = match (args.words.as_slice(), &args.by) {
         ([], None) => {
             return Err(Error::usage("a mark is missing")
@@ -45,37 +49,29 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
     if let (None, Some(word)) = (id, word) {
         check_not_thread(word, here)?;
     }
-    let (mut mark, report) = unmarked(here, id)?;
-    mark.at = Timestamp::now();
-    let of = json_place(&mark);
+    let layout = here.layout()?;
+    let (_, records) = records(here, id)?;
+    let report = View::of(&records).report;
+    let mut mark = deliberation::unmarked(&report, &project_key(layout.root()))
+        .ok_or_else(kept::no_verdict)?;
     match (word, &args.by) {
-        (Some(word), _) => say(&mut mark, word, &report)?,
+        (Some(word), _) => {
+            deliberation::judge(&mut mark, word, &report).map_err(|why| kept::unjudged(&why))?
+        }
         (None, Some(command)) => {
             mark.by = By::Command;
             mark.credit = f64::from(u8::from(succeeds(command)?));
         }
         (None, None) => {}
     }
-    let mut marks = Marks::open(&here.user_dirs())?;
-    let old = marks.add(&mark)?;
-    let count = marks.all()?.len() as u64;
+    let marked = kept::keep(mark, here)?;
     let mut out = io::stdout().lock();
     if args.json {
-        let value =
-            object!({"v": formats::MARKED.version, "mark": mark, "before": old, "marks": count});
+        let value = object!({"v": formats::MARKED.version, "mark": marked.mark, "before": marked.before, "marks": marked.count});
         writeln!(out, "{}", json::text(&value, true)?)?;
-        return Ok(Exit::Done);
+    } else {
+        writeln!(out, "{}", marked.line())?;
     }
-    let was = match &old {
-        Some(old) if old.credit != mark.credit => format!(" (was {})", credit(old)),
-        _ => String::new(),
-    };
-    writeln!(
-        out,
-        "{of} is {}{was}; you have {}",
-        credit(&mark),
-        kd_app::words::count(count, "mark")
-    )?;
     Ok(Exit::Done)
 }
 
@@ -92,83 +88,6 @@ fn check_not_thread(word: &str, here: &Here) -> Result<(), Error> {
             "`kd mark {word} right`, or `kd mark THREAD {word}` if it is the right answer"
         )),
     )
-}
-
-/// Rejects `right` and `wrong` if the question has an option of that name.
-fn check_not_option(word: &str, kind: &AnswerKind) -> Result<(), Error> {
-    let AnswerKind::Choice { options } = kind else {
-        return Ok(());
-    };
-    let is_mark = ["right", "wrong"].contains(&word.to_lowercase().as_str());
-    if !is_mark
-        || !options
-            .iter()
-            .any(|option| option.eq_ignore_ascii_case(word))
-    {
-        return Ok(());
-    }
-    Err(Error::usage(format!("`{word}` is a mark and an option of this question"))
-        .next(format!("1.0 for a right verdict, 0.0 for a wrong one, `answer: {word}` if this option is the right answer")))
-}
-
-/// Returns the newest verdict of a thread, and its record.
-fn unmarked(here: &Here, id: Option<&str>) -> Result<(Mark, Report), Error> {
-    let layout = here.layout()?;
-    let (_, records) = records(here, id)?;
-    let report = View::of(&records).report;
-    let mark =
-        kd_core::deliberation::unmarked(&report, &project_key(layout.root())).ok_or_else(|| {
-            Error::new(
-                "no_verdict",
-                Exit::Error,
-                "the deliberation decided nothing, so there is nothing to mark",
-            )
-            .next("`kd why` shows how it ended")
-        })?;
-    Ok((mark, report))
-}
-
-/// Applies the user's judgment.
-fn say(mark: &mut Mark, word: &str, report: &Report) -> Result<(), Error> {
-    let kind = report.settled.as_ref().map(|(kind, _)| kind);
-    let kind = kind.or(report.plan.as_ref().map(|plan| &plan.answers));
-    if let Some(kind) = kind {
-        check_not_option(word, kind)?;
-    }
-    let is_share = |text: &str| text.contains('.') && mark.kind != "number";
-    match word.to_lowercase().as_str() {
-        "right" => mark.credit = 1.0,
-        "wrong" => mark.credit = 0.0,
-        text if is_share(text)
-            && text
-                .parse::<f64>()
-                .is_ok_and(|share| (0.0..=1.0).contains(&share)) =>
-        {
-            mark.credit = text.parse().unwrap_or(0.0);
-        }
-        _ => {
-            let question = report
-                .plan
-                .as_ref()
-                .map_or("", |plan| plan.question.as_str());
-            let key = kind.and_then(|kind| kind.read_for(question, word).ok());
-            let (Some((key, _)), Some(winner)) = (key, &mark.winner) else {
-                return Err(Error::usage(format!("`{}` is not a mark of {} question", clean::line(word), article(&mark.kind)))
-                    .next("`right`, `wrong`, a share such as 0.7, or an answer as the council would give it"));
-            };
-            mark.credit = f64::from(u8::from(key == *winner));
-            mark.answer = Some(key);
-        }
-    }
-    Ok(())
-}
-
-fn article(kind: &str) -> String {
-    match kind {
-        "text" | "judged" => "an open".to_owned(),
-        "exact" => "an exact".to_owned(),
-        kind => format!("a {kind}"),
-    }
 }
 
 /// Runs a command of the user. Its output goes to stderr: `--json` prints a single object.
@@ -189,18 +108,6 @@ fn succeeds(command: &str) -> Result<bool, Error> {
             Exit::Interrupted,
             "the command was killed: nothing was marked",
         )),
-    }
-}
-
-fn json_place(mark: &Mark) -> String {
-    clean::line(&format!("{} #{}", mark.thread, mark.message))
-}
-
-fn credit(mark: &Mark) -> String {
-    match mark.credit {
-        1.0 => "right".to_owned(),
-        0.0 => "wrong".to_owned(),
-        share => format!("{share} right"),
     }
 }
 
@@ -287,9 +194,9 @@ fn list(as_json: bool, here: &Here) -> Result<(), Error> {
             out,
             "{}  {}  {}  {}{named}  {}",
             clean::line(&at),
-            styles.bold(&json_place(mark)),
+            styles.bold(&kept::place(mark)),
             clean::line(&mark.kind),
-            credit(mark),
+            kept::credit(mark),
             styles.dim(&clean::line(&answer))
         )?;
     }

@@ -14,7 +14,7 @@ use kd_core::Record;
 use kd_core::deliberation;
 use kd_core::deliberation::Reread;
 use kd_core::view::View;
-use kd_store::{Thread, log};
+use kd_store::Thread;
 use serde_json::json as object;
 use std::io::{self, IsTerminal, Write};
 
@@ -25,17 +25,13 @@ pub(in crate::run) fn records(
 ) -> Result<(Thread, Vec<Record>), Error> {
     let (_, place) = kd_app::threads::find(here, id)?;
     let open = Thread::open(&place)?;
-    let records = deliberation::last(log::read(&open)?.records).ok_or_else(|| {
+    let records = kd_app::marks::records(&open)?.ok_or_else(|| {
         Error::new(
             "no_deliberation",
             Exit::Error,
             format!("{} has no deliberation", place.id),
         )
         .next("`kd deliberate \"…\"` starts one; `kd council list` has all threads")
-    })?;
-    deliberation::check(&records).map_err(|newer| kd_store::Error::Newer {
-        path: open.path().to_path_buf(),
-        newer,
     })?;
     Ok((open, records))
 }
