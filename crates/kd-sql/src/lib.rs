@@ -4,6 +4,7 @@
 //! thread that runs an asynchronous task.
 
 pub mod batch;
+mod connect;
 pub mod forget;
 pub mod forum;
 pub mod marks;

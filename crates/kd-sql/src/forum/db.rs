@@ -325,7 +325,7 @@ impl Db {
 
     /// Connects to a server.
     pub(super) fn postgres(url: &str) -> Result<Self, ForumError> {
-        let client = Box::new(super::tls::connect(url, BUSY)?);
+        let client = Box::new(crate::connect::connect(url, "kd forum", BUSY)?);
         Ok(Self {
             link: Link::Postgres {
                 client,

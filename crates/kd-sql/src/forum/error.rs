@@ -1,5 +1,6 @@
 //! Errors of forums. Every error says what to do next.
 
+use crate::connect::{self, ConnectError};
 use kd_core::formats::Newer;
 use std::path::PathBuf;
 
@@ -183,15 +184,22 @@ impl From<rusqlite::Error> for ForumError {
     }
 }
 
+impl From<ConnectError> for ForumError {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::Tls { why, help } => Self::Tls { why, help },
+            ConnectError::Unencrypted { mode } => Self::Unencrypted { mode },
+            ConnectError::Invalid(why) => Self::Invalid(why),
+            ConnectError::Refused(error) => error.into(),
+        }
+    }
+}
+
 impl From<postgres::Error> for ForumError {
     fn from(error: postgres::Error) -> Self {
         match error.as_db_error() {
             Some(db) if *db.code() == postgres::error::SqlState::LOCK_NOT_AVAILABLE => Self::Busy,
-            Some(db) => Self::Database(db.message().to_owned()),
-            None => Self::Database(
-                std::error::Error::source(&error)
-                    .map_or(error.to_string(), |cause| format!("{error}: {cause}")),
-            ),
+            _ => Self::Database(connect::told(&error)),
         }
     }
 }

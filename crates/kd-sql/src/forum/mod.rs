@@ -39,7 +39,6 @@ mod shape;
 mod shortened;
 mod sight;
 mod threads;
-mod tls;
 mod visits;
 
 pub use act::Caller;
@@ -58,6 +57,7 @@ pub use seen::News;
 pub use sight::Sight;
 pub use visits::Visiting;
 
+use crate::connect;
 use db::{Db, Links};
 use kd_core::secrets::Secrets;
 use kd_store::beneath::{self, Folder, Kind};
@@ -90,7 +90,7 @@ pub enum Place {
 impl Place {
     /// Parses a setting: an address if it begins with `postgres://` or `postgresql://`, otherwise a path.
     pub fn parse(text: &str, base: &Path) -> Self {
-        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        if connect::is_address(text) {
             Self::Server(text.to_owned())
         } else {
             Self::File(base.join(text))
@@ -101,13 +101,7 @@ impl Place {
     pub fn shown(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
-            Self::Server(url) => match (url.split_once("://"), url.rsplit_once('@')) {
-                (Some((scheme, rest)), Some((_, host))) => {
-                    let user = rest.split(['@', ':']).next().unwrap_or_default();
-                    format!("{scheme}://{user}@{host}")
-                }
-                _ => url.clone(),
-            },
+            Self::Server(url) => connect::shown(url),
         }
     }
 }

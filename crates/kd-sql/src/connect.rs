@@ -1,11 +1,10 @@
-//! Connections to PostgreSQL, with TLS. Input: an address. Output: a client.
+//! Connections to PostgreSQL, with TLS, for forums and batches. Input: an address. Output: a client.
 //!
 //! A server on another machine must offer TLS with a certificate that the system trusts, or the authority that the
 //! address names with `sslrootcert=FILE`, for the host of the address. A Unix socket or a loopback address needs no TLS,
 //! unless the address asks for it with `sslmode`. Certificates and host names are always verified, also with
 //! `sslmode=require`.
 
-use super::error::ForumError;
 use percent_encoding::percent_decode_str;
 use postgres::config::{Host, SslMode};
 use postgres::{Client, Config, NoTls};
@@ -23,6 +22,70 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 const SECURE: &[&str] = &["require", "verify-ca", "verify-full"];
 /// The modes without TLS, or with TLS only where the server offers it.
 const OPEN: &[&str] = &["disable", "allow", "prefer"];
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectError {
+    /// TLS to the server failed.
+    #[error("no TLS to the server: {why}")]
+    Tls {
+        /// The reason.
+        why: String,
+        /// Advice to the user.
+        help: &'static str,
+    },
+    /// An address of another machine asks for a connection without TLS.
+    #[error("`sslmode={mode}` does not protect the connection to another machine")]
+    Unencrypted {
+        /// The mode.
+        mode: String,
+    },
+    /// A mode that does not exist.
+    #[error("{0}")]
+    Invalid(String),
+    /// The client or the server refused.
+    #[error(transparent)]
+    Refused(#[from] postgres::Error),
+}
+
+/// Describes an error of the client or the server.
+pub(crate) fn told(error: &postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(db) => db.message().to_owned(),
+        None => std::error::Error::source(error)
+            .map_or(error.to_string(), |cause| format!("{error}: {cause}")),
+    }
+}
+
+/// Returns whether a text is the address of a PostgreSQL server.
+pub(crate) fn is_address(text: &str) -> bool {
+    text.starts_with("postgres://") || text.starts_with("postgresql://")
+}
+
+/// Returns an address for display: without a password.
+pub(crate) fn shown(url: &str) -> String {
+    // A password may contain any character, also unencoded ones: what is before the last `@` shows at most the user.
+    let shown = match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, rest)), Some((_, host))) => {
+            let user = rest.split(['@', ':']).next().unwrap_or_default();
+            format!("{scheme}://{user}@{host}")
+        }
+        _ => url.to_owned(),
+    };
+    let Some((base, query)) = shown.split_once('?') else {
+        return shown;
+    };
+    let masked = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) if is_password(name) => format!("{name}=***"),
+        _ => pair.to_owned(),
+    });
+    format!("{base}?{}", masked.collect::<Vec<_>>().join("&"))
+}
+
+fn is_password(name: &str) -> bool {
+    let name = percent_decode_str(name).decode_utf8_lossy();
+    name.to_ascii_lowercase().contains("password")
+}
 
 /// An address, split into the part that the client understands and the settings of TLS.
 #[derive(Debug)]
@@ -42,9 +105,12 @@ enum Trust {
 }
 
 /// Connects to a server.
-pub(super) fn connect(url: &str, limit: Duration) -> Result<Client, ForumError> {
+///
+/// # Errors
+/// It cannot be reached, refuses the user, or TLS fails.
+pub(crate) fn connect(url: &str, name: &str, limit: Duration) -> Result<Client, ConnectError> {
     let Address { mut config, trust } = Address::parse(url)?;
-    config.application_name("kd forum").connect_timeout(limit);
+    config.application_name(name).connect_timeout(limit);
     let Some(trust) = trust else {
         return Ok(config.ssl_mode(SslMode::Disable).connect(NoTls)?);
     };
@@ -56,7 +122,7 @@ pub(super) fn connect(url: &str, limit: Duration) -> Result<Client, ForumError> 
 }
 
 impl Address {
-    fn parse(url: &str) -> Result<Self, ForumError> {
+    fn parse(url: &str) -> Result<Self, ConnectError> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut mode, mut root, mut rest) = (None, None, Vec::new());
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -73,14 +139,14 @@ impl Address {
             Some(mode) if SECURE.contains(&mode) => true,
             Some(mode) if OPEN.contains(&mode) => {
                 if !is_local(&config) {
-                    return Err(ForumError::Unencrypted {
+                    return Err(ConnectError::Unencrypted {
                         mode: mode.to_owned(),
                     });
                 }
                 false
             }
             Some(mode) => {
-                return Err(ForumError::Invalid(format!(
+                return Err(ConnectError::Invalid(format!(
                     "`sslmode` must be one of {}, {}, not `{mode}`",
                     OPEN.join(", "),
                     SECURE.join(", ")
@@ -116,8 +182,8 @@ fn is_local(config: &Config) -> bool {
 }
 
 /// Builds the TLS settings of one connection: no provider is installed for the whole process.
-fn settings(trust: &Trust) -> Result<ClientConfig, ForumError> {
-    let failed = |error: &dyn std::fmt::Display| ForumError::Tls {
+fn settings(trust: &Trust) -> Result<ClientConfig, ConnectError> {
+    let failed = |error: &dyn std::fmt::Display| ConnectError::Tls {
         why: error.to_string(),
         help: CERTIFICATES,
     };
@@ -137,8 +203,8 @@ fn settings(trust: &Trust) -> Result<ClientConfig, ForumError> {
     Ok(builder.with_no_client_auth())
 }
 
-fn roots(path: &Path) -> Result<RootCertStore, ForumError> {
-    let failed = |why: String| ForumError::Tls {
+fn roots(path: &Path) -> Result<RootCertStore, ConnectError> {
+    let failed = |why: String| ConnectError::Tls {
         why: format!("{}: {why}", path.display()),
         help: CERTIFICATES,
     };
@@ -154,12 +220,12 @@ fn roots(path: &Path) -> Result<RootCertStore, ForumError> {
 }
 
 /// Advice about a certificate that is not accepted.
-const CERTIFICATES: &str = "name the authority that signed the server's certificate in `forum.store`: postgresql://user@host/name?sslrootcert=/path/to/ca.pem";
+const CERTIFICATES: &str = "name the authority that signed the server's certificate in its address: postgresql://user@host/name?sslrootcert=/path/to/ca.pem";
 /// Advice about a server without TLS.
 const OFFER: &str = "turn TLS on at the server (`ssl = on` in postgresql.conf), or use a tunnel: ssh -L 5432:localhost:5432 HOST, and postgresql://user@localhost/name";
 
 /// Tells a failure of TLS from others.
-fn why(error: postgres::Error, trust: &Trust) -> ForumError {
+fn why(error: postgres::Error, trust: &Trust) -> ConnectError {
     // The client has no kinds of errors, only texts.
     if !error.to_string().starts_with("error performing TLS") {
         return error.into();
@@ -167,7 +233,7 @@ fn why(error: postgres::Error, trust: &Trust) -> ForumError {
     let cause = std::error::Error::source(&error).map(ToString::to_string);
     let cause = cause.unwrap_or_else(|| error.to_string());
     if cause.contains("does not support TLS") {
-        return ForumError::Tls {
+        return ConnectError::Tls {
             why: "the server offers no TLS".to_owned(),
             help: OFFER,
         };
@@ -176,7 +242,7 @@ fn why(error: postgres::Error, trust: &Trust) -> ForumError {
         Trust::System => "the system's certificates".to_owned(),
         Trust::File(path) => path.display().to_string(),
     };
-    ForumError::Tls {
+    ConnectError::Tls {
         why: format!("the server's certificate is not accepted by {by}: {cause}"),
         help: CERTIFICATES,
     }
@@ -224,10 +290,36 @@ mod tests {
         for mode in OPEN {
             let url = format!("postgresql://u@example.org/db?sslmode={mode}");
             let error = Address::parse(&url).unwrap_err();
-            assert!(matches!(error, ForumError::Unencrypted { .. }), "{mode}");
-            assert!(error.hint().contains("sslmode=verify-full"), "{mode}");
+            assert!(matches!(error, ConnectError::Unencrypted { .. }), "{mode}");
         }
         let error = Address::parse("postgresql://u@localhost/db?sslmode=on").unwrap_err();
         assert!(error.to_string().contains("verify-full"), "{error}");
+    }
+
+    #[test]
+    fn no_password_is_shown() {
+        for (url, expected) in [
+            ("postgresql://u:pw@h:5/db", "postgresql://u@h:5/db"),
+            ("postgresql://u:p?w/@x@h/db?a=b", "postgresql://u@h/db?a=b"),
+            (
+                "postgresql://u@h/db?password=pw&a=b",
+                "postgresql://u@h/db?password=***&a=b",
+            ),
+            (
+                "postgresql://h/db?p%61ssword=pw",
+                "postgresql://h/db?p%61ssword=***",
+            ),
+            (
+                "postgresql://h/db?sslpassword=pw",
+                "postgresql://h/db?sslpassword=***",
+            ),
+            (
+                "postgresql://u@/db?host=/run",
+                "postgresql://u@/db?host=/run",
+            ),
+            ("postgres://h/db", "postgres://h/db"),
+        ] {
+            assert_eq!(shown(url), expected);
+        }
     }
 }
