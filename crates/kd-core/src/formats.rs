@@ -226,6 +226,15 @@ pub static BATCHES: Format = Format {
     newer: REFUSED,
 };
 
+/// The database of a fleet.
+pub static FLEET: Format = Format {
+    what: "the database of a fleet",
+    at: "the tables `kd_*` that `--store` names",
+    field: "`version` of `kd_store`",
+    schema: "[batches](batch.md#several-machines)",
+    ..BATCHES
+};
+
 /// A result of a batch.
 pub static BATCH_RESULT: Format = Format {
     what: "a result of a batch",
@@ -309,6 +318,7 @@ pub static FORMATS: &[&Format] = &[
     &MARKS,
     &MARK,
     &BATCHES,
+    &FLEET,
     &BATCH_RESULT,
     &FORUM,
     &FORUM_EXPORT,

@@ -5,6 +5,7 @@
 
 pub mod batch;
 mod connect;
+pub mod fleet;
 pub mod forget;
 pub mod forum;
 pub mod marks;

@@ -28,6 +28,13 @@ impl Method {
             Method::Deliberate => "deliberate",
         }
     }
+
+    /// Returns the method with this name.
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Method::Ask, Method::Think, Method::Deliberate]
+            .into_iter()
+            .find(|method| method.word() == word)
+    }
 }
 
 /// How the job of a question ended.

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 /// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(crate) enum State {
     /// To be asked when it is due.
     Waiting = 0,
     /// Being asked.
@@ -25,7 +25,7 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) fn of(number: i64) -> Self {
+    pub(crate) fn of(number: i64) -> Self {
         match number {
             0 => State::Waiting,
             1 => State::Running,
@@ -48,6 +48,8 @@ pub struct Job {
     pub question: String,
     /// How often it was asked, this time included.
     pub attempt: u32,
+    /// Its claim: a result under another one is refused.
+    pub token: i64,
 }
 
 /// A job that has ended.
@@ -100,7 +102,7 @@ pub(super) fn begin(
                 n => format!("{n} times"),
             };
             let reason = format!("kd was killed {times} while this question was asked");
-            let row = Row::failed(method_of(&method), reason, now);
+            let row = Row::failed(Method::of_word(&method).unwrap_or_default(), reason, now);
             let finished = Finished {
                 batch,
                 place: place.unsigned_abs(),
@@ -116,13 +118,6 @@ pub(super) fn begin(
         }
     }
     Ok(run)
-}
-
-fn method_of(word: &str) -> Method {
-    [Method::Ask, Method::Think, Method::Deliberate]
-        .into_iter()
-        .find(|method| method.word() == word)
-        .unwrap_or_default()
 }
 
 pub(super) fn claim(
@@ -155,6 +150,7 @@ pub(super) fn claim(
                 id: row.get(1)?,
                 question: row.get(2)?,
                 attempt: row.get(3)?,
+                token: run,
             })
         },
     )?;

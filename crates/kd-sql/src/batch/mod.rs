@@ -22,3 +22,6 @@ pub use jobs::{Finished, Job};
 pub use new::{Asked, NewBatch};
 pub use retry::Retried;
 pub use rows::{Batch, Counts, Dead};
+
+pub(crate) use jobs::State;
+pub(crate) use rows::{certainty, certainty_name};

@@ -49,6 +49,18 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Counts jobs in a state.
+    pub(crate) fn add(&mut self, state: State, n: u64) {
+        self.total += n;
+        match state {
+            State::Waiting | State::Twin => self.waiting += n,
+            State::Running => self.running += n,
+            State::Done => self.answered += n,
+            State::Dead => self.failed += n,
+            State::Cancelled => self.cancelled += n,
+        }
+    }
+
     /// Returns how many questions have ended.
     pub fn ended(&self) -> u64 {
         self.answered + self.failed + self.cancelled
@@ -213,14 +225,7 @@ fn counts(db: &Connection, batch: &str) -> rusqlite::Result<Counts> {
     let mut rows = found.query([batch])?;
     while let Some(row) = rows.next()? {
         let n = u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0);
-        counts.total += n;
-        match State::of(row.get(0)?) {
-            State::Waiting | State::Twin => counts.waiting += n,
-            State::Running => counts.running += n,
-            State::Done => counts.answered += n,
-            State::Dead => counts.failed += n,
-            State::Cancelled => counts.cancelled += n,
-        }
+        counts.add(State::of(row.get(0)?), n);
     }
     let cached: i64 = db
         .prepare_cached("SELECT count(*) FROM results WHERE batch = ?1 AND cached = 1")?
@@ -258,7 +263,7 @@ fn time(millis: i64) -> Timestamp {
 }
 
 /// Returns the name of a certainty in the file.
-pub(super) fn certainty_name(certainty: Certainty) -> &'static str {
+pub(crate) fn certainty_name(certainty: Certainty) -> &'static str {
     match certainty {
         Certainty::Exact => "exact",
         Certainty::AtMost => "at_most",
@@ -267,7 +272,7 @@ pub(super) fn certainty_name(certainty: Certainty) -> &'static str {
     }
 }
 
-pub(super) fn certainty(name: &str) -> Certainty {
+pub(crate) fn certainty(name: &str) -> Certainty {
     match name {
         "exact" => Certainty::Exact,
         "at_most" => Certainty::AtMost,

@@ -20,6 +20,8 @@ mod hostile;
 mod imports;
 mod logs;
 mod order;
+#[path = "../support/postgres.rs"]
+mod postgres_server;
 mod relay;
 mod rules;
 mod runs;

@@ -1,0 +1,117 @@
+//! Errors of batches on PostgreSQL. Every error says what to do next.
+
+use crate::connect::{self, ConnectError};
+use kd_core::formats::Newer;
+use postgres::error::SqlState;
+
+/// The reason why an operation on the database of a fleet failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FleetError {
+    /// It could not be opened.
+    #[error("the database of batches at {place} cannot be opened: {why}")]
+    Open {
+        /// The address, without its password.
+        place: String,
+        /// The reason.
+        why: String,
+        /// Advice.
+        help: String,
+    },
+    /// The connection broke, and could not be made again in time.
+    #[error("the connection to the database of batches is lost: {0}")]
+    Lost(String),
+    /// The database reported an error.
+    #[error("the database of batches refused: {0}")]
+    Database(String),
+    /// It was written by a newer version.
+    #[error("{place} has {newer}")]
+    Newer {
+        /// The address, without its password.
+        place: String,
+        /// Its version.
+        newer: Newer,
+    },
+    /// A row holds what `kd` never writes.
+    #[error("the database of batches is damaged: {0}")]
+    Damaged(String),
+}
+
+impl FleetError {
+    /// Suggests what to do next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Open { help, .. } => help.clone(),
+            Self::Lost(_) => "check that the server runs and can be reached; then run the same command again, which goes on".into(),
+            Self::Database(_) => "check the user's rights: it needs to create tables in its schema, once, and to read and write them".into(),
+            Self::Newer { .. } => Newer::HINT.into(),
+            Self::Damaged(_) => "ask who else writes to this database; `kd` uses the tables that begin with kd_".into(),
+        }
+    }
+
+    /// Returns whether a new connection may help.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self, Self::Lost(_))
+    }
+
+    /// Returns the error of a connection that could not be made.
+    pub(super) fn open(place: &str, error: ConnectError) -> Self {
+        let (why, help) = match error {
+            ConnectError::Tls { why, help } => (why, help.to_owned()),
+            ConnectError::Unencrypted { .. } => (
+                error.to_string(),
+                "add sslmode=verify-full to the address, or use a tunnel: ssh -L 5432:localhost:5432 HOST, and postgresql://user@localhost/name".into(),
+            ),
+            ConnectError::Invalid(why) => (why, HELP.into()),
+            ConnectError::Refused(error) => (connect::told(&error), HELP.into()),
+        };
+        Self::Open {
+            place: place.to_owned(),
+            why,
+            help,
+        }
+    }
+}
+
+const HELP: &str =
+    "give --store, or KD_BATCH_STORE, an address such as postgresql://user@host/name";
+
+impl From<postgres::Error> for FleetError {
+    fn from(error: postgres::Error) -> Self {
+        let told = connect::told(&error);
+        match may_pass(&error) {
+            true => Self::Lost(told),
+            false => Self::Database(told),
+        }
+    }
+}
+
+/// Returns whether the same transaction may succeed on another connection, or later.
+pub(super) fn may_pass(error: &postgres::Error) -> bool {
+    const LATER: [SqlState; 9] = [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+        SqlState::TOO_MANY_CONNECTIONS,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::QUERY_CANCELED,
+    ];
+    match error.as_db_error() {
+        Some(db) => LATER.contains(db.code()) || db.code().code().starts_with("08"),
+        // Everything that is no answer of the server: the connection.
+        None => {
+            error.is_closed()
+                || std::error::Error::source(error)
+                    .is_some_and(|cause| cause.is::<std::io::Error>())
+        }
+    }
+}
+
+impl From<serde_json::Error> for FleetError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}

@@ -1,0 +1,191 @@
+//! A connection that is made again when it breaks: a transaction that did not reach its end is repeated.
+
+use super::error::{FleetError, may_pass};
+use super::store::Store;
+use crate::connect::{self, ConnectError};
+use postgres::types::ToSql;
+use postgres::{Client, Row, Statement, Transaction};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// How long one attempt to connect may take.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a broken connection is tried again: longer than a server needs to restart.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Pauses between attempts: the first, doubled up to the maximum.
+const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// Parameters of a statement.
+pub(super) type Args<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// A connection to the server.
+pub(super) struct Link {
+    store: Store,
+    lease: Duration,
+    open: Option<Open>,
+    /// Whether a transaction may have ended without our knowledge since the last [`Link::was_lost`].
+    lost: bool,
+}
+
+struct Open {
+    client: Client,
+    ready: HashMap<&'static str, Statement>,
+}
+
+/// A transaction.
+pub(super) struct Tx<'a> {
+    tx: Transaction<'a>,
+    ready: &'a mut HashMap<&'static str, Statement>,
+}
+
+impl Tx<'_> {
+    fn prepared(&mut self, sql: &'static str) -> Result<Statement, postgres::Error> {
+        if let Some(statement) = self.ready.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.tx.prepare(sql)?;
+        self.ready.insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    /// Returns the rows of a query, or of a change that returns some.
+    pub(super) fn rows(
+        &mut self,
+        sql: &'static str,
+        args: Args<'_>,
+    ) -> Result<Vec<Row>, postgres::Error> {
+        let statement = self.prepared(sql)?;
+        self.tx.query(&statement, args)
+    }
+
+    /// Returns the first row, if there is one.
+    pub(super) fn row(
+        &mut self,
+        sql: &'static str,
+        args: Args<'_>,
+    ) -> Result<Option<Row>, postgres::Error> {
+        Ok(self.rows(sql, args)?.into_iter().next())
+    }
+
+    /// Makes a change; returns the number of affected rows.
+    pub(super) fn run(
+        &mut self,
+        sql: &'static str,
+        args: Args<'_>,
+    ) -> Result<u64, postgres::Error> {
+        let statement = self.prepared(sql)?;
+        self.tx.execute(&statement, args)
+    }
+
+    /// Runs several statements without parameters.
+    pub(super) fn script(&mut self, sql: &str) -> Result<(), postgres::Error> {
+        self.tx.batch_execute(sql)
+    }
+}
+
+impl Link {
+    /// Connects. `lease` bounds how long a stopped process may hold locks.
+    pub(super) fn open(store: &Store, lease: Duration) -> Result<Self, FleetError> {
+        let mut link = Self {
+            store: store.clone(),
+            lease,
+            open: None,
+            lost: false,
+        };
+        let open = link.connect();
+        link.open = Some(open.map_err(|error| FleetError::open(&store.shown(), error))?);
+        Ok(link)
+    }
+
+    fn connect(&self) -> Result<Open, ConnectError> {
+        let mut client = connect::connect(self.store.url(), "kd batch", CONNECT)?;
+        let lease = self.lease.as_millis().max(1000);
+        client.batch_execute(&format!(
+            "SET idle_in_transaction_session_timeout = {lease}; SET lock_timeout = '20s'; SET statement_timeout = '120s'; \
+             SET client_min_messages = warning"
+        ))?;
+        Ok(Open {
+            client,
+            ready: HashMap::new(),
+        })
+    }
+
+    /// Returns whether the connection was made again since the last call.
+    pub(super) fn was_lost(&mut self) -> bool {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// Runs a transaction, again if the connection breaks: it must have the same effect if it was committed before.
+    pub(super) fn tx<T>(
+        &mut self,
+        mut act: impl FnMut(&mut Tx<'_>) -> Result<T, FleetError>,
+    ) -> Result<T, FleetError> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut pause = PAUSE;
+        loop {
+            let error = match self.once(&mut act) {
+                Err(error) if error.is_lost() && Instant::now() < deadline => error,
+                done => return done,
+            };
+            drop(error);
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// Runs a transaction once: one that must not be repeated.
+    pub(super) fn once<T>(
+        &mut self,
+        act: &mut impl FnMut(&mut Tx<'_>) -> Result<T, FleetError>,
+    ) -> Result<T, FleetError> {
+        if self.open.is_none() {
+            self.lost = true;
+            self.open = Some(self.connect().map_err(|error| match error {
+                ConnectError::Refused(error)
+                    if may_pass(&error) || error.as_db_error().is_none() =>
+                {
+                    FleetError::Lost(connect::told(&error))
+                }
+                error => FleetError::open(&self.store.shown(), error),
+            })?);
+        }
+        let Some(open) = &mut self.open else {
+            return Err(FleetError::Lost("there is no connection".into()));
+        };
+        let done = open.transact(act);
+        if let Err(FleetError::Lost(_)) = &done {
+            // Also after a deadlock, which keeps the connection: one more is cheap.
+            self.close();
+        }
+        done
+    }
+
+    fn close(&mut self) {
+        if let Some(open) = self.open.take() {
+            // The client waits for its runtime, which is not allowed on a thread that runs asynchronous tasks.
+            let _ = std::thread::spawn(move || drop(open)).join();
+        }
+    }
+}
+
+impl Open {
+    fn transact<T>(
+        &mut self,
+        act: &mut impl FnMut(&mut Tx<'_>) -> Result<T, FleetError>,
+    ) -> Result<T, FleetError> {
+        let mut tx = Tx {
+            tx: self.client.transaction()?,
+            ready: &mut self.ready,
+        };
+        let done = act(&mut tx)?;
+        tx.tx.commit()?;
+        Ok(done)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,64 @@
+//! Batches on PostgreSQL, for processes on any number of machines: the fleet.
+//!
+//! Input: an address; questions, results, what requests may spend and have spent. Output: the jobs to do next, and where a
+//! batch stands. A worker is one start of a process: it holds a lease, renewed by [`Fleet::beat`], and every claim of a job
+//! has a token. A result is written, and its job is ended, in one transaction that the token guards. Time is the
+//! database's: no clock of a worker is compared with anything.
+//!
+//! All calls block. They must not be made from a thread that runs an asynchronous task.
+
+mod account;
+mod batches;
+mod claim;
+mod create;
+mod error;
+mod finish;
+mod link;
+mod money;
+mod pace;
+mod retry;
+mod schema;
+mod store;
+mod threads;
+mod workers;
+
+pub use account::FleetAccount;
+pub use batches::{Asks, FleetBatch, Refusal, Seen};
+pub use claim::{Claimed, Idle};
+pub use create::{FleetLimits, NewFleetBatch};
+pub use error::FleetError;
+pub use finish::{Ended, ThreadFile};
+pub use pace::Slots;
+pub use store::{Fleet, Store};
+pub use workers::{NewWorker, Worker};
+
+/// The time of the database, in milliseconds since 1970: an SQL expression.
+macro_rules! now {
+    () => {
+        "(SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint)"
+    };
+}
+use now;
+
+/// Maximum bytes of a line of results.
+const LINE_BYTES_MAX: i64 = 64 << 20;
+/// Maximum bytes of the files of a thread together.
+pub const THREAD_BYTES_MAX: usize = 64 << 20;
+
+/// Converts an amount for the database.
+fn signed(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// Converts an amount of the database; negative ones, which `kd` never writes, count as none.
+fn unsigned(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}
+
+/// Returns a text that PostgreSQL accepts: it has no NUL characters.
+fn stored(text: &str) -> std::borrow::Cow<'_, str> {
+    match text.contains('\0') {
+        true => text.replace('\0', "\u{fffd}").into(),
+        false => text.into(),
+    }
+}

@@ -1,0 +1,453 @@
+//! The database of a fleet: every access is one transaction.
+
+use super::batches::{self, FleetBatch, Refusal, Seen};
+use super::claim::{self, Claimed, Cursor, Idle};
+use super::create::{self, NewFleetBatch};
+use super::error::FleetError;
+use super::finish::{self, Ended, ThreadFile};
+use super::link::Link;
+use super::money::{self, Settled};
+use super::workers::{self, NewWorker, Worker};
+use super::{retry, schema, threads};
+use crate::batch::{Asked, Dead, Retried};
+use crate::connect;
+use jiff::Timestamp;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The address of a database. It is never shown with its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Store {
+    url: Arc<str>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+impl Store {
+    /// Parses an address; `None` if it is none of a PostgreSQL server.
+    pub fn parse(text: &str) -> Option<Self> {
+        connect::is_address(text).then(|| Self { url: text.into() })
+    }
+
+    /// Returns the address for display: without a password.
+    pub fn shown(&self) -> String {
+        connect::shown(&self.url)
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// How long a claim starts from its cursor: what was put back before it waits that long.
+const CURSOR: Duration = Duration::from_secs(5);
+
+/// The database of a fleet.
+pub struct Fleet {
+    link: Link,
+    store: Store,
+    worker: Option<(NewWorker, i64)>,
+    draining: bool,
+    /// The tokens of the jobs that this worker holds.
+    held: BTreeSet<i64>,
+    cursors: HashMap<String, (Cursor, Instant)>,
+    pending: Arc<Mutex<Vec<Settled>>>,
+}
+
+impl std::fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fleet")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Fleet {
+    /// Connects, creating the tables in an empty schema. `lease` bounds how long a stopped process may hold locks.
+    ///
+    /// # Errors
+    /// [`FleetError::Open`] if it cannot be reached, [`FleetError::Newer`] if a newer `kd` wrote it.
+    pub fn open(store: &Store, lease: Duration) -> Result<Self, FleetError> {
+        let mut link = Link::open(store, lease)?;
+        link.tx(|tx| schema::migrate(tx, store))?;
+        Ok(Self {
+            link,
+            store: store.clone(),
+            worker: None,
+            draining: false,
+            held: BTreeSet::new(),
+            cursors: HashMap::new(),
+            pending: Arc::default(),
+        })
+    }
+
+    /// Returns the address.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn pending(&self) -> Arc<Mutex<Vec<Settled>>> {
+        Arc::clone(&self.pending)
+    }
+
+    /// Creates a batch with its questions, all or none, as [`crate::batch::Batches::create`].
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn create(
+        &mut self,
+        new: &NewFleetBatch,
+        questions: &[Asked],
+        now: Timestamp,
+    ) -> Result<(), FleetError> {
+        self.link
+            .once(&mut |tx| create::create(tx, new, questions, now))
+    }
+
+    /// Goes on with a batch: with the limits, the pace and the configuration of the command that does.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn go_on(&mut self, new: &NewFleetBatch, questions: &[Asked]) -> Result<(), FleetError> {
+        self.link.tx(|tx| {
+            create::go_on(tx, new)?;
+            create::rekey(tx, &new.about.id, questions)
+        })
+    }
+
+    /// Returns the batch of a command that is not finished; else the newest one.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn of_key(&mut self, key: &str) -> Result<Option<FleetBatch>, FleetError> {
+        let mut newest = None;
+        for id in self.link.tx(|tx| batches::ids_of_key(tx, key))? {
+            let Some(batch) = self.get(&id)? else {
+                continue;
+            };
+            if !batch.batch.counts.is_over() {
+                return Ok(Some(batch));
+            }
+            newest = newest.or(Some(batch));
+        }
+        Ok(newest)
+    }
+
+    /// Returns all batches, oldest first.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn all(&mut self) -> Result<Vec<FleetBatch>, FleetError> {
+        let mut all = Vec::new();
+        for id in self.link.tx(batches::ids)? {
+            all.extend(self.get(&id)?);
+        }
+        Ok(all)
+    }
+
+    /// Returns a batch by its id.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn get(&mut self, id: &str) -> Result<Option<FleetBatch>, FleetError> {
+        self.link.tx(|tx| batches::get(tx, id))
+    }
+
+    /// Returns whether a question was answered before.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn known(&mut self, questions: &[Asked]) -> Result<usize, FleetError> {
+        self.link.tx(|tx| Ok(create::known(tx, questions)?.len()))
+    }
+
+    /// Registers this process as a worker, with a new number.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn register(&mut self, worker: &NewWorker) -> Result<String, FleetError> {
+        let id = self.link.tx(|tx| workers::register(tx, worker))?;
+        self.worker = Some((worker.clone(), id));
+        self.held.clear();
+        Ok(workers::unique(&worker.name, id))
+    }
+
+    fn id(&self) -> i64 {
+        self.worker.as_ref().map_or(0, |(_, id)| *id)
+    }
+
+    /// Returns the number of this worker.
+    pub fn worker(&self) -> i64 {
+        self.id()
+    }
+
+    /// Starts no more questions: other processes can see it.
+    pub fn drain(&mut self) {
+        self.draining = true;
+    }
+
+    /// Renews the lease of this worker, ends those whose leases are over, and records settled requests. If its own lease is
+    /// over, for example because the process was stopped, it is registered again: what it holds was given to others.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn beat(&mut self) -> Result<(), FleetError> {
+        let (id, draining) = (self.id(), self.draining);
+        let settled = self.settled();
+        let alive = self.link.tx(|tx| {
+            money::settle(tx, &settled)?;
+            let alive = workers::beat(tx, id, draining)?;
+            workers::reap(tx, id)?;
+            Ok(alive)
+        });
+        let alive = self.or_pending(settled, alive)?;
+        if !alive && let Some((worker, _)) = self.worker.clone() {
+            self.register(&worker)?;
+        }
+        self.reconcile()
+    }
+
+    /// Puts back jobs that a broken connection claimed without our knowledge.
+    fn reconcile(&mut self) -> Result<(), FleetError> {
+        if !self.link.was_lost() {
+            return Ok(());
+        }
+        let id = self.id();
+        let known: Vec<i64> = self.held.iter().copied().collect();
+        self.link.tx(|tx| workers::forget_unknown(tx, id, &known))
+    }
+
+    /// Ends this worker: what it holds is given to others at once.
+    ///
+    /// # Errors
+    /// The database fails: its lease ends later.
+    pub fn leave(&mut self) -> Result<(), FleetError> {
+        let id = self.id();
+        let settled = self.settled();
+        let left = self.link.tx(|tx| {
+            money::settle(tx, &settled)?;
+            workers::leave(tx, id)
+        });
+        self.worker = None;
+        self.held.clear();
+        self.or_pending(settled, left)
+    }
+
+    /// Returns the workers that are at work.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn workers(&mut self) -> Result<Vec<Worker>, FleetError> {
+        self.link.tx(|tx| {
+            workers::reap(tx, 0)?;
+            workers::alive(tx)
+        })
+    }
+
+    /// Returns the workers that do not serve a batch.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn refusals(&mut self, batch: &str) -> Result<Vec<Refusal>, FleetError> {
+        self.link.tx(|tx| batches::refusals(tx, batch))
+    }
+
+    /// Refuses to serve a batch.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn refuse(&mut self, batch: &str, reason: &str) -> Result<(), FleetError> {
+        let id = self.id();
+        self.link.tx(|tx| workers::refuse(tx, id, batch, reason))
+    }
+
+    /// Returns the ids of the batches that have jobs for this worker, in the order in which it serves them.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn ready(&mut self) -> Result<Vec<String>, FleetError> {
+        let id = self.id();
+        self.link.tx(|tx| batches::ready(tx, id))
+    }
+
+    /// Takes up to `most` jobs of a batch that are due. `alone`: batches with a higher priority do not matter.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn claim(&mut self, batch: &str, most: usize, alone: bool) -> Result<Claimed, FleetError> {
+        self.reconcile()?;
+        let worker = self.id();
+        let cursor = match self.cursors.get(batch) {
+            Some((cursor, since)) if since.elapsed() < CURSOR => *cursor,
+            _ => (0, 0),
+        };
+        let (claimed, next) = self
+            .link
+            .tx(|tx| claim::claim(tx, (worker, batch), most, alone, cursor))?;
+        self.held.extend(claimed.jobs.iter().map(|job| job.token));
+        let since = match self.cursors.get(batch) {
+            Some((_, since)) if cursor != (0, 0) => *since,
+            _ => Instant::now(),
+        };
+        match claimed.idle {
+            Idle::Later(_) => drop(self.cursors.insert(batch.to_owned(), (next, since))),
+            _ => drop(self.cursors.remove(batch)),
+        }
+        // A commit whose answer was lost has claimed other jobs.
+        self.reconcile()?;
+        Ok(claimed)
+    }
+
+    /// Writes what jobs gave, with what their requests have spent, in one transaction. Returns for each whether its claim still
+    /// held: a result of a claim that was given to others is dropped, and what it has spent counts.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn write(&mut self, batch: &str, ended: &[Ended]) -> Result<Vec<bool>, FleetError> {
+        let worker = self.id();
+        let settled = self.settled();
+        let written = self.link.tx(|tx| {
+            money::settle(tx, &settled)?;
+            let held = ended
+                .iter()
+                .map(|one| finish::write(tx, worker, batch, one));
+            held.collect::<Result<Vec<_>, _>>()
+        });
+        let written = self.or_pending(settled, written)?;
+        for one in ended {
+            let (Ended::Finished { job, .. } | Ended::Back { job, .. }) = one;
+            self.held.remove(&job.token);
+        }
+        Ok(written)
+    }
+
+    fn settled(&self) -> Vec<Settled> {
+        std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps settled requests for the next transaction if this one failed.
+    fn or_pending<T>(
+        &self,
+        settled: Vec<Settled>,
+        done: Result<T, FleetError>,
+    ) -> Result<T, FleetError> {
+        if done.is_err() {
+            let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+            pending.splice(0..0, settled);
+        }
+        done
+    }
+
+    /// Puts back what this worker is asking of a batch: the attempts do not count.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn release(&mut self, batch: &str) -> Result<(), FleetError> {
+        let id = self.id();
+        self.cursors.remove(batch);
+        self.link.tx(|tx| workers::release(tx, id, Some(batch)))
+    }
+
+    /// Records that a limit has refused a request of a batch: nobody claims from it until the command is run again.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn limit(&mut self, batch: &str) -> Result<(), FleetError> {
+        self.link.tx(|tx| {
+            tx.run(
+                "UPDATE kd_batches SET limited = true WHERE id = $1",
+                &[&batch],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Records how long this worker has been asking for a batch.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn add_time(&mut self, batch: &str, time: Duration) -> Result<(), FleetError> {
+        let id = self.id();
+        let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        self.link.tx(|tx| money::add_time(tx, batch, id, millis))
+    }
+
+    /// Calls `each` with every result that `seen` has not, with its place.
+    ///
+    /// # Errors
+    /// The database fails, or the error of `each`.
+    pub fn new_results<E: From<FleetError>>(
+        &mut self,
+        batch: &str,
+        seen: &mut Seen,
+        mut each: impl FnMut(&mut Self, u64, &str) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let (places, next) = self.link.tx(|tx| batches::unseen(tx, batch, seen))?;
+        for chunk in places.chunks(64) {
+            for (place, line) in self.link.tx(|tx| batches::lines(tx, batch, chunk))? {
+                each(self, place, &line)?;
+            }
+        }
+        *seen = next;
+        Ok(places.len() as u64)
+    }
+
+    /// Calls `each` with every line of results, in the order of the questions.
+    ///
+    /// # Errors
+    /// The database fails, or the error of `each`.
+    pub fn results<E: From<FleetError>>(
+        &mut self,
+        batch: &str,
+        mut each: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut after = 0;
+        loop {
+            let page = self.link.tx(|tx| batches::page(tx, batch, after))?;
+            let Some((last, _)) = page.last() else {
+                return Ok(());
+            };
+            after = super::signed(*last);
+            for (_, line) in &page {
+                each(line)?;
+            }
+        }
+    }
+
+    /// Returns the files of the thread of a question.
+    ///
+    /// # Errors
+    /// The database fails, or they are too large.
+    pub fn thread(&mut self, batch: &str, place: u64) -> Result<Vec<ThreadFile>, FleetError> {
+        self.link.tx(|tx| threads::files(tx, batch, place))
+    }
+
+    /// Returns the failed questions of a batch with their reasons: the first `most`.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn dead(&mut self, batch: &str, most: usize) -> Result<Vec<Dead>, FleetError> {
+        self.link.tx(|tx| batches::dead(tx, batch, most))
+    }
+
+    /// Asks failed and cancelled questions again, as [`crate::batch::Batches::retry`].
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn retry(&mut self, batch: &str, now: Timestamp) -> Result<Retried, FleetError> {
+        self.link.once(&mut |tx| retry::retry(tx, batch, now))
+    }
+
+    /// Cancels a batch: its waiting questions are not asked. Returns how many those are.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn cancel(&mut self, batch: &str) -> Result<u64, FleetError> {
+        self.link.once(&mut |tx| retry::cancel(tx, batch))
+    }
+}

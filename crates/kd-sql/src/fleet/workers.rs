@@ -1,0 +1,230 @@
+//! Workers: their leases, and what becomes of the jobs of a worker whose lease is over.
+
+use super::error::FleetError;
+use super::finish::end;
+use super::link::Tx;
+use super::{money, now, stored, unsigned};
+use crate::batch::State;
+use jiff::Timestamp;
+use kd_core::batch::{Method, Row};
+use kd_core::clean::clean_text;
+use std::time::Duration;
+
+/// Maximum characters of a name or a version that is shown.
+const NAME_CHARS_MAX: usize = 80;
+
+/// A worker to register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewWorker {
+    /// Its name, without its number: unique names are made from both.
+    pub name: String,
+    /// Its version of `kd`.
+    pub kd: String,
+    /// After how long without a sign of life its jobs are given to others.
+    pub lease: Duration,
+}
+
+/// A worker that is at work, as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worker {
+    /// Its unique name.
+    pub name: String,
+    /// Its version of `kd`.
+    pub kd: String,
+    /// Its lease.
+    pub lease: Duration,
+    /// The time since its last sign of life.
+    pub silent: Duration,
+    /// Whether it starts no more questions.
+    pub draining: bool,
+    /// The questions that it is asking.
+    pub asking: u64,
+}
+
+pub(super) fn register(tx: &mut Tx<'_>, worker: &NewWorker) -> Result<i64, FleetError> {
+    let lease = i64::try_from(worker.lease.as_millis()).unwrap_or(i64::MAX);
+    let row = tx.row(
+        concat!(
+            "INSERT INTO kd_workers (name, kd, lease, started, beat) VALUES ($1, $2, $3, ",
+            now!(),
+            ", ",
+            now!(),
+            ") RETURNING id"
+        ),
+        &[&stored(&worker.name).as_ref(), &worker.kd, &lease],
+    )?;
+    let row = row.ok_or_else(|| FleetError::Damaged("a worker got no number".into()))?;
+    Ok(row.try_get(0)?)
+}
+
+/// Renews a lease; returns whether it was not over yet.
+pub(super) fn beat(tx: &mut Tx<'_>, worker: i64, draining: bool) -> Result<bool, FleetError> {
+    let alive = tx.run(
+        concat!(
+            "UPDATE kd_workers SET beat = ",
+            now!(),
+            ", draining = $2 WHERE id = $1 AND ended IS NULL"
+        ),
+        &[&worker, &draining],
+    )?;
+    Ok(alive > 0)
+}
+
+/// Ends workers whose leases are over (not before they could renew them after a restart of the server), except `except`, which is known to live: their questions are asked again, or fail after
+/// their attempts.
+pub(super) fn reap(tx: &mut Tx<'_>, except: i64) -> Result<u64, FleetError> {
+    let over = tx.rows(
+        concat!(
+            "SELECT id FROM kd_workers WHERE ended IS NULL AND id <> $1
+             AND greatest(beat, (extract(epoch FROM pg_postmaster_start_time()) * 1000)::bigint) + lease < ",
+            now!(),
+            " FOR UPDATE SKIP LOCKED"
+        ),
+        &[&except],
+    )?;
+    for row in &over {
+        bury(tx, row.try_get(0)?)?;
+    }
+    Ok(over.len() as u64)
+}
+
+/// Ends a worker: its questions are given to others, and what it has sent counts with its maximum. The attempt counts, because
+/// the question may be what killed it.
+fn bury(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
+    tx.run(
+        concat!("UPDATE kd_workers SET ended = ", now!(), " WHERE id = $1"),
+        &[&worker],
+    )?;
+    money::close(tx, worker)?;
+    tx.run("DELETE FROM kd_refusals WHERE worker = $1", &[&worker])?;
+    let held = tx.rows(
+        "SELECT j.batch, j.place, j.attempts, b.method, b.attempts FROM kd_jobs j JOIN kd_batches b ON b.id = j.batch
+         WHERE j.worker = $1 AND j.state = 1 ORDER BY j.batch, j.place FOR UPDATE OF j",
+        &[&worker],
+    )?;
+    for row in held {
+        let (batch, place): (String, i64) = (row.try_get(0)?, row.try_get(1)?);
+        let (asked, most): (i32, i32) = (row.try_get(2)?, row.try_get(4)?);
+        if asked < most {
+            put_back(tx, &batch, place)?;
+            continue;
+        }
+        let times = match asked {
+            1 => "once".to_owned(),
+            n => format!("{n} times"),
+        };
+        let reason = format!("a worker was lost {times} while this question was asked");
+        let method = Method::of_word(row.try_get(3)?).unwrap_or_default();
+        end(
+            tx,
+            &batch,
+            place,
+            &Row::failed(method, reason, Timestamp::now()),
+            false,
+        )?;
+    }
+    Ok(())
+}
+
+fn put_back(tx: &mut Tx<'_>, batch: &str, place: i64) -> Result<(), FleetError> {
+    tx.run(
+        "UPDATE kd_jobs j SET worker = NULL, token = 0, due = 0, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
+         FROM kd_batches b WHERE b.id = j.batch AND j.batch = $1 AND j.place = $2",
+        &[&batch, &place],
+    )?;
+    Ok(())
+}
+
+/// Puts back what a worker holds in the database but does not know of, because the connection broke when it claimed.
+pub(super) fn forget_unknown(
+    tx: &mut Tx<'_>,
+    worker: i64,
+    known: &[i64],
+) -> Result<(), FleetError> {
+    tx.run(
+        "UPDATE kd_jobs SET state = 0, worker = NULL, token = 0, attempts = attempts - 1
+         WHERE worker = $1 AND state = 1 AND NOT token = ANY($2)",
+        &[&worker, &known],
+    )?;
+    Ok(())
+}
+
+/// Puts back what a worker is asking, in one batch or all: the attempts do not count.
+pub(super) fn release(tx: &mut Tx<'_>, worker: i64, batch: Option<&str>) -> Result<(), FleetError> {
+    tx.run(
+        "UPDATE kd_jobs j SET worker = NULL, token = 0, attempts = j.attempts - 1, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
+         FROM kd_batches b WHERE b.id = j.batch AND j.worker = $1 AND j.state = 1 AND ($2::text IS NULL OR j.batch = $2)",
+        &[&worker, &batch],
+    )?;
+    Ok(())
+}
+
+/// Ends a worker that has nothing in hand.
+pub(super) fn leave(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
+    let alive = tx.row(
+        "SELECT id FROM kd_workers WHERE id = $1 AND ended IS NULL FOR UPDATE",
+        &[&worker],
+    )?;
+    if alive.is_some() {
+        release(tx, worker, None)?;
+        bury(tx, worker)?;
+    }
+    Ok(())
+}
+
+/// Refuses to serve a batch, for a reason that its status shows.
+pub(super) fn refuse(
+    tx: &mut Tx<'_>,
+    worker: i64,
+    batch: &str,
+    reason: &str,
+) -> Result<(), FleetError> {
+    tx.run(
+        "INSERT INTO kd_refusals (batch, worker, reason) VALUES ($1, $2, $3)
+         ON CONFLICT (batch, worker) DO UPDATE SET reason = excluded.reason",
+        &[&batch, &worker, &stored(reason).as_ref()],
+    )?;
+    Ok(())
+}
+
+/// Returns the workers that are at work.
+pub(super) fn alive(tx: &mut Tx<'_>) -> Result<Vec<Worker>, FleetError> {
+    let rows = tx.rows(
+        concat!(
+            "SELECT w.id, w.name, w.kd, w.lease, ",
+            now!(),
+            " - w.beat, w.draining, (SELECT count(*) FROM kd_jobs j WHERE j.worker = w.id AND j.state = 1)
+             FROM kd_workers w WHERE w.ended IS NULL ORDER BY w.id LIMIT 1000"
+        ),
+        &[],
+    )?;
+    let millis = |n: i64| Duration::from_millis(unsigned(n));
+    let mut all = Vec::new();
+    for row in rows {
+        all.push(Worker {
+            name: unique(row.try_get(1)?, row.try_get(0)?),
+            kd: line(row.try_get(2)?),
+            lease: millis(row.try_get(3)?),
+            silent: millis(row.try_get(4)?),
+            draining: row.try_get(5)?,
+            asking: unsigned(row.try_get(6)?),
+        });
+    }
+    Ok(all)
+}
+
+/// Returns the unique name of a worker.
+pub(super) fn unique(name: &str, id: i64) -> String {
+    format!("{}-{id}", line(name))
+}
+
+/// Returns a name of the database for one line of a terminal.
+pub(super) fn line(text: &str) -> String {
+    let text: String = clean_text(text).chars().take(NAME_CHARS_MAX).collect();
+    text.replace(['\n', '\t'], " ")
+}
+
+// The statements of this module have these numbers in them.
+const _: () = assert!(
+    State::Waiting as i16 == 0 && State::Running as i16 == 1 && State::Cancelled as i16 == 4
+);

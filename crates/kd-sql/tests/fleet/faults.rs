@@ -1,0 +1,206 @@
+//! Workers and the server killed at any moment, by seeds; every result compared with an undisturbed run.
+
+use crate::postgres_server::start;
+use crate::support::{ID, Site, answer, asked, new};
+use jiff::Timestamp;
+use kd_core::ledger::Ledger;
+use kd_core::spending::Spent;
+use kd_sql::fleet::{Ended, Fleet, FleetAccount, Idle, NewWorker, Store};
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeMap;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Set for copies of this test that work on a batch until they are killed: the address.
+const INSIDE: &str = "KD_SQL_TEST_FLEET";
+const NAME: &str = "faults::kills_of_workers_and_of_the_server_lose_and_double_nothing";
+/// Short, so that the jobs of killed workers are soon given to others.
+const LEASE: Duration = Duration::from_millis(400);
+const ATTEMPTS: u32 = 200;
+
+/// Works until nothing is left: two jobs at a time, ended in another order, one in four put back once.
+fn work(url: &str) {
+    let store = Store::parse(url).unwrap();
+    let mut fleet = Fleet::open(&store, LEASE).unwrap();
+    let worker = NewWorker {
+        name: "w".into(),
+        kd: "1".into(),
+        lease: LEASE,
+    };
+    fleet.register(&worker).unwrap();
+    let accounts = FleetAccount::open(&fleet, LEASE, None).unwrap();
+    let account = accounts.of(ID);
+    let mut request = 0;
+    let mut last = Instant::now();
+    loop {
+        if last.elapsed() > LEASE / 4 {
+            fleet.beat().unwrap();
+            accounts.follow(&fleet);
+            last = Instant::now();
+        }
+        let claimed = fleet.claim(ID, 2, true).unwrap();
+        match claimed.idle {
+            Idle::Over => return,
+            _ if claimed.jobs.is_empty() => std::thread::sleep(Duration::from_millis(5)),
+            _ => {}
+        }
+        let mut ended = Vec::new();
+        for job in claimed.jobs.into_iter().rev() {
+            request += 1;
+            let most = Spent {
+                calls: 1,
+                tokens: 100,
+                ..Spent::default()
+            };
+            if account.sending(request, &most).is_err() {
+                continue;
+            }
+            std::thread::sleep(Duration::from_micros(500));
+            account.settled(request, &Spent { tokens: 10, ..most });
+            if job.place % 4 == 0 && job.attempt == 1 {
+                let pause = Duration::from_millis(1);
+                ended.push(Ended::Back {
+                    job,
+                    pause,
+                    asked: true,
+                });
+                continue;
+            }
+            let row = Box::new(answer(&format!("answer to {}", job.question)));
+            let keep = job.place % 3 != 0;
+            ended.push(Ended::Finished {
+                job,
+                row,
+                keep,
+                thread: Vec::new(),
+            });
+        }
+        fleet.write(ID, &ended).unwrap();
+    }
+}
+
+fn essence(site: &Site) -> BTreeMap<u64, (String, String)> {
+    let rows = site.lines(&mut site.worker(), ID);
+    let count = rows.len();
+    let essence: BTreeMap<_, _> = rows
+        .into_iter()
+        .map(|row| (row.n, (row.id, row.answer.unwrap_or_default())))
+        .collect();
+    assert_eq!(essence.len(), count, "no line is double");
+    essence
+}
+
+fn create(site: &Site, texts: &[&str]) {
+    let mut batch = new(ID);
+    batch.attempts = ATTEMPTS;
+    let mut fleet = Fleet::open(&site.store(), LEASE).unwrap();
+    fleet
+        .create(&batch, &asked(texts), Timestamp::now())
+        .unwrap();
+}
+
+fn child(url: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME])
+        .env(INSIDE, url)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_child(child);
+    let _ = kill_process(pid, signal);
+}
+
+/// Kills a process of the server: it drops all connections and recovers.
+fn crash(url: &str) {
+    let Ok(mut client) = postgres::Client::connect(url, postgres::NoTls) else {
+        return;
+    };
+    let row = client.query_opt(
+        "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() LIMIT 1",
+        &[],
+    );
+    if let Ok(Some(row)) = row
+        && let Some(pid) = Pid::from_raw(row.get(0))
+    {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// `KD_BATCH_SEEDS=50` disturbs more; `tests/batch/run --full` does.
+#[test]
+fn kills_of_workers_and_of_the_server_lose_and_double_nothing() {
+    if let Some(url) = std::env::var_os(INSIDE) {
+        work(url.to_str().unwrap());
+        return;
+    }
+    let Some(server) = start(None) else { return };
+    let seeds: u64 = std::env::var("KD_BATCH_SEEDS").map_or(3, |n| n.parse().unwrap());
+    let texts: Vec<String> = (0..160).map(|n| format!("Question {}?", n % 120)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let site = |seed: u64| {
+        let base = Site {
+            url: format!("postgresql://kd@localhost:{}/postgres", server.port),
+        };
+        base.sql(&format!("CREATE SCHEMA s{seed}"));
+        Site {
+            url: format!("{}?options=-csearch_path%3Ds{seed}", base.url),
+        }
+    };
+    let calm = site(0);
+    create(&calm, &texts);
+    work(&calm.url);
+    let expected = essence(&calm);
+    assert_eq!(expected.len(), 160);
+    let (mut kills, mut stops, mut crashes) = (0, 0, 0);
+    for seed in 1..=seeds {
+        let site = site(seed);
+        create(&site, &texts);
+        let mut state = seed;
+        let mut dice = |n: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % n
+        };
+        let mut workers: Vec<Child> = (0..3).map(|_| child(&site.url)).collect();
+        for _ in 0..12 {
+            std::thread::sleep(Duration::from_millis(20 + dice(80)));
+            let at = dice(3) as usize;
+            match dice(8) {
+                0 => {
+                    crash(&site.url);
+                    crashes += 1;
+                }
+                1 | 2 => {
+                    // Stopped for longer than its lease, then continued.
+                    signal(&workers[at], Signal::STOP);
+                    std::thread::sleep(LEASE * 2);
+                    signal(&workers[at], Signal::CONT);
+                    stops += 1;
+                }
+                _ => {
+                    workers[at].kill().unwrap();
+                    workers[at].wait().unwrap();
+                    workers[at] = child(&site.url);
+                    kills += 1;
+                }
+            }
+        }
+        for mut worker in workers {
+            assert!(worker.wait().unwrap().success(), "seed {seed}");
+        }
+        assert_eq!(essence(&site), expected, "seed {seed}");
+        let batch = site.worker().get(ID).unwrap().unwrap().batch;
+        assert!(
+            batch.counts.is_over() && batch.spent.calls >= 120,
+            "seed {seed}: {batch:?}"
+        );
+    }
+    println!(
+        "{seeds} seeds: {kills} workers killed, {stops} stopped past their lease, {crashes} crashes of the server: 160 results each, none lost, none double"
+    );
+    assert!(kills > 0);
+}
