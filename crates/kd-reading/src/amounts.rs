@@ -131,9 +131,16 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     }
 }
 
+/// Abbreviated units of time that end with a period: `3 Std. 30 Min.`
+const UNIT_ABBREVIATIONS: [&str; 4] = ["std", "min", "hrs", "sec"];
+
 /// Removes the second of two equal amounts in mixed units: `165 minutes, soit 2 h 45`.
 fn without_restated(line: &str, language: Language) -> String {
-    const SAYS_AGAIN: [&str; 9] = [
+    const SAYS_AGAIN: [&str; 13] = [
+        ", also ",
+        ", so ",
+        ", donc ",
+        ", o sea, ",
         ", soit ",
         ", i.e. ",
         ", that is ",
@@ -156,8 +163,14 @@ fn without_restated(line: &str, language: Language) -> String {
         return line.to_owned();
     };
     let tail = &lower[at + cue.len()..];
-    let end = tail.find(['.', ';', '(']).unwrap_or(tail.len());
-    let words: Vec<&str> = tail[..end].split_whitespace().collect();
+    let mut stops = tail.match_indices(['.', ';', '(']).map(|(at, _)| at);
+    let end = stops
+        .find(|at| !UNIT_ABBREVIATIONS.iter().any(|u| tail[..*at].ends_with(u)))
+        .unwrap_or(tail.len());
+    let words: Vec<&str> = tail[..end]
+        .split_whitespace()
+        .map(|w| w.trim_end_matches('.'))
+        .collect();
     let is_number = |word: &&str| word.bytes().all(|b| b.is_ascii_digit());
     let is_hours = |word: &&str| {
         MIXED.contains(&word.trim_end_matches('s'))
@@ -306,14 +319,12 @@ fn is_open(lower: &str, here: &[Weighed]) -> bool {
 /// Maximum number of numbers weighed per sentence, counted from the end.
 const NUMBERS_MAX: usize = 40;
 
-/// Returns the last numerals of a sentence, or its only number in words.
+/// Returns the last numbers of a sentence in digits, or those in words.
 fn numbers_of(sentence: &Sentence, language: Language) -> Vec<Number> {
     let mut numbers = number::numbers(&sentence.text, language);
     numbers.drain(..numbers.len().saturating_sub(NUMBERS_MAX));
-    if numbers.is_empty()
-        && let Some((key, start, end)) = super::numerals::numeral_at(&sentence.text)
-    {
-        numbers.push(Number { key, start, end });
+    if numbers.is_empty() && !sentence.text.contains(|c: char| c.is_ascii_digit()) {
+        numbers = super::numerals::spoken(&sentence.text);
     }
     let concluded = numeral_concluded(sentence, &numbers);
     if let Some(concluded) = concluded.or_else(|| numeral_stated(sentence, &numbers)) {

@@ -44,6 +44,8 @@ const SCALES: &[(&str, i32)] = &[
     ("bn", 9),
     ("万", 4),
     ("亿", 8),
+    ("千", 3),
+    ("百", 2),
     ("k", 3),
     ("m", 6),
 ];
@@ -187,10 +189,26 @@ fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) 
         }
         // Ten to the power of a `billon` is not an English billion: only the words above count.
         let whole = (*word != "k" || gap == 0) && !rest.starts_with(char::is_alphabetic);
-        if whole || word.chars().all(is_han) {
+        // `5 千克` is a unit.
+        let unit =
+            matches!(*word, "千" | "百") && rest.starts_with(['克', '米', '瓦', '卡', '分', '赫']);
+        if whole || word.chars().all(is_han) && !unit {
             exponent += power;
             end += gap + head.len() - rest.len();
             break;
+        }
+    }
+    if key.is_none() && !digits.contains('.') {
+        if let Some((decimals, length)) = half(rest(end)).filter(|_| exponent == 0) {
+            key = normal(&format!("{digits}.{decimals}"), 0, negative);
+            end += length;
+        } else if let Some((value, length)) = chained(&digits, exponent, rest(end)) {
+            key = value.map(|value| if negative { format!("-{value}") } else { value });
+            end += length;
+            if key.is_none() {
+                return (None, end);
+            }
+            exponent = 0;
         }
     }
     if key.is_none() || exponent != 0 {
@@ -219,6 +237,65 @@ fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) 
     }
     let number = key.map(|key| Number { key, start, end });
     (number, end)
+}
+
+/// Returns the decimals of a half behind a number, and its length: `3 and a half`, `2 et demi`, `3 个半`.
+fn half(rest: &str) -> Option<(&'static str, usize)> {
+    const HALVES: [&str; 6] = [
+        " and a half",
+        " et demie",
+        " et demi",
+        " y medio",
+        " y media",
+        "½",
+    ];
+    let head = rest.get(..rest.floor_char_boundary(24))?;
+    let folded = Folded::new(head);
+    let western = HALVES.iter().find_map(|half| {
+        let behind = folded.strip_prefix(half)?;
+        let ends = !behind.starts_with(char::is_alphabetic);
+        ends.then(|| head.len() - behind.len())
+    });
+    let bare = rest.trim_start_matches([' ', '\u{a0}']);
+    let mut signs = bare.chars();
+    let measure = signs
+        .next()
+        .filter(|c| is_han(*c) && !matches!(c, '的' | '是' | '有'));
+    let han = measure
+        .filter(|_| signs.next() == Some('半'))
+        .map(|measure| rest.len() - bare.len() + measure.len_utf8() + '半'.len_utf8());
+    western.or(han).map(|length| ("5", length))
+}
+
+/// Continues a number in Chinese units: the rest of `3万5千` and its length. The inner value is `None` if the digits
+/// have no unit of their own: `3万5`.
+fn chained(digits: &str, exponent: i32, rest: &str) -> Option<(Option<String>, usize)> {
+    const UNITS: [(char, u32); 3] = [('万', 4), ('千', 3), ('百', 2)];
+    if !(2..=8).contains(&exponent) || !rest.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let mut sum = digits
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(10u64.checked_pow(exponent.unsigned_abs())?)?;
+    let (mut bound, mut at) = (exponent.unsigned_abs(), 0);
+    let mut known = true;
+    while let Some(more) = rest
+        .get(at..)
+        .filter(|t| t.starts_with(|c: char| c.is_ascii_digit()))
+    {
+        let count = more.bytes().take_while(u8::is_ascii_digit).count();
+        let value = more[..count].parse::<u64>().ok()?;
+        let unit = UNITS
+            .iter()
+            .find(|(sign, _)| more[count..].starts_with(*sign));
+        let (sign, power) = unit.map_or((0, 0), |(sign, power)| (sign.len_utf8(), *power));
+        // `3万5` is 35,000 or 30,005.
+        known &= power > 0 && power < bound || power == 0 && count as u32 == bound;
+        sum = sum.checked_add(value.checked_mul(10u64.pow(power))?)?;
+        (bound, at) = (power, at + count + sign);
+    }
+    Some((known.then(|| sum.to_string()), at))
 }
 
 /// Returns the digits from here on, with a decimal point, and where they end.

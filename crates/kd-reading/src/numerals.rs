@@ -1,318 +1,365 @@
-//! Numbers in words.
+//! Numbers in words: `twenty-one`, `zweitausendzwölf`, `quatre-vingt-dix`, `doscientos cincuenta`, `三百五十`.
+//!
+//! A numeral is a run of number words of one language, joined by spaces, hyphens or its own "and". Words that also mean
+//! something else (`once`, `elf`, `neuf`) count alone only in a text of their language.
 
-pub(super) const UNITS: &[(&str, u64)] = &[
-    ("zero", 0),
-    ("two", 2),
-    ("three", 3),
-    ("four", 4),
-    ("five", 5),
-    ("six", 6),
-    ("seven", 7),
-    ("eight", 8),
-    ("nine", 9),
-    ("ten", 10),
-    ("eleven", 11),
-    ("twelve", 12),
-    ("thirteen", 13),
-    ("fourteen", 14),
-    ("fifteen", 15),
-    ("sixteen", 16),
-    ("seventeen", 17),
-    ("eighteen", 18),
-    ("nineteen", 19),
-    ("twenty", 20),
-    ("thirty", 30),
-    ("forty", 40),
-    ("fifty", 50),
-    ("sixty", 60),
-    ("seventy", 70),
-    ("eighty", 80),
-    ("ninety", 90),
-    ("null", 0),
-    ("zwei", 2),
-    ("drei", 3),
-    ("vier", 4),
-    ("fünf", 5),
-    ("sechs", 6),
-    ("sieben", 7),
-    ("acht", 8),
-    ("neun", 9),
-    ("zehn", 10),
-    ("elf", 11),
-    ("zwölf", 12),
-    ("dreizehn", 13),
-    ("vierzehn", 14),
-    ("fünfzehn", 15),
-    ("sechzehn", 16),
-    ("siebzehn", 17),
-    ("achtzehn", 18),
-    ("neunzehn", 19),
-    ("zwanzig", 20),
-    ("dreißig", 30),
-    ("vierzig", 40),
-    ("fünfzig", 50),
-    ("sechzig", 60),
-    ("siebzig", 70),
-    ("achtzig", 80),
-    ("neunzig", 90),
-    ("zéro", 0),
-    ("deux", 2),
-    ("trois", 3),
-    ("quatre", 4),
-    ("cinq", 5),
-    ("sept", 7),
-    ("huit", 8),
-    ("neuf", 9),
-    ("dix", 10),
-    ("onze", 11),
-    ("douze", 12),
-    ("treize", 13),
-    ("quatorze", 14),
-    ("quinze", 15),
-    ("seize", 16),
-    ("vingt", 20),
-    ("trente", 30),
-    ("quarante", 40),
-    ("cinquante", 50),
-    ("soixante", 60),
-    ("cero", 0),
-    ("dos", 2),
-    ("tres", 3),
-    ("cuatro", 4),
-    ("cinco", 5),
-    ("seis", 6),
-    ("siete", 7),
-    ("ocho", 8),
-    ("nueve", 9),
-    ("diez", 10),
-    ("once", 11),
-    ("doce", 12),
-    ("trece", 13),
-    ("catorce", 14),
-    ("quince", 15),
-    ("dieciséis", 16),
-    ("diecisiete", 17),
-    ("dieciocho", 18),
-    ("diecinueve", 19),
-    ("veinte", 20),
-    ("treinta", 30),
-    ("cuarenta", 40),
-    ("cincuenta", 50),
-    ("sesenta", 60),
-    ("setenta", 70),
-    ("ochenta", 80),
-    ("noventa", 90),
-];
+use super::han_numerals;
+use super::language::{Language, is_han};
+use super::number::Number;
+use super::numeral_words::{
+    AMBIGUOUS, FRACTIONS, HALF_WORDS, HALVES, ONES, POINTS, SIGNS, TABLES, Table, VAGUE,
+};
 
-/// Returns the number given in words if a text has exactly one and no digits. "One" is skipped because it is also an
-/// article.
+/// The separator between a word and the one before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Joint {
+    Space,
+    Hyphen,
+    Other,
+}
+
+/// A word of a text, in lower case.
+struct Word {
+    lower: String,
+    start: usize,
+    end: usize,
+    joint: Joint,
+}
+
+/// A numeral.
+struct Run {
+    /// The part before the decimal point.
+    whole: u64,
+    /// The digits behind it.
+    decimals: String,
+    /// Index of the word behind it.
+    end: usize,
+}
+
+/// Maximum bytes of a text examined for numerals.
+const BYTES_MAX: usize = 4_000;
+/// Maximum words of a numeral.
+const WORDS_MAX: usize = 16;
+
+fn is(table: &str, word: &str) -> bool {
+    table.split_whitespace().any(|w| w == word)
+}
+
+/// Returns the numerals of a text, in order; none if a vague number or a fraction makes them uncertain: `some hundred`,
+/// `two thirds`. "One" is skipped because it is also an article, unless it is the whole text.
+pub(super) fn spoken(text: &str) -> Vec<Number> {
+    let words = match text.len() <= BYTES_MAX {
+        true => words(text),
+        false => return Vec::new(),
+    };
+    if let Some(one) = only_one(text, &words) {
+        return vec![one];
+    }
+    let own = Language::of(text);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let Some(run) = longest(&words, at, own) else {
+            at += 1;
+            continue;
+        };
+        if is_uncertain(&words, at, &run) {
+            return Vec::new();
+        }
+        let behind = words.get(run.end);
+        // `twenty-first`, `a two-week trip`
+        let glued = behind.is_some_and(|w| w.joint == Joint::Hyphen);
+        if !glued {
+            found.push(number(&words, at, &run));
+        }
+        at = run.end;
+    }
+    let Some(han) = han_numerals::of(text) else {
+        return Vec::new();
+    };
+    found.extend(han);
+    // `two children and a dog and a half`
+    let apart = text.contains('半') || words.iter().any(|w| is(HALF_WORDS, &w.lower));
+    if apart && found.iter().all(|n| !n.key.contains('.')) {
+        return Vec::new();
+    }
+    found.sort_by_key(|n| n.start);
+    found
+}
+
+/// Returns the number given in words if a text has exactly one and no digits.
 pub(super) fn numeral(text: &str) -> Option<String> {
+    numeral_at(text).map(|(key, ..)| key)
+}
+
+/// Returns the only number in words of a text without digits, and its position: `Four engineers.`
+pub(super) fn numeral_at(text: &str) -> Option<(String, usize, usize)> {
     if text.chars().any(|c| c.is_ascii_digit()) {
         return None;
     }
-    let lower = text.to_lowercase();
-    if let Some(large) = large(&lower) {
-        return large;
-    }
-    let mut found: Vec<u64> = Vec::new();
-    let words: Vec<&str> = lower
-        .split(|c: char| !c.is_alphabetic())
-        .filter(|w| !w.is_empty())
-        .collect();
-    let value = |word: &str| {
-        UNITS
-            .iter()
-            .find(|(name, _)| *name == word)
-            .map(|(_, n)| *n)
-            .or_else(|| compound(word))
-    };
-    // "Some hundreds" is not a number.
-    const VAGUE: [&str; 6] = ["paar", "einige", "mehrere", "viele", "quelques", "varios"];
-    if words.iter().any(|word| VAGUE.contains(word)) {
-        return None;
-    }
-    if has_half(&lower, &words) {
-        return None;
-    }
-    let mut at = 0;
-    while at < words.len() {
-        // `cuarenta y dos`, `vingt et un`
-        if let (Some(tens), Some("y" | "et"), Some(unit)) = (
-            value(words[at]),
-            words.get(at + 1).copied(),
-            words.get(at + 2).and_then(|w| below_ten(w)),
-        ) && tens >= 20
-            && tens % 10 == 0
-        {
-            found.push(tens + unit);
-            at += 3;
-            continue;
-        }
-        // `soixante-dix`, `quatre-vingt-douze`
-        if let Some((number, used)) = french(&words[at..]) {
-            found.push(number);
-            at += used;
-            continue;
-        }
-        let next = words
-            .get(at + 1)
-            .and_then(|w| value(w).or((*w == "one").then_some(1)));
-        match (value(words[at]), next) {
-            // "Twenty-one".
-            (Some(tens), Some(unit)) if tens >= 20 && tens % 10 == 0 && unit < 10 => {
-                found.push(tens + unit);
-                at += 1;
-            }
-            (Some(number), _) => found.push(number),
-            // A multiplier, a continuation or a conjunction makes it another number.
-            _ if [
-                "hundred", "thousand", "million", "cent", "mille", "cien", "ciento", "mil", "dozen",
-            ]
-            .contains(&words[at]) =>
-            {
-                return None;
+    let [one]: [Number; 1] = spoken(text).try_into().ok()?;
+    Some((one.key, one.start, one.end))
+}
+
+/// Returns 1 if a text consists of "one" and a word such as "only".
+fn only_one(text: &str, words: &[Word]) -> Option<Number> {
+    const ALONE: &str = "one eins einer eine eines un une uno una";
+    const BESIDE: &str = "just only exactly nur genau seulement exactement solo sólo exactamente";
+    let (last, before) = words.split_last()?;
+    let bare = before.len() <= 1 && before.iter().all(|w| is(BESIDE, &w.lower));
+    let han = text.chars().any(is_han);
+    (bare && !han && is(ALONE, &last.lower)).then(|| Number {
+        key: "1".to_owned(),
+        start: last.start,
+        end: last.end,
+    })
+}
+
+fn words(text: &str) -> Vec<Word> {
+    let mut out: Vec<Word> = Vec::new();
+    let mut from = None;
+    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+        let letter = c.is_alphanumeric() && !is_han(c);
+        match (letter, from) {
+            (true, None) => from = Some(at),
+            (false, Some(start)) => {
+                let last = out.last().map_or(0, |w| w.end);
+                let between = text.get(last..start).unwrap_or_default();
+                let joint = match between {
+                    "-" | "\u{2011}" => Joint::Hyphen,
+                    _ if between.chars().all(char::is_whitespace) => Joint::Space,
+                    _ => Joint::Other,
+                };
+                out.push(Word {
+                    lower: text.get(start..at).unwrap_or_default().to_lowercase(),
+                    start,
+                    end: at,
+                    joint,
+                });
+                from = None;
             }
             _ => {}
         }
+    }
+    out
+}
+
+/// Returns whether the words beside a numeral make it vague or a fraction.
+fn is_uncertain(words: &[Word], at: usize, run: &Run) -> bool {
+    let before = at.checked_sub(1).map_or("", |b| words[b].lower.as_str());
+    let behind = words.get(run.end).filter(|w| w.joint != Joint::Other);
+    let next = behind.map_or("", |w| w.lower.as_str());
+    is(VAGUE, before) && run.whole >= 12 || is(FRACTIONS, next) || matches!(next, "odd" | "plus")
+}
+
+/// Returns the number of a numeral, with the sign in words before it.
+fn number(words: &[Word], at: usize, run: &Run) -> Number {
+    // `five minus two` subtracts.
+    let signed = at.checked_sub(1).is_some_and(|b| {
+        let subtracts = b.checked_sub(1).is_some_and(|b| {
+            let lower = words[b].lower.as_str();
+            let digits = lower.starts_with(|c: char| c.is_ascii_digit());
+            words[b + 1].joint != Joint::Other
+                && (digits || longest(words, b, Language::English).is_some())
+        });
+        words[at].joint != Joint::Other && is(SIGNS, &words[b].lower) && !subtracts
+    });
+    let sign = if signed && run.whole > 0 { "-" } else { "" };
+    let point = if run.decimals.is_empty() { "" } else { "." };
+    Number {
+        key: format!("{sign}{}{point}{}", run.whole, run.decimals),
+        start: words[at].start,
+        end: words[run.end - 1].end,
+    }
+}
+
+/// Returns the longest numeral that begins at a word, of the language of the text if several are as long.
+fn longest(words: &[Word], at: usize, own: Language) -> Option<Run> {
+    let runs = TABLES.iter().filter_map(|table| {
+        let run = run(words, at, table)?;
+        let alone = run.end == at + 1 && is(AMBIGUOUS, &words[at].lower);
+        let counts = !alone || table.language == own || words.len() == 1;
+        counts.then_some((run.end, table.language == own, run))
+    });
+    runs.max_by_key(|(end, own, _)| (*end, *own))
+        .map(|(.., run)| run)
+}
+
+/// Returns the numeral of a language that begins at a word.
+fn run(words: &[Word], from: usize, table: &Table) -> Option<Run> {
+    let (mut total, mut part, mut last) = (0u64, 0u64, None::<u64>);
+    let mut scale_max = u64::MAX;
+    let mut at = from;
+    while let Some(word) = words
+        .get(at)
+        .filter(|w| at == from || w.joint != Joint::Other)
+    {
+        if at - from >= WORDS_MAX {
+            break;
+        }
+        let next = words.get(at + 1).filter(|w| w.joint != Joint::Other);
+        let lower = word.lower.as_str();
+        if let Some(value) = value(lower, table, last, next)
+            && let Some(sum) = added(part, last, value, table.language)
+        {
+            part = sum;
+            last = Some(value);
+        } else if table.hundreds.contains(&lower) && part % 100 == part && last != Some(0) {
+            // `hundred percent` is no hundred; `cent euros` is.
+            if part == 0 && table.language == Language::English {
+                break;
+            }
+            part = part.max(1) * 100;
+            last = Some(100);
+        } else if let Some((_, scale, alone)) = table.scales.iter().find(|(w, ..)| *w == lower)
+            && *scale < scale_max
+            && (part > 0 || *alone && last.is_none())
+        {
+            total += part.max(1).checked_mul(*scale)?;
+            (part, last, scale_max) = (0, Some(*scale), *scale);
+        } else if last.is_some()
+            && table.and.contains(&lower)
+            && next.is_some_and(|w| goes_on(&w.lower, table, part, last))
+        {
+        } else {
+            break;
+        }
         at += 1;
     }
-    found.extend(han(&lower));
-    match found.as_slice() {
-        [0] => Some("0".to_owned()),
-        [one] if is_negative(&words) => Some(format!("-{one}")),
-        [one] => Some(one.to_string()),
-        _ => None,
+    while at > from && table.and.contains(&words[at - 1].lower.as_str()) {
+        at -= 1;
     }
-}
-
-/// Returns whether a half is part of a number: `two and a half`, `deux heures et demie`, `十二圈半`.
-fn has_half(lower: &str, words: &[&str]) -> bool {
-    const HALVES: [&str; 11] = [
-        "half",
-        "halb",
-        "halbe",
-        "halbes",
-        "halben",
-        "halber",
-        "demi",
-        "demie",
-        "medio",
-        "media",
-        "anderthalb",
-    ];
-    lower.contains('半')
-        || words
-            .iter()
-            .any(|w| HALVES.contains(w) || w.ends_with("einhalb"))
-}
-
-/// Returns the value of a digit in words.
-fn below_ten(word: &str) -> Option<u64> {
-    match word {
-        "un" | "une" | "uno" | "una" => Some(1),
-        word => plain(word).filter(|n| (1..10).contains(n)),
+    if last.is_none() {
+        return (table.language == Language::German)
+            .then(|| german_half(&words[from], from, table))?;
     }
-}
-
-/// Parses French numbers from 70 to 99: `soixante-douze`, `quatre-vingts`, `quatre-vingt-dix-sept`. Returns the number
-/// of words too.
-fn french(words: &[&str]) -> Option<(u64, usize)> {
-    let (base, used) = match words {
-        ["soixante", next, ..] if plain(next).is_some_and(|n| (10..17).contains(&n)) => (60, 1),
-        ["soixante", "et", "onze", ..] => return Some((71, 3)),
-        ["quatre", "vingt" | "vingts", ..] => (80, 2),
-        _ => return None,
+    let mut run = Run {
+        whole: total.checked_add(part)?,
+        decimals: String::new(),
+        end: at,
     };
-    let rest = &words[used..];
-    // `dix-sept`
-    if let ["dix", unit @ ("sept" | "huit" | "neuf"), ..] = rest {
-        return Some((base + 10 + plain(unit)?, used + 2));
-    }
-    match rest.first().and_then(|w| below_ten(w).or(plain(w))) {
-        Some(more) if more < 17 && more > 0 => Some((base + more, used + 1)),
-        _ => Some((base, used)),
-    }
+    decimals(words, &mut run, table);
+    Some(run)
 }
 
-/// Returns whether the only number among these words has a sign in words before it: `minus forty`, `负二十五`.
-fn is_negative(words: &[&str]) -> bool {
-    const SIGNS: [&str; 5] = ["minus", "negative", "moins", "menos", "negativ"];
-    let is_number = |word: &&str| numeral(word).is_some();
-    let after_sign = |pair: &[&str]| SIGNS.contains(&pair[0]) && is_number(&pair[1]);
-    words.windows(2).any(after_sign)
-        || words.iter().any(|word| {
-            let parts: Vec<&str> = word.split('负').collect();
-            matches!(parts.as_slice(), [_, after] if !han(after).is_empty())
-        })
-}
-
-/// Returns the only English number with `hundred` or `thousand` in a text: `one hundred and twenty`. The inner value is
-/// `None` if there are several.
-pub(super) fn large(lower: &str) -> Option<Option<String>> {
-    let words: Vec<&str> = lower
-        .split(|c: char| !c.is_alphabetic())
-        .filter(|w| !w.is_empty())
-        .collect();
-    let scale = |word: &str| match word {
-        "hundred" => Some(100),
-        "thousand" => Some(1_000),
-        "million" => Some(1_000_000),
-        _ => None,
-    };
-    let value = |word: &str| match word {
-        "one" | "a" => Some(1),
-        word => UNITS
-            .iter()
-            .find(|(name, _)| *name == word)
-            .map(|(_, n)| *n),
-    };
-    let first = words.iter().position(|w| scale(w).is_some())?;
-    let mut from = first;
-    while from > 0 && (value(words[from - 1]).is_some() || words[from - 1] == "and") {
-        from -= 1;
-    }
-    let (mut total, mut part, mut end) = (0u64, 0u64, from);
-    for word in &words[from..] {
-        match (scale(word), value(word)) {
-            (Some(100), _) => part = part.max(1) * 100,
-            (Some(scale), _) => {
-                total += part.max(1) * scale;
-                part = 0;
-            }
-            (None, Some(n)) if *word != "a" || part == 0 => part += n,
-            _ if *word == "and" => {}
-            _ => break,
+/// Parses `zweieinhalb`, `dreieinhalbe` and `anderthalb`.
+fn german_half(word: &Word, at: usize, table: &Table) -> Option<Run> {
+    let stem = word.lower.trim_end_matches(['e', 'n', 'r', 's']);
+    let whole = match stem {
+        "anderthalb" | "eineinhalb" => 1,
+        stem => {
+            let count = stem
+                .strip_suffix("einhalb")
+                .or(stem.strip_suffix("undeinhalb"))?;
+            let known = table.values.iter().find(|(name, _)| *name == count);
+            known.map(|(_, n)| *n)?
         }
-        end += 1;
-    }
-    let more = words[..from]
-        .iter()
-        .chain(&words[end..])
-        .any(|w| !["one", "a"].contains(w) && (value(w).is_some() || scale(w).is_some()));
-    let bare = end > from && from < first + 1 && first > from;
-    Some((bare && !more).then(|| (total + part).to_string()))
+    };
+    Some(Run {
+        whole,
+        decimals: "5".to_owned(),
+        end: at + 1,
+    })
 }
 
-/// Returns the only number in words of a text that begins with it, and its position: `Four engineers.`
-pub(super) fn numeral_at(text: &str) -> Option<(String, usize, usize)> {
-    let key = numeral(text)?;
-    let start = text.find(char::is_alphanumeric)?;
-    let mut from = start;
-    for word in text[start..]
-        .split(|c: char| !c.is_alphabetic())
-        .filter(|w| !w.is_empty())
+/// Returns the value that a word adds. "One" counts only behind another number or before a multiplier.
+fn value(lower: &str, table: &Table, last: Option<u64>, next: Option<&Word>) -> Option<u64> {
+    let known = table.values.iter().find(|(word, _)| *word == lower);
+    if let Some((_, value)) = known {
+        return Some(*value);
+    }
+    let multiplied = next.is_some_and(|w| {
+        table.hundreds.contains(&w.lower.as_str())
+            || table.scales.iter().any(|(scale, ..)| *scale == w.lower)
+    });
+    if table.one.contains(&lower) && multiplied || last.is_some_and(|l| l >= 20) && is(ONES, lower)
     {
-        let at = from + text.get(from..)?.find(word)?;
-        if numeral(word).is_some() {
-            return Some((key, at, at + word.len()));
-        }
-        from = at + word.len();
+        return Some(1);
     }
-    None
+    // `half a dozen`
+    match table.language {
+        Language::German => compound(lower, table),
+        _ => None,
+    }
+}
+
+/// Returns whether a word continues a numeral behind "and".
+fn goes_on(lower: &str, table: &Table, part: u64, last: Option<u64>) -> bool {
+    // `cuarenta y dos`, `vingt et un`, `one hundred and five`, but not `twenty and five`.
+    let joins = match table.language {
+        Language::English => last.is_some_and(|l| l >= 100),
+        Language::Spanish => last.is_some_and(|l| (30..100).contains(&l)),
+        _ => last.is_some_and(|l| (20..100).contains(&l)) && matches!(lower, "un" | "une" | "onze"),
+    };
+    let value = value(lower, table, last, None);
+    joins && value.is_some_and(|v| v > 0 && added(part, last, v, table.language).is_some())
+}
+
+/// Adds a value to a part below one thousand, if the two make one number.
+fn added(part: u64, last: Option<u64>, value: u64, language: Language) -> Option<u64> {
+    let Some(last) = last else {
+        return Some(value);
+    };
+    if value == 0 {
+        return None;
+    }
+    let rest = part % 100;
+    let french = language == Language::French;
+    // `quatre-vingts`
+    if french && rest == 4 && last == 4 && value == 20 {
+        return Some(part - 4 + 80);
+    }
+    let fits = match value {
+        _ if last >= 100 && value < 1_000 => value < last || last >= 1_000,
+        1..10 => {
+            (20..100).contains(&rest) && rest.is_multiple_of(10)
+                || french && last == 10 && value >= 7
+        }
+        10..20 => french && matches!(rest, 60 | 80),
+        _ => false,
+    };
+    (fits && (last < 100 || part.is_multiple_of(100))).then_some(part + value)
+}
+
+/// Takes the decimals behind a numeral: `three point five`, `two and a half`.
+fn decimals(words: &[Word], run: &mut Run, table: &Table) {
+    let behind = |n: usize| {
+        let word = words.get(run.end + n).filter(|w| w.joint == Joint::Space);
+        word.map_or("", |w| w.lower.as_str())
+    };
+    // `two hours and a half`
+    for unit in 0..2 {
+        let mut halves = HALVES.iter();
+        let half = halves.find(|half| half.iter().enumerate().all(|(n, w)| behind(unit + n) == *w));
+        if let Some(half) = half {
+            (run.decimals, run.end) = ("5".to_owned(), run.end + unit + half.len());
+            return;
+        }
+    }
+    if !is(POINTS, behind(0)) {
+        return;
+    }
+    let digit = |lower: &str| {
+        let known = table.values.iter().find(|(word, _)| *word == lower);
+        let value = known.map(|(_, value)| *value);
+        value.or(is(ONES, lower).then_some(1)).filter(|v| *v < 10)
+    };
+    let mut digits = String::new();
+    while let Some(value) = digit(behind(1 + digits.len())) {
+        digits.push_str(&value.to_string());
+    }
+    if !digits.is_empty() {
+        run.end += 1 + digits.len();
+        run.decimals = digits.trim_end_matches('0').to_owned();
+    }
 }
 
 /// Parses a German number in one word: `fünfunddreißig`, `hundert`, `dreihundertvierzig`, `zweitausend`.
-fn compound(word: &str) -> Option<u64> {
+fn compound(word: &str, table: &Table) -> Option<u64> {
+    let plain = |word: &str| {
+        let known = table.values.iter().find(|(name, _)| *name == word);
+        known.map(|(_, n)| *n)
+    };
     let below_ten = |word: &str| match word {
         "ein" | "eins" => Some(1),
         word => plain(word).filter(|n| *n < 10),
@@ -358,92 +405,6 @@ fn compound(word: &str) -> Option<u64> {
     }
 }
 
-/// Looks up a number in the table.
-fn plain(word: &str) -> Option<u64> {
-    let known = UNITS.iter().find(|(name, _)| *name == word);
-    known.map(|(_, n)| *n)
-}
-
-/// Parses a number in Chinese characters: `三百五十`, `一千零二十`, `三万`. The last digit of `三百五` counts tens.
-fn han_number(run: &[char]) -> Option<u64> {
-    let (mut total, mut section) = (0u64, 0u64);
-    let (mut digit, mut last, mut after_zero) = (None, 1u64, false);
-    for c in run {
-        let scale = match c {
-            '十' => 10,
-            '百' => 100,
-            '千' => 1_000,
-            '万' => 10_000,
-            '零' => {
-                after_zero = true;
-                continue;
-            }
-            c => {
-                let value = match c {
-                    '两' => 2,
-                    c => "一二三四五六七八九".chars().position(|d| d == *c)? as u64 + 1,
-                };
-                // Two adjacent digits are a year, or two numbers.
-                if digit.replace(value).is_some() {
-                    return None;
-                }
-                continue;
-            }
-        };
-        match (scale, digit.take()) {
-            (10_000, unit) => {
-                total = (section + unit.unwrap_or(0))
-                    .checked_mul(scale)
-                    .filter(|n| *n > 0)?;
-                section = 0;
-            }
-            (10, None) => section += 10,
-            (_, None) => return None,
-            (_, Some(unit)) => section += unit * scale,
-        }
-        (last, after_zero) = (scale, false);
-    }
-    let rest = digit.map(|unit| match last >= 100 && !after_zero {
-        true => unit * last / 10,
-        false => unit,
-    });
-    Some(total + section + rest.unwrap_or(0))
-}
-
-/// Returns the numbers in Chinese characters of a text; a lone "one" is skipped.
-pub(super) fn han(text: &str) -> Vec<u64> {
-    let digit = |c: char| {
-        "零一二三四五六七八九"
-            .chars()
-            .position(|d| d == c)
-            .map(|n| n as u64)
-    };
-    let mut found = Vec::new();
-    let mut run: Vec<char> = Vec::new();
-    for c in text.chars().chain([' ']) {
-        if digit(c).is_some() || "两十百千万".contains(c) {
-            run.push(c);
-            continue;
-        }
-        let number = match run.as_slice() {
-            ['一'] | [] => None,
-            ['十'] => Some(10),
-            [one] => digit(*one),
-            ['十', unit] => digit(*unit).map(|u| 10 + u),
-            [tens, '十'] => digit(*tens).map(|t| t * 10),
-            [tens, '十', unit] => digit(*tens).zip(digit(*unit)).map(|(t, u)| t * 10 + u),
-            run => match han_number(run) {
-                Some(number) => Some(number),
-                // Two unreadable numbers must not count as a single one.
-                None => return vec![0, 0],
-            },
-        };
-        found.extend(number);
-        run.clear();
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::numeral;
@@ -459,8 +420,45 @@ mod tests {
             ("one hundred and twenty", Some("120")),
             ("two or three", None),
             ("two hundred", Some("200")),
-            ("one", None),
-            ("a dozen", None),
+            ("one", Some("1")),
+            ("Only one.", Some("1")),
+            ("Nur eine.", Some("1")),
+            ("that one", None),
+            ("a dozen", Some("12")),
+            ("two dozen", Some("24")),
+            ("dozens of them", None),
+            ("un million", Some("1000000")),
+            ("two million five hundred thousand", Some("2500000")),
+            ("nineteen eighty-four", None),
+            ("twenty-first", None),
+            ("a two-week trip", None),
+            ("two thirds", None),
+            ("drei Viertel", None),
+            ("deux tiers", None),
+            ("some two hundred", None),
+            ("three point one four", Some("3.14")),
+            ("drei Komma fünf", Some("3.5")),
+            ("trois virgule cinq", Some("3.5")),
+            ("dos coma cinco", Some("2.5")),
+            ("三点五", Some("3.5")),
+            ("Once it is done", None),
+            ("Elf", Some("11")),
+            ("Son once.", Some("11")),
+            ("C'est neuf.", Some("9")),
+            ("dreihunderteinundneunzig", Some("391")),
+            ("trois cent quatre-vingt-onze", Some("391")),
+            ("trescientos noventa y uno", Some("391")),
+            ("doscientos cincuenta y seis", Some("256")),
+            ("mil novecientos ochenta y nueve", Some("1989")),
+            ("deux mille vingt-quatre", Some("2024")),
+            ("nonante-sept", Some("97")),
+            ("zwei Millionen", Some("2000000")),
+            ("十分重要", None),
+            ("十分钟", Some("10")),
+            ("第三个", None),
+            ("星期三", None),
+            ("负二十五", Some("-25")),
+            ("minus forty", Some("-40")),
             ("12 or twelve", None),
             ("一百二十", Some("120")),
             ("打折后为三百四十元。", Some("340")),
@@ -488,12 +486,15 @@ mod tests {
             ("quatre-vingt-treize", Some("93")),
             ("quatre-vingt-dix-sept", Some("97")),
             ("quatre ou vingt", None),
-            ("twelve and a half", None),
-            ("deux heures et demie", None),
-            ("dos horas y media", None),
-            ("十二圈半", None),
-            ("三个半小时", None),
-            ("zwölfeinhalb", None),
+            ("twelve and a half", Some("12.5")),
+            ("deux et demi", Some("2.5")),
+            ("deux heures et demie", Some("2.5")),
+            ("dos horas y media", Some("2.5")),
+            ("十二圈半", Some("12.5")),
+            ("三个半小时", Some("3.5")),
+            ("三点半", None),
+            ("zwölfeinhalb", Some("12.5")),
+            ("anderthalb Stunden", Some("1.5")),
         ] {
             assert_eq!(numeral(text).as_deref(), number, "{text}");
         }

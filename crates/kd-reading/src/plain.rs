@@ -43,7 +43,8 @@ pub fn bare(text: &str) -> String {
     plain_latex(text)
         .trim()
         .trim_matches([
-            '*', '_', '`', '"', '“', '”', '„', '«', '»', '\'', ' ', '#', '|', '>', '✅', '\u{fe0f}',
+            '*', '_', '`', '"', '“', '”', '„', '«', '»', '「', '」', '\'', ' ', '#', '|', '>',
+            '✅', '\u{fe0f}',
         ])
         .trim_end_matches(['.', '。', '!', '！', ',', ';'])
         .trim()
@@ -87,7 +88,7 @@ pub(super) const LATEX_BYTES_MAX: usize = 2000;
 
 /// Converts LaTeX in short answers to plain text.
 pub fn plain_latex(text: &str) -> String {
-    if !text.contains(['\\', '$']) || text.len() > LATEX_BYTES_MAX {
+    if !text.contains(['\\', '$']) && !text.contains("{,}") || text.len() > LATEX_BYTES_MAX {
         return text.to_owned();
     }
     let mut out = text.to_owned();
