@@ -1,7 +1,8 @@
 //! A request of a program that offers tools: one member acts with them, the others advise it. Or a side request of such
 //! a program, such as a title, which the cheapest member answers.
 
-use crate::council::{Opened, Started, continued, held_event, new_thread};
+use crate::council::{Opened, Started, continued, held_event, names, new_thread};
+use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use crate::request::ThreadChoice;
@@ -9,13 +10,15 @@ use crate::{ready, seating, secrets, trust};
 use kd_core::acting::{Acting, Advice, OpenActing, Talk};
 use kd_core::config::{self, Config};
 use kd_core::cost::Cost;
-use kd_core::request::Said;
+use kd_core::request::{PictureSource, Said};
 use kd_core::seating::{LOCAL, SeatRequest};
 use kd_core::secrets::{Masked, Secrets};
 use kd_core::{Address, Member, Op, Roster};
 use kd_engine::Opening;
-use kd_store::Thread;
-use serde_json::Value;
+use kd_store::user_dirs::make_private;
+use kd_store::{Durability, Layout, Thread};
+use std::collections::BTreeMap;
+use tempfile::TempDir;
 
 /// A request of a program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,20 +58,30 @@ impl Kingdom {
         let roster = self.party(&config, members, old.as_ref())?;
         let (acting, advisers) = if aside {
             let cheapest = cheapest(&config, roster);
-            (cheapest.ok_or_else(|| nobody_acts(&[]))?, Vec::new())
+            (cheapest.ok_or_else(|| nobody_acts(&[], &talk))?, Vec::new())
         } else {
-            split(&config, roster)?
+            split(&config, roster, &talk)?
         };
         let env = self.env();
         let masking = secrets::of(&config, false, env);
-        let masked = mask(&masking, &mut talk);
+        let masked = mask(&masking, &mut talk)?;
         let all: Vec<Member> = std::iter::once(&acting).chain(&advisers).cloned().collect();
         let seated = Roster::new(all.clone(), None);
         ready::make_ready_for(&config, offline, env, &seated, [&acting])?;
         let is_new = old.is_none();
-        let (layout, thread) = match old {
-            Some(thread) => (env.layout()?, thread),
-            None => new_thread(&seated, env)?,
+        let (layout, thread, scratch) = match old {
+            Some(thread) => (env.layout()?, thread, None),
+            // It is not the user's: no thread of theirs tells it.
+            None if aside => {
+                let (layout, folder) = scratch(env)?;
+                let thread = Thread::create(&layout, &names(&seated))?;
+                let thread = thread.with_durability(Durability::Buffered);
+                (layout, thread, Some(folder))
+            }
+            None => {
+                let (layout, thread) = new_thread(&seated, env)?;
+                (layout, thread, None)
+            }
         };
         let opened = Opened::of(layout, &thread, is_new);
         let body = talk.message(is_new);
@@ -108,6 +121,7 @@ impl Kingdom {
                     opened,
                     acts: true,
                     lease: None,
+                    scratch,
                 })
             }
             Err(error) => {
@@ -163,7 +177,11 @@ fn opening(open: OpenActing, seats: Vec<Member>, thread: &Thread) -> Opening {
 }
 
 /// Splits a party into the acting member and its advisers.
-fn split(config: &Config, mut party: Vec<Member>) -> Result<(Member, Vec<Member>), UserError> {
+fn split(
+    config: &Config,
+    mut party: Vec<Member>,
+    talk: &Talk,
+) -> Result<(Member, Vec<Member>), UserError> {
     let wanted = config.serve.acting.as_deref();
     let is_wanted = |member: &Member| Some(member.name.as_str()) == wanted;
     let at = party.iter().position(is_wanted);
@@ -173,15 +191,18 @@ fn split(config: &Config, mut party: Vec<Member>) -> Result<(Member, Vec<Member>
             let acting = party.remove(at);
             Ok((acting, party))
         }
-        at => Err(nobody_acts(match at {
-            Some(at) => &party[at..=at],
-            None => &party,
-        })),
+        at => {
+            let party = match at {
+                Some(at) => &party[at..=at],
+                None => &party,
+            };
+            Err(nobody_acts(party, talk))
+        }
     }
 }
 
 /// Returns the error for a party without a member that can act.
-fn nobody_acts(party: &[Member]) -> UserError {
+fn nobody_acts(party: &[Member], talk: &Talk) -> UserError {
     let why = |member: &Member| {
         let what = match member.backend.as_str() {
             LOCAL => "the built-in model",
@@ -191,12 +212,13 @@ fn nobody_acts(party: &[Member]) -> UserError {
         format!("{} is {what}", member.name)
     };
     let why: Vec<String> = party.iter().map(why).collect();
-    UserError::new(
-        ErrorKind::NoSeat,
-        "no member can call the tools of another program",
-    )
-    .because(why.join("; "))
-    .next("add a member that is asked over HTTP, for example `kd config set agents.NAME.backend openai` and `agents.NAME.model`, or send no tools")
+    let (what, less) = match talk.tools.is_empty() && talk.pictures().next().is_some() {
+        true => ("no member can see pictures", "pictures"),
+        false => ("no member can call the tools of another program", "tools"),
+    };
+    UserError::new(ErrorKind::NoSeat, what)
+        .because(why.join("; "))
+        .next(format!("add a member that is asked over HTTP, for example `kd config set agents.NAME.backend openai` and `agents.NAME.model`, or send no {less}"))
 }
 
 /// Returns the member whose answers cost least: free ones, then by price, then those of unknown price, then programs.
@@ -209,34 +231,168 @@ fn cheapest(config: &Config, party: Vec<Member>) -> Option<Member> {
     party.into_iter().min_by_key(price)
 }
 
-/// Masks secrets in everything that members will read.
-fn mask(secrets: &Secrets, talk: &mut Talk) -> Masked {
-    let mut masked = secrets.mask_in_place(&mut talk.system);
-    for said in &mut talk.said {
+/// Masks secrets in everything of a request that leaves this machine or is recorded. Ids of calls that contain one are
+/// replaced, the same in a call and its result.
+///
+/// # Errors
+/// If the name of a tool contains one: the program would not know its tool by another name.
+fn mask(secrets: &Secrets, talk: &mut Talk) -> Result<Masked, UserError> {
+    let Talk {
+        system,
+        said,
+        tools,
+        choice: _,
+        parallel: _,
+        max_tokens: _,
+        stop,
+    } = talk;
+    let mut masked = secrets.mask_in_place(system);
+    for text in stop {
+        masked.add(secrets.mask_in_place(text));
+    }
+    for tool in tools {
+        named(secrets, &tool.name)?;
+        masked.add(secrets.mask_in_place(&mut tool.doc));
+        masked.add(secrets.mask_json(&mut tool.schema));
+    }
+    let mut ids = BTreeMap::new();
+    for said in said {
         match said {
             Said::User { text } => masked.add(secrets.mask_in_place(text)),
-            Said::Tool { result, .. } => masked.add(secrets.mask_in_place(result)),
+            Said::Tool {
+                id, name, result, ..
+            } => {
+                named(secrets, name)?;
+                masked.add(mask_id(secrets, id, &mut ids));
+                masked.add(secrets.mask_in_place(result));
+            }
             Said::Agent { text, calls } => {
                 masked.add(secrets.mask_in_place(text));
                 for call in calls {
-                    mask_value(secrets, &mut call.arguments, &mut masked);
+                    named(secrets, &call.name)?;
+                    masked.add(mask_id(secrets, &mut call.id, &mut ids));
+                    masked.add(secrets.mask_json(&mut call.arguments));
+                }
+            }
+            Said::Picture { picture } => {
+                masked.add(secrets.mask_in_place(&mut picture.media_type));
+                // What a picture shows is not read.
+                if let PictureSource::Url(url) = &mut picture.source {
+                    masked.add(secrets.mask_in_place(url));
                 }
             }
         }
     }
+    Ok(masked)
+}
+
+/// Checks that the name of a tool contains no secret.
+fn named(secrets: &Secrets, name: &str) -> Result<(), UserError> {
+    match secrets.mask(name).1.is_empty() {
+        true => Ok(()),
+        false => Err(
+            UserError::new(ErrorKind::Usage, "the name of a tool contains a secret")
+                .next("rename the tool in the program that offers it"),
+        ),
+    }
+}
+
+/// Replaces an id that contains a secret; `ids` has those before it.
+fn mask_id(secrets: &Secrets, id: &mut String, ids: &mut BTreeMap<String, String>) -> Masked {
+    let (_, masked) = secrets.mask(id);
+    if !masked.is_empty() {
+        let number = ids.len();
+        let new = ids.entry(std::mem::take(id));
+        new.or_insert_with(|| format!("call_masked_{number}"))
+            .clone_into(id);
+    }
     masked
 }
 
-/// Masks secrets in the texts of a JSON value.
-fn mask_value(secrets: &Secrets, value: &mut Value, masked: &mut Masked) {
-    match value {
-        Value::String(text) => masked.add(secrets.mask_in_place(text)),
-        Value::Array(items) => items
-            .iter_mut()
-            .for_each(|item| mask_value(secrets, item, masked)),
-        Value::Object(fields) => fields
-            .values_mut()
-            .for_each(|field| mask_value(secrets, field, masked)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+/// A private folder for a thread that is removed after its only answer.
+fn scratch(env: &Env) -> Result<(Layout, TempDir), UserError> {
+    let own = env.user_dirs().runtime().ok();
+    let own = own.filter(|at| make_private(at).is_ok());
+    let mut name = tempfile::Builder::new();
+    name.prefix("kd-side-");
+    let folder = match own {
+        Some(own) => name.tempdir_in(own)?,
+        None => name.tempdir()?,
+    };
+    let layout = Layout::create_in(folder.path(), &|name| env.var_os(name))?;
+    Ok((layout, folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kd_core::request::{Picture, ToolCall, ToolSpec};
+    use serde_json::json;
+
+    const SECRET: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB";
+
+    /// A request with a secret in every text, names of tools aside.
+    fn talk() -> Talk {
+        let text = || format!("x {SECRET} y");
+        let call = ToolCall {
+            id: SECRET.into(),
+            name: "read".into(),
+            arguments: json!({"path": [text()], text(): 1}),
+        };
+        let free = ToolCall {
+            id: "2".into(),
+            name: "read".into(),
+            arguments: text().into(),
+        };
+        let picture = |source| Said::Picture {
+            picture: Picture {
+                media_type: text(),
+                source,
+            },
+        };
+        Talk {
+            system: text(),
+            said: vec![
+                Said::User { text: text() },
+                Said::Agent {
+                    text: text(),
+                    calls: vec![call, free],
+                },
+                Said::Tool {
+                    id: SECRET.into(),
+                    name: "read".into(),
+                    result: text(),
+                    failed: false,
+                },
+                picture(PictureSource::Url(format!("https://a/{SECRET}"))),
+                picture(PictureSource::Data("AAAA".into())),
+            ],
+            tools: vec![ToolSpec {
+                name: "read".into(),
+                doc: text(),
+                schema: json!({"description": text(), "properties": {"path": {"enum": [text()]}, text(): {}}}),
+            }],
+            stop: vec![text()],
+            ..Talk::default()
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_request_keeps_a_secret_and_calls_keep_their_results() {
+        let secrets = Secrets::new([]);
+        let mut talk = talk();
+        let masked = mask(&secrets, &mut talk).expect("masked");
+        let told = format!("{talk:?}");
+        assert!(!told.contains(SECRET), "{told}");
+        assert_eq!(masked.count(), 17, "{told}");
+        let id = talk.calls().last().expect("a call").id.clone();
+        assert_eq!(talk.name_of(&id), Some("read"));
+        let Said::Tool { id: of, .. } = &talk.said[2] else {
+            panic!("a result")
+        };
+        assert_eq!(*of, id);
+        // The program would not know its tool by another name.
+        talk.tools[0].name = SECRET.to_owned();
+        assert!(mask(&secrets, &mut talk).is_err());
     }
 }

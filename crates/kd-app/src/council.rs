@@ -23,6 +23,7 @@ use kd_store::meta::COUNCIL;
 use kd_store::{Elsewhere, Layout, Lease, Thread};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
+use tempfile::TempDir;
 
 impl Kingdom {
     /// Asks the council a question: seats it, opens or continues a thread, and starts its session. Must be called inside a
@@ -65,6 +66,8 @@ pub struct Started {
     pub acts: bool,
     /// Held until the session is over: only one process may continue a deliberation.
     pub lease: Option<Lease>,
+    /// The folder of a thread that only this session uses, removed when dropped.
+    pub scratch: Option<TempDir>,
 }
 
 /// The thread of a session.
@@ -421,6 +424,7 @@ impl Prepared {
                 opened,
                 acts: false,
                 lease: None,
+                scratch: None,
             }),
             Err(error) => {
                 opened.discard_unsaid();

@@ -3,12 +3,16 @@
 use crate::council::{Opened, Started, clock_seed, continued, held_event, new_thread};
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
+use crate::host::PlanChoice;
 use crate::kingdom::Kingdom;
 use crate::request::{Question, ThreadChoice};
 use crate::{ready, trust};
+use kd_core::clean::clean_line;
 use kd_core::config::Config;
-use kd_core::deliberation::{Deliberation, Plan, Seat};
-use kd_core::planner::{self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief};
+use kd_core::deliberation::{Deliberation, Plan, Seat, protocols};
+use kd_core::planner::{
+    self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief, presets,
+};
 use kd_core::prompt::PREAMBLE;
 use kd_core::secrets::Secrets;
 use kd_core::{Op, Roster};
@@ -17,6 +21,9 @@ use kd_eval::marks::Mark;
 use kd_store::{Layout, Thread, memory};
 use std::sync::Arc;
 
+/// Maximum characters of a name in an error.
+const NAME_CHARS_MAX: usize = 64;
+
 /// A question for a deliberation planned by rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Deliberate {
@@ -24,6 +31,8 @@ pub struct Deliberate {
     pub members: Vec<String>,
     /// The thread.
     pub thread: ThreadChoice,
+    /// The preset and the protocol.
+    pub plan: PlanChoice,
     /// Download nothing.
     pub offline: bool,
 }
@@ -46,7 +55,9 @@ impl Kingdom {
         let members = &deliberate.members;
         trust::check(self.project(), trust::Named::only(members), env)?;
         let layout = self.layout();
-        let mut planned = plan(self.config(), layout.as_ref(), &text, members, env)?;
+        let mut config = self.config().clone();
+        deliberate.plan.lay_over(&mut config)?;
+        let mut planned = plan(&config, layout.as_ref(), &text, members, env)?;
         planned
             .notices
             .extend(trust::texts_line(self.loaded(), layout.as_ref()));
@@ -88,6 +99,33 @@ impl Kingdom {
             engine,
             brief,
         })
+    }
+}
+
+impl PlanChoice {
+    /// Lays the choices over the settings.
+    ///
+    /// # Errors
+    /// If there is no such preset or protocol.
+    fn lay_over(&self, config: &mut Config) -> Result<(), UserError> {
+        let unknown = |kind: &str, name: &str, known: &[&str]| {
+            let what = format!("there is no {kind} `{}`", clean_line(name, NAME_CHARS_MAX));
+            UserError::usage(what).next(format!("known are {}", known.join(", ")))
+        };
+        if let Some(name) = &self.preset {
+            if presets::find(name).is_none() {
+                let known: Vec<&str> = presets::PRESETS.iter().map(|p| p.name).collect();
+                return Err(unknown("preset", name, &known));
+            }
+            config.deliberation.preset = Some(name.clone());
+        }
+        if let Some(name) = &self.protocol {
+            if !protocols::CHOICES.contains(&name.as_str()) {
+                return Err(unknown("protocol", name, protocols::CHOICES));
+            }
+            config.deliberation.protocol.clone_from(name);
+        }
+        Ok(())
     }
 }
 
@@ -231,6 +269,7 @@ fn start(
         opened,
         acts: false,
         lease: None,
+        scratch: None,
     })
 }
 

@@ -4,7 +4,7 @@ use crate::acting::Errand;
 use crate::council::{self, Started};
 use crate::deliberation::Deliberate;
 use crate::error::UserError;
-use crate::host::{Followed, Following, Host, Listed, Method, Query, Refusal};
+use crate::host::{Followed, Following, Host, Listed, Method, Model, Query, Refusal};
 use crate::kingdom::Kingdom;
 use crate::request::{Ask, Question, Terms, ThreadChoice};
 use crate::think::Think;
@@ -272,6 +272,7 @@ impl FolderHost {
                 let deliberate = Deliberate {
                     members,
                     thread,
+                    plan: query.plan.clone(),
                     offline: self.offline,
                 };
                 self.kingdom.deliberate(deliberate, question)
@@ -333,6 +334,12 @@ impl Host for FolderHost {
     fn has(&self, method: Method) -> bool {
         let all = [Method::Ask, Method::Think, Method::Deliberate];
         self.visit.is_none() && all.contains(&method)
+    }
+
+    fn models(&self) -> Vec<Model> {
+        let mut models = Model::of(&self.kingdom.config().serve);
+        models.retain(|model| self.has(model.method));
+        models
     }
 
     fn is_visit(&self) -> bool {

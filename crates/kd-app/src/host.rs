@@ -2,7 +2,9 @@
 
 use crate::acting::Errand;
 use crate::council::Started;
+use kd_core::config::{ModelMethod, ServeConfig};
 use kd_core::fork::Cut;
+use kd_core::planner::presets;
 use kd_core::request::ToolSpec;
 use kd_core::{Delta, Message, SeatName};
 use kd_forum::account::Proof;
@@ -20,6 +22,102 @@ pub enum Method {
     Deliberate,
 }
 
+/// Choices of a deliberation; `None` means as configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanChoice {
+    /// The preset.
+    pub preset: Option<String>,
+    /// The protocol.
+    pub protocol: Option<String>,
+}
+
+/// A council as a model: a method, or a preset of a deliberation, or what the user's settings name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// Its name, without `kd/`.
+    pub name: String,
+    /// The way to answer.
+    pub method: Method,
+    /// The members; empty means as configured.
+    pub members: Vec<String>,
+    /// For [`Method::Deliberate`], the preset and the protocol.
+    pub plan: PlanChoice,
+    /// What it does, for users.
+    pub doc: String,
+}
+
+impl Model {
+    fn built_in(name: &str, method: Method, doc: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            method,
+            members: Vec::new(),
+            plan: PlanChoice::default(),
+            doc: doc.into(),
+        }
+    }
+
+    /// Returns the models of a configuration: one for each method, one for each preset of a deliberation, and the
+    /// user's own.
+    pub fn of(serve: &ServeConfig) -> Vec<Self> {
+        let methods = [
+            Self::built_in(
+                "ask",
+                Method::Ask,
+                "all members answer, the chair concludes",
+            ),
+            Self::built_in(
+                "think",
+                Method::Think,
+                "a fast and a rigorous member answer together",
+            ),
+            Self::built_in(
+                "deliberate",
+                Method::Deliberate,
+                "a council plans itself, answers, reviews and votes",
+            ),
+        ];
+        let presets = presets::PRESETS.iter().map(|preset| Self {
+            plan: PlanChoice {
+                preset: Some(preset.name.to_owned()),
+                protocol: None,
+            },
+            ..Self::built_in(
+                preset.name,
+                Method::Deliberate,
+                format!("a deliberation; {}", preset.doc),
+            )
+        });
+        let own = serve.models.iter().map(|(name, model)| {
+            let (method, verb) = match model.method {
+                ModelMethod::Ask => (Method::Ask, "ask"),
+                ModelMethod::Think => (Method::Think, "think"),
+                ModelMethod::Deliberate => (Method::Deliberate, "deliberate"),
+            };
+            let members = Some(model.members.join(", ")).filter(|m| !m.is_empty());
+            let words = [
+                model.preset.as_deref(),
+                model.protocol.as_deref(),
+                members.as_deref(),
+            ];
+            let words: Vec<&str> = std::iter::once(verb)
+                .chain(words.into_iter().flatten())
+                .collect();
+            Self {
+                name: name.clone(),
+                method,
+                members: model.members.clone(),
+                plan: PlanChoice {
+                    preset: model.preset.clone(),
+                    protocol: model.protocol.clone(),
+                },
+                doc: format!("your settings: {}", words.join("; ")),
+            }
+        });
+        methods.into_iter().chain(presets).chain(own).collect()
+    }
+}
+
 /// A question to the council.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
@@ -31,6 +129,8 @@ pub struct Query {
     pub members: Vec<String>,
     /// The thread to continue; `None` opens a new one.
     pub thread: Option<String>,
+    /// For [`Method::Deliberate`], the preset and the protocol.
+    pub plan: PlanChoice,
 }
 
 /// A thread in a listing.
@@ -69,6 +169,11 @@ pub struct Refusal(pub String);
 pub trait Host: Send + Sync + 'static {
     /// Returns whether this method is available.
     fn has(&self, method: Method) -> bool;
+
+    /// Returns the council as models; those of other methods than [`Host::has`] are left out.
+    fn models(&self) -> Vec<Model> {
+        Model::of(&ServeConfig::default())
+    }
 
     /// Opens a session for a question.
     fn ask(&self, query: &Query) -> Result<Started, Refusal>;

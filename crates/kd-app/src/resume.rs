@@ -188,6 +188,7 @@ impl Resuming<'_> {
             opened,
             acts: false,
             lease: Some(lease),
+            scratch: None,
         })
     }
 }

@@ -184,6 +184,7 @@ impl PreparedDebate<'_> {
                 opened,
                 acts: false,
                 lease: None,
+                scratch: None,
             }),
             Err(error) => {
                 opened.discard_unsaid();

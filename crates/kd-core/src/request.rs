@@ -315,6 +315,59 @@ pub enum Said {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         failed: bool,
     },
+    /// The user showed a picture, or a tool did with the result before it.
+    Picture {
+        /// The picture.
+        picture: Picture,
+    },
+}
+
+/// A picture, for models that see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Picture {
+    /// Its type, such as `image/png`; empty if only its address is known.
+    pub media_type: String,
+    /// Its bytes in base64, or its `https` address.
+    pub source: PictureSource,
+}
+
+/// Where a picture is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PictureSource {
+    /// Here, in base64.
+    Data(String),
+    /// At this address, from which the service loads it.
+    Url(String),
+}
+
+impl Picture {
+    /// Returns its size in a request.
+    pub fn size(&self) -> usize {
+        match &self.source {
+            PictureSource::Data(data) | PictureSource::Url(data) => data.len(),
+        }
+    }
+
+    /// Returns its address: that of the picture, or one that contains it.
+    pub fn url(&self) -> String {
+        match &self.source {
+            PictureSource::Data(data) => format!("data:{};base64,{data}", self.media_type),
+            PictureSource::Url(url) => url.clone(),
+        }
+    }
+
+    /// Describes it in words, for members and records that do not see it.
+    pub fn words(&self) -> String {
+        match &self.source {
+            PictureSource::Data(data) => {
+                // Four characters are three bytes.
+                let kib = (data.len() as f64) * 0.75 / 1024.0;
+                format!("[a picture: {}, {kib:.1} KiB]", self.media_type)
+            }
+            PictureSource::Url(url) => format!("[a picture: {url}]"),
+        }
+    }
 }
 
 /// The reason why an answer ended.

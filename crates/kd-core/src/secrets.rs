@@ -335,9 +335,14 @@ impl Secrets {
                     .for_each(|item| masked.add(self.mask_json(item)));
             }
             serde_json::Value::Object(fields) => {
-                fields
-                    .values_mut()
-                    .for_each(|item| masked.add(self.mask_json(item)));
+                let of = std::mem::take(fields).into_iter();
+                *fields = of
+                    .map(|(mut name, mut item)| {
+                        masked.add(self.mask_in_place(&mut name));
+                        masked.add(self.mask_json(&mut item));
+                        (name, item)
+                    })
+                    .collect();
             }
             _ => {}
         }

@@ -25,6 +25,8 @@ pub(crate) struct Answer {
     before: Vec<String>,
     /// Whether one member acts with the client's tools: its text and its calls are the answer.
     acts: bool,
+    /// Whether its thread is removed after it.
+    is_passing: bool,
 }
 
 /// Progress of a running council.
@@ -40,10 +42,11 @@ pub(crate) enum Told {
 
 impl Answer {
     /// Creates an answer that begins with notices of the host.
-    pub(crate) fn new(before: Vec<String>, acts: bool) -> Self {
+    pub(crate) fn new(before: Vec<String>, acts: bool, is_kept: bool) -> Self {
         Self {
             before,
             acts,
+            is_passing: !is_kept,
             ..Self::default()
         }
     }
@@ -260,9 +263,10 @@ impl Answer {
         }
     }
 
-    /// Returns the thread of the consultation.
-    pub(crate) fn thread(&self) -> &str {
-        self.view.thread.as_ref().map_or("", |thread| &thread.0)
+    /// Returns the thread of the consultation; `None` if it is not kept.
+    pub(crate) fn thread(&self) -> Option<&str> {
+        let thread = self.view.thread.as_ref().map(|thread| thread.0.as_str());
+        thread.filter(|_| !self.is_passing)
     }
 
     /// Returns only the answer: the main message, else all answers under their members' names, in member order.
@@ -379,7 +383,9 @@ impl Answer {
         for notice in self.before.iter().chain(&self.view.notices) {
             let _ = writeln!(text, "*{notice}*\n");
         }
-        let _ = write!(text, "Thread: {}", self.thread());
+        if let Some(thread) = self.thread() {
+            let _ = write!(text, "Thread: {thread}");
+        }
         text
     }
 
@@ -445,7 +451,7 @@ pub(crate) fn schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "thread": {"type": "string", "description": "The thread that stores everything."},
+            "thread": {"type": ["string", "null"], "description": "The thread that stores everything."},
             "outcome": {"type": ["string", "null"], "enum": ["complete", "partial", "failed", "interrupted", null]},
             "answer": {"type": ["string", "null"], "description": "The answer: the conclusion, or the only one there is."},
             "answers": {"type": "array", "items": {"type": "object", "properties": {

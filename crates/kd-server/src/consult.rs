@@ -129,13 +129,14 @@ async fn run(
         notices,
         acts,
         lease: _lease,
+        scratch,
         ..
     } = started;
     let mut updates = session.subscribe();
     if let Err(why) = session.send(say) {
         return Err(format!("{why}: {}", why.hint()));
     }
-    let mut answer = Answer::new(notices, acts);
+    let mut answer = Answer::new(notices, acts, scratch.is_none());
     let mut stopped = false;
     while answer.ended().is_none() {
         let update = tokio::select! {

@@ -153,6 +153,20 @@ impl Layout {
             })
     }
 
+    /// Creates a `.kd` in a folder that belongs to no project, for threads that are not kept.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be created.
+    pub fn create_in(folder: &Path, env: Env<'_>) -> Result<Layout, Error> {
+        make_kd(folder)?;
+        let layout = Finder::new(folder, env).layout(folder, Named::BySearch)?;
+        // The user's own state of it would outlive it.
+        Ok(Layout {
+            state: None,
+            ..layout
+        })
+    }
+
     /// Finds the project, or creates a `.kd` at the top of the checkout (else in the start folder). If that is not
     /// writable, not the user's own, or would apply to every project below (the home directory), creates it in the
     /// user's data folder, under a name derived from the project's path.

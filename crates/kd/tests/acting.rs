@@ -685,10 +685,205 @@ fn side_requests_of_clients_are_answered_by_the_cheapest_member_alone() {
     assert_eq!((members.len(), &members[0]["member"]), (1, &json!("bob")));
     assert!(stage.bodies().is_empty());
     let task = json!({"model": "kd/ask:ann", "messages": [user("hi")], "metadata": {"task": "tags_generation"}});
-    assert_eq!(
-        stage.served.chat(&task).1["choices"][0]["message"]["content"],
-        "x"
+    let (_, answer) = stage.served.chat(&task);
+    assert_eq!(answer["choices"][0]["message"]["content"], "x");
+    // Neither is a thread of the user, nor leaves a folder.
+    assert_eq!(answer["kd"]["thread"], Value::Null);
+    let mut text = String::new();
+    let mut stream = stage
+        .served
+        .open("POST", "/v1/chat/completions", &bearer(), &title);
+    std::io::Read::read_to_string(&mut stream, &mut text).expect("an answer");
+    assert!(
+        text.contains("200 OK") && !text.contains("x-kd-thread"),
+        "{text}"
     );
+    assert_eq!(stage.home.threads().len(), 0);
+    drop(stage.served);
+    let left = walk(stage.home.path());
+    assert!(
+        !left.iter().any(|path| path.contains("kd-side-")),
+        "{left:?}"
+    );
+}
+
+/// All paths below a folder.
+fn walk(folder: &std::path::Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        found.push(path.display().to_string());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(walk(&path));
+        }
+    }
+    found
+}
+
+/// A picture in an API's form.
+fn picture(api: Api, url: &str) -> Value {
+    match (api, url.strip_prefix("data:image/png;base64,")) {
+        (Api::Chat, _) => json!({"type": "image_url", "image_url": {"url": url}}),
+        (Api::Responses, _) => json!({"type": "input_image", "image_url": url}),
+        (Api::Messages, Some(data)) => {
+            json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}})
+        }
+        (Api::Messages, None) => json!({"type": "image", "source": {"type": "url", "url": url}}),
+    }
+}
+
+#[test]
+fn pictures_reach_the_acting_member_over_every_api_and_advisers_read_of_them() {
+    const DATA: &str = "data:image/png;base64,aGVsbG8=";
+    for upstream in [Wire::OpenAi, Wire::Anthropic] {
+        let replies = APIS.iter().flat_map(|_| {
+            [
+                reply(upstream, "", &[("c1", "read", "{}")]),
+                reply(upstream, "A cat.", &[]),
+            ]
+        });
+        let stage = Stage::of(upstream, replies.collect(), json!({}));
+        for api in APIS {
+            let word = match api {
+                Api::Responses => "input_text",
+                _ => "text",
+            };
+            let shown = json!([{"type": word, "text": "What is it?"}, picture(api, DATA)]);
+            let mut request = json!({"model": "kd/ask", "max_tokens": 64});
+            let field = if api == Api::Responses {
+                "input"
+            } else {
+                "messages"
+            };
+            request[field] = json!([{"role": "user", "content": shown}]);
+            // With tools and a result that shows a picture; the model sees both.
+            let with_tools = api.request(&[], json!({}));
+            request["tools"] = with_tools["tools"].clone();
+            let heard = api.ask(&stage.served, request.clone(), false);
+            assert_eq!(heard.calls.len(), 1, "{api:?}");
+            let asked = stage.bodies().pop().expect("asked").to_string();
+            let expected = match upstream {
+                Wire::OpenAi => json!({"type": "image_url", "image_url": {"url": DATA}}),
+                // Its last block may have a mark for the cache.
+                _ => picture(Api::Messages, DATA)["source"].clone(),
+            };
+            assert!(asked.contains(&expected.to_string()), "{api:?}: {asked}");
+            let id = heard.calls[0].0.clone();
+            let far = picture(api, "https://example.org/b.png");
+            let items = request[field].as_array_mut().expect("a list");
+            match api {
+                Api::Chat => {
+                    items.push(json!({"role": "assistant", "tool_calls": [{"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}}]}));
+                    items.push(json!({"role": "tool", "tool_call_id": id, "content": [far]}));
+                }
+                Api::Responses => {
+                    items.push(json!({"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"}));
+                    items.push(
+                        json!({"type": "function_call_output", "call_id": id, "output": [far]}),
+                    );
+                }
+                Api::Messages => {
+                    items.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "read", "input": {}}]}));
+                    items.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": [far]}]}));
+                }
+            }
+            let heard = api.ask(&stage.served, request, false);
+            assert_eq!(heard.text, "A cat.");
+            let asked = stage.bodies().pop().expect("asked").to_string();
+            assert!(asked.contains("https://example.org/b.png"), "{asked}");
+            let thread = heard.kd["thread"].as_str().expect("an id");
+            let record = stage.home.run(&["show", "--all", thread]).out;
+            assert!(
+                record.contains("[a picture: image/png, 0.0 KiB]"),
+                "{record}"
+            );
+            assert!(!record.contains("aGVsbG8="), "{record}");
+        }
+    }
+}
+
+#[test]
+fn pictures_that_no_member_can_see_are_refused_in_words() {
+    let stage = Stage::of(Wire::OpenAi, vec![], json!({}));
+    let ask = |model: &str, part: Value| {
+        let message = json!({"role": "user", "content": [{"type": "text", "text": "See."}, part]});
+        let (status, answer) = stage
+            .served
+            .chat(&json!({"model": model, "messages": [message]}));
+        (status, answer["error"]["message"].to_string())
+    };
+    let good = || picture(Api::Chat, "https://example.org/b.png");
+    for (model, part, status, words) in [
+        ("kd/deliberate", good(), 400, "pictures are for kd/ask"),
+        ("kd/diverse", good(), 400, "pictures are for kd/ask"),
+        ("kd/think", good(), 400, "pictures are for kd/ask"),
+        ("kd/ask:bob,cyd", good(), 422, "no member can see pictures"),
+        (
+            "kd/ask",
+            picture(Api::Chat, "http://x/a.png"),
+            400,
+            "https://",
+        ),
+        (
+            "kd/ask",
+            picture(Api::Chat, "data:image/svg+xml;base64,aGk="),
+            400,
+            "image/svg+xml",
+        ),
+        ("kd/ask", json!({"type": "input_audio"}), 400, "input_audio"),
+    ] {
+        let (got, why) = ask(model, part);
+        assert!(got == status && why.contains(words), "{model}: {got} {why}");
+    }
+    assert!(stage.bodies().is_empty());
+}
+
+#[test]
+fn no_secret_in_any_text_of_a_request_reaches_a_member_or_the_record() {
+    const SECRET: &str = "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB";
+    for upstream in [Wire::OpenAi, Wire::Anthropic] {
+        let replies = APIS.iter().map(|_| reply(upstream, "Done.", &[]));
+        let stage = Stage::of(upstream, replies.collect(), json!({}));
+        for api in APIS {
+            let arguments = json!({"path": SECRET, SECRET: 1});
+            let steps = [
+                json!({"user": SECRET}),
+                json!({"text": SECRET, "calls": [[SECRET, "read", arguments]]}),
+                json!({"results": [[SECRET, SECRET]]}),
+            ];
+            let mut request = api.request(&steps, json!({}));
+            let tool = match api {
+                Api::Chat => &mut request["tools"][0]["function"],
+                _ => &mut request["tools"][0],
+            };
+            tool["description"] = SECRET.into();
+            let schema = match api {
+                Api::Messages => "input_schema",
+                _ => "parameters",
+            };
+            tool[schema]["properties"][SECRET] = json!({"default": SECRET});
+            match api {
+                Api::Chat => request["stop"] = json!([SECRET]),
+                Api::Messages => {
+                    request["stop_sequences"] = json!([SECRET]);
+                    request["system"] = SECRET.into();
+                }
+                Api::Responses => request["instructions"] = SECRET.into(),
+            }
+            let heard = api.ask(&stage.served, request, false);
+            let asked = stage.bodies().pop().expect("asked").to_string();
+            assert!(!asked.contains(SECRET), "{api:?}: {asked}");
+            assert!(asked.contains("call_masked_0"), "{api:?}: {asked}");
+            let notices = heard.kd["notices"].to_string();
+            assert!(notices.contains("GitHub token"), "{notices}");
+        }
+        let kept = walk(stage.home.path());
+        for path in kept.iter().filter(|path| path.contains("/.kd/")) {
+            let text = std::fs::read(path).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            assert!(!text.contains(SECRET), "{path}");
+        }
+    }
 }
 
 #[test]

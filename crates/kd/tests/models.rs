@@ -458,3 +458,113 @@ fn a_client_that_leaves_interrupts_the_council() {
     });
     assert!(shown.contains("Half"), "{shown}");
 }
+
+#[test]
+fn every_preset_and_every_model_of_the_settings_is_listed_and_answers_over_every_api() {
+    let ballot = json!({"runs": [[{"text": "Spaces.\n\nVOTE: Spaces"}]]});
+    let home = Home::scripted(&[
+        ("ann", ballot.clone()),
+        ("bob", ballot.clone()),
+        ("cyd", ballot),
+    ]);
+    let mut config: Value =
+        serde_json::from_slice(&std::fs::read(home.config_file()).expect("read")).expect("JSON");
+    config["serve"] = json!({"models": {
+        "pair": {"members": ["ann", "bob"]},
+        "duo": {"method": "think", "members": ["ann", "bob"]},
+        "vote": {"method": "deliberate", "protocol": "sample-vote", "preset": "small"},
+    }});
+    std::fs::write(home.config_file(), config.to_string()).expect("written");
+    let served = Served::models(&home);
+    let list = |headers: &str| -> Vec<String> {
+        let (_, text) = served.send("GET", "/v1/models", headers, &Value::Null);
+        let list: Value = serde_json::from_str(&text).expect("JSON");
+        let rows = list["data"].as_array().expect("rows").iter();
+        rows.map(|row| row["id"].as_str().expect("an id").to_owned())
+            .collect()
+    };
+    let names = list(&bearer());
+    let expected = [
+        "ask",
+        "think",
+        "deliberate",
+        "small",
+        "standard",
+        "reasoning",
+        "diverse",
+        "duo",
+        "pair",
+        "vote",
+    ];
+    assert_eq!(names, expected.map(|name| format!("kd/{name}")));
+    let anthropic = format!("{}Anthropic-Version: 2023-06-01\r\n", bearer());
+    assert_eq!(list(&anthropic), names);
+    for name in &names {
+        let path = format!("/v1/models/{name}");
+        assert_eq!(served.send("GET", &path, &bearer(), &Value::Null).0, 200);
+        for (path, request) in [
+            (
+                "/v1/chat/completions",
+                json!({"messages": [user("Tabs or spaces?")]}),
+            ),
+            ("/v1/responses", json!({"input": "Tabs or spaces?"})),
+            (
+                "/v1/messages",
+                json!({"max_tokens": 64, "messages": [user("Tabs or spaces?")]}),
+            ),
+        ] {
+            let mut request = request;
+            request["model"] = name.as_str().into();
+            let (status, text) = served.send("POST", path, &bearer(), &request);
+            assert_eq!(status, 200, "{name} {path}: {text}");
+            let answer: Value = serde_json::from_str(&text).expect("JSON");
+            assert_eq!(answer["model"], name.as_str());
+            let members = answer["kd"]["members"].as_array().map(Vec::len);
+            if name == "kd/pair" {
+                assert_eq!(members, Some(2), "{text}");
+            }
+            // What the preset is, the record tells.
+            if let Some(preset) = ["small", "standard", "reasoning", "diverse"]
+                .into_iter()
+                .find(|preset| name == &format!("kd/{preset}"))
+            {
+                let thread = answer["kd"]["thread"].as_str().expect("a thread");
+                let why = home.run(&["why", thread]).out;
+                assert!(why.contains(&format!("preset {preset}")), "{why}");
+            }
+        }
+    }
+    let unknown = json!({"model": "kd/nope", "messages": [user("x")]});
+    let (status, answer) = served.chat(&unknown);
+    assert_eq!(status, 404);
+    let message = answer["error"]["message"].as_str().expect("words");
+    assert!(
+        message.contains("kd/diverse") && message.contains("kd/pair"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_model_of_the_settings_has_a_name_of_its_own_and_known_members() {
+    let home = council();
+    for (models, words) in [
+        (json!({"small": {}}), "is a model of `kd serve` already"),
+        (json!({"ask": {}}), "is a model of `kd serve` already"),
+        (
+            json!({"x": {"method": "vote"}}),
+            "one of ask, think, deliberate",
+        ),
+        (json!({"x": {"protocol": "nope"}}), "must be one of"),
+        (json!({"x": {"members": ["nobody"]}}), "nobody"),
+    ] {
+        let mut config: Value =
+            serde_json::from_slice(&std::fs::read(home.config_file()).expect("read"))
+                .expect("JSON");
+        config["serve"] = json!({ "models": models });
+        std::fs::write(home.config_file(), config.to_string()).expect("written");
+        let said = home.run(&["config", "check"]);
+        assert!(said.code != Some(0), "{models}: {}{}", said.out, said.err);
+        let told = format!("{}{}", said.out, said.err);
+        assert!(told.contains(words), "{models}: {told}");
+    }
+}

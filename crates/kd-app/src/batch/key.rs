@@ -3,6 +3,7 @@
 use super::how::How;
 use crate::deliberation;
 use crate::error::UserError;
+use crate::host::PlanChoice;
 use crate::kingdom::Kingdom;
 use crate::request::{Ask, Terms};
 use crate::{Deliberate, Think};
@@ -161,9 +162,17 @@ fn options(how: &How) -> Value {
             let Deliberate {
                 members,
                 thread: _,
+                plan: PlanChoice { preset, protocol },
                 offline: _,
             } = deliberate;
-            json!({"members": members})
+            let mut how = json!({"members": members});
+            // Absent where not chosen: batches of earlier versions keep their keys.
+            for (name, value) in [("preset", preset), ("protocol", protocol)] {
+                if let Some(value) = value {
+                    how[name] = value.as_str().into();
+                }
+            }
+            how
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::adapters::parts;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
-use kd_core::request::{Block, Said as Spoken, ToolChoice, ToolTalk};
+use kd_core::request::{Block, PictureSource, Said as Spoken, ToolChoice, ToolTalk};
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::HeaderName;
 use serde::Deserialize;
@@ -180,6 +180,15 @@ fn add(messages: &mut Vec<Value>, said: &Spoken) {
                 block["is_error"] = true.into();
             }
             add_block(messages, block);
+        }
+        Spoken::Picture { picture } => {
+            let source = match &picture.source {
+                PictureSource::Data(data) => {
+                    json!({"type": "base64", "media_type": picture.media_type, "data": data})
+                }
+                PictureSource::Url(url) => json!({"type": "url", "url": url}),
+            };
+            add_block(messages, json!({"type": "image", "source": source}));
         }
     }
 }

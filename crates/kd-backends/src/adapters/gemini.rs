@@ -4,7 +4,7 @@ use crate::adapters::parts;
 use crate::status;
 use crate::transport::http::{Decoder, Dialect, Out, To};
 use crate::transport::sse::Event;
-use kd_core::request::{Said, ToolChoice};
+use kd_core::request::{PictureSource, Said, ToolChoice};
 use kd_core::{Failure, FailureKind, Finish, Request, Usage};
 use reqwest::header::HeaderName;
 use serde::Deserialize;
@@ -153,6 +153,21 @@ fn add(contents: &mut Vec<Value>, said: &Said) {
                 Some(parts) => parts.push(part),
                 None => contents.push(json!({"role": "user", "parts": [part]})),
             }
+        }
+        Said::Picture { picture } => {
+            let mut part = match &picture.source {
+                PictureSource::Data(data) => json!({"inlineData": {"data": data}}),
+                PictureSource::Url(url) => json!({"fileData": {"fileUri": url}}),
+            };
+            if !picture.media_type.is_empty() {
+                let kind = part
+                    .as_object_mut()
+                    .and_then(|part| part.values_mut().next());
+                if let Some(kind) = kind {
+                    kind["mimeType"] = picture.media_type.as_str().into();
+                }
+            }
+            contents.push(json!({"role": "user", "parts": [part]}));
         }
     }
 }

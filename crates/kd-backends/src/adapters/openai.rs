@@ -130,6 +130,10 @@ fn message(said: &Said) -> Value {
         Said::Tool { id, result, .. } => {
             json!({"role": "tool", "tool_call_id": id, "content": result})
         }
+        Said::Picture { picture } => {
+            let part = json!({"type": "image_url", "image_url": {"url": picture.url()}});
+            json!({"role": "user", "content": [part]})
+        }
     }
 }
 

@@ -140,7 +140,10 @@ pub(super) fn request(
     if let Some((text, calls)) = held {
         starts.push(history.len());
         history.push_str("\n\nassistant:\n");
-        history.push_str(&quote(&spoken(text, calls)));
+        let mut said = spoken(text, calls);
+        // The member made it up; advisers are asked elsewhere.
+        open.secrets.mask_in_place(&mut said);
+        history.push_str(&quote(&said));
     }
     let turn = if held.is_some() { TURN_WRITE } else { TURN };
     Request {

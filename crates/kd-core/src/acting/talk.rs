@@ -2,7 +2,7 @@
 //! calls returned. Read only: texts for the record, for advisers, and for the acting member itself.
 
 use crate::clean::{clean_line, clean_text};
-use crate::request::{Prompt, Said, ToolCall, ToolChoice, ToolSpec};
+use crate::request::{Picture, Prompt, Said, ToolCall, ToolChoice, ToolSpec};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -44,19 +44,12 @@ impl Talk {
 
     /// Returns the calls so far, the newest first.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
-        let calls = self.said.iter().rev().filter_map(|said| match said {
-            Said::Agent { calls, .. } => Some(calls),
-            Said::User { .. } | Said::Tool { .. } => None,
-        });
-        calls.flat_map(|calls| calls.iter().rev())
+        calls_of(&self.said)
     }
 
     /// Returns the name of the tool that a call is of.
     pub fn name_of(&self, id: &str) -> Option<&str> {
-        let mut calls = self.calls();
-        calls
-            .find(|call| call.id == id)
-            .map(|call| call.name.as_str())
+        name_of(&self.said, id)
     }
 
     /// Returns all ids of calls so far.
@@ -67,6 +60,14 @@ impl Talk {
     /// Returns whether the client offers a tool of this name.
     pub fn offers(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.name == name)
+    }
+
+    /// Returns the pictures, in order.
+    pub fn pictures(&self) -> impl Iterator<Item = &Picture> {
+        self.said.iter().filter_map(|said| match said {
+            Said::Picture { picture } => Some(picture),
+            Said::User { .. } | Said::Agent { .. } | Said::Tool { .. } => None,
+        })
     }
 
     /// Returns what the client says now, as a message of the record. `anew`: the record does not contain what was said
@@ -112,6 +113,23 @@ impl Talk {
     }
 }
 
+/// Returns the calls of steps, the newest first.
+fn calls_of(said: &[Said]) -> impl Iterator<Item = &ToolCall> {
+    let calls = said.iter().rev().filter_map(|said| match said {
+        Said::Agent { calls, .. } => Some(calls),
+        Said::User { .. } | Said::Tool { .. } | Said::Picture { .. } => None,
+    });
+    calls.flat_map(|calls| calls.iter().rev())
+}
+
+/// Returns the name of the tool that a call in these steps is of.
+pub fn name_of<'a>(said: &'a [Said], id: &str) -> Option<&'a str> {
+    let mut calls = calls_of(said);
+    calls
+        .find(|call| call.id == id)
+        .map(|call| call.name.as_str())
+}
+
 /// Quotes steps, one after the other; returns where the second and later ones begin, including the empty line before.
 fn quoted(said: &[Said]) -> (String, Vec<usize>) {
     let mut text = String::new();
@@ -131,6 +149,7 @@ fn step(said: &Said) -> String {
     let (who, text) = match said {
         Said::User { text } => ("user".to_owned(), cut(text, STEP_BYTES_MAX)),
         Said::Agent { text, calls } => ("assistant".to_owned(), spoken(text, calls)),
+        Said::Picture { picture } => ("user".to_owned(), cut(&picture.words(), STEP_BYTES_MAX)),
         Said::Tool {
             name,
             result,

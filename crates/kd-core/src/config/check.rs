@@ -10,6 +10,7 @@ use super::path::KeyPath;
 use super::problem::Problem;
 use super::shown::{got, looks_secret, shown};
 use crate::ids::SeatName;
+use crate::planner::presets;
 use kd_vote::nearest;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -96,6 +97,19 @@ pub fn check_links(value: &Value) -> Vec<Problem> {
             }
         }
     }
+    for (name, model) in section("serve")
+        .get("models")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty)
+    {
+        let path = KeyPath::new(["serve", "models", name.as_str(), "members"]);
+        let members = model.get("members").and_then(Value::as_array);
+        for (at, member) in members.into_iter().flatten().enumerate() {
+            if let Some(member) = member.as_str() {
+                problems.extend(no_agent(path.join(at.to_string()), member, value));
+            }
+        }
+    }
     problems.extend(super::seats::links(section("deliberation"), value));
     if let Some(chair) = council.get("chair").and_then(Value::as_str) {
         let path = KeyPath::new(["council", "chair"]);
@@ -160,11 +174,21 @@ fn bad_name(part: &str, path: &KeyPath, name: &str) -> Option<Problem> {
         let what = format!("is not a name that can be used here: {}", bad.why);
         return Some(Problem::new(path.clone(), what));
     }
+    let is_model = path.segments().first().is_some_and(|s| s == "serve");
+    if is_model && is_built_in_model(name) {
+        let what = "is a model of `kd serve` already; choose another name";
+        return Some(Problem::new(path.clone(), what));
+    }
     let provider = path.segments().first().is_some_and(|s| s == "providers");
     (provider && NOT_PROVIDERS.contains(&name)).then(|| {
         let what = "has the name of a backend that is not a service; rename the provider";
         Problem::new(path.clone(), what)
     })
+}
+
+/// Returns whether `kd serve` has a model of this name in any configuration.
+fn is_built_in_model(name: &str) -> bool {
+    matches!(name, "ask" | "think" | "deliberate") || presets::find(name).is_some()
 }
 
 fn unknown(path: KeyPath, name: &str, siblings: &[&str]) -> Problem {

@@ -386,6 +386,10 @@ pub const KEYS: &[Key] = &[
     key("serve.advice.failed", Kind::Bool, "true", "Whether they advise it after a call failed.").limit(Limit::Off),
     key("serve.advice.write", Kind::Bool, "false", "Whether they advise it before a call that writes.").limit(Limit::Off),
     key("serve.advice.always", Kind::Bool, "false", "Whether they advise it on every request.").limit(Limit::Off),
+    key("serve.models.<name>.method", Kind::OneOf(&["ask", "think", "deliberate"]), "\"ask\"", "How the council answers requests for the model `kd/<name>` of `kd serve`."),
+    key("serve.models.<name>.members", Kind::Agents, "[]", "The members that answer; empty means as configured. For `think`, the fast and the rigorous one.").members(),
+    key("serve.models.<name>.preset", Kind::OneOf(&["small", "standard", "reasoning", "diverse"]), "null", "For `deliberate`: the members and how they decide; unset means `deliberation.preset`."),
+    key("serve.models.<name>.protocol", Kind::OneOf(deliberation::protocols::CHOICES), "null", "For `deliberate`: how the council proceeds; unset means `deliberation.protocol`."),
 
     key("limits.usd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "Maximum US dollars that one run of kd may spend: a question, a chat, a server; unset means no limit.").limit(Limit::NoLimit),
     key("limits.usd_per_day", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "Maximum US dollars that all runs of one day may spend, as `kd cost` counts them, without usage that logins of agent programs cover; unset means no limit.").limit(Limit::NoLimit),

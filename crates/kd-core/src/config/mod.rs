@@ -171,6 +171,35 @@ pub struct ServeConfig {
     pub acting: Option<String>,
     /// When the others advise it.
     pub advice: Advice,
+    /// Models of the user's own, by name: `kd/<name>`.
+    pub models: BTreeMap<String, ModelConfig>,
+}
+
+/// `serve.models.<name>.*`: a model of `kd serve`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelConfig {
+    /// How the council answers.
+    pub method: ModelMethod,
+    /// The members; empty means as configured.
+    pub members: Vec<String>,
+    /// The preset of a deliberation; `None` means as configured.
+    pub preset: Option<String>,
+    /// The protocol of a deliberation; `None` means as configured.
+    pub protocol: Option<String>,
+}
+
+/// `serve.models.<name>.method`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelMethod {
+    /// All members answer, the chair concludes.
+    #[default]
+    Ask,
+    /// A fast and a rigorous member answer together.
+    Think,
+    /// A deliberation.
+    Deliberate,
 }
 
 /// `chat.*`: colors and notifications of the chat screen.

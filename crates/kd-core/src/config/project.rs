@@ -120,15 +120,20 @@ pub fn gated(file: &Value) -> Vec<(KeyPath, Value)> {
     out
 }
 
-/// Returns the agent, provider or server that a setting belongs to. The effect of one setting depends on the others:
+/// Returns the agent, provider, server or model of `kd serve` that a setting belongs to. The effect of one setting depends on the others:
 /// without a named key, the default key is used and sent to the host that was allowed for another key.
 pub fn unit_of(path: &KeyPath) -> Option<KeyPath> {
     match path.segments() {
         [section, name, ..] if section == "agents" || section == "providers" => {
             Some(KeyPath::new([section, name]))
         }
-        [forum, servers, name, ..] if forum == "forum" && servers == "servers" => {
-            Some(KeyPath::new([forum, servers, name]))
+        [section, table, name, ..]
+            if matches!(
+                (section.as_str(), table.as_str()),
+                ("forum", "servers") | ("serve", "models")
+            ) =>
+        {
+            Some(KeyPath::new([section, table, name]))
         }
         _ => None,
     }
@@ -325,6 +330,7 @@ pub fn effect(path: &KeyPath) -> &'static str {
                 "protocol" | "preset" | "answer" | "certainty",
             ]
             | ["deliberation", "iteration", "strategy"]
+            | ["serve", "models", _, "method" | "preset" | "protocol"]
             | ["council", "mode"],
         ) => "calls",
         (_, ["forum", "interval"]) => "limit",

@@ -11,7 +11,7 @@ use agent_client_protocol::v1::schema::{
     ToolKind,
 };
 use agent_client_protocol::{Client, Result};
-use kd_app::host::{Host, Method, Query};
+use kd_app::host::{Host, Method, PlanChoice, Query};
 use kd_core::clean::clean_line;
 use kd_core::event::Purpose;
 use kd_core::{Event, TurnId};
@@ -51,6 +51,7 @@ pub(super) async fn run(
         question,
         members: Vec::new(),
         thread: Some(id.to_owned()),
+        plan: PlanChoice::default(),
     };
     let started = off(&host, move |host| host.ask(&query)).await;
     let started = started.map_err(refused)?.map_err(|why| refused(why.0))?;
@@ -116,7 +117,8 @@ fn finish(
     client: &ConnectionTo<Client>,
 ) -> Result<PromptResponse> {
     if !answer.is_answer() {
-        let why = format!("{} (thread {})", answer.failure(), answer.thread());
+        let thread = answer.thread().unwrap_or_default();
+        let why = format!("{} (thread {thread})", answer.failure());
         return Err(refused(why));
     }
     let content = answer.content();

@@ -5,9 +5,10 @@ use crate::answer::Told;
 use crate::answer::{self, Answer};
 use crate::identity::Caller;
 use kd_app::Started;
-use kd_app::host::{Host, Method, Query};
+use kd_app::host::{Host, Method, PlanChoice, Query};
 use kd_core::SeatName;
 use kd_core::names::{GUEST, READER};
+use kd_core::planner::presets;
 use kd_core::request::ToolSpec;
 use kd_forum::account::Proof;
 use kd_forum::tools::{self as forum, Tool as ForumTool};
@@ -70,11 +71,13 @@ struct Given {
     members: Vec<String>,
     #[serde(default)]
     thread: Option<String>,
+    #[serde(default)]
+    preset: Option<String>,
 }
 
 impl Row {
     fn tool(&self) -> Tool {
-        let schema = json!({
+        let mut schema = json!({
             "type": "object",
             "properties": {
                 "question": {"type": "string", "minLength": 1, "description": "The question, with everything needed to answer it."},
@@ -84,6 +87,10 @@ impl Row {
             "required": ["question"],
             "additionalProperties": false,
         });
+        if self.method == Method::Deliberate {
+            let names: Vec<&str> = presets::PRESETS.iter().map(|p| p.name).collect();
+            schema["properties"]["preset"] = json!({"type": "string", "enum": names, "description": "The members and how they decide; default: as configured, or by the question."});
+        }
         let mut tool = Tool::new(self.name, self.doc, object(schema));
         tool.output_schema = Some(Arc::new(object(answer::schema())));
         tool.annotations = Some(
@@ -197,11 +204,18 @@ async fn ask(
         let most = row.members.1;
         return Ok(refused(&format!("`members` may hold at most {most} names")));
     }
+    if given.preset.is_some() && row.method != Method::Deliberate {
+        return Ok(refused("`preset` is an argument of `deliberate`"));
+    }
     let ask = Query {
         method: row.method,
         question: given.question,
         members: given.members,
         thread: given.thread,
+        plan: PlanChoice {
+            preset: given.preset,
+            protocol: None,
+        },
     };
     match off(&server.host, move |host| host.ask(&ask)).await? {
         Ok(started) => Ok(consult(server, started, context).await),

@@ -24,8 +24,9 @@ pub(super) struct Acts(Arc<Mutex<Known>>);
 struct Known {
     places: VecDeque<(Print, String)>,
     busy: BTreeSet<String>,
-    /// Whole conversations, by the id of their last answer.
-    stored: VecDeque<(Print, Arc<Talk>, usize)>,
+    /// The steps of whole conversations, by the id of their last answer, with their sizes. Clients send instructions and
+    /// tools again.
+    stored: VecDeque<(Print, Arc<[Said]>, usize)>,
 }
 
 /// A thread in use, released when dropped.
@@ -81,14 +82,14 @@ impl Acts {
         id: Option<&str>,
     ) {
         let base = base(caller, talk);
-        let mut whole = talk.clone();
-        whole.said.push(Said::Agent {
+        let mut whole = talk.said.clone();
+        whole.push(Said::Agent {
             text: text.to_owned(),
             calls: calls.to_vec(),
         });
         let mut known = self.lock();
         let places = calls.iter().map(|call| of_call(&base, call));
-        let places = places.chain([of_words(&base, &whole.said)]);
+        let places = places.chain([of_words(&base, &whole)]);
         known
             .places
             .extend(places.map(|print| (print, thread.to_owned())));
@@ -98,8 +99,8 @@ impl Acts {
             let bytes = size(&whole);
             known
                 .stored
-                .push_back((of_id(caller, id), Arc::new(whole), bytes));
-            let over = |stored: &VecDeque<(Print, Arc<Talk>, usize)>| {
+                .push_back((of_id(caller, id), whole.into(), bytes));
+            let over = |stored: &VecDeque<(Print, Arc<[Said]>, usize)>| {
                 let bytes: usize = stored.iter().map(|talk| talk.2).sum();
                 stored.len() > STORED_MAX || bytes > STORED_BYTES_MAX
             };
@@ -109,8 +110,8 @@ impl Acts {
         }
     }
 
-    /// Returns the conversation that ended with an answer.
-    pub(super) fn stored(&self, caller: &Identity, id: &str) -> Option<Arc<Talk>> {
+    /// Returns the steps of the conversation that ended with an answer.
+    pub(super) fn stored(&self, caller: &Identity, id: &str) -> Option<Arc<[Said]>> {
         let print = of_id(caller, id);
         let known = self.lock();
         let mut stored = known.stored.iter().rev();
@@ -155,6 +156,10 @@ fn of_words(base: &Sha256, said: &[Said]) -> Print {
                 add(&mut print, text);
                 calls.iter().for_each(|call| add(&mut print, &call.id));
             }
+            Said::Picture { picture } => {
+                add(&mut print, "picture");
+                add(&mut print, &picture.url());
+            }
         }
     }
     print.finalize().into()
@@ -175,22 +180,33 @@ fn add(print: &mut Sha256, part: &str) {
     print.update(part);
 }
 
-fn size(talk: &Talk) -> usize {
-    let said = talk.said.iter().map(|said| match said {
-        Said::User { text } => text.len(),
-        Said::Tool { result, .. } => result.len(),
-        Said::Agent { text, calls } => {
-            let calls = calls.iter().map(|call| call.arguments_text().len());
-            text.len() + calls.sum::<usize>()
+/// Returns about how many bytes of memory steps take.
+fn size(said: &[Said]) -> usize {
+    let said = said.iter().map(|said| {
+        let own = size_of::<Said>();
+        own + match said {
+            Said::User { text } => text.len(),
+            Said::Tool {
+                id, name, result, ..
+            } => id.len() + name.len() + result.len(),
+            Said::Agent { text, calls } => {
+                let of = |call: &ToolCall| {
+                    let arguments = call.arguments_text().len();
+                    size_of::<ToolCall>() + call.id.len() + call.name.len() + arguments
+                };
+                text.len() + calls.iter().map(of).sum::<usize>()
+            }
+            Said::Picture { picture } => picture.media_type.len() + picture.size(),
         }
     });
-    talk.system.len() + said.sum::<usize>()
+    said.sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::identity::Tokens;
+    use kd_core::request::{Picture, PictureSource, ToolSpec};
     use serde_json::json;
 
     fn caller(token: &str) -> Identity {
@@ -262,16 +278,58 @@ mod tests {
     fn what_is_remembered_has_a_bound() {
         let ada = caller("0123456789abcdef");
         let acts = Acts::default();
-        let big = Talk {
-            system: "x".repeat(4 << 20),
-            ..talk("Hi.")
+        // Each kind of step counts. What every request repeats is not kept: instructions and tools.
+        let text = || "x".repeat(4 << 20);
+        let long = |name: String, arguments: serde_json::Value| ToolCall {
+            id: "c".into(),
+            name,
+            arguments,
         };
-        for n in 0..20 {
-            acts.remember(&ada, &big, ("x", &[]), "t", Some(&format!("r{n}")));
+        let agent = |call| Said::Agent {
+            text: String::new(),
+            calls: vec![call],
+        };
+        let tool = |id, name, result| Said::Tool {
+            id,
+            name,
+            result,
+            failed: false,
+        };
+        let picture = Picture {
+            media_type: "image/png".into(),
+            source: PictureSource::Data(text()),
+        };
+        for big in [
+            Said::User { text: text() },
+            agent(long(text(), json!({}))),
+            agent(long("read".into(), json!({"path": text()}))),
+            tool(text(), String::new(), String::new()),
+            tool(String::new(), text(), String::new()),
+            tool(String::new(), String::new(), text()),
+            Said::Picture { picture },
+        ] {
+            let acts = Acts::default();
+            let mut talk = talk("Hi.");
+            talk.said.push(big);
+            for n in 0..20 {
+                acts.remember(&ada, &talk, ("x", &[]), "t", Some(&format!("r{n}")));
+            }
+            let bytes: usize = acts.lock().stored.iter().map(|stored| stored.2).sum();
+            assert!(
+                bytes <= STORED_BYTES_MAX && bytes > STORED_BYTES_MAX / 2,
+                "{bytes}"
+            );
+            assert!(acts.stored(&ada, "r19").is_some() && acts.stored(&ada, "r0").is_none());
         }
-        let bytes: usize = acts.lock().stored.iter().map(|stored| stored.2).sum();
-        assert!(bytes <= STORED_BYTES_MAX);
-        assert!(acts.stored(&ada, "r19").is_some() && acts.stored(&ada, "r0").is_none());
+        let mut offers = talk("Hi.");
+        offers.system = text();
+        offers.tools.push(ToolSpec {
+            name: "read".into(),
+            doc: text(),
+            schema: json!({}),
+        });
+        acts.remember(&ada, &offers, ("x", &[]), "t", Some("r"));
+        assert!(acts.lock().stored[0].2 < 4096);
         for _ in 0..PLACES_MAX {
             acts.remember(&ada, &talk("Hi."), ("x", &[]), "t", None);
         }

@@ -1,19 +1,22 @@
 //! Anthropic Messages: parses requests and writes answers, complete and streamed.
 
-use super::fault::{Fault, NAME_CHARS_MAX, Shape};
+use super::fault::{Fault, Shape};
 use super::offer::Offer;
+use super::picture::{self, is_picture};
 use super::side::is_side;
-use super::transcript::{Message, Role, Transcript, add_line, called, text_of};
+use super::transcript::{self, Message, Role, Transcript, add_line, called, content_of, unread};
 use super::{Call, Read, Wire, finish_or_call, named_event};
 use crate::answer::Answer;
 use kd_core::Usage;
-use kd_core::clean::clean_line;
 use kd_core::request::{ToolCall, ToolChoice};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// Approximate bytes per token in English text.
 const TOKEN_BYTES: usize = 4;
+
+/// Tokens of a picture: services count up to about this many.
+const PICTURE_TOKENS: usize = 1600;
 
 /// A request. Other fields configure a single model, and members have their own settings.
 #[derive(Debug, Deserialize)]
@@ -120,7 +123,7 @@ fn step(offer: &mut Offer, said: &Said) -> Result<(), Fault> {
         Content::Text(text) => vec![json!({"type": "text", "text": text})],
         Content::Blocks(blocks) => blocks.clone(),
     };
-    let (mut text, mut calls) = (String::new(), Vec::new());
+    let (mut text, mut calls, mut pictures) = (String::new(), Vec::new(), Vec::new());
     for block in &blocks {
         let word = |key: &str| block[key].as_str().unwrap_or_default();
         match word("type") {
@@ -132,8 +135,11 @@ fn step(offer: &mut Offer, said: &Said) -> Result<(), Fault> {
             }),
             "tool_result" => {
                 let failed = block["is_error"].as_bool() == Some(true);
-                offer.result(word("tool_use_id"), returned(block)?, failed, "messages")?;
+                let returned = returned(block)?;
+                offer.result(word("tool_use_id"), returned.text, failed, "messages")?;
+                pictures.extend(returned.pictures);
             }
+            kind if is_picture(kind) => pictures.push(picture::read(block, "messages")?),
             _ => {}
         }
     }
@@ -142,14 +148,15 @@ fn step(offer: &mut Offer, said: &Said) -> Result<(), Fault> {
         Role::System => offer.system(&text),
         Role::User | Role::Tool => offer.user(&text),
     }
+    offer.pictures(pictures);
     Ok(())
 }
 
-/// Returns the text of a tool's result.
-fn returned(block: &Value) -> Result<String, Fault> {
+/// Returns a tool's result.
+fn returned(block: &Value) -> Result<transcript::Content, Fault> {
     match &block["content"] {
-        Value::Array(parts) => text_of(parts, &["text"], &[], "messages"),
-        content => Ok(content.as_str().unwrap_or_default().to_owned()),
+        Value::Array(parts) => content_of(parts, &["text"], "messages"),
+        content => Ok(content.as_str().unwrap_or_default().into()),
     }
 }
 
@@ -157,7 +164,7 @@ fn system(request: &Request) -> Result<String, Fault> {
     match &request.system {
         None => Ok(String::new()),
         Some(Content::Text(text)) => Ok(text.clone()),
-        Some(Content::Blocks(blocks)) => text_of(blocks, &["text"], &[], "system"),
+        Some(Content::Blocks(blocks)) => Ok(content_of(blocks, &["text"], "system")?.in_words()),
     }
 }
 
@@ -167,7 +174,9 @@ pub(super) fn count(body: &[u8]) -> Result<Value, Fault> {
     let said = transcript(&request)?;
     let tools = request.tools.iter().flatten().map(|t| t.to_string().len());
     let bytes = said.messages.iter().map(|m| m.text.len()).sum::<usize>() + tools.sum::<usize>();
-    Ok(json!({"input_tokens": bytes.div_ceil(TOKEN_BYTES)}))
+    let (talk, _) = offer(&request)?.finish()?;
+    let pictures = talk.pictures().count() * PICTURE_TOKENS;
+    Ok(json!({"input_tokens": bytes.div_ceil(TOKEN_BYTES) + pictures}))
 }
 
 fn parse(body: &[u8]) -> Result<Request, Fault> {
@@ -213,13 +222,12 @@ fn add(messages: &mut Vec<Message>, said: &Said) -> Result<(), Fault> {
                 add_line(&mut text, &called(name, &block["input"].to_string()));
             }
             "tool_result" => {
-                messages.push(Message::new(Role::Tool, returned(block)?));
+                messages.push(Message::new(Role::Tool, returned(block)?.in_words()));
             }
-            other => {
-                let kind = clean_line(other, NAME_CHARS_MAX);
-                let why = format!("the council reads text only, not `{kind}`");
-                return Err(Fault::invalid(Some("messages"), why));
+            kind if is_picture(kind) => {
+                add_line(&mut text, &picture::read(block, "messages")?.words());
             }
+            other => return Err(unread(other, "messages")),
         }
     }
     if !text.is_empty() || messages.len() == before {

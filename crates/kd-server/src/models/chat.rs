@@ -3,7 +3,7 @@
 use super::fault::{Fault, Shape};
 use super::offer::{Offer, arguments, choose};
 use super::side::is_side;
-use super::transcript::{Message, Role, Transcript, add_line, called, text_of};
+use super::transcript::{self, Message, Role, Transcript, add_line, called, content_of};
 use super::{Call, Read, Wire, finish_or_call};
 use crate::answer::Answer;
 use kd_core::Usage;
@@ -129,7 +129,7 @@ pub(super) fn read(body: &[u8]) -> Result<Read, Fault> {
 fn offer(chat: &Chat) -> Result<Offer, Fault> {
     let mut offer = Offer::default();
     for said in &chat.messages {
-        let text = said.text()?;
+        let transcript::Content { text, pictures } = said.content()?;
         match Role::read(&said.role, "messages")? {
             Role::System => offer.system(&text),
             Role::User => offer.user(&text),
@@ -142,6 +142,7 @@ fn offer(chat: &Chat) -> Result<Offer, Fault> {
                 offer.result(id, text, false, "messages")?;
             }
         }
+        offer.pictures(pictures);
     }
     for tool in chat.tools.iter().flatten() {
         // Others are run by a provider.
@@ -179,11 +180,11 @@ fn call(call: &Value) -> ToolCall {
 }
 
 impl Said {
-    fn text(&self) -> Result<String, Fault> {
+    fn content(&self) -> Result<transcript::Content, Fault> {
         match &self.content {
-            None => Ok(String::new()),
-            Some(Content::Text(text)) => Ok(text.clone()),
-            Some(Content::Parts(parts)) => text_of(parts, &["text", "refusal"], &[], "messages"),
+            None => Ok(transcript::Content::default()),
+            Some(Content::Text(text)) => Ok(text.as_str().into()),
+            Some(Content::Parts(parts)) => content_of(parts, &["text", "refusal"], "messages"),
         }
     }
 }
@@ -191,7 +192,7 @@ impl Said {
 /// Parses a message: its text, and an assistant's tool calls.
 fn message(said: &Said) -> Result<Message, Fault> {
     let role = Role::read(&said.role, "messages")?;
-    let mut text = said.text()?;
+    let mut text = said.content()?.in_words();
     for call in said.tool_calls.iter().flatten() {
         let function = &call["function"];
         let word = |key: &str| function[key].as_str().unwrap_or_default();

@@ -116,7 +116,8 @@ impl Fault {
 
     /// No member answered.
     pub(super) fn unanswered(answer: &Answer) -> Self {
-        let message = format!("{} (thread {})", answer.failure(), answer.thread());
+        let thread = answer.thread().map(|thread| format!(" (thread {thread})"));
+        let message = answer.failure() + &thread.unwrap_or_default();
         Self::new(StatusCode::BAD_GATEWAY, message)
     }
 

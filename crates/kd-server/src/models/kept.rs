@@ -11,8 +11,8 @@ use crate::blocking::off;
 use crate::identity::Identity;
 use kd_app::Started;
 use kd_app::acting::Errand;
-use kd_app::host::Method;
-use kd_core::acting::Talk;
+use kd_app::host::{Method, Model};
+use kd_core::acting::{Talk, name_of};
 use kd_core::request::{Said, ToolChoice};
 use std::sync::Arc;
 
@@ -36,7 +36,9 @@ pub(super) enum Kept {
 impl Kept {
     /// Remembers the thread of a request after its answer.
     pub(super) fn remember(&self, face: &Face, answer: &Answer, text: &str, id: Option<&str>) {
-        let thread = answer.thread();
+        let Some(thread) = answer.thread() else {
+            return;
+        };
         match self {
             Kept::Council(asked) => face.talks.remember(asked, thread, text, id),
             Kept::Acting { caller, talk, .. } => {
@@ -66,6 +68,14 @@ pub(super) fn acting(
     (mut talk, acts): (Talk, bool),
     transcript: &Transcript,
 ) -> Result<Option<Talk>, Fault> {
+    let shows = talk.pictures().next().is_some();
+    if method != Method::Ask && shows {
+        let why =
+            "this model reads text only: pictures are for kd/ask, whose acting member sees them";
+        return Err(Fault::invalid(None, why));
+    }
+    // One member sees pictures, the others read about them.
+    let acts = acts || shows;
     if method != Method::Ask {
         let forced = matches!(talk.choice, ToolChoice::Required | ToolChoice::Named(_));
         let why = "this model calls no tools of the client: use kd/ask, or set `tool_choice` to auto or none";
@@ -88,18 +98,16 @@ pub(super) fn acting(
 }
 
 /// Puts an earlier conversation before the new steps, and gives results the names of their tools.
-fn continue_talk(before: &Talk, talk: &mut Talk) -> Result<(), Fault> {
+fn continue_talk(before: &[Said], talk: &mut Talk) -> Result<(), Fault> {
     for said in &mut talk.said {
         if let Said::Tool { id, name, .. } = said
             && name.is_empty()
         {
-            let found = before
-                .name_of(id)
-                .ok_or_else(|| Fault::orphan(id, "input"))?;
+            let found = name_of(before, id).ok_or_else(|| Fault::orphan(id, "input"))?;
             found.clone_into(name);
         }
     }
-    talk.said.splice(0..0, before.said.iter().cloned());
+    talk.said.splice(0..0, before.iter().cloned());
     Ok(())
 }
 
@@ -108,9 +116,9 @@ pub(super) async fn ask(
     face: &Arc<Face>,
     caller: &Identity,
     transcript: &Transcript,
-    (method, members): (Method, Vec<String>),
+    council: Model,
 ) -> Result<(Kept, Started), Fault> {
-    let asked = face.talks.ask(caller, transcript, method, members)?;
+    let asked = face.talks.ask(caller, transcript, council)?;
     let ask = asked.ask.clone();
     let started = off(&face.host, move |host| host.ask(&ask)).await;
     let mut started = started.map_err(Fault::broken)?;

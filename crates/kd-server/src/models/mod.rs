@@ -11,6 +11,7 @@ mod chat;
 mod fault;
 mod kept;
 mod offer;
+mod picture;
 mod responses;
 mod side;
 mod talk;
@@ -29,7 +30,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router, body::Body};
 use fault::{Fault, Shape};
 use futures::stream::{self, StreamExt};
-use kd_app::host::{Host, Method};
+use kd_app::host::{Host, Model};
 use kd_core::acting::Talk;
 use kept::Kept;
 use serde_json::{Value, json};
@@ -51,24 +52,8 @@ const MODEL_BYTES_MAX: usize = 2048;
 /// Maximum silence of a stream: clients and proxies close silent ones.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
-/// The models: name, method, description.
-const MODELS: &[(&str, Method, &str)] = &[
-    (
-        "kd/ask",
-        Method::Ask,
-        "all members answer, the chair concludes",
-    ),
-    (
-        "kd/think",
-        Method::Think,
-        "a fast and a rigorous member answer together",
-    ),
-    (
-        "kd/deliberate",
-        Method::Deliberate,
-        "a council plans itself, answers, reviews and votes",
-    ),
-];
+/// What the name of each model begins with.
+const PREFIX: &str = "kd/";
 
 /// State shared by the handlers.
 struct Face {
@@ -123,7 +108,7 @@ fn shape(headers: &HeaderMap) -> Shape {
 }
 
 /// Returns a model's entry in a list.
-fn row(shape: Shape, &(name, _, what): &(&str, Method, &str)) -> Value {
+fn row(shape: Shape, name: &str, what: &str) -> Value {
     match shape {
         Shape::OpenAi => {
             json!({"id": name, "object": "model", "created": 0, "owned_by": "kd", "description": what})
@@ -136,8 +121,11 @@ fn row(shape: Shape, &(name, _, what): &(&str, Method, &str)) -> Value {
 
 async fn models(State(face): State<Arc<Face>>, headers: HeaderMap) -> Json<Value> {
     let shape = shape(&headers);
-    let here = MODELS.iter().filter(|row| face.host.has(row.1));
-    let rows: Vec<Value> = here.map(|model| row(shape, model)).collect();
+    let models = face.host.models();
+    let rows: Vec<Value> = models
+        .iter()
+        .map(|model| row(shape, &format!("{PREFIX}{}", model.name), &model.doc))
+        .collect();
     Json(match shape {
         Shape::OpenAi => json!({"object": "list", "data": rows}),
         Shape::Anthropic => json!({
@@ -158,28 +146,32 @@ async fn model(
     let Ok(Path(id)) = id else {
         return Fault::path().response(shape);
     };
-    let found = method(&id).filter(|(method, _)| face.host.has(*method));
-    let base = found.and_then(|(method, _)| MODELS.iter().find(|row| row.1 == method));
-    match base {
-        Some((_, method, what)) => Json(row(shape, &(id.as_str(), *method, *what))).into_response(),
-        None => Fault::model(&id, names()).response(shape),
+    let models = face.host.models();
+    match find(&models, &id) {
+        Some(model) => Json(row(shape, &id, &model.doc)).into_response(),
+        None => Fault::model(&id, names(&models)).response(shape),
     }
 }
 
-fn names() -> String {
-    let names: Vec<&str> = MODELS.iter().map(|row| row.0).collect();
-    names.join(", ")
+fn names(models: &[Model]) -> String {
+    let names = models.iter().map(|model| format!("{PREFIX}{}", model.name));
+    names.collect::<Vec<_>>().join(", ")
 }
 
-/// Parses a model name into its method and the members it lists: `kd/ask:claude,codex`.
-fn method(model: &str) -> Option<(Method, Vec<String>)> {
-    if model.len() > MODEL_BYTES_MAX {
+/// Finds a model by its name, and the members that the name lists: `kd/ask:claude,codex`.
+fn find(models: &[Model], named: &str) -> Option<Model> {
+    if named.len() > MODEL_BYTES_MAX {
         return None;
     }
-    let (name, members) = model.split_once(':').unwrap_or((model, ""));
-    let row = MODELS.iter().find(|row| row.0 == name)?;
+    let (name, members) = named.split_once(':').unwrap_or((named, ""));
+    let name = name.strip_prefix(PREFIX)?;
+    let mut model = models.iter().find(|model| model.name == name)?.clone();
     let members = members.split(',').map(str::trim).filter(|m| !m.is_empty());
-    Some((row.1, members.map(str::to_owned).collect()))
+    let members: Vec<String> = members.map(str::to_owned).collect();
+    if !members.is_empty() {
+        model.members = members;
+    }
+    Some(model)
 }
 
 /// A parsed request.
@@ -265,9 +257,9 @@ async fn answered(
 
 /// Answers a request, complete or streamed.
 async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Response, Fault> {
-    let named = method(&request.transcript.model).filter(|(method, _)| face.host.has(*method));
-    let Some((method, members)) = named else {
-        return Err(Fault::model(&request.transcript.model, names()));
+    let models = face.host.models();
+    let Some(council) = find(&models, &request.transcript.model) else {
+        return Err(Fault::model(&request.transcript.model, names(&models)));
     };
     let model = request.transcript.model.clone();
     let Read {
@@ -279,12 +271,15 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
         wire,
     } = request;
     let (kept, started) = if side && !acts {
-        kept::aside(face, talk, members).await?
-    } else if let Some(talk) = kept::acting(face, caller, method, (talk, acts), &transcript)? {
-        kept::act(face, caller, talk, members).await?
+        kept::aside(face, talk, council.members).await?
+    } else if let Some(talk) =
+        kept::acting(face, caller, council.method, (talk, acts), &transcript)?
+    {
+        kept::act(face, caller, talk, council.members).await?
     } else {
-        kept::ask(face, caller, &transcript, (method, members)).await?
+        kept::ask(face, caller, &transcript, council).await?
     };
+    let is_kept = started.scratch.is_none();
     let thread = started.session.thread().0.clone();
     let created = now();
     let number = face.calls.fetch_add(1, Ordering::Relaxed);
@@ -305,7 +300,7 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
             face: Arc::clone(face),
             kept,
         };
-        return Ok(with_thread(streamed.response(), &thread));
+        return Ok(with_thread(streamed.response(), &thread, is_kept));
     }
     // Progress is only for streams.
     while running.told.recv().await.is_some() {}
@@ -323,12 +318,14 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
     let id = wire.goes_on_by(&call);
     kept.remember(face, &answer, &answer.content(), id.as_deref());
     let whole = Json(wire.whole(&call, &answer)).into_response();
-    Ok(with_sums(with_thread(whole, &thread), &answer))
+    Ok(with_sums(with_thread(whole, &thread, is_kept), &answer))
 }
 
-/// Adds a header that names the thread, for clients that read only the standard fields.
-fn with_thread(mut response: Response, thread: &str) -> Response {
-    if let Ok(thread) = HeaderValue::from_str(thread) {
+/// Adds a header that names the thread if it is kept, for clients that read only the standard fields.
+fn with_thread(mut response: Response, thread: &str, is_kept: bool) -> Response {
+    if let Ok(thread) = HeaderValue::from_str(thread)
+        && is_kept
+    {
         response.headers_mut().insert(THREAD, thread);
     }
     response
@@ -466,23 +463,43 @@ fn now() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kd_core::config::{ModelConfig, ServeConfig};
 
     #[test]
-    fn a_model_names_a_method_and_its_members() {
-        let found = |model: &str| method(model);
-        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
-        for (model, method) in [
-            ("kd/ask", Some((Method::Ask, names(&[])))),
-            ("kd/think", Some((Method::Think, names(&[])))),
-            ("kd/deliberate", Some((Method::Deliberate, names(&[])))),
-            ("kd/ask:claude", Some((Method::Ask, names(&["claude"])))),
-            ("kd/ask: a, b,", Some((Method::Ask, names(&["a", "b"])))),
-            ("ask", None),
-            ("kd/", None),
-            ("gpt-5", None),
-            ("", None),
+    fn a_model_names_a_council_and_its_members() {
+        let own = ModelConfig {
+            members: vec!["cyd".into()],
+            ..ModelConfig::default()
+        };
+        let serve = ServeConfig {
+            models: [("fast".to_owned(), own)].into(),
+            ..ServeConfig::default()
+        };
+        let models = Model::of(&serve);
+        let found = |model: &str| {
+            let model = find(&models, model)?;
+            Some((model.name, model.members.join(",")))
+        };
+        for (model, name, members) in [
+            ("kd/ask", Some("ask"), ""),
+            ("kd/think", Some("think"), ""),
+            ("kd/deliberate", Some("deliberate"), ""),
+            ("kd/diverse", Some("diverse"), ""),
+            ("kd/fast", Some("fast"), "cyd"),
+            ("kd/fast:ann", Some("fast"), "ann"),
+            ("kd/ask:claude", Some("ask"), "claude"),
+            ("kd/ask: a, b,", Some("ask"), "a,b"),
+            ("ask", None, ""),
+            ("kd/", None, ""),
+            ("gpt-5", None, ""),
+            ("", None, ""),
         ] {
-            assert_eq!(found(model), method, "{model}");
+            let expected = name.map(|name| (name.to_owned(), members.to_owned()));
+            assert_eq!(found(model), expected, "{model}");
+        }
+        for preset in kd_core::planner::presets::PRESETS {
+            let model = find(&models, &format!("kd/{}", preset.name)).expect("a model");
+            assert_eq!(model.plan.preset.as_deref(), Some(preset.name));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::fault::Fault;
 use kd_core::acting::Talk;
-use kd_core::request::{Said, ToolCall, ToolChoice, ToolSpec};
+use kd_core::request::{Picture, Said, ToolCall, ToolChoice, ToolSpec};
 use serde_json::{Value, json};
 
 /// What separates two texts of one step.
@@ -75,13 +75,29 @@ impl Offer {
             None if self.continues => String::new(),
             None => return Err(Fault::orphan(id, param)),
         };
-        self.talk.said.push(Said::Tool {
+        let result = Said::Tool {
             id: id.to_owned(),
             name,
             result,
             failed,
-        });
+        };
+        // Services want the results of one answer next to each other, pictures of the earlier ones after them.
+        let is_picture = |said: &&Said| matches!(said, Said::Picture { .. });
+        let said = &mut self.talk.said;
+        let at = said.len() - said.iter().rev().take_while(is_picture).count();
+        match said[..at].last() {
+            Some(Said::Tool { .. }) => said.insert(at, result),
+            _ => said.push(result),
+        }
         Ok(())
+    }
+
+    /// Adds pictures.
+    pub(super) fn pictures(&mut self, pictures: Vec<Picture>) {
+        let steps = pictures
+            .into_iter()
+            .map(|picture| Said::Picture { picture });
+        self.talk.said.extend(steps);
     }
 
     /// Adds a tool.

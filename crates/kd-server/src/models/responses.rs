@@ -3,7 +3,7 @@
 use super::fault::{Fault, NAME_CHARS_MAX};
 use super::offer::{Offer, arguments, choose};
 use super::side::is_side;
-use super::transcript::{Message, Role, Transcript, called, text_of};
+use super::transcript::{Content, Message, Role, Transcript, called, content_of};
 use super::{Call, Read, Wire, finish, named_event};
 use crate::answer::Answer;
 use kd_core::Usage;
@@ -173,17 +173,20 @@ fn step(offer: &mut Offer, item: &Value) -> Result<(), Fault> {
     };
     match item["type"].as_str() {
         None | Some("message") => {
-            let text = text(&item["content"])?;
+            let Content { text, pictures } = content(&item["content"])?;
             match Role::read(word("role"), INPUT)? {
                 Role::System => offer.system(&text),
                 Role::User | Role::Tool => offer.user(&text),
                 Role::Assistant => offer.agent(&text, Vec::new()),
             }
+            offer.pictures(pictures);
         }
         Some("function_call") => offer.agent("", vec![call(arguments(word("arguments")))]),
         Some("custom_tool_call") => offer.agent("", vec![call(json!({CUSTOM: word("input")}))]),
         Some("function_call_output" | "custom_tool_call_output") => {
-            offer.result(word("call_id"), text(&item["output"])?, false, INPUT)?;
+            let Content { text, pictures } = content(&item["output"])?;
+            offer.result(word("call_id"), text, false, INPUT)?;
+            offer.pictures(pictures);
         }
         // Everything else was refused, or has no meaning for a member.
         Some(_) => {}
@@ -191,17 +194,21 @@ fn step(offer: &mut Offer, item: &Value) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Returns the text of an item's content.
-fn text(value: &Value) -> Result<String, Fault> {
+/// Returns an item's content.
+fn content(value: &Value) -> Result<Content, Fault> {
     match value {
-        Value::Array(parts) => text_of(
+        Value::Array(parts) => content_of(
             parts,
             &["input_text", "output_text", "text", "refusal"],
-            &[],
             INPUT,
         ),
-        value => Ok(value.as_str().unwrap_or_default().to_owned()),
+        value => Ok(value.as_str().unwrap_or_default().into()),
     }
+}
+
+/// Returns it as text.
+fn text(value: &Value) -> Result<String, Fault> {
+    Ok(content(value)?.in_words())
 }
 
 /// Parses an input item as a message; `None` where it has no meaning for a council.

@@ -6,7 +6,7 @@
 use super::fault::{Fault, NAME_CHARS_MAX};
 use super::transcript::{Message, Role, Transcript};
 use crate::identity::Identity;
-use kd_app::host::{Method, Query};
+use kd_app::host::{Model, Query};
 use kd_core::clean::clean_line;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -54,15 +54,15 @@ impl Talks {
         &self,
         caller: &Identity,
         transcript: &Transcript,
-        method: Method,
-        members: Vec<String>,
+        council: Model,
     ) -> Result<Asked, Fault> {
         let (last, before) = transcript.messages.split_last().ok_or_else(Fault::path)?;
         let anew = Query {
-            method,
+            method: council.method,
             question: question(before, last),
-            members,
+            members: council.members,
             thread: None,
+            plan: council.plan,
         };
         if anew.question.len() > QUESTION_BYTES_MAX {
             let why = "the conversation is longer than 4 MiB: begin a new one";

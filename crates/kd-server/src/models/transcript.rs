@@ -1,7 +1,9 @@
 //! A conversation in any API's format, reduced to who said what.
 
 use super::fault::{Fault, NAME_CHARS_MAX};
+use super::picture::{self, is_picture};
 use kd_core::clean::clean_line;
+use kd_core::request::Picture;
 use serde_json::Value;
 
 /// The sender of a message.
@@ -97,29 +99,64 @@ impl Transcript {
     }
 }
 
-/// Returns the text of parts of the given kinds; skips the kinds in `silent`.
+/// The content of a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) text: String,
+    pub(super) pictures: Vec<Picture>,
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            pictures: Vec::new(),
+        }
+    }
+}
+
+impl Content {
+    /// Returns the text, and pictures in words.
+    pub(super) fn in_words(mut self) -> String {
+        for picture in &self.pictures {
+            add_line(&mut self.text, &picture.words());
+        }
+        self.text
+    }
+}
+
+/// Reads parts: texts of the given kinds, and pictures.
 ///
 /// # Errors
-/// For all other kinds: images, audio, files.
-pub(super) fn text_of(
+/// For all other kinds: audio, files.
+pub(super) fn content_of(
     parts: &[Value],
     kinds: &[&str],
-    silent: &[&str],
     param: &'static str,
-) -> Result<String, Fault> {
-    let mut texts = Vec::new();
+) -> Result<Content, Fault> {
+    let (mut texts, mut pictures) = (Vec::new(), Vec::new());
     for part in parts {
         let kind = part["type"].as_str().unwrap_or_default();
         if kinds.contains(&kind) {
             let text = part["text"].as_str().or(part["refusal"].as_str());
             texts.push(text.unwrap_or_default());
-        } else if !silent.contains(&kind) {
-            let kind = clean_line(kind, NAME_CHARS_MAX);
-            let why = format!("the council reads text only, not `{kind}`");
-            return Err(Fault::invalid(Some(param), why));
+        } else if is_picture(kind) {
+            pictures.push(picture::read(part, param)?);
+        } else {
+            return Err(unread(kind, param));
         }
     }
-    Ok(texts.join("\n"))
+    Ok(Content {
+        text: texts.join("\n"),
+        pictures,
+    })
+}
+
+/// Returns the error for a part that no member can read.
+pub(super) fn unread(kind: &str, param: &'static str) -> Fault {
+    let kind = clean_line(kind, NAME_CHARS_MAX);
+    let why = format!("the council reads text and pictures, not `{kind}`");
+    Fault::invalid(Some(param), why)
 }
 
 /// Formats a tool call of an earlier answer as text.

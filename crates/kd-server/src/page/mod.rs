@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use kd_app::Started;
-use kd_app::host::{Host, Method, Query, Refusal};
+use kd_app::host::{Host, Method, PlanChoice, Query, Refusal};
 use kd_core::fork::Cut;
 use kd_core::{Op, SeatName};
 use serde::Deserialize;
@@ -153,6 +153,7 @@ async fn ask(
         question: question.question,
         members: question.members,
         thread: question.thread,
+        plan: PlanChoice::default(),
     };
     start(face, move |host| host.ask(&ask)).await
 }

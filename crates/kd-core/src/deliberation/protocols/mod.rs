@@ -95,7 +95,7 @@ pub static PROTOCOLS: &[&Protocol] = &[
 pub(crate) const AUTO: &str = "auto";
 
 /// The values of `deliberation.protocol`: the names of all protocols, then [`AUTO`].
-pub(crate) const CHOICES: &[&str] = &choices();
+pub const CHOICES: &[&str] = &choices();
 
 const fn choices() -> [&'static str; PROTOCOLS.len() + 1] {
     let mut choices = [AUTO; PROTOCOLS.len() + 1];

@@ -1,0 +1,131 @@
+//! Pictures in requests, in any API's form.
+
+use super::fault::{Fault, NAME_CHARS_MAX};
+use kd_core::clean::clean_line;
+use kd_core::request::{Picture, PictureSource};
+use serde_json::Value;
+
+/// The types that all three services accept.
+const TYPES: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp"];
+/// Maximum bytes of an address.
+const URL_BYTES_MAX: usize = 8 << 10;
+
+/// Returns whether a part of a message is a picture: in Chat Completions, Responses or Messages.
+pub(super) fn is_picture(kind: &str) -> bool {
+    matches!(kind, "image_url" | "input_image" | "image")
+}
+
+/// Reads a picture.
+///
+/// # Errors
+/// If it is neither an `https` address nor data in base64 of a known type.
+pub(super) fn read(part: &Value, param: &'static str) -> Result<Picture, Fault> {
+    let bad = |why: &str| Err(Fault::invalid(Some(param), why));
+    let source = &part["source"];
+    if source["type"] == "base64" {
+        let word = |key: &str| source[key].as_str().unwrap_or_default();
+        return data(word("media_type"), word("data"), param);
+    }
+    let url = match &part["image_url"] {
+        Value::String(url) => Some(url.as_str()),
+        nested => nested["url"].as_str(),
+    };
+    let Some(url) = url.or(source["url"].as_str()) else {
+        return bad("a picture must be an address or data: files are not stored here");
+    };
+    if let Some(rest) = url.strip_prefix("data:") {
+        let Some((head, content)) = rest.split_once(',') else {
+            return bad("the `data:` address of a picture has no data");
+        };
+        let Some(media_type) = head.strip_suffix(";base64") else {
+            return bad("the data of a picture must be in base64");
+        };
+        return data(media_type, content, param);
+    }
+    if !url.starts_with("https://") || url.len() > URL_BYTES_MAX {
+        return bad(
+            "the address of a picture must begin with https:// or data:, and have at most 8 KiB",
+        );
+    }
+    Ok(Picture {
+        media_type: String::new(),
+        source: PictureSource::Url(url.to_owned()),
+    })
+}
+
+fn data(media_type: &str, data: &str, param: &'static str) -> Result<Picture, Fault> {
+    let media_type = media_type.to_ascii_lowercase();
+    if !TYPES.contains(&media_type.as_str()) {
+        let named = clean_line(&media_type, NAME_CHARS_MAX);
+        let why = format!(
+            "`{named}` is no picture that can be read: send {}",
+            TYPES.join(", ")
+        );
+        return Err(Fault::invalid(Some(param), why));
+    }
+    let body = data.trim_end_matches('=');
+    let known = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+    if body.is_empty() || data.len() - body.len() > 2 || !body.bytes().all(known) {
+        return Err(Fault::invalid(
+            Some(param),
+            "the data of a picture is not base64",
+        ));
+    }
+    Ok(Picture {
+        media_type,
+        source: PictureSource::Data(data.to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn pictures_are_read_in_every_form_and_nothing_else_is() {
+        let here = |url: &str| {
+            let picture = |part: Value| read(&part, "messages").map(|picture| picture.url());
+            [
+                picture(json!({"type": "image_url", "image_url": {"url": url, "detail": "low"}})),
+                picture(json!({"type": "input_image", "image_url": url})),
+                picture(json!({"type": "image", "source": {"type": "url", "url": url}})),
+            ]
+        };
+        for good in [
+            "data:image/png;base64,aGk=",
+            "data:IMAGE/JPEG;base64,aGkh",
+            "https://example.org/a.png",
+        ] {
+            for read in here(good) {
+                let same = read.expect("read").eq_ignore_ascii_case(good);
+                assert!(same, "{good}");
+            }
+        }
+        for bad in [
+            "",
+            "http://example.org/a.png",
+            "file:///etc/passwd",
+            "data:image/png;base64,",
+            "data:image/png;base64,a b",
+            "data:image/png;base64,aGk====",
+            "data:image/png,aGk=",
+            "data:image/svg+xml;base64,aGk=",
+            "data:text/html;base64,aGk=",
+            "data:",
+        ] {
+            assert!(here(bad).iter().all(Result::is_err), "{bad}");
+        }
+        let block = json!({"type": "image", "source": {"type": "base64", "media_type": "image/webp", "data": "aGk="}});
+        assert_eq!(
+            read(&block, "messages").expect("read").url(),
+            "data:image/webp;base64,aGk="
+        );
+        for bad in [
+            json!({}),
+            json!({"source": {"type": "file", "file_id": "x"}}),
+        ] {
+            assert!(read(&bad, "messages").is_err(), "{bad}");
+        }
+    }
+}
