@@ -8,6 +8,7 @@ use crate::kingdom::Kingdom;
 use crate::marks::{self, Marked};
 use crate::request::Terms;
 use crate::{forks, outfile, ready, resume, seating, secrets, threads, trust};
+use kd_core::deliberation::report::Report;
 use kd_core::message::{Message, settled};
 use kd_core::protocols::ProtocolKind;
 use kd_core::seating::{SeatRequest, Seated};
@@ -103,8 +104,8 @@ pub trait ChatHost: Send + Sync + 'static {
     /// Forks a thread, makes the fork the current one and returns its ID.
     fn fork(&self, id: &str, fork: Fork) -> Result<String, String>;
 
-    /// Marks the newest verdict of a thread. Returns a line that says how it is marked.
-    fn mark(&self, id: &str, word: &str) -> Result<String, String>;
+    /// Marks the newest verdict of a thread, whose session has this report. Returns a line that says how it is marked.
+    fn mark(&self, id: &str, word: &str, live: &Report) -> Result<String, String>;
 
     /// Returns the threads to choose from, newest first.
     fn threads(&self) -> Result<Vec<ThreadRow>, String>;
@@ -297,12 +298,12 @@ impl Chat {
         forks::of_chat(&self.layout, thread, fork)
     }
 
-    /// Marks the newest verdict of a thread.
+    /// Marks the newest verdict of a thread, whose session has this report.
     ///
     /// # Errors
     /// There is no verdict, or the word is not a mark of it.
-    pub fn mark_in(&self, thread: &Thread, word: &str) -> Result<Marked, UserError> {
-        marks::say(&self.layout, thread, word, self.kingdom.env())
+    pub fn mark_in(&self, thread: &Thread, word: &str, live: &Report) -> Result<Marked, UserError> {
+        marks::say(&self.layout, thread, word, Some(live), self.kingdom.env())
     }
 
     /// The newest threads first, up to a number of them.
@@ -528,10 +529,10 @@ impl ChatHost for Chat {
         Ok(forked.map_err(line)?.id().0.clone())
     }
 
-    fn mark(&self, id: &str, word: &str) -> Result<String, String> {
+    fn mark(&self, id: &str, word: &str, live: &Report) -> Result<String, String> {
         let marked = self
             .thread(id)
-            .and_then(|thread| self.mark_in(&thread, word));
+            .and_then(|thread| self.mark_in(&thread, word, live));
         Ok(marked.map_err(line)?.line())
     }
 

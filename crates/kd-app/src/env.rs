@@ -3,6 +3,7 @@
 use crate::error::{ErrorKind, UserError};
 use crate::notice::Notice;
 use kd_backends::{Backend, OwnBackends, discovery};
+use kd_core::Timestamp;
 use kd_core::config::Config;
 use kd_core::ledger::Ledger;
 use kd_core::prices::Prices;
@@ -175,6 +176,12 @@ impl Env {
     pub fn is_on(&self, name: &str) -> bool {
         self.var(name)
             .is_some_and(|v| !matches!(v.as_str(), "" | "0" | "false" | "no" | "off"))
+    }
+
+    /// Returns the time for marks and for what is told once a week: now, or the time in `KD_NOW`, for tests.
+    pub fn now(&self) -> Timestamp {
+        let set = self.var("KD_NOW").and_then(|text| text.parse().ok());
+        set.unwrap_or_else(Timestamp::now)
     }
 
     /// The working folder.

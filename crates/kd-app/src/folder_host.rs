@@ -440,7 +440,7 @@ impl Host for FolderHost {
         let thread = self.open_thread(id)?;
         let env = self.kingdom.env();
         let layout = env.layout().map_err(refusal)?;
-        let marked = marks::say(&layout, &thread, word, env).map_err(refusal)?;
+        let marked = marks::say(&layout, &thread, word, None, env).map_err(refusal)?;
         Ok(marked.line())
     }
 

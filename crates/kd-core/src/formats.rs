@@ -393,6 +393,8 @@ pub static MARKED: Printed = printed("`kd mark --json`", "mark");
 pub static MARKED_BY_GOLD: Printed = printed("`kd mark --gold FILE --json`", "mark-gold");
 /// Marks.
 pub static MARK_LIST: Printed = printed("`kd marks --json`", "marks");
+/// Verdicts to mark.
+pub static MARKS_NEXT: Printed = printed("`kd marks next --json`", "marks-next");
 /// Problems with the files.
 pub static FSCK: Printed = printed("`kd fsck --json`", "fsck");
 /// The removed items.
@@ -518,6 +520,7 @@ pub static PRINTED: &[&Printed] = &[
     &MARKED,
     &MARKED_BY_GOLD,
     &MARK_LIST,
+    &MARKS_NEXT,
     &FSCK,
     &FORGET,
     &REVIEW,

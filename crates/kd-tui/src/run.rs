@@ -349,7 +349,8 @@ impl Stage {
             }
             Effect::Mark(word) => {
                 if let Some(id) = self.app.thread.clone() {
-                    self.ask(move |host| match host.mark(&id, &word) {
+                    let report = self.app.log.view.report.clone();
+                    self.ask(move |host| match host.mark(&id, &word, &report) {
                         Ok(line) | Err(line) => Msg::Told(line),
                     });
                 }

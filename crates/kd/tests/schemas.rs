@@ -120,6 +120,7 @@ fn decisions(out: &mut Outputs) {
         &home,
         &["mark", "--gold", "gold.csv", "--json"],
     );
+    out.add("marks-next", &home, &["marks", "next", "--json"]);
     let line = home.run(&["marks", "export"]).out;
     out.keep("mark-line", serde_json::from_str(&line).expect("one mark"));
     out.add("fork", &home, &["fork", "--stage", "review", "--json"]);

@@ -5,7 +5,6 @@ use crate::batch::{find, of};
 use crate::env::Env;
 use crate::error::UserError;
 use crate::threads;
-use kd_core::Timestamp;
 use kd_core::batch::{Gold, Method, Of, Row, Status};
 use kd_core::deliberation::judge_by_answer;
 use kd_eval::marks::{By, Mark};
@@ -63,7 +62,7 @@ pub fn by_gold(batch: Option<&str>, gold: &[Gold], env: &Env) -> Result<ByGold, 
         batch: lookup.answered.as_ref().map(|a| a.batch.clone()),
         ..ByGold::default()
     };
-    let now = Timestamp::now();
+    let now = env.now();
     let mut marks: Vec<Mark> = Vec::new();
     let mut lines: BTreeMap<(String, u32), usize> = BTreeMap::new();
     for row in gold {

@@ -2,18 +2,22 @@
 
 #[cfg(feature = "forum")]
 mod gold;
+#[cfg(feature = "forum")]
+mod teach;
 
 #[cfg(feature = "forum")]
 pub use gold::{ByGold, Skipped, by_gold};
+#[cfg(feature = "forum")]
+pub use teach::{Lesson, hinted, is_hint_due, lessons};
 
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::words::count;
+use kd_core::Record;
 use kd_core::clean::clean_line;
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{self, Unjudged, judge, unmarked};
 use kd_core::view::View;
-use kd_core::{Record, Timestamp};
 use kd_eval::marks::Mark;
 use kd_store::user_dirs::project_key;
 use kd_store::{Layout, Thread, log};
@@ -100,12 +104,27 @@ pub fn no_verdict() -> UserError {
     .next("`kd why` shows how it ended")
 }
 
-/// Marks the newest verdict of a thread with a word of the user, as `kd mark` takes it.
+/// Marks the newest verdict of a thread with a word of the user, as `kd mark` takes it. `live` is the report of a session
+/// of the thread, which is ahead of the record on disk.
 ///
 /// # Errors
 /// There is no verdict, the word is not a mark of it, or the mark cannot be kept.
-pub fn say(layout: &Layout, thread: &Thread, word: &str, env: &Env) -> Result<Marked, UserError> {
-    let (mut mark, report) = verdict(layout, thread)?.ok_or_else(no_verdict)?;
+pub fn say(
+    layout: &Layout,
+    thread: &Thread,
+    word: &str,
+    live: Option<&Report>,
+    env: &Env,
+) -> Result<Marked, UserError> {
+    let live = live.and_then(|report| {
+        let mark = unmarked(report, &project_key(layout.root()))?;
+        Some((mark, report.clone()))
+    });
+    let found = match live {
+        Some(found) => Some(found),
+        None => verdict(layout, thread)?,
+    };
+    let (mut mark, report) = found.ok_or_else(no_verdict)?;
     judge(&mut mark, word, &report).map_err(|why| unjudged(&why))?;
     keep(mark, env)
 }
@@ -121,7 +140,7 @@ pub fn unjudged(why: &Unjudged) -> UserError {
 /// The file of marks cannot be written.
 #[cfg(feature = "forum")]
 pub fn keep(mut mark: Mark, env: &Env) -> Result<Marked, UserError> {
-    mark.at = Timestamp::now();
+    mark.at = env.now();
     let mut marks = kd_sql::marks::Marks::open(&env.user_dirs())?;
     let before = marks.add(&mark)?;
     let count = marks.all()?.len() as u64;

@@ -396,6 +396,8 @@ pub const KEYS: &[Key] = &[
     key("limits.calls", Kind::Whole { min: 1, max: 1_000_000_000 }, "null", "Maximum requests to models in one run, including retries; unset means no limit.").limit(Limit::NoLimit),
     key("limits.tokens", Kind::Whole { min: 1, max: 1_000_000_000_000 }, "null", "Maximum tokens of prompts and answers in one run; unset means no limit.").limit(Limit::NoLimit),
 
+    key("marks.hint", Kind::Bool, "true", "Whether kd names, at most once in seven days and only on a terminal, the unmarked verdicts whose marks would teach most.").limit(Limit::Off),
+
     key("chat.theme", Kind::OneOf(&["auto", "dark", "light", "terminal", "plain"]), "\"auto\"", "Colors of the `kd chat` screen: from the terminal's background, for a dark or a light one, only its 16-color palette, or none.").short_env("KD_THEME").free(),
     key("chat.notify", Kind::OneOf(&["auto", "osc", "bell", "off"]), "\"auto\"", "How the `kd chat` screen notifies you that members are done while its window has no focus.").short_env("KD_NOTIFY").free(),
 

@@ -68,6 +68,8 @@ pub struct Config {
     pub local: LocalConfig,
     /// The forum.
     pub forum: ForumConfig,
+    /// The user's marks of verdicts.
+    pub marks: MarksConfig,
     /// The chat screen.
     pub chat: ChatConfig,
     /// The two members of `kd think`.
@@ -200,6 +202,20 @@ pub enum ModelMethod {
     Think,
     /// A deliberation.
     Deliberate,
+}
+
+/// `marks.*`: the user's marks of verdicts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MarksConfig {
+    /// Whether the verdicts whose marks would teach most are named once a week.
+    pub hint: bool,
+}
+
+impl Default for MarksConfig {
+    fn default() -> Self {
+        Self { hint: true }
+    }
 }
 
 /// `chat.*`: colors and notifications of the chat screen.

@@ -15,6 +15,7 @@ pub const ENV_PREFIX: &str = "KD_";
 
 /// Variables with that prefix and another meaning.
 const ENV_OTHERS: &[&str] = &[
+    "KD_NOW",
     "KD_BASE",
     "KD_ROLE",
     "KD_AGENT_NAME",

@@ -9,6 +9,7 @@ mod mark;
 mod score;
 mod standing;
 mod strength;
+mod teach;
 mod warranty;
 
 pub use drift::{PEACE, Watch};
@@ -16,4 +17,5 @@ pub use mark::{By, Mark, Member, VERSION, family};
 pub use score::score;
 pub use standing::{Basis, LEVELS, PROBABILITY_MARKS, Standing, State, standing};
 pub use strength::{PULL, strengths};
+pub use teach::teaching;
 pub use warranty::{Promise, Scored, Warranty, fit};

@@ -325,6 +325,19 @@ impl Basis {
         (self.test.len() >= PROBABILITY_MARKS).then_some(share)
     }
 
+    /// Returns how far a verdict's score is from the edge of what is promised: from the score below which no promise
+    /// holds, or, without a promise, from the highest score. Verdicts that a promise covers come after all others.
+    /// `None` without a score.
+    pub fn gap(&self, verdict: &Mark) -> Option<f64> {
+        const WIDEST: f64 = 2.0;
+        let score = scored(verdict, &self.weights)?;
+        Some(match self.found.first() {
+            Some((_, Warranty::Holds { from, .. })) if score < *from => from - score,
+            Some((_, Warranty::Holds { from, .. })) => WIDEST + score - from,
+            _ => 1.0 - score,
+        })
+    }
+
     /// Returns the time when an earlier promise was withdrawn.
     pub fn withdrawn(&self) -> Option<Timestamp> {
         self.withdrawn
@@ -376,11 +389,17 @@ impl Basis {
     fn missing(&self) -> State {
         let scores: Vec<Scored> = self.test.iter().map(|(_, mark)| *mark).collect();
         let target = self.required.unwrap_or(LEVELS[0]);
-        let more = Promise::of(target).and_then(|promise| match fit(&scores, promise) {
-            // Few marks cannot show that more of them would not suffice.
-            Warranty::None { more: None, marks } => (2 * first_group(promise)).checked_sub(marks),
-            Warranty::None { more, .. } => more,
-            Warranty::Holds { .. } => None,
+        let more = Promise::of(target).and_then(|promise| {
+            let Warranty::None { more, marks } = fit(&scores, promise) else {
+                return None;
+            };
+            // Few marks can show neither that more of them would not suffice nor how many would.
+            let first = first_group(promise);
+            let few = (2 * first).checked_sub(marks);
+            match (more, few) {
+                (Some(more), Some(few)) if marks < first => Some(more.min(few)),
+                (more, few) => more.or(few),
+            }
         });
         // A quarter of the marks is used for training.
         State::None {
@@ -524,6 +543,12 @@ mod tests {
             ),
             "{stricter:?}"
         );
+        // A single mark does not turn a handful into hundreds.
+        for right in [1, 5, 10] {
+            let few = standing(&series(&[(3, right, 0)]), &verdict(999, 3, true), None);
+            let is_near = matches!(few.state, State::None { more: Some(5..35) });
+            assert!(is_near, "{right}: {few:?}");
+        }
         let wrong = standing(&series(&[(3, 0, 1)]), &verdict(999, 3, true), None);
         assert!(
             matches!(wrong.state, State::None { more: Some(20..50) }),

@@ -54,6 +54,7 @@ pub(crate) struct Mark {
     after_help = "\
 Examples:
   kd marks                       all marks
+  kd marks next                  the verdicts whose marks would teach most
   kd marks export > marks.jsonl  one JSON object per line
   kd marks import marks.jsonl
   kd marks forget a94d           the marks of a thread"
@@ -69,6 +70,12 @@ pub(crate) struct Marks {
 /// The commands below `kd marks`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MarksCommand {
+    /// Name the five unmarked verdicts of this project whose marks would teach most
+    Next {
+        /// Print one JSON object
+        #[arg(long, help_heading = "Output")]
+        json: bool,
+    },
     /// Print all marks, one JSON object per line
     Export,
     /// Import marks from `kd marks export`

@@ -35,6 +35,7 @@ pub(super) fn carry_out(args: Ask, job: Job, here: &Here) -> Result<Exit, Error>
         let _ = rustix::process::setsid();
     }
     let quiet = args.output.quiet;
+    let hints = matches!(job, Job::Ask) && !args.output.is_json();
     let prepared = prepare(&args, job, here)?;
     if args.background {
         let (op, roster) = (prepared.op().clone(), prepared.roster().clone());
@@ -69,6 +70,9 @@ pub(super) fn carry_out(args: Ask, job: Job, here: &Here) -> Result<Exit, Error>
     }
     if !quiet && !ended.closed {
         closing(&ended.view, &id.0, &go_on, here);
+        if hints {
+            super::mark::next::hint(here);
+        }
     }
     Ok(ended.exit())
 }

@@ -339,7 +339,7 @@ impl Room<'_> {
             }
             Slash::Mark(word) => {
                 let thread = Thread::open_folder(folder)?;
-                told.push(match self.chat.mark_in(&thread, &word) {
+                told.push(match self.chat.mark_in(&thread, &word, &face.view.report) {
                     Ok(marked) => marked.line(),
                     Err(error) => error.as_line(),
                 });

@@ -131,6 +131,9 @@ fn ended(
     show_standing(args, standing.as_ref(), played, here);
     if !args.output.quiet && !played.closed {
         closing(&id.0, here);
+        if !args.output.is_json() {
+            super::mark::next::hint(here);
+        }
     }
     Ok(match (exit(report, played), args.require) {
         (Exit::Done, Some(share)) if !keeps(standing.as_ref(), share) => Exit::NoPromise,

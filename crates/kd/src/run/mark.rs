@@ -1,6 +1,7 @@
 //! `kd mark` and `kd marks`: record which verdicts were right.
 
 mod gold;
+pub(super) mod next;
 
 use super::deliberate::record::records;
 use super::here::Here;
@@ -113,7 +114,13 @@ fn succeeds(command: &str) -> Result<bool, Error> {
 
 pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
     match &args.command {
-        None => list(args.json, here)?,
+        None => {
+            list(args.json, here)?;
+            if !args.json {
+                next::hint(here);
+            }
+        }
+        Some(MarksCommand::Next { json }) => return next::next(*json, here),
         Some(MarksCommand::Export) => {
             let mut out = io::stdout().lock();
             for mark in marks::read(&here.user_dirs())? {
