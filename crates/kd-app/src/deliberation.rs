@@ -288,12 +288,13 @@ pub(crate) fn brief(
         _ => Default::default(),
     };
     let (marks, marks_fault) = marks(env);
+    let own = seed.or_else(|| env.seed_of(&question));
     Ok(OwnedBrief {
         question,
         asked,
         members: Vec::new(),
         rest: Brief {
-            seed: seed.unwrap_or_else(clock_seed),
+            seed: own.unwrap_or_else(clock_seed),
             seeded: seed.is_some(),
             personas: layout.map(memory::roles).transpose()?.unwrap_or_default(),
             background: remembered.background(),

@@ -2,6 +2,7 @@
 
 use crate::error::{ErrorKind, UserError};
 use crate::notice::Notice;
+use kd_backends::collect::Collector;
 use kd_backends::{Backend, OwnBackends, discovery};
 use kd_core::Timestamp;
 use kd_core::config::Config;
@@ -14,6 +15,7 @@ use kd_store::owner::Distrust;
 use kd_store::programs::Programs;
 use kd_store::trust::TrustStore;
 use kd_store::{Layout, Opened, PassedOver, UserDirs};
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -37,6 +39,8 @@ pub struct Env {
     batch: Option<Arc<str>>,
     /// Where requests are recorded, in place of the user's ledger.
     account: Option<Arc<dyn Ledger>>,
+    /// Gathers requests for provider batches.
+    collector: Option<Collector>,
 }
 
 impl fmt::Debug for Env {
@@ -78,6 +82,7 @@ impl Env {
             told: Arc::default(),
             batch: None,
             account: None,
+            collector: None,
         }
     }
 
@@ -110,12 +115,30 @@ impl Env {
     /// account.
     #[cfg(feature = "forum")]
     #[must_use]
-    pub(crate) fn in_batch(&self, batch: &str, account: Arc<dyn Ledger>) -> Self {
+    pub(crate) fn in_batch(
+        &self,
+        batch: &str,
+        account: Arc<dyn Ledger>,
+        collector: Option<Collector>,
+    ) -> Self {
         Self {
             batch: Some(batch.into()),
             account: Some(account),
+            collector,
             ..self.clone()
         }
+    }
+
+    /// Returns the seed for a question of a batch with provider batches: the same in every run, so that the next run asks
+    /// for the same replies.
+    pub(crate) fn seed_of(&self, question: &str) -> Option<u64> {
+        let batch = self.batch.as_ref().filter(|_| self.collector.is_some())?;
+        let mut hash = Sha256::new();
+        hash.update(batch.as_bytes());
+        hash.update(question);
+        let first = hash.finalize();
+        let first = first.as_slice().first_chunk::<8>()?;
+        Some(u64::from_le_bytes(*first) & ((1 << 53) - 1))
     }
 
     /// Returns the paths of the batch, if there is one.
@@ -220,6 +243,7 @@ impl Env {
             env: self.of_backends(false),
             folder: self.folder.clone(),
             own: self.backends.clone(),
+            collector: self.collector.clone(),
             ..kd_backends::Options::default()
         }
     }

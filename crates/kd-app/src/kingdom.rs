@@ -5,6 +5,7 @@ use crate::error::UserError;
 use crate::process::sweep;
 use crate::trust;
 use kd_backends::Backends;
+use kd_backends::collect::Collector;
 use kd_core::config::Config;
 #[cfg(feature = "forum")]
 use kd_core::ledger::Ledger;
@@ -83,8 +84,13 @@ impl Kingdom {
 
     /// The same for the questions of a batch: see [`Env::in_batch`].
     #[cfg(feature = "forum")]
-    pub(crate) fn in_batch(&self, batch: &str, account: Arc<dyn Ledger>) -> Self {
-        let env = self.env.quiet(true).in_batch(batch, account);
+    pub(crate) fn in_batch(
+        &self,
+        batch: &str,
+        account: Arc<dyn Ledger>,
+        collector: Option<Collector>,
+    ) -> Self {
+        let env = self.env.quiet(true).in_batch(batch, account, collector);
         Self {
             env,
             layout: OnceLock::new(),

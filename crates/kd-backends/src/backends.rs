@@ -8,6 +8,7 @@ use crate::adapters::programs::CODEX_READS_SINCE;
 use crate::adapters::programs::{CONFIGURED, PROGRAMS, is_agent};
 use crate::adapters::{self, scripted};
 use crate::checkout::GitData;
+use crate::collect::{Collected, Collector, Counted, Untimed};
 use crate::env::Env;
 use crate::guard::{Backoff, Paid, Rate, Retry, Silence, Total, Untouched};
 use crate::providers::{Clients, Service};
@@ -43,6 +44,8 @@ pub struct Options {
     /// The folder in which agents work and from which relative paths of programs are read. If unset, it is the folder
     /// of the process.
     pub folder: Option<PathBuf>,
+    /// Gathers requests to services with batch endpoints, if there is one.
+    pub collector: Option<Collector>,
 }
 
 /// Backends of the program that uses this crate, by name. They hide configured ones of that name.
@@ -86,6 +89,7 @@ pub struct Backends {
     spending: Spending,
     backoff: Backoff,
     git_data: Option<GitData>,
+    collector: Option<Collector>,
 }
 
 /// Creates a member's backend: one row for each kind that is neither an HTTP service nor an agent program.
@@ -123,6 +127,7 @@ impl Backends {
             ),
             backoff: options.backoff,
             git_data: options.git_data,
+            collector: options.collector,
         }
     }
 
@@ -153,6 +158,23 @@ impl Backends {
         if self.private {
             self.stays_here(member)?;
         }
+        if let Some(collector) = &self.collector {
+            return match self.collected(member, spending, collector)? {
+                Some(backend) => Ok(backend),
+                None => {
+                    let direct = self.direct_seat(member, spending)?;
+                    Ok(Arc::new(Counted::new(collector, direct)))
+                }
+            };
+        }
+        self.direct_seat(member, spending)
+    }
+
+    fn direct_seat(
+        &self,
+        member: &Member,
+        spending: &Spending,
+    ) -> Result<Arc<dyn Backend>, Failure> {
         if let Some(own) = self.own.0.get(&member.backend) {
             let payer = payer(member, member.model.clone(), Billing::Unknown);
             let paid = Paid::new(Arc::clone(own), &spending.paid_by(payer));
@@ -366,6 +388,43 @@ impl Backends {
         AgentCli::command(argv, dialect, choice, self.env.clone())
     }
 
+    /// Returns the backend that asks a member through provider batches; `None` if its service has none.
+    fn collected(
+        &self,
+        member: &Member,
+        spending: &Spending,
+        collector: &Collector,
+    ) -> Result<Option<Arc<dyn Backend>>, Failure> {
+        let is_other = self.own.0.contains_key(&member.backend)
+            || TABLE.iter().any(|(name, _)| *name == member.backend)
+            || self.is_agent(member);
+        let service = match is_other {
+            true => None,
+            false => self.service(&member.backend),
+        };
+        let Some(service) = service.filter(|service| service.batch_price().is_some()) else {
+            return Ok(None);
+        };
+        let Some(model) = member.model.clone().or_else(|| service.model.clone()) else {
+            return Err(no_model(member));
+        };
+        let attempts = service.attempts.unwrap_or(self.backoff.attempts).max(1);
+        let payer = payer(member, Some(model.clone()), service.billing());
+        let dialect = adapters::dialect(service.wire);
+        let collected = Collected::new(
+            collector,
+            (service, dialect, model),
+            spending.paid_by(payer),
+            &self.spending,
+        );
+        let backoff = Backoff {
+            attempts,
+            ..self.backoff
+        };
+        let retrying = Retry::new(Arc::new(collected), backoff);
+        Ok(Some(Arc::new(Untimed(Arc::new(retrying)))))
+    }
+
     fn service_seat(
         &self,
         member: &Member,
@@ -401,7 +460,7 @@ impl Backends {
     }
 
     /// Returns the service of a name; creates it on first use.
-    fn service(&self, name: &str) -> Option<Arc<Service>> {
+    pub(crate) fn service(&self, name: &str) -> Option<Arc<Service>> {
         let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(service) = services.get(name) {
             return Some(Arc::clone(service));

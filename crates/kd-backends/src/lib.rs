@@ -12,6 +12,7 @@ pub mod adapters;
 pub mod backends;
 pub mod checkout;
 pub mod checkup;
+pub mod collect;
 pub mod delivery;
 pub mod depth;
 pub mod dialects;

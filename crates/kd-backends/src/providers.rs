@@ -5,7 +5,7 @@ use crate::guard::Limit;
 use crate::keys::{Key, KeySource};
 use crate::transport::client::{self, Certificates, is_loopback};
 use kd_core::config::{Price, ProviderConfig, Wire};
-use kd_core::ledger::Billing;
+use kd_core::ledger::{Billing, Payer};
 use kd_core::prices::{Prices, Tariff};
 use kd_core::{Delta, Failure, FailureKind, Usage, spending};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::OnceCell;
 
 /// A service that needs no configuration except a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Known {
     /// The name that members use as their backend.
     pub name: &'static str,
@@ -28,6 +28,8 @@ pub struct Known {
     pub key_page: &'static str,
     /// The default model: cheap, and good enough to argue. `None` if the available models are unknown.
     pub suggested: Option<&'static str>,
+    /// The price of a request in a provider batch, as a part of the normal price; `None` if it has no batch endpoints.
+    pub batch_price: Option<f64>,
 }
 
 /// The services known by name. `providers.<name>` changes a row or adds one.
@@ -39,6 +41,8 @@ pub const KNOWN: &[Known] = &[
         key_env: &["OPENAI_API_KEY"],
         key_page: "https://platform.openai.com/api-keys",
         suggested: Some("gpt-5-mini"),
+        // https://platform.openai.com/docs/guides/batch: 50 % less.
+        batch_price: Some(0.5),
     },
     Known {
         name: "anthropic",
@@ -47,6 +51,8 @@ pub const KNOWN: &[Known] = &[
         key_env: &["ANTHROPIC_API_KEY"],
         key_page: "https://console.anthropic.com/settings/keys",
         suggested: Some("claude-sonnet-4-5"),
+        // https://platform.claude.com/docs/en/build-with-claude/batch-processing: 50 % of the standard prices.
+        batch_price: Some(0.5),
     },
     Known {
         name: "gemini_api",
@@ -55,6 +61,8 @@ pub const KNOWN: &[Known] = &[
         key_env: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         key_page: "https://aistudio.google.com/apikey",
         suggested: Some("gemini-2.5-flash"),
+        // https://ai.google.dev/gemini-api/docs/batch-api: 50 % of the standard cost.
+        batch_price: Some(0.5),
     },
     Known {
         name: "openrouter",
@@ -63,6 +71,7 @@ pub const KNOWN: &[Known] = &[
         key_env: &["OPENROUTER_API_KEY"],
         key_page: "https://openrouter.ai/settings/keys",
         suggested: Some("openrouter/auto"),
+        batch_price: None,
     },
     Known {
         name: "ollama",
@@ -71,8 +80,22 @@ pub const KNOWN: &[Known] = &[
         key_env: &[],
         key_page: "",
         suggested: None,
+        batch_price: None,
     },
 ];
+
+/// Returns the price of a request in a provider batch, as a part of the normal price; `None` if the service of this name
+/// has no batch endpoints. Settings say whether a service at another address has them.
+pub fn batch_price(name: &str, config: Option<&ProviderConfig>) -> Option<f64> {
+    let own = known(name).and_then(|row| row.batch_price);
+    let moved = config.is_some_and(|config| config.base_url.is_some());
+    let stated = config.and_then(|config| config.batch_price);
+    match config.is_some_and(|config| config.batches) {
+        true if moved || own.is_none() => Some(stated.unwrap_or(1.0)),
+        _ if moved => None,
+        _ => own.map(|own| stated.unwrap_or(own)),
+    }
+}
 
 /// Returns the known service of a name.
 pub fn known(name: &str) -> Option<&'static Known> {
@@ -347,6 +370,22 @@ impl Service {
             usage.cost_usd = Some(cost(&usage, tariff.at(usage.input_tokens)));
         }
         usage
+    }
+
+    /// Returns the price of a request in a provider batch, as a part of the normal price; `None` if it has no batch
+    /// endpoints.
+    pub(crate) fn batch_price(&self) -> Option<f64> {
+        batch_price(&self.name, Some(&self.config))
+    }
+
+    /// Returns whom a request to a model is charged to, as far as the service knows.
+    pub(crate) fn payer(&self, model: &str) -> Payer {
+        Payer {
+            member: String::new(),
+            service: self.name.clone(),
+            model: Some(model.to_owned()),
+            billing: self.billing(),
+        }
     }
 
     /// Returns the maximum price per token of a model. `None` if it is unknown and the service may charge.

@@ -88,6 +88,8 @@ struct Node {
     waits: bool,
     /// The turn is over and sends nothing more.
     closed: bool,
+    /// The thread whose requests it pays.
+    thread: Option<Arc<str>>,
     used: Used,
 }
 
@@ -140,6 +142,47 @@ impl Spending {
     #[must_use]
     pub fn paid_by(&self, payer: Payer) -> Self {
         Self(Arc::clone(&self.0), Some(Arc::new(payer)))
+    }
+
+    /// Names the thread of this account, for what is kept about its requests.
+    pub fn of_thread(self, thread: &str) -> Self {
+        if let Some(node) = lock(&self.0.books).nodes.get_mut(&self.0.id) {
+            node.thread = Some(thread.into());
+        }
+        self
+    }
+
+    /// Returns the thread of this account or of one around it.
+    pub fn thread(&self) -> Option<Arc<str>> {
+        let books = lock(&self.0.books);
+        let path = books.path(self.0.id);
+        let mut nodes = path.iter().filter_map(|id| books.nodes.get(id));
+        nodes.find_map(|node| node.thread.clone())
+    }
+
+    /// Reserves what a request may still spend that an earlier run has sent, whether it fits or not.
+    pub(crate) fn resume(&self, most: Spent, usage: Usage, price: Option<Price>) -> Permit {
+        let mut books = lock(&self.0.books);
+        let run = books.run;
+        let reservation = books.next();
+        for id in books.path(run) {
+            if let Some(node) = books.nodes.get_mut(&id) {
+                node.account.hold(reservation, most);
+            }
+        }
+        let open = Open {
+            owner: run,
+            sent: false,
+            lost: most,
+            keep: Keep::default(),
+            usage,
+            agent: None,
+            payer: self.1.clone(),
+            priced: price.is_some(),
+        };
+        books.open.insert(reservation, open);
+        drop(books);
+        self.permit(reservation, None, price)
     }
 
     /// Creates a sub-account with limits of its own.
@@ -369,6 +412,13 @@ impl Permit {
         }
         open.sent = true;
         Ok(())
+    }
+
+    /// Returns what the request may spend at most, and the same as usage; `None` if its turn is over.
+    pub(crate) fn most(&self) -> Option<(Spent, Usage)> {
+        let books = lock(&self.account.0.books);
+        let open = books.open.get(&self.reservation)?;
+        Some((open.lost, open.usage))
     }
 
     /// Releases the reservation: the request was never sent.

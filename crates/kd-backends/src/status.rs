@@ -213,7 +213,7 @@ fn message(error: &Value) -> Option<String> {
     Some(plain(words))
 }
 
-fn from_code(code: u16, said: &str) -> Failure {
+pub(crate) fn from_code(code: u16, said: &str) -> Failure {
     let words = said.to_ascii_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|p| words.contains(p));
     let kind = match code {

@@ -147,7 +147,11 @@ impl Actor {
         ops: mpsc::Receiver<Instruction>,
         (sender, inbox): (mpsc::Sender<Input>, mpsc::Receiver<Input>),
     ) -> Self {
-        let spending = start.spending.within(start.machine.get().ceiling());
+        let spending = {
+            let ceiling = start.machine.get().ceiling();
+            let thread = start.thread.0.as_str();
+            start.spending.within(ceiling).of_thread(thread)
+        };
         let id = start.machine.get().id();
         let (leases, freed) = Leases::new(start.folder);
         let mut actor = Self {

@@ -5,11 +5,14 @@
 //!
 //! [`models`] answers real agent programs: the path selects what happens.
 //!
+//! [`batches`] takes batches of requests.
+//!
 //! [`billing`] counts what it serves, like a service that charges.
 //!
 //! [`fake_agent`] is an agent program that follows a script; it can obey its prompt instead: [`gullible`].
 
 mod agent;
+pub mod batches;
 pub mod billing;
 pub mod gullible;
 pub mod models;

@@ -5,6 +5,7 @@ use super::on::on;
 use super::results::Results;
 use crate::error::UserError;
 use jiff::Timestamp;
+use kd_backends::collect::Waiting;
 use kd_core::batch::{Row, Status};
 use kd_core::spending::Spent;
 use kd_sql::batch::{Batch, Batches, Counts, Finished, Job};
@@ -94,6 +95,8 @@ pub struct Progress {
     pub spent: Spent,
     /// Failures that are asked again.
     pub again: u64,
+    /// Requests at providers, with provider batches. The loop does not set this.
+    pub at_providers: Option<Waiting>,
     before: Spent,
 }
 

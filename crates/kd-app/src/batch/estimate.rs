@@ -11,7 +11,7 @@ use kd_core::config::Config;
 use kd_core::cost::Cost;
 use kd_core::deliberation::with_answers;
 use kd_core::duet::DuetLimits;
-use kd_core::spending::Spent;
+use kd_core::spending::{Price, Spent};
 use kd_sql::batch::Asked;
 use std::collections::HashSet;
 
@@ -21,6 +21,7 @@ pub(super) fn of(
     how: &How,
     questions: &[Asked],
     fresh: bool,
+    provider: bool,
 ) -> Result<Estimate, UserError> {
     let batches = look::of(kingdom.env())?;
     let mut estimate = Estimate {
@@ -28,7 +29,7 @@ pub(super) fn of(
         usd: Some(kd_core::batch::Range::default()),
         ..Estimate::default()
     };
-    let one = Each::of(kingdom, how)?;
+    let one = Each::of(kingdom, how, provider)?;
     let mut seen = HashSet::new();
     for question in questions {
         let is_known = || match &batches {
@@ -50,20 +51,25 @@ enum Each<'h> {
     Ask(Vec<Seat>, Option<Seat>),
     /// The two members and the arbiter, and the maximum of their messages.
     Think([Seat; 3], u64),
-    Deliberate(&'h [String]),
+    /// The members, and whether they are asked through provider batches.
+    Deliberate(&'h [String], bool),
 }
 
 /// A member's price and its longest answer.
 #[derive(Clone, Copy)]
 struct Seat {
-    cost: Cost,
+    price: Option<Price>,
     longest: u64,
 }
 
 impl Seat {
-    fn of(config: &Config, member: &Member) -> Self {
+    fn of(config: &Config, member: &Member, provider: bool) -> Self {
+        let price = Cost::of(config, member).price();
         Self {
-            cost: Cost::of(config, member),
+            price: match provider {
+                true => super::provider::price(config, &member.backend, price),
+                false => price,
+            },
             longest: member
                 .sampling
                 .max_tokens
@@ -72,37 +78,37 @@ impl Seat {
     }
 
     fn call(&self, bytes: u64, others: u64, answer: u64) -> Spent {
-        Estimate::call(bytes, others, answer.min(self.longest), self.cost.price())
+        Estimate::call(bytes, others, answer.min(self.longest), self.price)
     }
 
     fn is_priced(&self) -> bool {
-        self.cost.price().is_some()
+        self.price.is_some()
     }
 }
 
 impl<'h> Each<'h> {
-    fn of(kingdom: &Kingdom, how: &'h How) -> Result<Self, UserError> {
+    fn of(kingdom: &Kingdom, how: &'h How, provider: bool) -> Result<Self, UserError> {
         let config = kingdom.config();
+        let seat = |member: &Member| Seat::of(config, member, provider);
         Ok(match how {
             How::Ask(ask) => {
                 let prepared = kingdom.council(ask.clone())?.asked(plain("?"))?;
                 let roster = prepared.roster();
                 let members = roster.members().iter();
-                let members: Vec<Seat> = members.map(|member| Seat::of(config, member)).collect();
+                let members: Vec<Seat> = members.map(seat).collect();
                 let concludes = config.council.conclude && !ask.no_conclusion && members.len() > 1;
                 let chair = roster.chair().or_else(|| roster.members().first());
                 let chair = chair.filter(|_| concludes);
-                Each::Ask(members, chair.map(|chair| Seat::of(config, chair)))
+                Each::Ask(members, chair.map(seat))
             }
             How::Think(think) => {
                 let debate = kingdom.debate(think.clone())?;
                 let [fast, rigorous, arbiter] = debate.members();
                 let limits = DuetLimits::default();
                 let most = think.messages_max.unwrap_or(limits.exchanges_max);
-                let seat = |member: &Member| Seat::of(config, member);
                 Each::Think([seat(fast), seat(rigorous), seat(arbiter)], most.into())
             }
-            How::Deliberate(deliberate) => Each::Deliberate(&deliberate.members),
+            How::Deliberate(deliberate) => Each::Deliberate(&deliberate.members, provider),
         })
     }
 
@@ -133,12 +139,16 @@ impl<'h> Each<'h> {
                 high += arbiter.call(bytes, most * arbiter.longest, long);
                 (low, high, seats.iter().all(Seat::is_priced))
             }
-            Each::Deliberate(members) => {
+            Each::Deliberate(members, provider) => {
                 let env = kingdom.env().quiet(true);
-                let planned = {
+                let mut planned = {
                     let layout = kingdom.layout();
                     deliberation::plan(kingdom.config(), layout.as_ref(), text, members, &env)?
                 };
+                for seat in planned.plan.seats.iter_mut().filter(|_| *provider) {
+                    let backend = &seat.member.backend;
+                    seat.price = super::provider::price(kingdom.config(), backend, seat.price);
+                }
                 let longest = u64::from(planned.plan.limits.answer_tokens);
                 let (low, known) = with_answers(&planned.plan, short.min(longest));
                 let (high, _) = with_answers(&planned.plan, longest);

@@ -10,11 +10,14 @@ mod how;
 mod key;
 mod look;
 mod on;
+mod provider;
 mod results;
 mod running;
 
 pub use drive::{Ended, Handler, Pace, Progress, Step, Stop, Why, drive};
 pub use how::How;
+pub use kd_backends::collect::{Told, Waiting};
 pub use look::{find, newest, of};
+pub use provider::cancel_parcels;
 pub use results::{Results, check_own};
 pub use running::{BatchRequest, Batching, Running};

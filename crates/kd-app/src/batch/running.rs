@@ -3,12 +3,15 @@
 use super::drive::{Ended, Pace, Progress, Stop, drive};
 use super::how::How;
 use super::key::Recipe;
+use super::on::on;
+use super::provider::{self, Parcels};
 use super::results::Results;
 use super::{ask, estimate, key, look};
 use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use crate::request::Limits;
 use jiff::Timestamp;
+use kd_backends::collect::{Collector, Told, Waiting};
 use kd_core::batch::Estimate;
 use kd_core::config::LimitsConfig;
 use kd_core::ledger::Ledger;
@@ -19,7 +22,7 @@ use kd_store::user_dirs::project_key;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 /// A batch to run.
@@ -45,6 +48,8 @@ pub struct BatchRequest {
     pub pause: Duration,
     /// Time from the start of one question to the next, if limited.
     pub every: Option<Duration>,
+    /// Whether services with batch endpoints are asked through them.
+    pub provider_batch: bool,
 }
 
 /// A batch that can be run.
@@ -65,6 +70,9 @@ pub struct Running {
     pub goes_on: bool,
     /// The state of its questions.
     pub progress: watch::Receiver<Progress>,
+    /// What happens at providers, until it is taken.
+    pub told: Option<mpsc::UnboundedReceiver<Told>>,
+    collector: Option<Collector>,
     stop: watch::Sender<Stop>,
     task: JoinHandle<Result<Ended, UserError>>,
     /// Other processes cannot run it.
@@ -148,6 +156,7 @@ impl Batching<'_> {
             &self.request.how,
             &self.questions,
             self.request.fresh,
+            self.request.provider_batch,
         )
     }
 
@@ -197,9 +206,24 @@ impl Batching<'_> {
         let batches = Arc::new(Mutex::new(batches));
         let user = kingdom.env().shared_ledger();
         let account = BatchAccount::new(Arc::clone(&batches), &id, run, user);
-        let mut own = kingdom.in_batch(&id, Arc::new(account.clone()) as Arc<dyn Ledger>);
+        let (tell_told, told) = mpsc::unbounded_channel();
+        let collector = request.provider_batch.then(|| {
+            let store = Arc::new(Parcels::new(Arc::clone(&batches), &id));
+            let name = format!("kd{}r{run}", id.trim_start_matches("batch-"));
+            Collector::new(store, &name, move |told| {
+                // Without a listener nobody wants to know.
+                let _ = tell_told.send(told);
+            })
+        });
+        let ledger = Arc::new(account.clone()) as Arc<dyn Ledger>;
+        let mut own = kingdom.in_batch(&id, ledger, collector.clone());
         let limits = left(&request.limits, &kingdom.config().limits, &batch.spent)?;
-        own.configure(|config| config.limits = limits);
+        own.configure(|config| {
+            config.limits = limits;
+            if collector.is_some() {
+                provider::untimed(config);
+            }
+        });
         let own = Arc::new(own);
         if batch.counts.waiting > 0 {
             ask::check(kingdom, &request.how)?;
@@ -213,18 +237,29 @@ impl Batching<'_> {
             pause: request.pause,
             every: request.every,
         };
-        let task = tokio::spawn(drive(
-            batches,
+        let driven = drive(
+            Arc::clone(&batches),
             (id.clone(), run),
             Arc::new(handler),
             pace,
             results,
             (stopped, tell),
-        ));
+        );
+        let last = collector.clone();
+        let task = tokio::spawn(async move {
+            let ended = driven.await;
+            if let Some(collector) = last {
+                collector.settle().await;
+                close(&batches, &ended).await?;
+            }
+            ended
+        });
         Ok(Running {
             id,
             goes_on,
             progress,
+            told: Some(told),
+            collector,
             stop,
             task,
             _lock: lock,
@@ -232,7 +267,24 @@ impl Batching<'_> {
     }
 }
 
+/// Removes the replies of a batch that is over.
+async fn close(
+    batches: &Arc<Mutex<Batches>>,
+    ended: &Result<Ended, UserError>,
+) -> Result<(), UserError> {
+    let Some(over) = ended.as_ref().ok().filter(|e| e.batch.counts.is_over()) else {
+        return Ok(());
+    };
+    let id = over.batch.about.id.clone();
+    on(batches, move |batches| Ok(batches.clear_parcels(&id)?)).await
+}
+
 impl Running {
+    /// Returns how many requests are at providers; `None` without provider batches.
+    pub fn at_providers(&self) -> Option<Waiting> {
+        self.collector.as_ref().map(Collector::waiting)
+    }
+
     /// Starts no more questions; those that are being asked get their answers.
     pub fn drain(&self) {
         let _ = self.stop.send(Stop::Drain);

@@ -14,19 +14,24 @@ use std::borrow::Cow;
 /// The wire format of Gemini's `streamGenerateContent`.
 pub(crate) struct Gemini;
 
+/// Returns the name of a model for a path: characters that would end the path or start a query are escaped.
+pub(crate) fn escaped(model: &str) -> String {
+    let model = model.strip_prefix("models/").unwrap_or(model);
+    let mut name = String::with_capacity(model.len());
+    for byte in model.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
+                name.push(char::from(byte))
+            }
+            other => name.push_str(&format!("%{other:02X}")),
+        }
+    }
+    name
+}
+
 impl Dialect for Gemini {
     fn url(&self, base: &str, model: &str) -> String {
-        let model = model.strip_prefix("models/").unwrap_or(model);
-        // Escapes characters that would end the path or start a query.
-        let mut name = String::with_capacity(model.len());
-        for byte in model.bytes() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => {
-                    name.push(char::from(byte))
-                }
-                other => name.push_str(&format!("%{other:02X}")),
-            }
-        }
+        let name = escaped(model);
         format!("{base}/models/{name}:streamGenerateContent?alt=sse")
     }
 

@@ -5,7 +5,7 @@ pub(crate) mod local;
 pub mod scripted;
 
 mod anthropic;
-mod gemini;
+pub(crate) mod gemini;
 mod openai;
 mod parts;
 pub(crate) mod persistent;

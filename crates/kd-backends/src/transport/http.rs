@@ -271,6 +271,40 @@ impl Reader {
     }
 }
 
+/// What a whole response says.
+pub(crate) struct Whole {
+    /// Its deltas, up to the end of the answer.
+    pub(crate) deltas: Vec<Delta>,
+    /// Why there is no answer.
+    pub(crate) failure: Option<Failure>,
+    /// Its usage, if it counts all tokens.
+    pub(crate) usage: Option<Usage>,
+}
+
+/// Reads the events of a response that is known as a whole.
+pub(crate) fn read_whole(decoder: Box<dyn Decoder>, events: &[serde_json::Value]) -> Whole {
+    let mut reader = Reader::new(decoder);
+    for event in events {
+        let data = match event {
+            serde_json::Value::String(text) => text.clone(),
+            event => event.to_string(),
+        };
+        reader.push(format!("data: {data}\n\n").as_bytes());
+    }
+    reader.end(None);
+    let mut deltas: Vec<Delta> = reader.out.deltas.into();
+    deltas.retain(|delta| !matches!(delta, Delta::Text { text } if text.is_empty()));
+    let counted = deltas.iter().find_map(|delta| match delta {
+        Delta::Finished { usage, .. } => *usage,
+        _ => None,
+    });
+    Whole {
+        deltas,
+        failure: reader.out.failure,
+        usage: counted.or(reader.out.used),
+    }
+}
+
 fn too_long() -> Failure {
     Failure::new(
         FailureKind::Decode,
@@ -471,27 +505,10 @@ impl Call {
         request: &Request,
         form: AskedForm,
     ) -> Result<(reqwest::Response, Permit), Refusal> {
-        self.key = self.service.key().await?;
-        let mut headers = HeaderMap::new();
+        let (mut headers, key) = key_headers(&self.service, self.dialect).await?;
+        self.key = key;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        for (name, value) in self.dialect.headers() {
-            headers.insert(*name, HeaderValue::from_static(value));
-        }
-        if let Some(key) = &self.key {
-            let (name, value) = self.dialect.key_header(key.expose());
-            let mut value = HeaderValue::from_str(&value).map_err(|_| {
-                Failure::new(
-                    FailureKind::Auth,
-                    format!(
-                        "the key for `{}` has characters that no key has",
-                        self.service.name
-                    ),
-                )
-            })?;
-            value.set_sensitive(true);
-            headers.insert(name, value);
-        }
         let base = &self.service.base;
         let (permit, body) = self.paid(request, form)?;
         let url = self.dialect.url(base, &self.model);
@@ -536,8 +553,38 @@ impl Call {
     }
 }
 
-/// Sends a request: the only way to reach a service, and it needs a permit. A request that never reached the service
-/// costs nothing.
+/// Returns the headers of every call to a service, and its key.
+///
+/// # Errors
+/// There is no key, or it cannot be sent.
+pub(crate) async fn key_headers(
+    service: &Service,
+    dialect: &dyn Dialect,
+) -> Result<(HeaderMap, Option<Key>), Failure> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in dialect.headers() {
+        headers.insert(*name, HeaderValue::from_static(value));
+    }
+    let key = service.key().await?;
+    if let Some(key) = &key {
+        let (name, value) = dialect.key_header(key.expose());
+        let mut value = HeaderValue::from_str(&value).map_err(|_| {
+            Failure::new(
+                FailureKind::Auth,
+                format!(
+                    "the key for `{}` has characters that no key has",
+                    service.name
+                ),
+            )
+        })?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok((headers, key))
+}
+
+/// Sends a request. Besides provider batches, this is the only way to ask a service, and it needs a permit. A request
+/// that never reached the service costs nothing.
 ///
 /// # Errors
 /// The turn is over; nothing is sent then.
@@ -578,7 +625,7 @@ impl From<Failure> for Refusal {
 }
 
 /// Returns whether an error is about the form of the answer.
-fn refuses_form(code: u16, body: &str) -> bool {
+pub(crate) fn refuses_form(code: u16, body: &str) -> bool {
     const WORDS: &[&str] = &[
         "response_format",
         "response format",
@@ -603,7 +650,7 @@ fn refuses_form(code: u16, body: &str) -> bool {
 }
 
 /// Builds the body of a request, with the answer's form requested in this way.
-fn body(
+pub(crate) fn body(
     dialect: &dyn Dialect,
     to: To<'_>,
     request: &Request,

@@ -314,7 +314,7 @@ pub fn effect(path: &KeyPath) -> &'static str {
         (_, [.., "base_url" | "wire" | "url"]) => "sends to",
         (_, [.., "key_env" | "key_file"]) => "key",
         (_, [.., "model" | "effort"]) => "model",
-        (_, [_, _, "prices", ..] | [.., "prompt_cache"]) => "price",
+        (_, [_, _, "prices", ..] | [.., "prompt_cache" | "batches" | "batch_price"]) => "price",
         (_, ["forum", "store"]) => "file",
         (
             _,

@@ -38,6 +38,11 @@ pub struct ProviderConfig {
     pub model: Option<String>,
     /// Whether requests mark the part of a prompt to cache; `None` leaves it to the address.
     pub prompt_cache: Option<bool>,
+    /// Whether the service at `base_url` has the batch endpoints of its wire format.
+    pub batches: bool,
+    /// The price of a request in a provider batch, as a part of the normal price; `None` means the vendor's discount at
+    /// the vendor's address, and the normal price elsewhere.
+    pub batch_price: Option<f64>,
     /// Prices in US dollars per million tokens, by model name.
     pub prices: BTreeMap<String, Price>,
 }

@@ -1,6 +1,6 @@
 //! Forgetting threads in the batches of a project, as a part of [`kd_store::forget`].
 
-use super::{Batches, jobs};
+use super::{Batches, jobs, parcels};
 use kd_store::Error;
 use kd_store::forget::{Found, Holder, Job, Scope, Target};
 use rusqlite::{Transaction, params};
@@ -49,7 +49,7 @@ impl Holder for BatchesFile {
             let texts = [Some(&question.text), question.line.as_ref()];
             is_of_thread && (whole || texts.into_iter().flatten().any(|text| job.is_in(text)))
         };
-        let what = match Batches::at(&self.0)?.forget(&is_gone, dry)? {
+        let what = match Batches::at(&self.0)?.forget(&is_gone, &target.place.id.0, dry)? {
             0 => return Ok(Vec::new()),
             1 => "1 question of a batch".to_owned(),
             n => format!("{n} questions of batches"),
@@ -70,10 +70,16 @@ struct Question {
 }
 
 impl Batches {
-    fn forget(&mut self, is_gone: &dyn Fn(&Question) -> bool, dry: bool) -> Result<u64, Error> {
+    fn forget(
+        &mut self,
+        is_gone: &dyn Fn(&Question) -> bool,
+        thread: &str,
+        dry: bool,
+    ) -> Result<u64, Error> {
         let gone = self.write(|tx| {
             let gone = questions(tx, is_gone)?;
             if !dry {
+                parcels::forget(tx, thread)?;
                 for (batch, place) in &gone {
                     tx.execute(
                         "DELETE FROM results WHERE batch = ?1 AND place = ?2",

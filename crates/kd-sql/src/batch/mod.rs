@@ -11,6 +11,7 @@ mod forget;
 mod jobs;
 mod money;
 mod new;
+mod parcels;
 mod retry;
 mod rows;
 mod schema;
@@ -20,6 +21,7 @@ pub use batches::{Batches, path};
 pub use forget::BatchesFile;
 pub use jobs::{Finished, Job};
 pub use new::{Asked, NewBatch};
+pub use parcels::{Parcel, ParcelItem};
 pub use retry::Retried;
 pub use rows::{Batch, Counts, Dead};
 

@@ -67,7 +67,7 @@ pub(super) fn close(tx: &Transaction<'_>, batch: &str) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn add(tx: &Transaction<'_>, batch: &str, spent: &Spent) -> rusqlite::Result<()> {
+pub(super) fn add(tx: &Transaction<'_>, batch: &str, spent: &Spent) -> rusqlite::Result<()> {
     let before: Option<String> = tx
         .prepare_cached("SELECT certainty FROM batches WHERE id = ?1")?
         .query_row([batch], |row| row.get(0))

@@ -11,6 +11,7 @@ Examples:
   kd batch run questions.jsonl -o results.jsonl
   kd batch run questions.csv --id-field key -o results.jsonl --max-usd 5
   kd batch run questions.txt --as deliberate -o results.jsonl --concurrency 32
+  kd batch run questions.jsonl -o results.jsonl --provider-batch
   kd batch run questions.jsonl --dry-run          calls and price, without asking
   jq -r .answer results.jsonl
 
@@ -76,9 +77,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
 
-    /// How many questions are asked at the same time
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=512), help_heading = "Pace")]
-    pub(crate) concurrency: u16,
+    /// How many questions are asked at the same time [default: 8, or 512 with --provider-batch]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096), help_heading = "Pace")]
+    pub(crate) concurrency: Option<u16>,
+    /// Ask services with batch endpoints through them: about half the price, an answer within a day
+    #[arg(long, conflicts_with = "rate", help_heading = "Pace")]
+    pub(crate) provider_batch: bool,
     /// Maximum questions started per second, minute or hour: 2/s, 30/m, 500/h
     #[arg(long, value_name = "N/UNIT", value_parser = values::rate, help_heading = "Pace")]
     pub(crate) rate: Option<Duration>,
@@ -144,7 +148,8 @@ pub(crate) struct Retry {
 
 /// Mark the rest of a batch as not to be asked
 ///
-/// A process that runs it stops; questions that are being asked are finished. `kd batch retry` takes this back.
+/// A process that runs it stops; questions that are being asked are finished. Its batches at providers are cancelled
+/// there. `kd batch retry` takes this back.
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
     /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]

@@ -4,7 +4,7 @@ use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, wrap};
 use jiff::tz::TimeZone;
-use kd_app::batch::{Progress, Why};
+use kd_app::batch::{Progress, Told, Waiting, Why};
 use kd_app::words::{count, grouped};
 use kd_core::batch::Estimate;
 use kd_core::formats::BATCH;
@@ -127,6 +127,12 @@ fn parts(progress: &Progress, elapsed: Duration) -> Vec<String> {
     } else {
         parts.extend(spent(&progress.spent));
     }
+    if let Some(waiting) = progress.at_providers.filter(|waiting| waiting.parcels > 0) {
+        parts.push(format!(
+            "{} at providers",
+            count(waiting.requests, "request")
+        ));
+    }
     if counts.failed > 0 {
         parts.push(format!("{} failed", grouped(counts.failed)));
     }
@@ -239,6 +245,64 @@ pub(crate) fn stopping(open: u64, stops: u32) -> String {
         ),
         _ => "stopping at once; their questions are asked again by the next run".to_owned(),
     }
+}
+
+/// Returns the notice for a user who stops a run with provider batches.
+pub(crate) fn leaving(waiting: Waiting, stops: u32) -> String {
+    match (stops, waiting.parcels) {
+        (1, 0) => "stopping; the same command goes on".to_owned(),
+        (1, _) => format!(
+            "stopping; {} at providers go on there, and the same command collects the answers",
+            count(waiting.requests, "request")
+        ),
+        _ => "stopping".to_owned(),
+    }
+}
+
+/// Returns a line about a provider batch.
+pub(crate) fn told(told: &Told) -> String {
+    let text = match told {
+        Told::Sent {
+            service,
+            id,
+            requests,
+        } => format!(
+            "{service}: batch {id} with {}",
+            count(*requests as u64, "request")
+        ),
+        Told::Resumed {
+            service,
+            id,
+            requests,
+        } => format!(
+            "{service}: waiting for batch {id} of an earlier run, with {}",
+            count(*requests as u64, "request")
+        ),
+        Told::Over {
+            service,
+            id,
+            replied,
+            failed,
+            unasked,
+        } => {
+            let mut text = format!(
+                "{service}: batch {id} is over, {} answered",
+                grouped(*replied as u64)
+            );
+            if *failed > 0 {
+                text.push_str(&format!(", {} failed", grouped(*failed as u64)));
+            }
+            if *unasked > 0 {
+                text.push_str(&format!(
+                    ", {} not asked by the provider",
+                    grouped(*unasked as u64)
+                ));
+            }
+            text
+        }
+        Told::Warning(text) => format!("warning: {text}"),
+    };
+    clean::line(&text)
 }
 
 /// Returns the state of a batch, in words.

@@ -8,12 +8,13 @@ use crate::exit::Exit;
 use crate::face::batch::{self as face, Clock};
 use crate::face::json;
 use kd_app::Runtime;
-use kd_app::batch::{Batching, Ended, Running, Why};
+use kd_app::batch::{Batching, Ended, Running, Told, Why};
 use kd_tui::inline::Region;
 use kd_tui::signals::{Caught, Signals, suspend};
 use kd_tui::terminal::{self, Quiet};
 use std::io::{self, Write};
 use std::time::Duration;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 /// Time between two frames: numbers that change faster cannot be read.
 const FRAME: Duration = Duration::from_millis(200);
@@ -86,6 +87,7 @@ async fn play(
         .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
     let source = super::questions::name(&args.questions);
     let mut running = batching.start()?;
+    let mut told = running.told.take();
     show.begin(&running, &source, &args.how);
     let mut stops = 0_u32;
     let mut tick = tokio::time::interval(FRAME);
@@ -95,12 +97,15 @@ async fn play(
                 show.tick(&running, true);
                 return Ok((ended?, stops > 0));
             }
+            Some(news) = next(&mut told) => show.tell(&news),
             _ = tick.tick() => show.tick(&running, false),
             signal = signals.next() => match signal {
                 Caught::Interrupt | Caught::End => {
                     stops += 1;
                     show.stop(&running, stops);
-                    if stops == 1 { running.drain() } else { running.stop() }
+                    // What is at a provider goes on there.
+                    let waits = stops == 1 && !args.provider_batch;
+                    if waits { running.drain() } else { running.stop() }
                 }
                 Caught::Suspend => show.rest(),
                 Caught::Resize => show.region.forget(),
@@ -110,7 +115,21 @@ async fn play(
     }
 }
 
+/// Returns what happens at a provider next; never without a sender.
+async fn next(told: &mut Option<UnboundedReceiver<Told>>) -> Option<Told> {
+    match told {
+        Some(told) => told.recv().await,
+        None => None,
+    }
+}
+
 impl Show<'_> {
+    fn tell(&mut self, told: &Told) {
+        if !self.quiet || matches!(told, Told::Warning(_)) {
+            self.print_line(&face::told(told));
+        }
+    }
+
     fn begin(&self, running: &Running, source: &str, how: &str) {
         if !self.quiet {
             let progress = *running.progress.borrow();
@@ -125,7 +144,8 @@ impl Show<'_> {
     }
 
     fn tick(&mut self, running: &Running, last: bool) {
-        let progress = *running.progress.borrow();
+        let mut progress = *running.progress.borrow();
+        progress.at_providers = running.at_providers();
         if self.repaint {
             let styles = self.here.out_styles();
             let columns = self.here.columns();
@@ -151,13 +171,21 @@ impl Show<'_> {
             return;
         }
         let open = running.progress.borrow().counts.running;
-        let text = face::stopping(open, stops);
+        let text = match running.at_providers() {
+            Some(waiting) => face::leaving(waiting, stops),
+            None => face::stopping(open, stops),
+        };
+        self.print_line(&text);
+    }
+
+    /// Prints a line above the region.
+    fn print_line(&mut self, text: &str) {
         match self.repaint {
             true => {
                 let shown = self.region.lines();
-                print(&self.region.print(&text, shown));
+                print(&self.region.print(text, shown));
             }
-            false => notice_line(&text),
+            false => notice_line(text),
         }
     }
 

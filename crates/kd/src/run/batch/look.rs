@@ -1,12 +1,15 @@
 //! Shows batches, and marks them: `kd batch status`, `results`, `retry`, `cancel`, `list`.
 
 use super::super::here::Here;
+use super::super::notices::notice_line;
+use super::super::trust;
 use crate::args::batch::{Cancel, List, Results, Retry, Status};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::batch as face;
 use crate::face::json;
-use kd_app::batch::{check_own, find, of};
+use kd_app::Runtime;
+use kd_app::batch::{cancel_parcels, check_own, find, of};
 use kd_app::outfile;
 use kd_sql::batch::{Batch, Batches};
 use std::io::{self, Write};
@@ -82,6 +85,7 @@ pub(super) fn retry(args: &Retry, here: &Here) -> Result<Exit, Error> {
 pub(super) fn cancel(args: &Cancel, here: &Here) -> Result<Exit, Error> {
     let (mut batches, batch) = found(args.id.as_deref(), here)?;
     let count = batches.cancel(&batch.about.id)?;
+    cancel_at_providers(&batches, &batch, here)?;
     let questions = kd_app::words::count(count, "question");
     writeln!(
         io::stdout(),
@@ -90,6 +94,29 @@ pub(super) fn cancel(args: &Cancel, here: &Here) -> Result<Exit, Error> {
         face::short(&batch.about.id)
     )?;
     Ok(Exit::Done)
+}
+
+/// Cancels what the batch has at providers; a provider that does not answer is no reason to go on asking.
+fn cancel_at_providers(batches: &Batches, batch: &Batch, here: &Here) -> Result<(), Error> {
+    if batches.parcels(&batch.about.id)?.is_empty() {
+        return Ok(());
+    }
+    let kingdom = trust::open(here, true)?;
+    let cancelled = cancel_parcels(&kingdom, batches, &batch.about.id);
+    let (count, failures) = Runtime::new()?.block_on(cancelled)?;
+    if count > 0 {
+        let parcels = match count {
+            1 => "1 provider batch".to_owned(),
+            n => format!("{n} provider batches"),
+        };
+        notice_line(&format!("{parcels} cancelled at the provider"));
+    }
+    for failure in failures {
+        notice_line(&format!(
+            "a provider batch could not be cancelled: {failure}"
+        ));
+    }
+    Ok(())
 }
 
 pub(super) fn list(args: &List, here: &Here) -> Result<Exit, Error> {

@@ -161,7 +161,11 @@ fn request(args: &Run, here: &Here) -> Result<BatchRequest, Error> {
         output,
         fresh: args.fresh,
         limits,
-        concurrency: args.concurrency.into(),
+        concurrency: args
+            .concurrency
+            .unwrap_or(if args.provider_batch { 512 } else { 8 })
+            .into(),
+        provider_batch: args.provider_batch,
         attempts: args.attempts,
         pause: args.pause,
         every: args.rate,

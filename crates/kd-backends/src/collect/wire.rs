@@ -1,0 +1,165 @@
+//! The batch endpoints of a wire format, without I/O: calls to send, and what their responses mean.
+
+use kd_core::config::Wire;
+use serde_json::Value;
+
+/// Maximum length of an id that a service gives.
+const ID_MAX: usize = 200;
+
+/// A call to a service, below its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    /// Whether it is a POST.
+    pub(super) post: bool,
+    /// The path, with its leading slash.
+    pub(super) path: String,
+    /// The content type of the body.
+    pub(super) mime: String,
+    /// The body.
+    pub(super) body: Vec<u8>,
+}
+
+impl Call {
+    /// Reads something.
+    pub(super) fn get(path: String) -> Self {
+        Self {
+            post: false,
+            path,
+            mime: String::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Posts JSON.
+    pub(super) fn post(path: String, body: Vec<u8>) -> Self {
+        Self {
+            post: true,
+            path,
+            mime: "application/json".to_owned(),
+            body,
+        }
+    }
+}
+
+/// The state of a provider batch.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum State {
+    /// It is not over.
+    Working,
+    /// It is over. What has no reply in these places ended as `rest` says.
+    Ended {
+        /// Results in the response itself.
+        here: Vec<Value>,
+        /// Files of results: one JSON value per line.
+        files: Vec<Call>,
+        /// How requests without a reply ended.
+        rest: Unanswered,
+    },
+    /// It was refused as a whole.
+    Failed {
+        /// What the service says.
+        why: String,
+        /// The requests that are wrong, from 0, if the service names them.
+        wrong: Vec<usize>,
+        /// Whether the service accepts it later: too much is waiting now.
+        later: bool,
+    },
+}
+
+/// How a request of a provider batch ended without a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// The service did not get to it in time.
+    Expired,
+    /// The batch was cancelled first.
+    Cancelled,
+    /// The service has no result for it.
+    Missing,
+}
+
+/// The result of one request.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// A complete response.
+    Reply(Value),
+    /// An error with its status, if stated, and its body.
+    Error(Option<u16>, Value),
+    /// It was not asked.
+    Not(Unanswered),
+}
+
+/// What a provider batch is made of.
+pub(super) struct Parcel<'a> {
+    /// Our name of it.
+    pub(super) name: &'a str,
+    /// The model of all its requests.
+    pub(super) model: &'a str,
+    /// Its requests, each as [`Endpoint::request`] builds it, as JSON.
+    pub(super) requests: &'a [Vec<u8>],
+}
+
+/// The batch endpoints of a wire format.
+pub(super) trait Endpoint: Send + Sync {
+    /// Returns the maximum number of requests of a batch, and of their bytes.
+    fn most(&self) -> (usize, usize);
+    /// Builds one request from the body of a direct one.
+    fn request(&self, id: &str, body: Value) -> Value;
+    /// Returns the call that uploads the requests, if they travel in a file.
+    fn upload(&self, _parcel: &Parcel<'_>) -> Option<Call> {
+        None
+    }
+    /// Returns the call that creates the batch; `file` is the id of the upload.
+    fn create(&self, parcel: &Parcel<'_>, file: Option<&str>) -> Call;
+    /// Returns the id in the response to a creation or an upload.
+    fn id(&self, response: &Value) -> Option<String>;
+    /// Returns the call that reads the state.
+    fn poll(&self, id: &str) -> Call;
+    /// Reads the state. `ids` are the requests, in order.
+    fn state(&self, id: &str, response: &Value, ids: &[String]) -> State;
+    /// Returns the call that cancels.
+    fn cancel(&self, id: &str) -> Call;
+    /// Returns the call that lists the newest batches.
+    fn list(&self) -> Call;
+    /// Finds our batch in that list: by its name, or else by its time (seconds since 1970) and size.
+    fn find(&self, list: &Value, name: &str, since: i64, count: usize) -> Option<String>;
+    /// Reads one result; `None` if it is none.
+    fn outcome(&self, line: Value) -> Option<(String, Outcome)>;
+    /// Returns the events with which a stream would have said this reply.
+    fn events(&self, reply: Value) -> Vec<Value>;
+}
+
+/// Returns the batch endpoints of a wire format.
+pub(super) fn endpoint(wire: Wire) -> &'static dyn Endpoint {
+    match wire {
+        Wire::OpenAi => &super::openai::OpenAi,
+        Wire::Anthropic => &super::anthropic::Anthropic,
+        Wire::Gemini => &super::gemini::Gemini,
+    }
+}
+
+/// Returns an id that a service gave, if it can be a part of a path.
+pub(super) fn checked_id(id: &str) -> Option<String> {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    (!id.is_empty() && id.len() <= ID_MAX && id.bytes().all(is_plain)).then(|| id.to_owned())
+}
+
+/// Returns the texts of requests as the items of a JSON list.
+pub(super) fn list(requests: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = vec![b'['];
+    for (at, request) in requests.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(request);
+    }
+    out.push(b']');
+    out
+}
+
+/// Returns a text of an error, wherever the service puts it.
+pub(super) fn said(error: &Value) -> String {
+    let found = ["/error/message", "/message", "/error/error/message"]
+        .iter()
+        .find_map(|at| error.pointer(at)?.as_str());
+    crate::status::plain(found.unwrap_or("the service gives no reason"))
+}
