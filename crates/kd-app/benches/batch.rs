@@ -110,6 +110,7 @@ async fn alone(count: usize, wait: Duration) -> f64 {
         id: asked.id,
         question: asked.text,
         attempt: 1,
+        token: 1,
     });
     let began = Instant::now();
     let mut tasks = JoinSet::new();

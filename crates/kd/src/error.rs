@@ -75,12 +75,12 @@ impl Error {
                 "hint": self.next,
                 "code": self.exit as u8,
             }});
-            if writeln!(io::stdout(), "{object}").is_ok() {
+            if writeln!(crate::out::stdout(), "{object}").is_ok() {
                 return;
             }
         }
         // If even this cannot be written, there is nowhere to report it.
-        let _ = write!(io::stderr(), "{}", self.text(columns));
+        let _ = write!(crate::out::stderr(), "{}", self.text(columns));
     }
 
     /// Formats the text for people. A command to type stays on one line of any length, so that it can be copied.

@@ -4,6 +4,7 @@ mod args;
 mod error;
 mod exit;
 mod face;
+mod out;
 mod run;
 
 use clap::Parser;
@@ -15,10 +16,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Must come first: this process may have been started to supervise an agent.
     kd_app::process::enter();
-    match args::Cli::try_parse_from(arguments()) {
+    let code = match args::Cli::try_parse_from(arguments()) {
         Ok(cli) => run::main(cli).into(),
         Err(error) => refuse(&error),
-    }
+    };
+    out::finish();
+    code
 }
 
 /// Returns the command line. In a terminal, a bare `kd` means `kd chat`.

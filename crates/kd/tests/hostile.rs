@@ -115,6 +115,71 @@ fn a_hostile_answer_steers_nothing_and_speaks_for_nobody_when_shown() {
     }
 }
 
+/// Lines that a runner of a code host takes for commands.
+const COMMANDS: &str = "Fine.\n\n::error file=a.rs::owned\n\n   ::add-mask::a\n\n- ::stop-commands::t\n\n##[error]owned\n\n\
+    text ##vso[task.setvariable variable=a]b ##[group]c\n\n```\n::set-env name=PATH::/tmp\n##[command]x\n```\n";
+
+/// Returns the lines that a runner would obey.
+fn obeyed(text: &str) -> Vec<&str> {
+    let starts = |line: &str| {
+        let rest = line.trim_start().strip_prefix("::");
+        rest.is_some_and(|rest| rest.contains("::"))
+    };
+    text.split(['\n', '\r'])
+        .filter(|line| starts(line) || line.contains("##[") || line.contains("##vso["))
+        .collect()
+}
+
+#[test]
+fn nothing_that_members_say_is_a_command_to_a_build_service() {
+    let fails = json!([{"text": COMMANDS}, {"fail": {"kind": "invalid", "message": COMMANDS, "advice": COMMANDS}}]);
+    let home = Home::scripted(&[
+        ("ada", json!({"runs": [[{"text": COMMANDS}]]})),
+        ("bob", json!({"runs": [fails]})),
+    ]);
+    let results = home.path().join("results.jsonl");
+    let results = results.to_string_lossy();
+    std::fs::write(home.work().join("questions.txt"), COMMANDS).expect("written");
+    let export = home.path().join("export.md");
+    let rows: [&[&str]; 16] = [
+        &["ask", COMMANDS],
+        &["ask", "--plain", COMMANDS],
+        &["ask", "--stream", COMMANDS],
+        &["ask", "--json", COMMANDS],
+        &["ask", "--jsonl", COMMANDS],
+        &["show"],
+        &["last"],
+        &["list"],
+        &["export"],
+        &["status"],
+        &["think", "--fast", "ada", "--rigorous", "ada", COMMANDS],
+        &["deliberate", "--answer", "text", COMMANDS],
+        &["why"],
+        &["replay"],
+        &["batch", "run", "questions.txt", "-o", &results],
+        &["batch", "status"],
+    ];
+    for variable in ["GITHUB_ACTIONS", "TF_BUILD"] {
+        for args in rows {
+            let said = Said::of(home.kd(args).env(variable, "True").output().expect("runs"));
+            assert_eq!(obeyed(&said.out), [""; 0], "{args:?} in {variable}");
+            assert_eq!(obeyed(&said.err), [""; 0], "{args:?} in {variable}");
+        }
+    }
+    // Elsewhere, and in a file, the text stays as it is.
+    assert!(
+        home.run(&["export"])
+            .out
+            .contains("::error file=a.rs::owned")
+    );
+    let file = std::fs::File::create(&export).expect("created");
+    let mut kept = home.kd(&["export"]);
+    kept.env("GITHUB_ACTIONS", "true").stdout(file);
+    assert!(kept.status().expect("runs").success());
+    let text = std::fs::read_to_string(&export).expect("read");
+    assert!(text.contains("\n::error file=a.rs::owned"), "{text}");
+}
+
 #[test]
 fn files_of_other_programs_steer_nothing() {
     let home = Home::scripted(&[("bob", json!({"runs": [[{"text": "I am bob."}]]}))]);

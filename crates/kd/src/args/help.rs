@@ -89,8 +89,8 @@ pub(crate) fn print(error: &clap::Error, columns: Option<usize>) -> bool {
     let text = fit(&text, columns.unwrap_or(COLUMNS_PIPE).min(COLUMNS_MAX));
     // If this cannot be written, there is nowhere to report it.
     let _ = match missing {
-        true => io::stderr().write_all(text.as_bytes()),
-        false => io::stdout().write_all(text.as_bytes()),
+        true => crate::out::stderr().write_all(text.as_bytes()),
+        false => crate::out::stdout().write_all(text.as_bytes()),
     };
     true
 }

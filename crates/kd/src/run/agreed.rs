@@ -15,7 +15,11 @@ const TRIES: usize = 3;
 pub(super) fn agreed(question: &str) -> Result<bool, Error> {
     // Discard what was typed before the question.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-    ask(question, &mut io::stdin().lock(), &mut io::stderr().lock())
+    ask(
+        question,
+        &mut io::stdin().lock(),
+        &mut crate::out::stderr().lock(),
+    )
 }
 
 fn ask(question: &str, input: &mut impl BufRead, err: &mut impl Write) -> Result<bool, Error> {

@@ -12,7 +12,7 @@ use kd_app::outfile;
 use kd_app::{Opened, Prepared, Question};
 use kd_core::Op;
 use kd_core::view::View;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// The task of the council.
 pub(super) enum Job {
@@ -122,7 +122,7 @@ pub(super) fn closing(view: &View, id: &str, go_on: &str, here: &Here) {
     let dot = format!(" {} ", styles.glyph("·", "-"));
     let head = format!("{id}{dot}{}", parts.join(&dot));
     let (columns, _) = kd_tui::terminal::size_of_stderr().unwrap_or((u16::MAX, 0));
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     for line in [
         head,
         format!("go on:  {go_on} \"…\""),

@@ -154,7 +154,7 @@ fn died(log: &Path, code: Option<i32>) -> Error {
 }
 
 fn told(args: &Ask, thread: &Thread, child: &Child, log: &Path) -> Result<(), Error> {
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.output.is_json() {
         let object = serde_json::json!({
             "v": kd_core::formats::BACKGROUND.version,
@@ -167,7 +167,7 @@ fn told(args: &Ask, thread: &Thread, child: &Child, log: &Path) -> Result<(), Er
     }
     writeln!(out, "{}", thread.id())?;
     if !args.output.quiet {
-        let mut err = io::stderr().lock();
+        let mut err = crate::out::stderr().lock();
         writeln!(
             err,
             "asked in the background; it continues when this terminal is closed"

@@ -129,7 +129,7 @@ impl Room<'_> {
         let (id, folder) = (thread.id().0.clone(), thread.path().to_path_buf());
         let session = self.chat.enter(thread, seated.roster.clone())?;
         let next = self.talk(session, &seated.roster, &folder).await;
-        let _ = writeln!(io::stderr(), "go on: kd chat {id}");
+        let _ = writeln!(crate::out::stderr(), "go on: kd chat {id}");
         next
     }
 
@@ -411,7 +411,7 @@ impl Stay {
 
     fn show(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
         if !self.gone {
-            self.gone = write(&mut io::stdout().lock()).is_err();
+            self.gone = write(&mut crate::out::stdout().lock()).is_err();
         }
     }
 }
@@ -476,7 +476,7 @@ fn pick(chat: &kd_app::Chat, recent: &[ThreadRow], choice: &str) -> Result<Next,
 
 fn say(text: &str) {
     // If our output was closed, there will be no answer either.
-    let _ = writeln!(io::stdout(), "kd: {}", clean::line(text));
+    let _ = writeln!(crate::out::stdout(), "kd: {}", clean::line(text));
 }
 
 /// Lines the user types, read on a separate thread. A `\` at the end continues a line.

@@ -226,7 +226,7 @@ fn pick<'a>(offers: &'a [Offer], file: &str) -> Result<Option<&'a Offer>, Error>
     for line in question(offers, default, file, columns) {
         say(&line)?;
     }
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     write!(err, "> ")?;
     err.flush()?;
     let place = loop {
@@ -300,7 +300,7 @@ fn tilde(path: &Path, here: &Here) -> String {
 }
 
 fn say(line: &str) -> Result<(), Error> {
-    Ok(writeln!(io::stderr(), "{line}")?)
+    Ok(writeln!(crate::out::stderr(), "{line}")?)
 }
 
 #[cfg(test)]

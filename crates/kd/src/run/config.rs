@@ -11,13 +11,13 @@ use crate::render::wrap::width;
 use kd_core::config::{KeyPath, Layer, Reader, parse_text, schema};
 use kd_store::config::{self as files, ConfigError, ConfigPaths, Setting, Written};
 use serde_json::{Value, json};
-use std::io::{self, Write};
+use std::io::Write;
 
 pub(super) fn run(args: &Config, here: &Here) -> Result<Exit, Error> {
     match args {
         Config::Show(args) => show(args, here)?,
         Config::Check(args) => check(args, here)?,
-        Config::Schema => writeln!(io::stdout(), "{}", json::text(&schema(), true)?)?,
+        Config::Schema => writeln!(crate::out::stdout(), "{}", json::text(&schema(), true)?)?,
         Config::Set(args) => set(args, here)?,
         Config::Unset(args) => unset(args, here)?,
         Config::Path => path(here)?,
@@ -29,11 +29,11 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     let layout = here.find_layout()?;
     let loaded = here.settings(layout.as_ref())?;
     for notice in &loaded.notices {
-        let _ = writeln!(io::stderr(), "{}", clean::line(notice));
+        let _ = writeln!(crate::out::stderr(), "{}", clean::line(notice));
     }
     if loaded.project.holds_back() {
         let _ = writeln!(
-            io::stderr(),
+            crate::out::stderr(),
             "{}",
             clean::line(&kd_app::trust::held_line(&loaded.project))
         );
@@ -50,7 +50,7 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     } else if !args.json {
         settings.retain(|s| !is_blank(s));
     }
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let held = loaded.project.held.iter().filter(|_| args.origin);
         let held = held.filter(|s| {
@@ -161,7 +161,7 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
         }
         None => here.settings(here.find_layout()?.as_ref())?,
     };
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     for notice in &loaded.notices {
         writeln!(err, "{}", clean::line(notice))?;
     }
@@ -223,7 +223,7 @@ fn paths(file: File, here: &Here) -> Result<ConfigPaths, Error> {
 }
 
 fn told(written: &Written, done: &str) -> Result<(), Error> {
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     writeln!(
         err,
         "{} {done} {}",
@@ -239,7 +239,7 @@ fn told(written: &Written, done: &str) -> Result<(), Error> {
 fn path(here: &Here) -> Result<(), Error> {
     let layout = here.find_layout()?;
     let paths = here.config_paths(layout.as_ref());
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     for layer in [Layer::User, Layer::Project, Layer::Local] {
         if let Some(file) = paths.file(layer) {
             let there = if file.exists() { "" } else { "  (absent)" };

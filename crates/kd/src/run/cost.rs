@@ -14,7 +14,7 @@ use kd_core::ledger::{self, Entry, Sum};
 use kd_core::spending::money;
 use kd_core::usage::Certainty;
 use serde_json::json as object;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Maximum columns of a name in the table.
 const NAME_COLUMNS_MAX: usize = 40;
@@ -48,10 +48,10 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
             "by": rows,
             "unread": read.unread,
         });
-        writeln!(io::stdout(), "{}", json::text(&value, true)?)?;
+        writeln!(crate::out::stdout(), "{}", json::text(&value, true)?)?;
         return Ok(());
     }
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if read.entries.is_empty() && read.unread == 0 {
         writeln!(out, "no requests since {since}")?;
         return Ok(());

@@ -26,7 +26,7 @@ fn decode(args: &Decode) -> Result<Exit, Error> {
         Error::new("io", Exit::Error, what).because(e)
     })?;
     let source = BufReader::new(source);
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(crate::out::stdout().lock());
     let mut exit = Exit::Error;
     for event in decode_all(dialect, source) {
         let line = match &event {

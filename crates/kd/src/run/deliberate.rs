@@ -318,7 +318,7 @@ fn face(args: &Deliberate, here: &Here) -> (Box<dyn Face>, bool) {
 }
 
 fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Error> {
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.output.is_json() {
         let value = object!({
             "v": kd_core::formats::DELIBERATE_PLAN.version,
@@ -338,7 +338,7 @@ fn dry_run(args: &Deliberate, planned: &Planned, here: &Here) -> Result<Exit, Er
 }
 
 fn show_plan(planned: &Planned, here: &Here) -> Result<(), Error> {
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     for line in tables::plan(&planned.plan, here.err_styles()) {
         writeln!(err, "{line}")?;
     }
@@ -360,7 +360,7 @@ fn finish(
     let thread = Thread::open_folder(folder)?;
     let messages = thread.messages()?.messages;
     if args.output.json {
-        let mut out = io::stdout().lock();
+        let mut out = crate::out::stdout().lock();
         writeln!(
             out,
             "{}",
@@ -475,7 +475,7 @@ fn keeps(standing: Option<&Standing>, share: f64) -> bool {
 
 fn closing(id: &str, here: &Here) {
     let styles = here.err_styles();
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     for line in [
         format!("why:    kd why {id}"),
         format!("again:  kd replay {id}"),

@@ -20,7 +20,7 @@ use kd_core::ledger::Billing;
 use kd_core::seating::{self, LOCAL, SeatRequest};
 use kd_core::{Member, SeatName};
 use kd_forum::account::{Role, Standing};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     // A server that never ends its answer may keep a thread busy.
     drop(runtime);
     let reports = reports?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let mut all: Vec<serde_json::Value> = Vec::new();
         for report in &reports {

@@ -30,10 +30,10 @@ const OPTIONS: u64 = 20;
 pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
     let styles = here.out_styles();
     if args.list {
-        list(&mut io::stdout().lock(), args.json, &styles)?;
+        list(&mut crate::out::stdout().lock(), args.json, &styles)?;
     } else if let Some(path) = &args.simulate {
         let simulated = simulate(&spec(path)?);
-        let mut out = io::BufWriter::new(io::stdout().lock());
+        let mut out = io::BufWriter::new(crate::out::stdout().lock());
         if args.json {
             print(&mut out, &simulated, &EVAL_SIMULATED)?;
         } else {
@@ -48,7 +48,7 @@ pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
                 write(args, &table, &origin, here)?;
             }
             Recorded::Table(table) => {
-                let mut out = io::BufWriter::new(io::stdout().lock());
+                let mut out = io::BufWriter::new(crate::out::stdout().lock());
                 answers(&mut out, args, &mut origin, &table, &styles)?;
                 out.flush()?;
             }
@@ -92,7 +92,7 @@ fn debates(args: &Eval, origin: &Origin, text: &str, styles: &Styles) -> Result<
         ..Select::default()
     };
     let replay = read_debates(text, &select).map_err(|e| origin.unreadable(e))?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(crate::out::stdout().lock());
     report(&mut out, args, origin, &replay, styles)?;
     Ok(out.flush()?)
 }

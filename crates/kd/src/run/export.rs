@@ -8,7 +8,7 @@ use kd_app::threads::LeftOut;
 use kd_app::{outfile, page};
 use kd_core::redact::Redactor;
 use kd_store::{Layout, Thread, fork};
-use std::io::{self, Write};
+use std::io::Write;
 
 pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
     let (layout, place) = kd_app::threads::find(here, args.id.as_deref())?;
@@ -28,7 +28,7 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
             write_all(&forks, format, args.tree, redactor.as_mut(), (here, out))
         })?,
         None => {
-            let mut out = io::stdout().lock();
+            let mut out = crate::out::stdout().lock();
             write_all(
                 &forks,
                 format,
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Export, here: &Here) -> Result<(), Error> {
     }
     if let Some(redactor) = redactor {
         let _ = writeln!(
-            io::stderr(),
+            crate::out::stderr(),
             "{}; read it before you share it: a secret in plain words is not recognized",
             redactor.line()
         );

@@ -3,12 +3,12 @@
 use super::here::Here;
 use super::init::look_around;
 use kd_backends::discovery::Discovered;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Says who answers and what else was found; on the first question in a folder, also how to get better answers.
 pub(super) fn notice(first: bool, here: &Here) {
     let found = look_around(here).unwrap_or_default();
-    let _ = io::stderr()
+    let _ = crate::out::stderr()
         .lock()
         .write_all(text(first, &found).as_bytes());
 }

@@ -10,7 +10,7 @@ use kd_core::fork::Cut;
 use kd_store::Thread;
 use kd_store::fork::Lineage;
 use serde_json::json as object;
-use std::io::{self, Write};
+use std::io::Write;
 
 pub(super) fn run(args: &Fork, here: &Here) -> Result<(), Error> {
     let (layout, place) = kd_app::threads::find(here, args.id.as_deref())?;
@@ -22,7 +22,7 @@ pub(super) fn run(args: &Fork, here: &Here) -> Result<(), Error> {
     };
     let running = kd_app::threads::running(&source)?;
     let forked = kd_app::forks::make(&layout, &source, &cut, !args.stay)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let value = object!({
             "v": kd_core::formats::FORK.version,
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Fork, here: &Here) -> Result<(), Error> {
         (_, false) => "go on:  kd ask --continue \"…\"".to_owned(),
         (_, true) => format!("go on:  kd ask --thread {id} \"…\""),
     };
-    let _ = writeln!(io::stderr(), "{}", styles.dim(&go_on));
+    let _ = writeln!(crate::out::stderr(), "{}", styles.dim(&go_on));
     Ok(())
 }
 

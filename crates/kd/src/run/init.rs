@@ -35,7 +35,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
         let columns = kd_tui::terminal::size_of_stderr();
         let columns = columns.map_or(usize::MAX, |(columns, _)| columns.into());
         for line in looked_for(&here.of_backends(false), columns) {
-            writeln!(io::stderr(), "{line}")?;
+            writeln!(crate::out::stderr(), "{line}")?;
         }
         return Ok(Exit::NoSeat);
     } else if args.yes {
@@ -101,7 +101,7 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
         "are members"
     };
     writeln!(
-        io::stderr(),
+        crate::out::stderr(),
         "{} {are} now; written to {}",
         names.join(", "),
         file.display()
@@ -110,18 +110,18 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     let paid: Vec<&str> = paid.map(|seat| seat.name.as_str()).collect();
     if !paid.is_empty() {
         let paid = paid.join(", ");
-        writeln!(io::stderr(), "each answer of {paid} costs money")?;
+        writeln!(crate::out::stderr(), "each answer of {paid} costs money")?;
     }
     if !left_out.is_empty() {
         writeln!(
-            io::stderr(),
+            crate::out::stderr(),
             "left out, because each answer costs money: {}; to add one: kd init --force --members {},…",
             left_out.join(", "),
             left_out[0]
         )?;
     }
     writeln!(
-        io::stderr(),
+        crate::out::stderr(),
         "try it: kd ask \"…\"; change it: kd config set KEY VALUE"
     )?;
     Ok(Exit::Done)
@@ -286,7 +286,7 @@ fn named(text: &str, offers: &[InitSeat]) -> Result<InitSeat, Error> {
 
 /// Asks on the terminal: a numbered list, and a model where needed.
 fn choose(offers: Vec<InitSeat>) -> Result<Vec<InitSeat>, Error> {
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     writeln!(err, "found on this machine:")?;
     for (i, seat) in offers.iter().enumerate() {
         writeln!(

@@ -15,7 +15,7 @@ use kd_store::seal::Origin;
 use kd_store::{Place, Thread};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Maximum characters of a topic: the beginning of the first question.
 const TOPIC_CHARS: usize = 60;
@@ -73,12 +73,12 @@ pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
     left_out.tell(here);
     rows.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
     let rows = as_tree(rows);
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         writeln!(out, "{}", json::text(&rows, true)?)?;
     } else if rows.is_empty() {
         writeln!(
-            io::stderr(),
+            crate::out::stderr(),
             "no threads here yet: `kd ask \"…\"` starts the first"
         )?;
     } else {

@@ -66,7 +66,7 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
         (None, None) => {}
     }
     let marked = kept::keep(mark, here)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let value = object!({"v": formats::MARKED.version, "mark": marked.mark, "before": marked.before, "marks": marked.count});
         writeln!(out, "{}", json::text(&value, true)?)?;
@@ -122,7 +122,7 @@ pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
         }
         Some(MarksCommand::Next { json }) => return next::next(*json, here),
         Some(MarksCommand::Export) => {
-            let mut out = io::stdout().lock();
+            let mut out = crate::out::stdout().lock();
             for mark in marks::read(&here.user_dirs())? {
                 writeln!(out, "{}", json::text(&mark, false)?)?;
             }
@@ -150,7 +150,7 @@ pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
                 }
             };
             writeln!(
-                io::stdout().lock(),
+                crate::out::stdout().lock(),
                 "forgot {}",
                 kd_app::words::count(gone as u64, "mark")
             )?;
@@ -162,7 +162,7 @@ pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
 fn list(as_json: bool, here: &Here) -> Result<(), Error> {
     let dirs = here.user_dirs();
     let all = marks::read(&dirs)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if as_json {
         writeln!(
             out,
@@ -241,7 +241,7 @@ fn import(file: &Path, here: &Here) -> Result<(), Error> {
     let dirs = here.user_dirs();
     let old = Marks::open(&dirs)?.add_all(&found)?;
     let replaced = old.iter().flatten().count();
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     let and = match replaced {
         0 => String::new(),
         n => format!("; {n} replaced an earlier one"),

@@ -9,7 +9,7 @@ use crate::render::clean;
 use kd_core::formats::REMEMBERED;
 use kd_core::memory::LongTerm;
 use kd_store::memory;
-use std::io::{self, Write};
+use std::io::Write;
 
 pub(super) fn run(args: &Memory, here: &Here) -> Result<Exit, Error> {
     match args {
@@ -18,7 +18,7 @@ pub(super) fn run(args: &Memory, here: &Here) -> Result<Exit, Error> {
                 Some(layout) => memory::read(&layout)?,
                 None => LongTerm::default(),
             };
-            let mut out = io::stdout().lock();
+            let mut out = crate::out::stdout().lock();
             if args.json {
                 let value = serde_json::json!({
                     "v": REMEMBERED.version, "preferences": kept.preferences, "domain": kept.domain, "sessions": kept.sessions,

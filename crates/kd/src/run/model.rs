@@ -12,7 +12,7 @@ use kd_backends::delivery::catalog::{self, KnownModel, MODELS};
 use kd_backends::delivery::{self, How};
 use kd_core::config::LocalConfig;
 use serde_json::{Value, json};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
@@ -21,7 +21,7 @@ pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
         Model::List(args) => list(args, here, &env)?,
         Model::Pull(args) => {
             let path = kd_app::ready::fetch(known(args.model.as_deref())?, false, here)?;
-            writeln!(io::stdout(), "{}", path.display())?;
+            writeln!(crate::out::stdout(), "{}", path.display())?;
         }
         Model::Verify(args) => return verify(args.model.as_deref(), &env),
         Model::Rm(args) => {
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
                 )
                 .next("`kd model list` shows what is"));
             }
-            writeln!(io::stderr(), "{} is removed", model.key)?;
+            writeln!(crate::out::stderr(), "{} is removed", model.key)?;
         }
         Model::Bench(args) => bench::run(args, here)?,
         Model::Path(args) => {
@@ -43,7 +43,7 @@ pub(super) fn run(args: &Model, here: &Here) -> Result<Exit, Error> {
                 ..here.settings(here.find_layout()?.as_ref())?.config.local
             };
             let found = delivery::locate(&config, &env)?;
-            writeln!(io::stdout(), "{}", found.path.display())?;
+            writeln!(crate::out::stdout(), "{}", found.path.display())?;
         }
     }
     Ok(Exit::Done)
@@ -59,7 +59,7 @@ fn list(args: &List, here: &Here, env: &Env) -> Result<(), Error> {
         env,
     )
     .ok();
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let rows: Vec<Value> = rows
             .iter()
@@ -112,7 +112,11 @@ fn verify(key: Option<&str>, env: &Env) -> Result<Exit, Error> {
         };
         seen = true;
         delivery::verify(&path, model)?;
-        writeln!(io::stdout(), "{}: complete, as published", model.key)?;
+        writeln!(
+            crate::out::stdout(),
+            "{}: complete, as published",
+            model.key
+        )?;
     }
     if !seen {
         let what = key.map_or_else(

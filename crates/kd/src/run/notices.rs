@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 /// Shows a notice on stderr.
 pub(super) fn notice_line(text: &str) {
     // If this cannot be written, nobody reads it.
-    let _ = writeln!(io::stderr(), "{}", inert(&clean::line(text)));
+    let _ = writeln!(crate::out::stderr(), "{}", inert(&clean::line(text)));
 }
 
 /// Shows the notices of the library.
@@ -31,7 +31,7 @@ fn download(step: &Download, bar: &mut Option<Bar>) {
     match step {
         Download::Begun { model, folder } => {
             let _ = writeln!(
-                io::stderr(),
+                crate::out::stderr(),
                 "downloading {}: {}, licence {}, into {}",
                 model.title,
                 mebibytes(model.bytes),
@@ -52,7 +52,7 @@ fn download(step: &Download, bar: &mut Option<Bar>) {
             if let Some(took) = took {
                 let took = words::seconds(*took);
                 let _ = writeln!(
-                    io::stderr(),
+                    crate::out::stderr(),
                     "{} is downloaded; its checksum matches ({took})",
                     model.key
                 );
@@ -117,7 +117,7 @@ impl Bar {
 
     fn say(&self, line: &str) {
         self.bar.suspend(|| {
-            let _ = writeln!(io::stderr(), "{line}");
+            let _ = writeln!(crate::out::stderr(), "{line}");
         });
     }
 

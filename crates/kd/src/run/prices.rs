@@ -13,7 +13,7 @@ use kd_core::formats::PRICE_LIST;
 use kd_core::prices::{Table, Tariff};
 use serde_json::json as object;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// The default revision of the list to download.
@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args, here: &Here) -> Result<(), Error> {
                 true => "your table was removed",
                 false => "you have no table",
             };
-            writeln!(io::stdout(), "{said}; {}", about(table.table()))?;
+            writeln!(crate::out::stdout(), "{said}; {}", about(table.table()))?;
             Ok(())
         }
     }
@@ -64,7 +64,7 @@ fn list(args: &Args, here: &Here) -> Result<(), Error> {
             "source": table.source,
             "prices": rows,
         });
-        writeln!(io::stdout(), "{}", json::text(&value, true)?)?;
+        writeln!(crate::out::stdout(), "{}", json::text(&value, true)?)?;
         return Ok(());
     }
     if shown.is_empty() {
@@ -75,7 +75,7 @@ fn list(args: &Args, here: &Here) -> Result<(), Error> {
         )
         .next("`kd prices` lists all; set `providers.<name>.prices.<model>.input` and `.output`"));
     }
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     writeln!(out, "US dollars per million tokens; {}", about(table))?;
     let cells = |row: &&Row<'_>| {
         let usd = |usd: Option<f64>| usd.map_or("-".to_owned(), |usd| usd.to_string());
@@ -205,7 +205,7 @@ fn update(commit: Option<&str>, from: Option<&str>, here: &Here) -> Result<(), E
     let old = kd_store::prices::load(&dirs).unwrap_or_default();
     let change = Change::between(old.table(), &new);
     let path = kd_store::prices::save(&dirs, &new)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     writeln!(out, "{}", about(&new))?;
     writeln!(out, "SHA-256 of the list: {print}")?;
     writeln!(out, "{}", change.words())?;

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use kd_app::Question;
 use kd_core::clean::clean_text;
 use kd_store::git_command::{self, GitCommand};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 const QUESTION: &str = "Review this change. Should it be merged? Name each fault with its file and line, the worst first.";
@@ -28,7 +28,11 @@ pub(super) fn run(args: Review, here: &Here) -> Result<Exit, Error> {
     }
     if !args.output.quiet {
         for line in change.notices() {
-            let _ = writeln!(io::stderr(), "{}", crate::render::clean::line(&line));
+            let _ = writeln!(
+                crate::out::stderr(),
+                "{}",
+                crate::render::clean::line(&line)
+            );
         }
     }
     let asked = match args.question.is_empty() {

@@ -30,7 +30,7 @@ pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Quest
     }
     if wants_stdin && terminal && !quiet {
         let _ = writeln!(
-            io::stderr(),
+            crate::out::stderr(),
             "type the question; Ctrl+D on an empty line ends it"
         );
     }
@@ -44,7 +44,7 @@ pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Quest
     } else {
         if !quiet {
             let _ = writeln!(
-                io::stderr(),
+                crate::out::stderr(),
                 "stdin is open but silent: continuing without it (`< /dev/null` skips the wait)"
             );
         }

@@ -39,7 +39,7 @@ pub(super) fn run(args: &Reset, here: &Here) -> Result<Exit, Error> {
             with_session.push(seat);
         }
     }
-    let mut err = io::stderr();
+    let mut err = crate::out::stderr();
     if with_session.is_empty() {
         writeln!(err, "no member has a session to forget")?;
         return Ok(Exit::Done);

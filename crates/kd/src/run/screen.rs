@@ -14,7 +14,7 @@ use kd_core::protocols::PROTOCOLS;
 use kd_tui::notify::Notify;
 use kd_tui::theme::{Choice, Theme, depth, ground};
 use kd_tui::{App, Settings, Start};
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Chat, here: &Here) -> Result<Exit, Error> {
             .next("kd chat --plain works everywhere")
     })?;
     if let Some(id) = ended.thread {
-        let _ = writeln!(io::stderr(), "go on: kd chat {id}");
+        let _ = writeln!(crate::out::stderr(), "go on: kd chat {id}");
     }
     Ok(if ended.interrupted {
         Exit::Interrupted

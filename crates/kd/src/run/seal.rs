@@ -15,7 +15,7 @@ use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, SecretKey, 
 use kd_store::seal::Origin;
 use kd_store::{Thread, seal};
 use serde_json::{Value, json as object};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Maximum columns of a name in a sealed file, and of an error about the file.
@@ -25,7 +25,7 @@ const CAUSE_COLUMNS_MAX: usize = 300;
 const SENTENCE_COLUMNS: usize = 79;
 
 pub(super) fn run(args: &Seal, here: &Here) -> Result<(), Error> {
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if let Some(SealCommand::Key) = args.command {
         writeln!(out, "{}", own_key(here)?.public())?;
         return Ok(());
@@ -83,7 +83,7 @@ fn own_key(here: &Here) -> Result<SecretKey, Error> {
     if new {
         let path = seal::key_file(&here.user_dirs())?;
         let made = format!("note: created {}; keep a copy of it", path.display());
-        let _ = writeln!(io::stderr(), "{}", clean::line(&made));
+        let _ = writeln!(crate::out::stderr(), "{}", clean::line(&made));
     }
     Ok(key)
 }
@@ -94,7 +94,7 @@ fn of_thread(args: &Seal, here: &Here) -> Result<(Sealed, Vec<u32>), Error> {
     let running = kd_app::threads::running(&open)?;
     if !running.is_empty() {
         let note = "note: members are still answering; the seal has only the saved messages";
-        let _ = writeln!(io::stderr(), "{note}");
+        let _ = writeln!(crate::out::stderr(), "{note}");
     }
     let now = Timestamp::now().strftime(seal::SEALED_AT).to_string();
     let sealed = Sealed::new(&open.id().0, &now, seal::pieces(&open)?).map_err(unsealable)?;
@@ -135,7 +135,7 @@ fn check_unused(path: &Path, here: &Here) -> Result<(), Error> {
 
 pub(super) fn verify(args: &Verify) -> Result<(), Error> {
     let (sealed, forgotten) = proved(&args.file, &args.known)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         writeln!(out, "{}", json::text(&told(&sealed, &forgotten), true)?)?;
         return Ok(());
@@ -183,7 +183,7 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
         Some(known) => known,
         None => seal::import(&layout, &sealed)?,
     };
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let value = object!({
             "v": formats::IMPORTED.version,
@@ -206,7 +206,7 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     if already {
         next.push_str("; another copy: kd import --again FILE");
     }
-    let _ = writeln!(io::stderr(), "{}", here.err_styles().dim(&next));
+    let _ = writeln!(crate::out::stderr(), "{}", here.err_styles().dim(&next));
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use kd_app::Runtime;
 use kd_backends::secret_file::{self, Links};
 use kd_server::http::{self, Faces};
 use kd_server::{Tokens, generate};
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 
 /// Maximum bytes of a token file.
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
             .because(e)
             .next("kd serve --listen 127.0.0.1:0")
         })?;
-        let mut out = io::stdout().lock();
+        let mut out = crate::out::stdout().lock();
         for url in bound.urls(faces) {
             writeln!(out, "{url}")?;
         }
@@ -48,12 +48,12 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
         drop(out);
         if let Some(token) = &fresh {
             let _ = writeln!(
-                io::stderr(),
+                crate::out::stderr(),
                 "token (valid until this ends; set {TOKEN} for one that stays): {token}"
             );
             // After the #, it is neither sent nor logged.
             if let Some(page) = bound.page(faces) {
-                let _ = writeln!(io::stderr(), "open: {page}#token={token}");
+                let _ = writeln!(crate::out::stderr(), "open: {page}#token={token}");
             }
         }
         let mut signals = signals()?;

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 pub(super) fn completions(args: &Completions) -> Result<(), Error> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut whole(), "kd", &mut script);
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     out.write_all(&script)?;
     out.flush()?;
     Ok(())
@@ -22,7 +22,7 @@ pub(super) fn exit_codes() -> Result<(), Error> {
     let about = command
         .find_subcommand_mut("exit-codes")
         .and_then(|c| c.get_long_about().cloned());
-    writeln!(io::stdout(), "{}", about.unwrap_or_default())?;
+    writeln!(crate::out::stdout(), "{}", about.unwrap_or_default())?;
     Ok(())
 }
 

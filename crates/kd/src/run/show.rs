@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use kd_core::{Address, Event, Message, SeatName, Status};
 use kd_store::Thread;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 
 pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     let (_, place) = kd_app::threads::find(here, args.id.as_deref())?;
@@ -23,7 +23,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     };
     for problem in &read.problems {
         let _ = writeln!(
-            io::stderr(),
+            crate::out::stderr(),
             "warning: {}",
             clean::line(&problem.to_string())
         );
@@ -40,7 +40,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     } else {
         Vec::new()
     };
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let messages: Vec<&Message> = turns.iter().flat_map(|t| t.iter()).collect();
         let lineage = thread.meta().lineage();

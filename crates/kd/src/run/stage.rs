@@ -192,7 +192,7 @@ impl Stage {
         if self.closed {
             return;
         }
-        let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
+        let (mut out, mut err) = (crate::out::stdout().lock(), crate::out::stderr().lock());
         let mut io = Io {
             out: &mut out,
             err: &mut err,

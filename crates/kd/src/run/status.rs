@@ -11,7 +11,7 @@ use kd_core::SeatName;
 use kd_core::last_round::RoundKind;
 use kd_store::{Lease, Thread};
 use serde_json::{Map, Value, json};
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::Duration;
 
 /// Time limit for agent programs left by a killed run to end.
@@ -37,7 +37,7 @@ pub(super) fn run(args: &Status, here: &Here) -> Result<(), Error> {
             .find(|m| m.from == seat.as_str())
             .map(|m| m.body.as_str())
     };
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let names = |want: fn(State) -> bool| -> Vec<&SeatName> {
             states

@@ -88,7 +88,10 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
     let settings = consent.map_or(0, |consent| consent.new_settings().count());
     let nothing = untrusted.is_none() && consent.is_none();
     if nothing && foreign.is_none() && forum.is_none() {
-        writeln!(io::stdout(), "trusted; `kd trust --revoke` revokes this")?;
+        writeln!(
+            crate::out::stdout(),
+            "trusted; `kd trust --revoke` revokes this"
+        )?;
         return Ok(Exit::Done);
     }
     if !args.yes {
@@ -136,7 +139,7 @@ pub(super) fn run(args: &Trust, here: &Here) -> Result<Exit, Error> {
 }
 
 fn print(lines: &[String]) -> Result<(), Error> {
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     for line in lines {
         writeln!(out, "{line}")?;
     }
@@ -335,7 +338,7 @@ fn ask(
         .into_iter()
         .for_each(|block| listing.inform(block));
     listing.ask_about(settings_of(consent, false, here));
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     for line in listing.lines(screen()) {
         writeln!(err, "{line}")?;
     }
@@ -523,10 +526,10 @@ fn store(here: &Here) -> Result<TrustStore, Error> {
 
 fn list(here: &Here) -> Result<Exit, Error> {
     let all = store(here)?.list()?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if all.is_empty() {
         writeln!(
-            io::stderr(),
+            crate::out::stderr(),
             "no decisions yet; `kd trust` in a folder makes one"
         )?;
     }

@@ -12,7 +12,7 @@ use kd_app::batch::{Batching, Ended, Running, Told, Why};
 use kd_tui::inline::Region;
 use kd_tui::signals::{Caught, Signals, suspend};
 use kd_tui::terminal::{self, Quiet};
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -206,7 +206,7 @@ impl Show<'_> {
 }
 
 fn print(bytes: &str) {
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     // If this cannot be written, there is no reader.
     let _ = out.write_all(bytes.as_bytes()).and_then(|()| out.flush());
 }
@@ -215,7 +215,7 @@ fn print(bytes: &str) {
 fn closing(args: &Run, ended: &Ended, stopped: bool, here: &Here) -> Result<(), Error> {
     if args.json {
         let value = face::object(&ended.batch, &[]);
-        writeln!(io::stdout(), "{}", json::text(&value, true)?)?;
+        writeln!(crate::out::stdout(), "{}", json::text(&value, true)?)?;
         return Ok(());
     }
     if args.quiet {
@@ -223,7 +223,7 @@ fn closing(args: &Run, ended: &Ended, stopped: bool, here: &Here) -> Result<(), 
     }
     let columns = terminal::size_of_stderr().map_or(usize::MAX, |(columns, _)| columns.into());
     let output = args.output.as_ref().map(|path| super::shown(path));
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     for line in face::closing(&ended.batch, ended.why, stopped, output.as_deref(), columns) {
         let _ = writeln!(err, "{}", here.err_styles().dim(&line));
     }

@@ -39,7 +39,7 @@ pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
         FAILURES_SHOWN
     };
     let dead = batches.dead(id, most)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let mut value = face::object(&batch, &dead);
         value["running_now"] = is_running.into();
@@ -66,7 +66,7 @@ pub(super) fn results(args: &Results, here: &Here) -> Result<Exit, Error> {
             outfile::write_with(path, here, print)?;
         }
         None => {
-            let mut out = io::BufWriter::new(io::stdout().lock());
+            let mut out = io::BufWriter::new(crate::out::stdout().lock());
             print(&mut out)?;
             out.flush()?;
         }
@@ -78,7 +78,7 @@ pub(super) fn retry(args: &Retry, here: &Here) -> Result<Exit, Error> {
     let (mut batches, batch) = found(args.id.as_deref(), here)?;
     let retried = batches.retry(&batch.about.id, kd_core::Timestamp::now())?;
     let text = face::retried(&batch, retried);
-    io::stdout().lock().write_all(text.as_bytes())?;
+    crate::out::stdout().lock().write_all(text.as_bytes())?;
     Ok(Exit::Done)
 }
 
@@ -88,7 +88,7 @@ pub(super) fn cancel(args: &Cancel, here: &Here) -> Result<Exit, Error> {
     cancel_at_providers(&batches, &batch, here)?;
     let questions = kd_app::words::count(count, "question");
     writeln!(
-        io::stdout(),
+        crate::out::stdout(),
         "{}: {questions} will not be asked; `kd batch retry {}` takes this back",
         batch.about.id,
         face::short(&batch.about.id)
@@ -124,7 +124,7 @@ pub(super) fn list(args: &List, here: &Here) -> Result<Exit, Error> {
         Some(batches) => batches.all()?,
         None => Vec::new(),
     };
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let rows: Vec<_> = all.iter().map(|batch| face::object(batch, &[])).collect();
         let value = serde_json::json!({
@@ -134,7 +134,7 @@ pub(super) fn list(args: &List, here: &Here) -> Result<Exit, Error> {
         writeln!(out, "{}", json::text(&value, true)?)?;
     } else if all.is_empty() {
         writeln!(
-            io::stderr(),
+            crate::out::stderr(),
             "no batches here yet: `kd batch run QUESTIONS -o RESULTS.jsonl` starts the first"
         )?;
     } else {

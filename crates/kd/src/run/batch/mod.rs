@@ -18,7 +18,7 @@ use kd_app::batch::{BatchRequest, How};
 use kd_app::{Ask, Kingdom, SeatRequest, Think};
 use kd_core::formats::BATCH_ESTIMATE;
 use serde_json::json as object;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// The names of `--as`; anything else is a file.
@@ -44,7 +44,7 @@ fn ask(args: &Run, here: &Here) -> Result<Exit, Error> {
     let batching = kingdom.batch(request, questions)?;
     if args.dry_run {
         let estimate = batching.estimate()?;
-        let mut out = io::stdout().lock();
+        let mut out = crate::out::stdout().lock();
         if args.json {
             let mut value = object!({"v": BATCH_ESTIMATE.version});
             if let (Some(all), Ok(serde_json::Value::Object(more))) =

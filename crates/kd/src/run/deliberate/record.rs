@@ -41,7 +41,7 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
     let (open, records) = records(here, args.id.as_deref())?;
     if args.is_what_if() {
         if let Some(line) = kd_app::threads::shortened(&open) {
-            let _ = writeln!(io::stderr(), "note: {line}");
+            let _ = writeln!(crate::out::stderr(), "note: {line}");
         }
         return whatif::run(args, here, open.id(), &records);
     }
@@ -58,7 +58,7 @@ pub(in crate::run) fn replay(args: &Replay, here: &Here) -> Result<Exit, Error> 
     replayed.events.iter().for_each(|event| view.fold(event));
     let report = view.report;
     let heading = report.verdict.as_ref().map(|v| v.heading.clone());
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let value = object!({"v": kd_core::formats::REPLAY.version, "thread_id": open.id(), "agrees": same, "events": replayed.agreed,
             "finished": replayed.finished, "changed_messages": changed, "forgotten": open.meta().forgotten(),
@@ -139,7 +139,7 @@ const FOUND_CHARS_MAX: usize = 80;
 pub(in crate::run) fn why(args: &Why, here: &Here) -> Result<Exit, Error> {
     let (open, records) = records(here, args.id.as_deref())?;
     let report = View::of(&records).report;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if let Some(format) = args.export {
         let text = |form| Ok::<_, Error>(export::text(form, &report, &open.messages()?.messages)?);
         let text = match format {

@@ -14,7 +14,7 @@ use kd_core::deliberation::{
 use kd_core::{Record, SeatName, ThreadId};
 use kd_vote::Outcome;
 use serde_json::json as object;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Recomputes the decision with the requested changes.
 pub(super) fn run(
@@ -30,7 +30,7 @@ pub(super) fn run(
         return Err(Error::usage(format!("{rule} uses no weights")).next("add `--rule weighted`"));
     }
     let then = what_if(records, &Change::default(), false)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let value = object!({
             "v": kd_core::formats::WHAT_IF.version,

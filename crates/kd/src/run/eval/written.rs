@@ -9,7 +9,7 @@ use kd_eval::deciders::Way;
 use kd_eval::replay::{Replay, Table};
 use kd_records::About;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// The cell of a member that was not asked.
 const MISSING: &str = "<missing>";
@@ -19,7 +19,7 @@ pub(super) fn csv(args: &Eval, table: &Table, origin: &Origin, env: &Env) -> Res
     let text = rows(table, &origin.about);
     match &args.output {
         Some(path) => Ok(outfile::write(path, text.as_bytes(), env)?),
-        None => Ok(io::stdout().lock().write_all(text.as_bytes())?),
+        None => Ok(crate::out::stdout().lock().write_all(text.as_bytes())?),
     }
 }
 
@@ -105,7 +105,7 @@ pub(super) fn eee(
         env!("CARGO_PKG_VERSION"),
     );
     let files = kd_records::written(replay, ways, &origin.about, (options, args.seed), now);
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     for file in files {
         let path = folder.join(&file.path);
         if let Some(parent) = path.parent() {

@@ -62,7 +62,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     if let Some(error) = busy.first().filter(|_| args.older.is_none()) {
         return Err(refused(error));
     }
-    let mut err = io::stderr();
+    let mut err = crate::out::stderr();
     for error in &busy {
         writeln!(err, "left alone: {}", refused(error).as_line())?;
     }
@@ -91,7 +91,7 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     if !args.json || !args.yes {
         let mut shown: Box<dyn Write> = match args.json {
             true => Box::new(io::sink()),
-            false => Box::new(io::stdout().lock()),
+            false => Box::new(crate::out::stdout().lock()),
         };
         let columns = io::stdout().is_terminal().then(|| here.columns());
         show((&layout, here), &looked, &stays, columns, &mut shown)?;
@@ -127,10 +127,14 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
     }
     if args.json {
         let value = as_json(args, &looked, &stays);
-        writeln!(io::stdout().lock(), "{}", json::text(&value, true)?)?;
+        writeln!(crate::out::stdout().lock(), "{}", json::text(&value, true)?)?;
     } else if !args.dry_run && !is_nothing {
         let names: Vec<String> = looked.iter().map(title).collect();
-        writeln!(io::stdout().lock(), "forgotten: {}", names.join(", "))?;
+        writeln!(
+            crate::out::stdout().lock(),
+            "forgotten: {}",
+            names.join(", ")
+        )?;
     }
     Ok(match busy.is_empty() {
         true => Exit::Done,

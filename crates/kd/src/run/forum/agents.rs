@@ -81,7 +81,7 @@ pub(super) fn load(
 pub(super) fn list(args: &Agents, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
     let personas = load(&site.agents, site.project.judged_personas.as_ref())?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     let settings = site.settings()?;
     let mut rows = Vec::new();
     for persona in &personas {
@@ -178,7 +178,7 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
     if !beneath::create(&file, text.as_bytes())? {
         return Err(taken());
     }
-    writeln!(io::stdout(), "{}", file.display())?;
+    writeln!(crate::out::stdout(), "{}", file.display())?;
     let path = KeyPath::new([
         "forum".to_owned(),
         "agents".to_owned(),
@@ -186,7 +186,7 @@ pub(super) fn new(args: &NewAgent, here: &Here) -> Result<(), Error> {
     ]);
     let after = here.settings(layout.as_ref())?.project;
     if !after.allow_change(&before, |at, _| at.is_within(&path))? {
-        writeln!(io::stderr(), "{}", kd_app::trust::held_line(&after))?;
+        writeln!(crate::out::stderr(), "{}", kd_app::trust::held_line(&after))?;
     }
     Ok(())
 }
@@ -226,8 +226,8 @@ fn ask(what: &str, usual: &str) -> Result<String, Error> {
     } else {
         format!(" [{usual}]")
     };
-    write!(io::stderr(), "{what}{shown}: ")?;
-    io::stderr().flush()?;
+    write!(crate::out::stderr(), "{what}{shown}: ")?;
+    crate::out::stderr().flush()?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     let line = line.trim();

@@ -11,7 +11,7 @@ use kd_forum::order::Order;
 use kd_forum::rules::{self, RULES, Rule};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 
 pub(super) fn notes(args: &Notes, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
@@ -63,7 +63,7 @@ pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
         }
         None => RULES.iter().collect(),
     };
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let pairs = shown.iter().map(|rule| (rule.key, rules.value(rule)));
         let pairs: BTreeMap<&str, &str> = pairs.collect();
@@ -81,7 +81,7 @@ pub(super) fn rules(args: &RulesOf, here: &Here) -> Result<(), Error> {
 
 pub(super) fn list(args: &List, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     for (forum, threads) in site.store.forums()? {
         let rules = site.store.rules(&forum)?;
         let rules: Vec<String> = rules.set().map(|(r, v)| format!("{}={v}", r.key)).collect();
@@ -101,6 +101,6 @@ fn show(text: &str, none: &str) -> Result<(), Error> {
         true => none.into(),
         false => clean::text(text),
     };
-    writeln!(io::stdout(), "{shown}")?;
+    writeln!(crate::out::stdout(), "{shown}")?;
     Ok(())
 }

@@ -239,7 +239,7 @@ pub(super) fn with_plan(
             notice_line(&format!("the log file is not written: {why}"));
         }
         // A closed output does not stop the forum: its log is kept.
-        let mut out = io::stdout();
+        let mut out = crate::out::stdout();
         let _ = writeln!(out, "{text}").and_then(|()| out.flush());
     };
     // Other output formats report it on stderr.
@@ -353,7 +353,7 @@ fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
                     signals.stopped().await;
                     if stop == Stop::AfterAgent {
                         let _ = writeln!(
-                            io::stderr(),
+                            crate::out::stderr(),
                             "stopping after this agent; Ctrl+C again stops it now"
                         );
                     }
@@ -361,6 +361,7 @@ fn listen(stopper: watch::Sender<Stop>) -> Result<(), Error> {
                 }
                 // The third Ctrl+C exits at once: the next run closes interrupted ones.
                 signals.stopped().await;
+                crate::out::finish();
                 std::process::exit(Exit::Interrupted as i32);
             });
         })
@@ -403,7 +404,7 @@ fn virtual_study(args: &RunCycle, own: &[(&str, &str)], here: &Here) -> Result<E
     let took = began.elapsed();
     let table = judge.table(Look::Once);
     let all = began.elapsed();
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let object = serde_json::json!({"v": kd_core::formats::FORUM_CYCLES.version, "scheduler": settings.scheduler, "seed": seed, "cycles": cycles, "turns": done.turns,
             "posts": done.posts, "virtual_secs": done.secs, "fairness": table});

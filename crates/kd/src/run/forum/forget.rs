@@ -32,14 +32,14 @@ pub(super) fn run(args: &ForgetPosts, here: &Here) -> Result<Exit, Error> {
             .next("`--yes` erases what is listed, `--dry-run` only lists it"));
         }
         if !agreed(&format!("Erase {}?", named(&args.posts)))? {
-            writeln!(io::stderr(), "nothing was erased")?;
+            writeln!(crate::out::stderr(), "nothing was erased")?;
             return Ok(Exit::Interrupted);
         }
     }
     if !args.dry_run {
         erase(&mut site, args, &pieces, false)?;
     }
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         writeln!(out, "{}", json::text(&as_json(args, &site, &found), true)?)?;
     } else if !args.dry_run && !is_nothing {
@@ -94,7 +94,7 @@ fn keeps(site: &Site) -> Option<&'static str> {
 }
 
 fn show(site: &Site, found: &Looked) -> Result<(), Error> {
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if found.removed.is_empty() {
         writeln!(out, "nothing is left of it")?;
     }

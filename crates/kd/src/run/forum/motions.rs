@@ -8,7 +8,7 @@ use crate::render::clean;
 use kd_core::formats::FORUM_MOTION;
 use kd_forum::proposal::Proposal;
 use serde_json::{Value, json};
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Maximum motions in a list.
 const LISTED: i64 = 200;
@@ -16,7 +16,7 @@ const LISTED: i64 = 200;
 pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
     let now = jiff::Timestamp::now();
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     let Some(id) = args.motion else {
         let motions = site.store.motions(&site.forum, LISTED)?;
         if args.json {
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Motions, here: &Here) -> Result<(), Error> {
         }
         if motions.len() as i64 == LISTED {
             writeln!(
-                io::stderr(),
+                crate::out::stderr(),
                 "only {LISTED} motions are shown, the open ones first; `kd forum motions N` shows any"
             )?;
         }
@@ -100,7 +100,7 @@ pub(super) fn move_it(args: &Propose, here: &Here) -> Result<(), Error> {
     )?;
     talk::tell_masked(&answer)?;
     writeln!(
-        io::stdout(),
+        crate::out::stdout(),
         "motion {}, in thread {}; votes are taken until the end of cycle {}",
         answer["motion_id"],
         answer["thread_id"],
@@ -115,6 +115,11 @@ pub(super) fn vote(args: &Vote, here: &Here) -> Result<(), Error> {
     let answer = talk::act(&mut site, &args.author, "vote", &arguments)?;
     talk::tell_masked(&answer)?;
     let (motion, _) = site.store.motion(args.motion)?;
-    writeln!(io::stdout(), "{}: {}", args.choice, lines::motion(&motion))?;
+    writeln!(
+        crate::out::stdout(),
+        "{}: {}",
+        args.choice,
+        lines::motion(&motion)
+    )?;
     Ok(())
 }

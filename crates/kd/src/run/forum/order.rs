@@ -10,7 +10,7 @@ use kd_forum::account::RIGHTS;
 use kd_forum::account::Role;
 use kd_forum::order::{Order, Target};
 use serde_json::json;
-use std::io::{self, Write};
+use std::io::Write;
 
 /// Maximum entries in a list.
 const LISTED: i64 = 200;
@@ -27,7 +27,7 @@ pub(super) fn give(
     let forum = site.forum.clone();
     let reason = talk::masked(site, reason, keep, here)?;
     let entry = site.store.give_order(&forum, by, order, &reason, now)?;
-    writeln!(io::stdout(), "{}", clean::line(&entry.line()))?;
+    writeln!(crate::out::stdout(), "{}", clean::line(&entry.line()))?;
     Ok(())
 }
 
@@ -69,7 +69,7 @@ pub(super) fn undo(args: &Undo, here: &Here) -> Result<(), Error> {
     let forum = site.forum.clone();
     if args.list {
         let entries = site.store.orders(&forum, LISTED)?;
-        let mut out = io::stdout().lock();
+        let mut out = crate::out::stdout().lock();
         if entries.is_empty() {
             writeln!(out, "no entries")?;
         }
@@ -83,7 +83,7 @@ pub(super) fn undo(args: &Undo, here: &Here) -> Result<(), Error> {
         }
         out.flush()?;
         if entries.len() as i64 == LISTED {
-            writeln!(io::stderr(), "only the newest {LISTED} are shown")?;
+            writeln!(crate::out::stderr(), "only the newest {LISTED} are shown")?;
         }
         return Ok(());
     }
@@ -92,7 +92,7 @@ pub(super) fn undo(args: &Undo, here: &Here) -> Result<(), Error> {
     let entry = site
         .store
         .undo_order(&forum, &args.author, args.entry, reason, now)?;
-    writeln!(io::stdout(), "{}", clean::line(&entry.line()))?;
+    writeln!(crate::out::stdout(), "{}", clean::line(&entry.line()))?;
     Ok(())
 }
 
@@ -102,14 +102,14 @@ pub(super) fn edit(args: &Edit, here: &Here) -> Result<(), Error> {
     let arguments = json!({"post_id": args.post, "body": body});
     let answer = talk::act(&mut site, &args.author, "edit_post", &arguments)?;
     talk::tell_masked(&answer)?;
-    writeln!(io::stdout(), "post {} is changed", args.post)?;
+    writeln!(crate::out::stdout(), "post {} is changed", args.post)?;
     Ok(())
 }
 
 pub(super) fn members(args: &Members, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
     let forum = site.forum.clone();
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.rights {
         for role in Role::ALL {
             let may = RIGHTS.iter().filter(|(right, _, _)| role.has(*right));

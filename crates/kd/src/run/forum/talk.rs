@@ -27,7 +27,10 @@ const POSTS: i64 = 100_000;
 /// Notes that a list continues. On stderr, so that programs reading the list do not take it for an item.
 fn shown_of(shown: usize, all: i64, what: &str, more: &str) -> io::Result<()> {
     match i64::try_from(shown).unwrap_or(i64::MAX) < all {
-        true => writeln!(io::stderr(), "{shown} of {all} {what} are shown; {more}"),
+        true => writeln!(
+            crate::out::stderr(),
+            "{shown} of {all} {what} are shown; {more}"
+        ),
         false => Ok(()),
     }
 }
@@ -81,7 +84,7 @@ pub(super) fn masked(
     let mut text = text.to_owned();
     let masked = kd_app::secrets::of(&site.config, allow, here).mask_in_place(&mut text);
     match (masked.summary(), keep) {
-        (Some(summary), None) => writeln!(io::stderr(), "{summary}")?,
+        (Some(summary), None) => writeln!(crate::out::stderr(), "{summary}")?,
         (summary, _) => tell_masked(&json!({ "masked": summary }))?,
     }
     Ok(text)
@@ -90,7 +93,10 @@ pub(super) fn masked(
 /// Reports the secrets that were masked before a text was stored.
 pub(super) fn tell_masked(answer: &Value) -> io::Result<()> {
     match answer["masked"].as_str() {
-        Some(masked) => writeln!(io::stderr(), "{masked}; --allow-secrets keeps secrets"),
+        Some(masked) => writeln!(
+            crate::out::stderr(),
+            "{masked}; --allow-secrets keeps secrets"
+        ),
         None => Ok(()),
     }
 }
@@ -105,7 +111,7 @@ pub(super) fn post(args: &Post, here: &Here) -> Result<(), Error> {
         &json!({"title": args.title, "body": body}),
     )?;
     tell_masked(&answer)?;
-    writeln!(io::stdout(), "thread {}", answer["thread_id"])?;
+    writeln!(crate::out::stdout(), "thread {}", answer["thread_id"])?;
     Ok(())
 }
 
@@ -116,7 +122,7 @@ pub(super) fn reply(args: &Reply, here: &Here) -> Result<(), Error> {
     let answer = act(&mut site, &args.author, "reply_to_thread", &arguments)?;
     tell_masked(&answer)?;
     writeln!(
-        io::stdout(),
+        crate::out::stdout(),
         "post {} in thread {}",
         answer["post_id"],
         args.thread
@@ -126,7 +132,7 @@ pub(super) fn reply(args: &Reply, here: &Here) -> Result<(), Error> {
 
 pub(super) fn read(args: &Read, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     let Some(id) = args.thread else {
         let threads = site
             .store
@@ -283,7 +289,7 @@ pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
     let hits = site
         .store
         .search(&site.forum, &args.words.join(" "), place, args.limit)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         writeln!(out, "{}", serde_json::to_string(&hits).unwrap_or_default())?;
     } else if hits.is_empty() {
@@ -304,7 +310,7 @@ pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
     out.flush()?;
     if hits.len() as i64 == args.limit {
         writeln!(
-            io::stderr(),
+            crate::out::stderr(),
             "only the newest {} are shown; -n {} shows more",
             hits.len(),
             hits.len() * 10
@@ -316,7 +322,7 @@ pub(super) fn search(args: &Search, here: &Here) -> Result<(), Error> {
 pub(super) fn log(args: &Log, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
     let zone = TimeZone::system();
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     for line in site.store.log_tail(&site.forum, args.lines.max(0))? {
         match args.jsonl {
             true => writeln!(out, "{}", serde_json::to_string(&line).unwrap_or_default())?,
@@ -335,7 +341,7 @@ pub(super) fn watch(args: &Watch, here: &Here) -> Result<(), Error> {
         .first()
         .map_or(0, |t| t.last_post_id);
     let zone = TimeZone::system();
-    let mut out = io::stdout();
+    let mut out = crate::out::stdout();
     loop {
         for post in site.store.posts_after(&site.forum, seen, 500)? {
             seen = post.id;
@@ -363,13 +369,17 @@ pub(super) fn export(args: &Export, here: &Here) -> Result<(), Error> {
     let mut site = Site::open(&args.place, here)?;
     if args.file == Path::new("-") {
         site.store
-            .export(&mut io::BufWriter::new(io::stdout().lock()))?;
+            .export(&mut io::BufWriter::new(crate::out::stdout().lock()))?;
         return Ok(());
     }
     let mut lines = Vec::new();
     let count = site.store.export(&mut lines)?;
     kd_app::outfile::write(&args.file, &lines, here)?;
-    writeln!(io::stderr(), "{count} lines in {}", args.file.display())?;
+    writeln!(
+        crate::out::stderr(),
+        "{count} lines in {}",
+        args.file.display()
+    )?;
     Ok(())
 }
 
@@ -389,7 +399,7 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
         .store
         .import(&mut BufReader::new(file), governance, repeat)?;
     writeln!(
-        io::stdout(),
+        crate::out::stdout(),
         "{} threads, {} posts, {} other lines",
         done.threads,
         done.posts,
@@ -397,7 +407,7 @@ pub(super) fn import(args: &Import, here: &Here) -> Result<(), Error> {
     )?;
     if !done.left_out.is_empty() {
         writeln!(
-            io::stderr(),
+            crate::out::stderr(),
             "left out: {}; `--settings` imports all of it, if the file is your own",
             done.left_out
                 .iter()

@@ -36,7 +36,7 @@ pub(super) fn mark(args: &Args, file: &Path, here: &Here) -> Result<Exit, Error>
     let gold = read_gold(&bytes, form, args.id_field.as_deref())
         .map_err(|error| failed(&clean::line(&error.to_string())).next(&error.hint))?;
     let done = by_gold(batch, &gold, here)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let value = object!({"v": formats::MARKED_BY_GOLD.version, "batch": done.batch, "marked": done.marked,
             "right": done.right, "replaced": done.replaced, "skipped": done.skipped});

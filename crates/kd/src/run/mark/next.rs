@@ -13,7 +13,7 @@ use std::io::{self, IsTerminal, Write};
 
 pub(super) fn next(as_json: bool, here: &Here) -> Result<Exit, Error> {
     let lessons = lessons(here)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if as_json {
         let value = object!({"v": formats::MARKS_NEXT.version, "verdicts": lessons});
         writeln!(out, "{}", json::text(&value, true)?)?;
@@ -51,7 +51,7 @@ pub(in crate::run) fn hint(here: &Here) {
         return;
     }
     let styles = here.err_styles();
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     let head = "marks of these verdicts would teach most (once a week; or `kd marks next`):";
     let lines = lines(&lessons, Some(here.columns()));
     for line in [head.to_owned()].into_iter().chain(lines) {

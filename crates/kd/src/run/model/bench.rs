@@ -9,7 +9,7 @@ use kd_backends::{Backends, Options};
 use kd_core::seating::LOCAL;
 use kd_core::usage::Usage;
 use kd_core::{Delta, Failure, Member, Prompt, Request, Sampling, SeatName};
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 const QUESTION: &str = "Should a small team start with SQLite or PostgreSQL? Explain in detail.";
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Bench, here: &Here) -> Result<(), Error> {
     runtime.block_on(measure(&backends, 1, 1))?;
     let alone = runtime.block_on(measure(&backends, 1, args.tokens))?;
     let together = runtime.block_on(measure(&backends, args.members, args.tokens))?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.json {
         let object = as_json(&alone, &together);
         writeln!(out, "{}", json::text(&object, true)?)?;

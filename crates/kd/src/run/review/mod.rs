@@ -125,7 +125,7 @@ fn give(kept: &Kept, shown: &Shown, here: &Here) -> Result<(), Error> {
         let text = document(kept, shown.format, shown.all)?;
         return Ok(outfile::write(path, text.as_bytes(), here)?);
     }
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if shown.format != Format::Terminal {
         return Ok(write!(out, "{}", document(kept, shown.format, shown.all)?)?);
     }
@@ -175,7 +175,7 @@ fn mark(args: &Mark, here: &Here) -> Result<Exit, Error> {
     };
     let all = reviews.marks()?.len() as u64;
     writeln!(
-        io::stdout(),
+        crate::out::stdout(),
         "{} is {}{was}; this repository has {}",
         clean::line(&finding.id),
         word(verdict),
@@ -193,7 +193,7 @@ fn word(verdict: reviews::Verdict) -> &'static str {
 
 fn marks(args: &Marks, here: &Here) -> Result<Exit, Error> {
     let reviews = reviews(here)?;
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if let Some(MarksCommand::Forget) = args.command {
         let forgot = reviews.forget()?;
         writeln!(out, "forgot {}", count(forgot as u64, "mark"))?;
@@ -544,7 +544,7 @@ fn dry_run(
 ) -> Result<Exit, Error> {
     let notices: Vec<&String> = shortage.iter().chain(&change.notices).collect();
     let members: Vec<&str> = roster.members().iter().map(|m| m.name.as_str()).collect();
-    let mut out = io::stdout().lock();
+    let mut out = crate::out::stdout().lock();
     if args.is_json() {
         let value = object!({
             "v": kd_core::formats::REVIEW_ESTIMATE.version,
@@ -574,7 +574,7 @@ fn dry_run(
 
 fn closing(kept: &Kept, here: &Here) {
     let styles = here.err_styles();
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     let mark = kept
         .report
         .findings

@@ -50,7 +50,7 @@ pub(super) fn hung(line: &str, out: &impl IsTerminal) -> String {
 /// Prints a line on stderr.
 pub(super) fn tell(line: &str) {
     // If this cannot be written, nobody reads it.
-    let _ = writeln!(io::stderr(), "{}", hung(line, &io::stderr()));
+    let _ = writeln!(crate::out::stderr(), "{}", hung(line, &io::stderr()));
 }
 
 /// The output of a running review.
