@@ -2,6 +2,14 @@
 
 /// Words that announce a result in the same clause.
 pub(super) const RESULTS: &[&str] = &[
+    "end with",
+    "ends with",
+    "left with",
+    "il reste",
+    "il en reste",
+    "reste donc",
+    "bleibt",
+    "queda",
     "end up with",
     "ends up with",
     "ending up with",

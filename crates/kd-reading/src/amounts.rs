@@ -8,8 +8,8 @@ use super::cues;
 use super::language::{Language, is_han};
 use super::number::{self, Number};
 use super::operands::{
-    copula_between, follows_copula, is_bound, is_dated, is_derived, is_more, is_name, is_operand,
-    is_operand_left, is_per, is_rejected, is_share_of,
+    copula_between, follows_copula, is_bound, is_dated, is_derived, is_difference, is_divisor,
+    is_limit, is_more, is_name, is_operand, is_operand_left, is_per, is_rejected, is_share_of,
 };
 use super::prose::{self, Said};
 use super::{sayings, voices};
@@ -37,6 +37,8 @@ struct Weighed {
     weight: Weight,
     /// Index of the sentence.
     place: usize,
+    /// The position in it.
+    start: usize,
     clause: usize,
     settles: bool,
     /// Whether the unit is a percentage.
@@ -84,6 +86,7 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     let mut all: Vec<Weighed> = Vec::new();
     let mut doubts: Vec<usize> = Vec::new();
     let mut turns: Vec<usize> = Vec::new();
+    let mut revoked: Option<(usize, usize)> = None;
     for (place, sentence) in sentences.iter_mut().enumerate() {
         if sayings::is_courtesy(&sentence.text) {
             continue;
@@ -97,6 +100,9 @@ fn weighed(text: &str, language: Language) -> Said<String> {
         if turns_here {
             turns.push(place);
         }
+        if let Some((at, _)) = cues::places(&lower, REVOKES).last() {
+            revoked = Some((place, at));
+        }
         let numbers = numbers_of(sentence, language);
         if !numbers.is_empty() {
             sentence.clauses = clauses::clauses(&sentence.text);
@@ -109,10 +115,20 @@ fn weighed(text: &str, language: Language) -> Said<String> {
             doubts.push(place);
         }
         let undecided = here.len() != 1 && cues::has(&lower, cues::UNDECIDED);
-        if !decided && (is_open(&lower, &here) || undecided) {
+        let split = is_split(sentence, &here);
+        if split || !decided && (is_open(&lower, &here) || undecided) {
             doubts.push(place);
         }
         all.append(&mut here);
+    }
+    // `It is 47 – sorry, that was for the larger one. It is 25.`
+    if let Some(from) = revoked
+        && all
+            .iter()
+            .any(|w| (w.place, w.start) > from && w.weight > Weight::Reported)
+    {
+        let before = all.iter_mut().filter(|w| (w.place, w.start) < from);
+        before.for_each(|w| w.weight = Weight::Against);
     }
     // A conversion is an answer only if no other number follows.
     let last = all.last().map_or(0, |w| w.place);
@@ -316,6 +332,62 @@ fn is_open(lower: &str, here: &[Weighed]) -> bool {
     here.len() > 1 && here.iter().all(|w| w.weight <= Weight::Named) && cues::has(lower, OPEN)
 }
 
+/// Words that take back the number before them.
+const REVOKES: &[&str] = &[
+    "sorry",
+    "scratch that",
+    "strike that",
+    "my mistake",
+    "oops",
+    "i misread",
+    "i misspoke",
+    "verzeihung",
+    "entschuldigung",
+    "quatsch",
+    "verlesen",
+    "verrechnet",
+    "pardon",
+    "excusez-moi",
+    "je me trompe",
+    "perdón",
+    "perdona",
+    "disculpa",
+    "me equivoco",
+    "抱歉",
+    "说错了",
+    "看错了",
+    "算错了",
+];
+
+/// Returns whether a sentence gives one number under a condition and another one otherwise: `5 if the driver counts, 4
+/// otherwise`.
+fn is_split(sentence: &Sentence, here: &[Weighed]) -> bool {
+    let otherwise = |w: &&Weighed| {
+        sentence
+            .clauses
+            .get(w.clause)
+            .is_some_and(|c| c.role == Role::Otherwise)
+    };
+    let conditions: Vec<usize> = (0..sentence.clauses.len())
+        .filter(|at| sentence.clauses[*at].role == Role::Condition)
+        .collect();
+    // `12 if the ends are left out and 14 if they count`
+    if let [one, .., two] = conditions.as_slice() {
+        let key_in = |clauses: std::ops::Range<usize>| {
+            here.iter()
+                .find(|w| clauses.contains(&w.clause))
+                .map(|w| &w.key)
+        };
+        let (first, second) = (key_in(0..*one), key_in(*one..*two));
+        if first.is_some() && second.is_some() && first != second {
+            return true;
+        }
+    }
+    let other = here.iter().find(otherwise);
+    sentence.has(Role::Condition)
+        && other.is_some_and(|other| here.iter().any(|w| w.key != other.key))
+}
+
 /// Maximum number of numbers weighed per sentence, counted from the end.
 const NUMBERS_MAX: usize = 40;
 
@@ -405,6 +477,7 @@ fn of_sentence(sentence: &Sentence, place: usize, numbers: &[Number]) -> Vec<Wei
             key: number.key.clone(),
             weight,
             place,
+            start: number.start,
             clause: at,
             percent: unit.starts_with(['%', '％']),
             converts: converts(sentence, numbers, n),
@@ -484,6 +557,12 @@ fn is_own_choice(clause: &str, place: usize) -> bool {
         "going with",
         "i'll say",
         "i settle on",
+        "call it",
+        "let's say",
+        "sagen wir",
+        "disons",
+        "digamos",
+        "就算",
         "settling on",
         "i'll stick with",
         "sticking with",
@@ -551,6 +630,21 @@ fn weight(
     let behind = text.get(number.end..).unwrap_or_default();
     if is_rejected(before) {
         return Weight::Against;
+    }
+    if is_difference(before, behind)
+        || is_limit(before, behind)
+        || numbers.len() > 1 && is_divisor(before, behind)
+    {
+        return Weight::Nothing;
+    }
+    // `∴ the trip takes 2.5 h`
+    let single_here = numbers.iter().all(|m| m.key == number.key);
+    if single_here
+        && text
+            .trim_start_matches(['$', ' ', '*'])
+            .starts_with(['∴', '⇒', '⟹'])
+    {
+        return Weight::Stated;
     }
     if sentence.asks() || is_bound(sentence, numbers, n) {
         return Weight::Nothing;
@@ -626,8 +720,8 @@ fn weight(
     let alone = is_alone(clause_text, &same_clause, clause.start);
     let hypothetical =
         cues::has(&clause.lower, cues::HYPOTHETICAL) && !cues::has(&clause.lower, cues::OWN);
-    if !digits && !alone && !cues::has(&clause.lower, STATES) && text.split_whitespace().count() > 8
-    {
+    let states = cues::has(&clause.lower, STATES) || cues::has(&clause.lower, RESULTS);
+    if !digits && !alone && !states && text.split_whitespace().count() > 8 {
         return Weight::Nothing;
     }
     if hypothetical && !alone {

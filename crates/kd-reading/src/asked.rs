@@ -25,15 +25,16 @@ pub fn with_days_first(reply: &str, question: &str) -> String {
     let mut run = String::new();
     // A run of digits and slashes is a date, or stays unchanged.
     for c in reply.chars().chain(['\0']) {
-        if c.is_ascii_digit() || c == '/' {
+        if c.is_ascii_digit() || c == '/' || c == '-' && !run.is_empty() {
             run.push(c);
             continue;
         }
-        let parts: Vec<usize> = run.split('/').map(str::len).collect();
+        let slashes = !run.contains('-');
+        let parts: Vec<usize> = run.split(['/', '-']).map(str::len).collect();
         match matches!(parts.as_slice(), [1 | 2, 1 | 2, 4]) {
-            true => out.push_str(&run.replace('/', ".")),
+            true => out.push_str(&run.replace(['/', '-'], ".")),
             // `25/12`
-            false if matches!(parts.as_slice(), [1 | 2, 1 | 2]) => {
+            false if slashes && matches!(parts.as_slice(), [1 | 2, 1 | 2]) => {
                 let padded: Vec<String> = run.split('/').map(|p| format!("{p:0>2}")).collect();
                 out.push_str(&format!("{}.", padded.join(".")));
             }
@@ -211,6 +212,22 @@ pub fn chinese_side(reply: &str) -> Option<bool> {
 fn side_of(text: &str, clause: &str) -> Option<bool> {
     const UNDECIDED: &[&str] = &["不一定", "不知道", "不确定", "不清楚", "不好说", "难说"];
     const STILL_YES: &[&str] = &["不错", "不得不", "没错", "没问题", "不仅", "不可否认"];
+    const DOUBLE: &[&str] = &[
+        "没有理由不",
+        "没有理由反对",
+        "没有理由拒绝",
+        "没理由不",
+        "没有异议",
+        "没异议",
+        "没意见",
+        "没有意见",
+        "不反对",
+        "不会不",
+        "不能不",
+        "没什么不",
+        "没有坏处",
+        "没坏处",
+    ];
     const YES: &[&str] = &[
         "需要", "应该", "应当", "可以", "能", "会", "有", "是", "对", "要", "值得", "必须",
     ];
@@ -228,7 +245,15 @@ fn side_of(text: &str, clause: &str) -> Option<bool> {
         return None;
     }
     if starts(&["不", "没", "未", "否", "非"]) {
-        return Some(starts(STILL_YES));
+        if starts(STILL_YES) || starts(DOUBLE) {
+            return Some(true);
+        }
+        // `不是不可以` leaves it open.
+        let again = clause
+            .chars()
+            .skip(1)
+            .any(|c| matches!(c, '不' | '没' | '无' | '非'));
+        return (!again || starts(&["不，", "不不"])).then_some(false);
     }
     let plain = !clause.contains(['不', '没', '否']) && !text.contains('但');
     (starts(YES) && plain).then_some(true)

@@ -50,6 +50,61 @@ pub(super) fn bounded(text: &str) -> String {
     format!("{head}\n{tail}").replace('’', "'")
 }
 
+/// Replaces code blocks and long quotations with an ellipsis in quotation marks: what they contain asks nothing and
+/// offers no options.
+pub(super) fn without_quotations(text: &str) -> String {
+    const PAIRS: [(char, char); 6] = [
+        ('«', '»'),
+        ('»', '«'),
+        ('“', '”'),
+        ('„', '“'),
+        ('"', '"'),
+        ('「', '」'),
+    ];
+    /// Minimum length of a quotation that is no option or name: words, or Chinese characters.
+    const WORDS_MIN: usize = 4;
+    const HAN_MIN: usize = 7;
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((head, tail)) = rest.split_once("```") {
+        let Some((_, behind)) = tail.split_once("```") else {
+            break;
+        };
+        out.push_str(head);
+        out.push_str("“…”");
+        rest = behind;
+    }
+    out.push_str(rest);
+    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
+    for (open, close) in PAIRS {
+        let mut from = 0;
+        while let Some(start) = out
+            .get(from..)
+            .and_then(|t| t.find(open))
+            .map(|at| from + at)
+        {
+            let inner = start + open.len_utf8();
+            let Some(end) = out
+                .get(inner..)
+                .and_then(|t| t.find(close))
+                .map(|at| inner + at)
+            else {
+                break;
+            };
+            let said = &out[inner..end];
+            let han = said.chars().filter(|c| super::language::is_han(*c)).count();
+            let long = said.split_whitespace().count() >= WORDS_MIN || han >= HAN_MIN;
+            let outside = plain(&out) - plain(said);
+            from = end + close.len_utf8();
+            if long && outside > 8 {
+                out.replace_range(inner..end, "…");
+                from = inner + '…'.len_utf8() + close.len_utf8();
+            }
+        }
+    }
+    out
+}
+
 /// Returns the closing mark of a quotation or an aside.
 fn closing(open: char) -> Option<char> {
     Some(match open {

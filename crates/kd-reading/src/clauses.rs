@@ -411,6 +411,19 @@ fn role_of(lower: &str) -> Role {
     const NO_CONCLUSION: &[&str] = &[
         "so is", "so are", "so does", "so do", "so would", "so far", "so that", "so as",
     ];
+    // `given` alone concludes: `Given the deadline, B.`
+    const GIVEN: &[&str] = &[
+        "given that",
+        "étant donné que",
+        "dado que",
+        "vu que",
+        "visto que",
+        "鉴于",
+        "既然",
+    ];
+    if starts(GIVEN) {
+        return Role::Reason;
+    }
     if starts(cues::CONCLUSIONS) && !starts(NO_CONCLUSION) {
         return Role::Conclusion;
     }

@@ -118,6 +118,19 @@ pub(super) const AGAINST: &[&str] = &[
 
 /// Words that find a fault.
 pub(super) const FAULTS: &[&str] = &[
+    "absurd",
+    "nonsense",
+    "nonsensical",
+    "contradicts",
+    "unsinnig",
+    "widerspricht",
+    "absurde",
+    "contredit",
+    "absurdo",
+    "absurda",
+    "contradice",
+    "荒谬",
+    "不成立",
     "跑题",
     "离题",
     "偏离",
@@ -492,6 +505,20 @@ pub(super) const UNDECIDED: &[&str] = &[
 
 /// Phrases that explicitly decline to choose, whatever came before.
 pub(super) const CANNOT_CHOOSE: &[&str] = &[
+    "no opinion",
+    "no preference",
+    "no strong preference",
+    "keine meinung",
+    "keine präferenz",
+    "pas d'avis",
+    "pas d'opinion",
+    "aucune préférence",
+    "pas de préférence",
+    "sin opinión",
+    "ninguna preferencia",
+    "sin preferencia",
+    "没有偏好",
+    "没有倾向",
     "happy with either",
     "fine with either",
     "happy with both",

@@ -74,14 +74,33 @@ pub(super) fn any(wanted: &Wanted, value: &Value) -> Option<Answer> {
     }
     let mut found: Vec<Answer> = Vec::new();
     for (name, value) in fields {
-        let name = super::folded(name);
-        if OTHER.iter().any(|part| name.contains(part)) {
+        if is_other(name) {
             continue;
         }
         let answer = match (wanted, value) {
             (Wanted::Option(options), Value::String(text)) => options
                 .stated(&super::prose::bare(text))
+                .or_else(|| options.stated(&text.replace(['_', '-'], " ")))
                 .map(Answer::Option),
+            (Wanted::Option(options), Value::Bool(side)) if options.is_yes_no() => {
+                // `safe: false` may answer a question for a danger.
+                let known = !words_of(name)
+                    .iter()
+                    .any(|w| OPPOSITE.contains(&w.as_str()));
+                let word = if *side { "yes" } else { "no" };
+                options.stated(word).filter(|_| known).map(Answer::Option)
+            }
+            (Wanted::List, value @ Value::Array(_)) => {
+                super::lists::of_value(value).map(|items| Answer::Text(items.join(", ")))
+            }
+            (Wanted::Ranking(given), Value::Array(items)) => {
+                let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+                let order = texts.and_then(|texts| super::lists::ranked(given, &texts.join("\n")));
+                order.map(|items| Answer::Text(items.join(" > ")))
+            }
+            (Wanted::Date, Value::String(text)) if text.len() <= 40 => {
+                in_prose(wanted, text).ok().map(|(answer, _)| answer)
+            }
             (Wanted::Number, Value::Number(n)) => super::number::of_json(n).map(Answer::Text),
             (Wanted::Number, Value::String(text)) if text.len() <= 30 => {
                 in_prose(wanted, text).ok().map(|(answer, _)| answer)
@@ -93,6 +112,53 @@ pub(super) fn any(wanted: &Wanted, value: &Value) -> Option<Answer> {
     }
     let first = found.first()?.clone();
     found.iter().all(|answer| *answer == first).then_some(first)
+}
+
+/// Field names whose `false` may mean yes.
+const OPPOSITE: &[&str] = &[
+    "safe",
+    "ok",
+    "okay",
+    "valid",
+    "clean",
+    "pass",
+    "passed",
+    "compliant",
+    "harmless",
+    "benign",
+    "success",
+    "negated",
+    "refused",
+];
+
+/// Returns the words of a field name, in lower case: `contains_pii`, `isToxic`.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut low = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || c.is_uppercase() && low {
+            words.push(String::new());
+        }
+        low = c.is_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.retain(|w| !w.is_empty());
+    words
+}
+
+/// Returns whether a field holds no answer: short parts are whole words of its name, long ones begin a word.
+fn is_other(name: &str) -> bool {
+    const SHORT: usize = 3;
+    words_of(name).iter().any(|word| {
+        OTHER.iter().any(
+            |part| match part.chars().count() <= SHORT && part.is_ascii() {
+                true => word == part,
+                false => word.starts_with(part),
+            },
+        )
+    })
 }
 
 /// Returns the one option that is `true`, if each field is an option.

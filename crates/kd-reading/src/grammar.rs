@@ -913,6 +913,17 @@ fn is_order(all: &[Word<'_>], lower: &str) -> bool {
     }
     let several =
         lower.contains([',', ':', ';']) || lower.contains(" and ") || lower.contains(" these ");
+    // `Classify the ticket as a, b or c`
+    let sorts_in = has(
+        "ordne ordnen classe classez classifie clasifica sort",
+        first,
+    ) && (any_in(" or | oder | ou | o ", lower)
+        || lower.contains(" ein (")
+        || lower.contains(" ein:")
+        || lower.contains(" ein,"));
+    if sorts_in && !any_in(IN_ORDER, lower) {
+        return false;
+    }
     if has(RANK, first) && several && (!code || lower.contains(':')) {
         return true;
     }

@@ -36,7 +36,7 @@ pub fn of(asked: &str) -> Kind {
 
 /// Returns the kind of a question, and whether its form shows it. If not, the kind is a guess and the answers decide.
 pub fn found(asked: &str) -> (Kind, bool) {
-    let text = asking::bounded(asked);
+    let text = asking::without_quotations(&asking::bounded(asked));
     if super::asked::offers_sides(&text) {
         return (Kind::YesNo, true);
     }
@@ -81,7 +81,7 @@ pub fn found(asked: &str) -> (Kind, bool) {
 
 /// Returns whether these are labelled options of the question: `(A) 3 (B) 4`.
 pub fn are_labelled(asked: &str, options: &[String]) -> bool {
-    let labelled = labels::of(&asking::bounded(asked));
+    let labelled = labels::of(&asking::without_quotations(&asking::bounded(asked)));
     labelled.is_some_and(|(found, _)| match found {
         Labelled::Letters(o) | Labelled::Numbers(o) | Labelled::Bullets(o) => o == options,
     })

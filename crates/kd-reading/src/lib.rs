@@ -444,7 +444,13 @@ fn of_object(wanted: &Wanted, found: &Found, text: &str) -> Result<Option<Answer
     {
         return Ok(Some(Answer::Text(key)));
     }
-    of_value(wanted, said)
+    match (of_value(wanted, said)?, wanted) {
+        // `{"toxic": true, "label": "insult"}`
+        (None, Wanted::Option(options)) if options.is_yes_no() && found.twice.is_empty() => {
+            Ok(fields::any(wanted, value))
+        }
+        (answer, _) => Ok(answer),
+    }
 }
 
 /// Returns the number of a field with one separator before three digits, if the rest of the reply shows that the
@@ -573,7 +579,9 @@ pub fn choice(options: &[String], question: &str, reply: &str) -> Result<(usize,
                 .ok_or(Unread::Missing)
         }
         // `X is slow. So Y.`
-        Err(Unread::Ambiguous) if own_words::concluded(options, question, reply).is_some() => {
+        Err(Unread::Ambiguous)
+            if !breaks_off(reply) && own_words::concluded(options, question, reply).is_some() =>
+        {
             let at = own_words::concluded(options, question, reply).ok_or(Unread::Ambiguous)?;
             Ok((at, Step::LastLine))
         }
@@ -677,6 +685,11 @@ fn breaks_off(text: &str) -> bool {
         est sont était le la les du des et que avec es son era el los las del y con";
     const HAN: [&str; 6] = ["等于", "所以", "因此", "那么", "以及", "就是"];
     let text = text.trim_end();
+    // A comma or an opening bracket after several clauses: cut off.
+    let open = text.ends_with([',', '，', '、', ':', '：', '(', '（']);
+    if open && text.contains(['.', '。', '!', '！', '?', '？', '\n']) {
+        return true;
+    }
     let words = text.split_whitespace();
     let last = words.clone().next_back().unwrap_or_default().to_lowercase();
     words.count() > 4 && DANGLING.split_whitespace().any(|word| word == last)
@@ -744,6 +757,9 @@ fn short(text: &str) -> Said<Answer> {
     if let Some(named) = on_last_line(text) {
         return Said::LastLine(Answer::Text(named));
     }
+    if let Some(named) = in_last_sentence(text) {
+        return Said::Words(Answer::Text(named));
+    }
     if let Some(marked) = marked(text).or_else(|| behind_noun(text)) {
         return Said::Words(Answer::Text(marked));
     }
@@ -775,16 +791,49 @@ fn complement(text: &str) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
+/// Returns the name that a short last sentence gives by pointing back: `It has the symbol W. That is tungsten.`
+fn in_last_sentence(text: &str) -> Option<String> {
+    const POINTS: [&str; 14] = [
+        "that is ",
+        "that's ",
+        "this is ",
+        "it is ",
+        "it's ",
+        "das ist ",
+        "es ist ",
+        "das wäre ",
+        "c'est ",
+        "il s'agit de ",
+        "es ",
+        "se trata de ",
+        "这是",
+        "就是",
+    ];
+    const WORDS_MAX: usize = 4;
+    let sentences = prose::sentences(text);
+    let (last, before) = sentences.split_last()?;
+    let folded = folded::Folded::new(last.trim_start());
+    let name = POINTS.iter().find_map(|lead| folded.strip_prefix(lead))?;
+    let name = prose::bare(name);
+    let words = name.split_whitespace().count();
+    let han = name.chars().any(language::is_han) && name.chars().count() <= 10;
+    let named = han || (1..=WORDS_MAX).contains(&words) && name.starts_with(char::is_uppercase);
+    let plain = !name.contains([',', ';', ':', '(', '，', '、', '?', '？']);
+    (!before.is_empty() && named && plain).then_some(name)
+}
+
 /// Returns the only bold words of a sentence, or the quotation after a label: `The capital is **Ottawa**.`
 fn marked(text: &str) -> Option<String> {
     let text = text.trim();
     if text.contains('\n') {
         return None;
     }
+    let says = |side: &&str| {
+        let han = side.chars().filter(|c| language::is_han(*c)).count();
+        side.split_whitespace().count() > 1 || han > 1
+    };
     if let [before, bold, after] = text.split("**").collect::<Vec<_>>().as_slice()
-        && [before, after]
-            .iter()
-            .any(|side| side.split_whitespace().count() > 1)
+        && [before, after].into_iter().any(says)
         && !bold.trim_end().ends_with([':', '：'])
         && !bold.trim().is_empty()
     {
@@ -879,8 +928,12 @@ fn behind_noun(text: &str) -> Option<String> {
 
 /// Returns the quotation at the end of a short sentence: `Gesucht ist das Wort „Kulanz“.`
 fn named_in_quotes(text: &str) -> Option<String> {
-    const PAIRS: [(char, char); 6] = [
+    const PAIRS: [(char, char); 10] = [
         ('«', '»'),
+        ('»', '«'),
+        ('‚', '‘'),
+        ('„', '”'),
+        ('『', '』'),
         ('“', '”'),
         ('„', '“'),
         ('"', '"'),

@@ -176,6 +176,9 @@ const VERBAL: &[&str] = &["ing", "ed", "es", "s", "d", "er", "e"];
 /// Finds the options named in a sentence, longest names first. `taken` marks the words that belong to a name.
 pub(super) fn find(words: &[Word], names: &[Name], taken: &mut [bool]) -> Vec<Named> {
     let mut found = Vec::new();
+    for name in names.iter().filter(|n| n.is_own && n.words.len() == 1) {
+        parted(words, name, taken, &mut found);
+    }
     for name in names.iter().filter(|n| n.is_own) {
         inflected(words, name, taken, &mut found);
     }
@@ -231,6 +234,13 @@ pub(super) fn joined(name: &str) -> Option<String> {
     /// Minimum letters of each part: `a-b` is not `ab`.
     const PART_MIN: usize = 3;
     let (one, two) = name.trim().split_once('-')?;
+    // `e-mail`
+    if one.eq_ignore_ascii_case("e")
+        && two.chars().count() > 3
+        && two.chars().all(char::is_alphabetic)
+    {
+        return Some(format!("{one}{two}").to_lowercase());
+    }
     let is_part = |part: &str| {
         part.chars().count() >= PART_MIN && part.chars().all(|c| c.is_alphabetic() && !is_han(c))
     };
@@ -324,6 +334,31 @@ fn undoubled(stem: &str) -> &str {
 
 fn is_common(word: &str) -> bool {
     COMMON.contains(&word)
+}
+
+/// Finds a name of one word that is written as two: `e-mail` for `email`, `merge sort` for `mergesort`.
+fn parted(words: &[Word], name: &Name, taken: &mut [bool], found: &mut Vec<Named>) {
+    const LETTERS_MIN: usize = 5;
+    let Some(own) = name.words.first().map(|w| w.lower.as_str()) else {
+        return;
+    };
+    if own.chars().count() < LETTERS_MIN || own.chars().any(is_han) {
+        return;
+    }
+    for at in 0..words.len().saturating_sub(1) {
+        let (one, two) = (&words[at], &words[at + 1]);
+        let near =
+            one.end + 1 == two.start && one.stop == Stop::None && !taken[at] && !taken[at + 1];
+        if near && own.strip_prefix(one.lower.as_str()) == Some(two.lower.as_str()) {
+            taken[at..at + 2].fill(true);
+            found.push(Named {
+                at,
+                length: 2,
+                item: name.item,
+                partial: false,
+            });
+        }
+    }
 }
 
 fn inflected(words: &[Word], name: &Name, taken: &mut [bool], found: &mut Vec<Named>) {

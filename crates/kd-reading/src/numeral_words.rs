@@ -17,7 +17,7 @@ pub(super) struct Table {
     pub(super) one: &'static [&'static str],
 }
 
-pub(super) const TABLES: [Table; 4] = [
+pub(super) static TABLES: [Table; 4] = [
     Table {
         language: Language::English,
         values: &[

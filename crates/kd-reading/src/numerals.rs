@@ -10,6 +10,9 @@ use super::numeral_words::{
     AMBIGUOUS, FRACTIONS, HALF_WORDS, HALVES, ONES, POINTS, SIGNS, TABLES, Table, VAGUE,
 };
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 /// The separator between a word and the one before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Joint {
@@ -38,6 +41,20 @@ struct Run {
 
 /// Maximum bytes of a text examined for numerals.
 const BYTES_MAX: usize = 4_000;
+/// Parts of German compounds, such as `dreiundzwanzig`.
+const GERMAN_PARTS: [&str; 4] = ["hundert", "tausend", "und", "halb"];
+
+/// The words that can begin a numeral.
+static STARTS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    let of = |table: &'static Table| {
+        let values = table.values.iter().map(|(word, _)| *word);
+        let scales = table.scales.iter().map(|(word, ..)| *word);
+        let more = table.hundreds.iter().chain(table.one).copied();
+        values.chain(scales).chain(more)
+    };
+    TABLES.iter().flat_map(of).collect()
+});
+
 /// Maximum words of a numeral.
 const WORDS_MAX: usize = 16;
 
@@ -73,6 +90,16 @@ pub(super) fn spoken(text: &str) -> Vec<Number> {
             found.push(number(&words, at, &run));
         }
         at = run.end;
+    }
+    // `half a dozen`
+    if let [one] = found.as_mut_slice()
+        && one.key == "12"
+        && text
+            .get(..one.start)
+            .is_some_and(|t| t.trim_end().to_lowercase().ends_with("half"))
+    {
+        "6".clone_into(&mut one.key);
+        return found;
     }
     let Some(han) = han_numerals::of(text) else {
         return Vec::new();
@@ -175,6 +202,11 @@ fn number(words: &[Word], at: usize, run: &Run) -> Number {
 
 /// Returns the longest numeral that begins at a word, of the language of the text if several are as long.
 fn longest(words: &[Word], at: usize, own: Language) -> Option<Run> {
+    let first = words[at].lower.as_str();
+    let compound = || GERMAN_PARTS.iter().any(|part| first.contains(part));
+    if !STARTS.contains(first) && !compound() {
+        return None;
+    }
     let runs = TABLES.iter().filter_map(|table| {
         let run = run(words, at, table)?;
         let alone = run.end == at + 1 && is(AMBIGUOUS, &words[at].lower);
@@ -426,6 +458,7 @@ mod tests {
             ("that one", None),
             ("a dozen", Some("12")),
             ("two dozen", Some("24")),
+            ("Half a dozen.", Some("6")),
             ("dozens of them", None),
             ("un million", Some("1000000")),
             ("two million five hundred thousand", Some("2500000")),

@@ -17,6 +17,139 @@ pub(super) fn is_derived(between: &str) -> bool {
     )
 }
 
+/// Returns whether a number is compared: `250 more than the 1000 from before`.
+pub(super) fn is_difference(before: &str, behind: &str) -> bool {
+    const THAN: [&str; 15] = [
+        "more than",
+        "less than",
+        "fewer than",
+        "higher than",
+        "lower than",
+        "mehr als",
+        "weniger als",
+        "höher als",
+        "niedriger als",
+        "de plus que",
+        "de moins que",
+        "más que",
+        "menos que",
+        "plus que",
+        "moins que",
+    ];
+    const REFERS: [&str; 12] = [
+        "more than the",
+        "less than the",
+        "fewer than the",
+        "mehr als die",
+        "weniger als die",
+        "mehr als der",
+        "plus que les",
+        "moins que les",
+        "plus que le",
+        "moins que le",
+        "más que los",
+        "menos que los",
+    ];
+    let head = end_of(before).to_lowercase();
+    let head = head.trim_end_matches([' ', '$', '€', '£', '*', '\u{a0}']);
+    let tail = behind[..behind.floor_char_boundary(NEAR_BYTES_MAX)].to_lowercase();
+    let mut words = tail.split_whitespace();
+    let unit = words.clone().next().unwrap_or_default();
+    let rest = tail.trim_start();
+    let after_unit = rest.strip_prefix(unit).unwrap_or_default().trim_start();
+    let compared = THAN
+        .iter()
+        .any(|than| rest.starts_with(than) || after_unit.starts_with(than));
+    words.next().is_some() && compared || REFERS.iter().any(|than| head.ends_with(than))
+}
+
+/// Returns whether a number divides another one, or is a factorial: `divide by 4!`.
+pub(super) fn is_divisor(before: &str, behind: &str) -> bool {
+    const DIVIDES: [&str; 16] = [
+        "divide by",
+        "divided by",
+        "dividing by",
+        "multiply by",
+        "multiplied by",
+        "geteilt durch",
+        "teilen durch",
+        "dividiert durch",
+        "diviser par",
+        "divisé par",
+        "multiplier par",
+        "dividir por",
+        "dividir entre",
+        "dividido por",
+        "除以",
+        "乘以",
+    ];
+    let head = end_of(before).to_lowercase();
+    let head = head.trim_end();
+    let factorial = behind
+        .strip_prefix('!')
+        .is_some_and(|rest| rest.starts_with([',', ')', '/', '·', '×']));
+    factorial || DIVIDES.iter().any(|word| head.ends_with(word))
+}
+
+/// Returns whether a number is only a limit of the answer: `over 9000`, `no fewer than 12`.
+pub(super) fn is_limit(before: &str, behind: &str) -> bool {
+    const LIMITS: [&str; 22] = [
+        "over",
+        "more than",
+        "less than",
+        "fewer than",
+        "at least",
+        "at most",
+        "upwards of",
+        "mehr als",
+        "weniger als",
+        "mindestens",
+        "höchstens",
+        "plus de",
+        "moins de",
+        "au moins",
+        "au plus",
+        "más de",
+        "menos de",
+        "al menos",
+        "至少",
+        "超过",
+        // Longer ones are found first.
+        "no fewer than",
+        "no more than",
+    ];
+    const NEARLY: [&str; 14] = [
+        "just",
+        "slightly",
+        "little",
+        "bit",
+        "well",
+        "knapp",
+        "etwas",
+        "leicht",
+        "juste",
+        "peu",
+        "légèrement",
+        "poco",
+        "algo",
+        "略",
+    ];
+    let head = end_of(before).to_lowercase();
+    let head = head.trim_end_matches([' ', '$', '€', '£', '*', '\u{a0}']);
+    let behind = behind.trim_start_matches([' ', '*']);
+    let Some(limit) = LIMITS
+        .iter()
+        .rev()
+        .find(|limit| head.ends_with(*limit) && cues::find(head, limit).is_some())
+    else {
+        return false;
+    };
+    let lead = head.strip_suffix(limit).unwrap_or_default().trim_end();
+    // Only as a whole statement: a requirement may be `at least 3 members`.
+    let whole = lead.is_empty() && behind.chars().filter(|c| c.is_alphabetic()).count() <= 12;
+    whole && !NEARLY.iter().any(|w| lead.ends_with(w))
+}
+
 /// Returns whether a number counts an addition: `18 more`.
 pub(super) fn is_more(behind: &str) -> bool {
     let next = behind

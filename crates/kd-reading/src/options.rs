@@ -254,14 +254,19 @@ impl Options {
         let more = more.trim_start_matches([
             ')', '.', ':', ' ', ']', '—', '–', '-', ',', '*', '(', '。', '，', '、', '：', '"',
         ]);
-        let named: Vec<usize> = self.mentions(more).iter().map(|m| m.item).collect();
+        let mentions = self.mentions(more);
+        // `A new one costs more than fixing it`: an article, not a label.
+        let follows = mentions
+            .first()
+            .is_some_and(|m| m.start == 0 && !m.rejected);
+        let named: Vec<usize> = mentions.iter().map(|m| m.item).collect();
         // A list that continues with other labels states none of them.
         let goes_on = more.split_whitespace().any(|word| {
             let label = word.trim_end_matches([':', ')', '.']);
             label.len() < word.len() && by_label(label).is_some_and(|other| other != at)
         });
         let agree = !goes_on && named.iter().all(|n| *n == at);
-        (agree && (separated || !named.is_empty())).then_some(at)
+        (agree && (separated || follows)).then_some(at)
     }
 
     /// Parses a ranking of all options: a line such as `B > A > C`, or a numbered list.

@@ -95,6 +95,7 @@ fn ends_unknown(text: &str) -> bool {
 fn said_option(text: &str, options: &Options) -> Said<usize> {
     let text = &super::rewritten::without_arrows(text);
     let text = &super::rewritten::named(text, options);
+    let text = &super::rewritten::without_underscores(text, options);
     let own;
     let text = match options.is_yes_no() {
         true => {
@@ -168,6 +169,10 @@ fn chosen_as_written(text: &str, options: &Options) -> Said<usize> {
         && !options.is_yes_no()
     {
         return Said::Words(first);
+    }
+    const EITHER: [&str; 5] = ["不是不", "并非不", "未必不", "不能说不", "也不是没"];
+    if options.is_yes_no() && EITHER.iter().any(|w| text.contains(w)) {
+        return Said::Several;
     }
     if options.is_yes_no() && super::unknown::is_unknown(text) {
         return Said::Several;
@@ -482,6 +487,17 @@ pub(super) fn forbids(text: &str) -> bool {
         "must not ",
         "never ",
         "no reason to ",
+        "no point in ",
+        "no sense in ",
+        "no use in ",
+        "kein sinn",
+        "keinen sinn",
+        "inutile de ",
+        "ne sert à rien ",
+        "no tiene sentido ",
+        "没必要",
+        "没有必要",
+        "没有意义",
         "avoid ",
         "anything but ",
         "nicht ",

@@ -57,6 +57,21 @@ pub(super) fn named<'a>(text: &'a str, options: &Options) -> Cow<'a, str> {
     Cow::Owned(out)
 }
 
+/// Replaces underscores between letters with spaces, unless an option has one: `feature_request`.
+pub(super) fn without_underscores<'a>(text: &'a str, options: &Options) -> Cow<'a, str> {
+    if !text.contains('_') || options.names().any(|name| name.contains('_')) {
+        return Cow::Borrowed(text);
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let letter = |at: Option<usize>| {
+        at.and_then(|at| chars.get(at))
+            .is_some_and(|c| c.is_alphanumeric())
+    };
+    let joins = |at: usize| chars[at] == '_' && letter(at.checked_sub(1)) && letter(Some(at + 1));
+    let out = (0..chars.len()).map(|at| if joins(at) { ' ' } else { chars[at] });
+    Cow::Owned(out.collect())
+}
+
 /// Strips a form that the reply fills in: `Yes/No: Yes`.
 pub(super) fn without_form(text: &str) -> &str {
     const FORMS: &[&str] = &[

@@ -124,6 +124,21 @@ const AGAINST: &[&str] = &[
     "not the case",
     "not correct",
     "not allowed",
+    "not permitted",
+    "is forbidden",
+    "is prohibited",
+    "nicht erlaubt",
+    "nicht gestattet",
+    "verboten",
+    "untersagt",
+    "n'est pas autorisé",
+    "n'est pas permis",
+    "interdit",
+    "no está permitido",
+    "no se permite",
+    "está prohibido",
+    "不允许",
+    "禁止",
     "unfortunately not",
     "sadly not",
     "not really",
@@ -142,6 +157,9 @@ const AGAINST: &[&str] = &[
     "rate dringend ab",
     "abzuraten",
     "davon abraten",
+    "davon würde ich abraten",
+    "würde davon abraten",
+    "würde ich davon abraten",
     "ich würde es nicht",
     "würde ich nicht",
     "lieber nicht",
@@ -263,6 +281,7 @@ fn elliptical(lower: &str) -> Option<bool> {
 /// Returns whether everything a text says about the question is for it (`true`) or against it.
 pub(super) fn of(text: &str) -> Option<bool> {
     let mut stance: Option<bool> = None;
+    let advised = advice(text);
     for sentence in clauses::sentences(text) {
         if sentence.asks() {
             continue;
@@ -290,7 +309,11 @@ pub(super) fn of(text: &str) -> Option<bool> {
                 _ => {}
             }
             let surely = SURELY.iter().any(|w| clauses::begins(&clause.lower, w));
-            let short = elliptical(&clause.lower).filter(|_| sentence.clauses.len() == 1);
+            // `You can't, I'm afraid: …`
+            let first = std::ptr::eq(clause, &sentence.clauses[0]);
+            let own = clause.lower.starts_with("i ") || clause.lower.starts_with("i'");
+            let alone = sentence.clauses.len() == 1 || first && !own;
+            let short = elliptical(&clause.lower).filter(|_| alone);
             if surely || short.is_some() {
                 let han = clause.lower.contains(['不', '没']);
                 let here = short.unwrap_or(!cues::has(&clause.lower, NOT) && !han);
@@ -314,7 +337,132 @@ pub(super) fn of(text: &str) -> Option<bool> {
             stance = Some(here);
         }
     }
-    stance
+    match (stance, advised) {
+        (Some(one), Some(two)) if one != two => None,
+        (one, two) => one.or(two),
+    }
+}
+
+/// Returns the side of a first sentence that calls the proposal of the question good or bad: `That would be a mistake.`,
+/// `You'd be mad not to.` Only the conditional refers to a proposal: `It is risky` may answer `Is it risky?`
+fn advice(text: &str) -> Option<bool> {
+    const PROPOSES: &[&str] = &[
+        "that would be",
+        "that'd be",
+        "it would be",
+        "it'd be",
+        "this would be",
+        "doing so would be",
+        "you'd be",
+        "you would be",
+        "i'd be",
+        "das wäre",
+        "dies wäre",
+        "es wäre",
+        "du wärst",
+        "sie wären",
+        "ce serait",
+        "ça serait",
+        "cela serait",
+        "tu serais",
+        "vous seriez",
+        "sería",
+        "eso sería",
+        "serías",
+        "那会是",
+        "这会是",
+        "那就是",
+    ];
+    const GOOD: &[&str] = &[
+        "wise",
+        "smart",
+        "sensible",
+        "good",
+        "great",
+        "reasonable",
+        "sound",
+        "prudent",
+        "klug",
+        "sinnvoll",
+        "vernünftig",
+        "gut",
+        "gute",
+        "richtig",
+        "sage",
+        "raisonnable",
+        "judicieux",
+        "bien",
+        "bonne",
+        "bon",
+        "sensato",
+        "prudente",
+        "bueno",
+        "buena",
+        "razonable",
+        "明智",
+        "好主意",
+    ];
+    const BAD: &[&str] = &[
+        "mistake",
+        "error",
+        "unwise",
+        "foolish",
+        "stupid",
+        "reckless",
+        "crazy",
+        "mad",
+        "insane",
+        "madness",
+        "irresponsible",
+        "premature",
+        "negligent",
+        "a bad",
+        "a terrible",
+        "a waste",
+        "fehler",
+        "leichtsinnig",
+        "fahrlässig",
+        "verrückt",
+        "dumm",
+        "unklug",
+        "verfrüht",
+        "wahnsinn",
+        "falsch",
+        "erreur",
+        "imprudent",
+        "fou",
+        "folle",
+        "folie",
+        "bête",
+        "irresponsable",
+        "prématuré",
+        "error",
+        "un error",
+        "imprudente",
+        "loco",
+        "loca",
+        "locura",
+        "tonto",
+        "prematuro",
+        "irresponsable",
+        "错误",
+        "不明智",
+        "冒险",
+    ];
+    let first = clauses::sentences(text).into_iter().next()?;
+    let lower = first.clauses.first()?.lower.clone();
+    let bare = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let proposes = PROPOSES.iter().any(|w| clauses::begins(bare, w));
+    let open = first.has(Role::Condition) || first.has(Role::Otherwise) || first.asks();
+    let good = match (cues::has(bare, GOOD), cues::has(bare, BAD)) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => return None,
+    };
+    let denials = cues::places(bare, NOT).count();
+    // French `ne … pas` denies once.
+    let denials = denials - usize::from(cues::has(bare, &["ne"]) && denials > 1);
+    (proposes && !open && denials <= 1).then_some(good == (denials == 0))
 }
 
 #[cfg(test)]

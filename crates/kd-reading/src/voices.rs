@@ -669,7 +669,13 @@ fn is_threshold(sentence: &Sentence, at: usize, mentions: &[Mention]) -> bool {
         || bare
             .split_whitespace()
             .any(|w| super::numerals::numeral(w).is_some());
-    let begins = BOUNDS.iter().any(|bound| clauses::begins(bare, bound));
+    // `Over three years, buying is cheaper`: a span of time.
+    const SPANS: &[&str] = &["over", "über"];
+    const TIMES: &[&str] = &[
+        "year*", "month*", "week*", "decade*", "jahre", "monate", "wochen", "time",
+    ];
+    let spans = SPANS.iter().any(|w| clauses::begins(bare, w)) && cues::has(bare, TIMES);
+    let begins = !spans && BOUNDS.iter().any(|bound| clauses::begins(bare, bound));
     counts && (begins || HAN.iter().any(|bound| bare.contains(bound)))
 }
 

@@ -79,6 +79,7 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
             let clause = sentence.clause_at(m.start);
             !sentence.clauses.is_empty() && voices::is_reserved(sentence, clause, mentions)
         });
+        let names = |w: &Weighed| w.weight >= Weight::Named;
         let mut here = of_sentence(sentence, place, mentions, options);
         if mentions.is_empty()
             && let Some(item) = pointed_at(sentence, lower, &spoken)
@@ -87,6 +88,14 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         }
         if mentions.is_empty()
             && (voices::retracts(lower) || !options.is_yes_no() && chooses_another(sentence, lower))
+        {
+            doubts.push(Doubt {
+                place,
+                outright: true,
+            });
+        }
+        if leaves_another(lower, mentions)
+            || leaves_one(lower) && mentions.is_empty() && weighed.iter().any(names)
         {
             doubts.push(Doubt {
                 place,
@@ -124,7 +133,6 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         {
             here.push(Weighed::pointed(last.item, place));
         }
-        let names = |w: &Weighed| w.weight >= Weight::Named;
         guesses =
             cues::has(lower, MAYBE) && here.iter().any(names) || guesses && mentions.is_empty();
         let next = sentences.get(place + 1).map(|s| &s.sentence);
@@ -161,6 +169,7 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         weighed.extend(here);
     }
     without_lists(&mut weighed, list_lines(text) > 2);
+    settle_last(&mut weighed, &sentences);
     match resolve(&weighed, &doubts, &turns, &spoken, text, options) {
         // A text that only reports the views of others has not chosen.
         Said::Nothing if reserved => Said::Several,
@@ -168,6 +177,99 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         Said::Words(_) if !doubts.is_empty() && guesses => Said::Several,
         said => said,
     }
+}
+
+/// Lets an option that is the whole last sentence settle a text with a contrast before it: `A is my usual pick. But here
+/// it fails. B.`
+fn settle_last(weighed: &mut [Weighed], sentences: &[Spoken]) {
+    let Some((end, last)) = sentences.iter().enumerate().next_back() else {
+        return;
+    };
+    let earlier = weighed
+        .iter()
+        .filter(|w| w.place < end && w.weight >= Weight::Best);
+    let Some(from) = earlier.map(|w| w.place).max() else {
+        return;
+    };
+    let contrasts = |s: &Spoken| {
+        let first = s.sentence.clauses.first();
+        first.is_some_and(|c| c.role == Role::Contrast)
+    };
+    let turns = sentences
+        .get(from + 1..end)
+        .is_some_and(|all| all.iter().any(contrasts));
+    let words = last.sentence.text.split_whitespace().count();
+    if turns && words <= 4 && last.sentence.clauses.len() == 1 {
+        for one in weighed.iter_mut().filter(|w| w.place == end) {
+            one.settles |= one.weight == Weight::Chosen;
+        }
+    }
+}
+
+/// Returns whether a sentence says that one option is left without naming it.
+fn leaves_one(lower: &str) -> bool {
+    const LEFT: &[&str] = &[
+        "only one survives",
+        "only one remains",
+        "only one is left",
+        "one option remains",
+        "that leaves one",
+        "the remaining one",
+        "the one left",
+        "es bleibt eine",
+        "nur eine bleibt",
+        "il n'en reste qu'une",
+        "il n'en reste qu'un",
+        "solo queda una",
+        "solo queda uno",
+        "剩下的那",
+        "剩下的一项",
+        "只剩一个",
+        "只剩一项",
+    ];
+    cues::has(lower, LEFT)
+}
+
+/// Returns whether a sentence says that only one thing is left, and names none of the options: `There is only one thing
+/// left: the good old fax.`
+fn leaves_another(lower: &str, mentions: &[Mention]) -> bool {
+    const LEAVES: &[&str] = &[
+        "only one thing left",
+        "only one left",
+        "only option left",
+        "goes to",
+        "geht an",
+        "revient à",
+        "revient au",
+        "revient donc à",
+        "revient donc au",
+        "corresponde a",
+        "that leaves",
+        "this leaves",
+        "which leaves",
+        "leaves us with",
+        "bleibt nur",
+        "bleibt nur noch",
+        "bleibt also nur",
+        "ne reste que",
+        "ne reste plus que",
+        "reste donc",
+        "solo queda",
+        "sólo queda",
+        "queda solo",
+        "只剩",
+        "只能选",
+    ];
+    const EMPTY: &[&str] = &[
+        "one", "only one", "eine", "einer", "eines", "une", "un", "uno", "una", "一个", "一种",
+    ];
+    let Some((_, end)) = cues::places(lower, LEAVES).last() else {
+        return false;
+    };
+    let rest = lower.get(end..).unwrap_or_default();
+    let rest = rest.trim_matches(|c: char| !c.is_alphanumeric());
+    // Options are blanked.
+    !rest.is_empty() && !EMPTY.contains(&rest) && !mentions.iter().any(|m| m.end > end)
 }
 
 /// Returns whether a sentence without an option chooses something in bold: `I'd do the **castle**.`

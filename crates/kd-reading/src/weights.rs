@@ -289,6 +289,16 @@ pub(super) fn weight(
         Role::Condition | Role::Concession | Role::Report => return (Weight::Nothing, alone),
         _ => {}
     }
+    // `Given that the firewall blocks A, there is one left: the fax.`
+    let main = |c: &clauses::Clause| c.role == Role::Claim && matches!(c.before, Before::Comma);
+    let chosen = cues::has(&clause.lower, cues::CHOOSES) || cues::has(&clause.lower, cues::BEST);
+    if clause.role == Role::Reason
+        && at == 0
+        && !chosen
+        && sentence.clauses.iter().skip(1).any(main)
+    {
+        return (Weight::Nothing, alone);
+    }
     if is_between(sentence, mention) || is_later(clause, mention) {
         return (Weight::Nothing, alone);
     }
@@ -375,6 +385,13 @@ pub(super) fn weight(
     {
         return (Weight::Nothing, alone);
     }
+    if concludes_behind_colon(sentence, at, mention)
+        && mentions
+            .iter()
+            .all(|m| m.item == mention.item || m.rejected)
+    {
+        return (Weight::Best, alone);
+    }
     if alone && is_listed(sentence, at, mentions, mention) {
         return (Weight::Named, alone);
     }
@@ -409,6 +426,10 @@ pub(super) fn weight(
         return (Weight::Named, alone);
     }
     if says(cues::CHOOSES)
+        || mentions
+            .iter()
+            .all(|m| m.rejected || m.item == mention.item)
+            && follows_own_conditional(clause, mention)
         || !many && proposes_in_han(&clause.lower)
         || has_modal(clause, mention) && (!hypothetical || cues::has(&clause.lower, cues::OWN))
     {
@@ -465,6 +486,19 @@ pub(super) fn weight(
         return (Weight::Praised, alone);
     }
     (Weight::Named, alone)
+}
+
+/// Returns whether an option begins the short last clause of a sentence, behind a reason and a colon: `It must be there
+/// on Thursday: UPS Express.`
+fn concludes_behind_colon(sentence: &Sentence, at: usize, mention: &Mention) -> bool {
+    const WORDS_MAX: usize = 3;
+    let clause = &sentence.clauses[at];
+    let reason = at.checked_sub(1).map(|b| &sentence.clauses[b]);
+    clause.before == Before::Colon
+        && at + 1 == sentence.clauses.len()
+        && mention.start <= clause.start + 1
+        && clause.lower.split_whitespace().count() <= WORDS_MAX
+        && reason.is_some_and(|c| c.role == Role::Reason)
 }
 
 /// Returns whether a clause finds something in order: `the firewall is fine` does not choose `the firewall blocks it`.
@@ -662,6 +696,41 @@ pub(super) fn is_near(
         };
         gap <= NEAR_WORDS
     })
+}
+
+/// Returns whether a verb in the conditional of the first person stands before an option: `yo pondría aerotermia`, `je
+/// mettrais du bois`, `I'd fit copper`.
+fn follows_own_conditional(clause: &clauses::Clause, mention: &Mention) -> bool {
+    const AVOIDS: &str = "avoid skip drop exclude reject dismiss leave ditch replace question doubt worry think know need love like hate miss         éviterais écarterais exclurais laisserais remplacerais douterais penserais aimerais évitería         evitaría descartaría excluiría dejaría reemplazaría quitaría dudaría querría gustaría pensaría";
+    const SMALL: &str = "a an the in on for with to into up la le les un une du de des en sur el los las una por con lo";
+    let is = |table: &str, word: &str| table.split_whitespace().any(|w| w == word);
+    let to = mention.start.saturating_sub(clause.start);
+    let before = clause.lower.get(..to).unwrap_or_default();
+    let words: Vec<&str> = before
+        .split(|c: char| !c.is_alphanumeric() && c != '\'')
+        .filter(|w| !w.is_empty())
+        .collect();
+    let small = words.iter().rev().take_while(|w| is(SMALL, w)).count();
+    let Some((verb, rest)) = words[..words.len() - small].split_last() else {
+        return false;
+    };
+    if small > 2 || is(AVOIDS, verb) {
+        return false;
+    }
+    let subject = rest.last().copied().unwrap_or_default();
+    let elided = verb.strip_prefix("j'").unwrap_or(verb);
+    let french =
+        elided.ends_with("rais") && (subject == "je" || elided != *verb) && !is(AVOIDS, elided);
+    let spanish = verb.ends_with("ría")
+        && verb.chars().count() > 4
+        && !is(
+            "sería estaría habría podría tendría debería haría costaría",
+            verb,
+        )
+        && (subject == "yo" || rest.is_empty());
+    let english = matches!(subject, "i'd" | "we'd")
+        || subject == "would" && rest.len() > 1 && matches!(rest[rest.len() - 2], "i" | "we");
+    french || spanish || english && !verb.ends_with("ly")
 }
 
 /// Returns whether the words directly before an option choose it.

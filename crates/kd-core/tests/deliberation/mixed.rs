@@ -23,14 +23,16 @@ const UNSEEN: [&str; 4] = [
     include_str!("../data/replies/mixed-curt.jsonl"),
     include_str!("../data/replies/mixed-daily.jsonl"),
 ];
-/// Five hundred more, with long context before the question, in telegraphic style, from work and from home: in most,
-/// the answers reveal the kind.
-const TOLD_BY_ANSWERS: [&str; 5] = [
+/// Seven hundred more, with long context before the question, in telegraphic style, from work, from home and from
+/// exams: in most, the answers reveal the kind.
+const TOLD_BY_ANSWERS: [&str; 7] = [
     include_str!("../data/replies/mixed-office.jsonl"),
     include_str!("../data/replies/mixed-home.jsonl"),
     include_str!("../data/replies/mixed-context.jsonl"),
     include_str!("../data/replies/mixed-telegraphic.jsonl"),
     include_str!("../data/replies/mixed-varied.jsonl"),
+    include_str!("../data/replies/mixed-advice.jsonl"),
+    include_str!("../data/replies/mixed-exams.jsonl"),
 ];
 const NAMES: [&str; 5] = ["ann", "bob", "cyd", "dan", "fay"];
 /// Minimum percentage of right kinds, of right pairs of equal answers, and of right winners.
