@@ -146,7 +146,8 @@ impl AsidePlanner<'_> {
             true => memory::read(self.layout)?.background(),
             false => String::new(),
         };
-        let (marks, marks_fault) = deliberation::marks(env);
+        let (marks, marks_fault) =
+            deliberation::marks(env, planner::kind_of(&config.deliberation, &question));
         let brief = Brief {
             question: &question,
             asked: &question,

@@ -17,7 +17,7 @@ use kd_core::prompt::PREAMBLE;
 use kd_core::secrets::Secrets;
 use kd_core::{Op, Roster};
 use kd_engine::{Engine, Opening, Session};
-use kd_eval::marks::Mark;
+use kd_eval::marks::Evidence;
 use kd_store::{Layout, Thread, memory};
 use std::sync::Arc;
 
@@ -287,7 +287,7 @@ pub(crate) fn brief(
         (Some(layout), true) => memory::read(layout)?,
         _ => Default::default(),
     };
-    let (marks, marks_fault) = marks(env);
+    let (marks, marks_fault) = marks(env, planner::kind_of(&config.deliberation, &asked));
     let own = seed.or_else(|| env.seed_of(&question));
     Ok(OwnedBrief {
         question,
@@ -305,10 +305,11 @@ pub(crate) fn brief(
     })
 }
 
-/// Returns the user's marks, or why they are not used: an unreadable file must not prevent asking.
+/// Returns what the user's marks say about a kind of question, or why they are not used: an unreadable file must not
+/// prevent asking.
 #[cfg(feature = "forum")]
-pub fn marks(env: &Env) -> (Arc<[Mark]>, Option<String>) {
-    match kd_sql::marks::read(&env.user_dirs()) {
+pub fn marks(env: &Env, kind: &str) -> (Arc<Evidence>, Option<String>) {
+    match kd_sql::marks::of_kind(&env.user_dirs(), kind) {
         Ok(marks) => (marks.into(), None),
         Err(error) => (Arc::default(), Some(error.to_string())),
     }
@@ -316,8 +317,19 @@ pub fn marks(env: &Env) -> (Arc<[Mark]>, Option<String>) {
 
 /// Without databases there are no marks.
 #[cfg(not(feature = "forum"))]
-pub(crate) fn marks(_env: &Env) -> (Arc<[Mark]>, Option<String>) {
+pub(crate) fn marks(_env: &Env, _kind: &str) -> (Arc<Evidence>, Option<String>) {
     Default::default()
+}
+
+/// Returns a text that changes with the user's marks; empty without marks.
+pub(crate) fn state_of_marks(env: &Env) -> String {
+    #[cfg(feature = "forum")]
+    return kd_sql::marks::state(&env.user_dirs()).unwrap_or_default();
+    #[cfg(not(feature = "forum"))]
+    return {
+        let _ = env;
+        String::new()
+    };
 }
 
 /// Plans by rules, where a planner's work could not be shown. `members` are the candidates; empty means as configured.

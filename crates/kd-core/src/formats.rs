@@ -197,10 +197,10 @@ pub static LEDGER: Format = Format {
 pub static MARKS: Format = Format {
     what: "the database of marks",
     at: "`marks.db` in your data folder",
-    version: 1,
+    version: 2,
     field: "`PRAGMA user_version`",
     schema: "",
-    older: NONE,
+    older: "1 is converted",
     newer: REFUSED,
 };
 

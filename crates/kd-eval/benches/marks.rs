@@ -1,4 +1,5 @@
-//! The cost of a decision with 100,000 marks: the promise of a verdict, and the strengths of its members.
+//! The cost of a decision with 100,000 marks, of which the database returns sums and the newest ones: the strengths of
+//! members, the weights of their votes, when enough of them have answered, and the promise of the verdict.
 //!
 //! `plain count` is the baseline: one loop over the same marks that counts how often the first member supported a right
 //! verdict. It alternates with the others. *Alike* marks are all of one council and kind; *spread* ones of 20 kinds and
@@ -12,7 +13,10 @@
 )]
 
 use jiff::Timestamp;
-use kd_eval::marks::{Basis, By, Mark, Member, VERSION, standing, strengths};
+use kd_eval::enough::{Aim, MARGIN};
+use kd_eval::marks::{
+    Basis, By, Evidence, Learned, Mark, Member, RECENT, Sums, VERSION, standing, strengths,
+};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -72,6 +76,14 @@ fn marks(groups: usize) -> Vec<Mark> {
         .collect()
 }
 
+/// Returns the newest of some marks, oldest first.
+fn newest(marks: &[Mark], is_wanted: impl Fn(&Mark) -> bool) -> Vec<Mark> {
+    let wanted = marks.iter().rev().filter(|mark| is_wanted(mark));
+    let mut newest: Vec<Mark> = wanted.take(RECENT).cloned().collect();
+    newest.reverse();
+    newest
+}
+
 fn plain(marks: &[Mark]) -> usize {
     let hits = |mark: &&Mark| mark.credit >= 0.5 && mark.members[0].backs;
     marks.iter().filter(hits).count()
@@ -87,17 +99,36 @@ fn main() {
         let marks = marks(groups);
         let verdict = mark(MARKS, 0, &mut Dice(2));
         let models = verdict.models();
-        let basis = Basis::of(&marks, &verdict, None);
-        let mut tries: [Try<'_>; 4] = [
+        let all = Evidence::of(marks.clone());
+        // What the database of marks returns for a decision.
+        let evidence = Evidence {
+            recent: newest(&marks, |mark| {
+                mark.kind == verdict.kind && mark.models() == models
+            }),
+            ..all.clone()
+        };
+        let basis = Basis::of(&evidence, &verdict, None);
+        let learn = || Learned::of(black_box(&evidence), "number", &models, |_| true);
+        let costs = [1.0; MEMBERS];
+        let mut tries: [Try<'_>; 7] = [
             ("plain count", Box::new(|| plain(black_box(&marks)) > 0)),
             (
+                "sums of all marks",
+                Box::new(|| Sums::of(black_box(&marks)).iter().next().is_none()),
+            ),
+            (
                 "strengths",
-                Box::new(|| strengths(black_box(&marks), "number", &models).is_empty()),
+                Box::new(|| strengths(&black_box(&evidence).sums, "number", &models).is_empty()),
+            ),
+            ("weights of auto", Box::new(|| learn().weights().is_some())),
+            (
+                "rule of certain-enough",
+                Box::new(|| learn().enough(&costs, Aim::Margin(MARGIN), 1).is_some()),
             ),
             (
                 "promise of a verdict",
                 Box::new(|| {
-                    standing(black_box(&marks), &verdict, None)
+                    standing(black_box(&evidence), &verdict, None)
                         .right()
                         .is_some()
                 }),

@@ -13,6 +13,9 @@ use kd_vote::{NANOS, Nano, nanos};
 /// Members this close to the best one are its peers: all councils of such members gained by plurality.
 pub const PEERS: f64 = 0.05;
 
+/// The smallest weight of a vote, in billionths.
+const LEAST: Nano = 1_000;
+
 /// The kind of task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Task {
@@ -62,8 +65,6 @@ pub struct Known {
     pub task: Task,
     /// The strength of each member, in council order; `None` if not measured.
     pub members: Vec<Option<Strength>>,
-    /// Weights fitted on answers of all members to the same questions ([`super::weights::learned`]), if there are any.
-    pub learned: Option<Vec<f64>>,
     /// Whether to save calls if that costs little accuracy.
     pub thrifty: bool,
 }
@@ -97,7 +98,7 @@ pub fn auto(known: &Known) -> Auto {
         .iter()
         .map(|m| m.map(Strength::estimate))
         .collect();
-    let weights = weights_of(known, estimates.as_deref());
+    let weights = weights_of(n, estimates.as_deref());
     let best = estimates.as_deref().and_then(strongest);
     let mut auto = Auto {
         protocol: "vote",
@@ -118,7 +119,7 @@ pub fn auto(known: &Known) -> Auto {
         auto.alone("solo", "one member works best on dependent steps");
         return auto;
     }
-    judge_strength(&mut auto, known, estimates.as_deref());
+    judge_strength(&mut auto, estimates.as_deref());
     match known.task {
         Task::OpenText => {
             auto.protocol = "peer-review";
@@ -190,7 +191,7 @@ impl Auto {
 }
 
 /// Chooses the counting rule, and warns if members are unequal.
-fn judge_strength(auto: &mut Auto, known: &Known, estimates: Option<&[f64]>) {
+fn judge_strength(auto: &mut Auto, estimates: Option<&[f64]>) {
     let Some(p) = estimates else {
         auto.why
             .push("the strength of some members is unknown: every vote counts alike".into());
@@ -213,34 +214,39 @@ fn judge_strength(auto: &mut Auto, known: &Known, estimates: Option<&[f64]>) {
             top * 100.0
         ));
     }
-    auto.why.push(
-        if known.learned.is_some() {
-            "weights were fitted on questions that all of them answered"
-        } else {
-            "a vote weighs the odds that its voter is right"
-        }
-        .into(),
-    );
+    auto.why
+        .push("a vote weighs the odds that its voter is right".into());
+}
+
+/// Returns the minimum number of voters of a weighted vote: most of those asked, or any number with most of their weight.
+/// A strong member is not overruled by the silence of weak ones. `votes` are the weight of each member asked, in
+/// billionths, and whether it gave an answer.
+pub fn quorum(votes: impl Iterator<Item = (Nano, bool)>) -> u64 {
+    let (mut members, mut all, mut cast) = (0u64, 0, 0);
+    for (weight, is_cast) in votes {
+        members += 1;
+        all += weight;
+        cast += if is_cast { weight } else { 0 };
+    }
+    if cast > all - cast {
+        1
+    } else {
+        members / 2 + 1
+    }
 }
 
 /// Returns weights with a mean of one.
-fn weights_of(known: &Known, estimates: Option<&[f64]>) -> Vec<f64> {
-    let n = known.members.len();
-    let raw: Vec<f64> = match (&known.learned, estimates) {
-        (Some(fitted), _) if fitted.len() == n && fitted.iter().all(|w| w.is_finite()) => {
-            fitted.iter().map(|w| w.max(0.0)).collect()
-        }
-        (_, Some(p)) => odds(p),
-        _ => vec![1.0; n],
-    };
+fn weights_of(n: usize, estimates: Option<&[f64]>) -> Vec<f64> {
+    let raw = estimates.map_or_else(|| vec![1.0; n], odds);
     let sum: f64 = raw.iter().sum();
     if sum <= 0.0 {
         return vec![1.0; n];
     }
     let scale = n as f64 / sum;
-    // Rounded to billionths, so that the values compared here are the ones counted later.
+    // Rounded to billionths, so that the values compared here are the ones counted later. Never 0, so that an answer
+    // that only weak members gave still counts.
     raw.iter()
-        .map(|w| nanos(w * scale) as f64 / NANOS as f64)
+        .map(|w| nanos(w * scale).max(LEAST) as f64 / NANOS as f64)
         .collect()
 }
 
@@ -378,12 +384,12 @@ mod tests {
     }
 
     #[test]
-    fn learned_weights_stand_before_strength_and_nonsense_does_not() {
-        let mut known = council(Task::Reasoning, &[0.8, 0.75, 0.75]);
-        known.learned = Some(vec![1.0, 2.0, -3.0]);
-        assert_eq!(auto(&known).weights, [NANOS, 2 * NANOS, 0]);
-        known.learned = Some(vec![f64::NAN, 1.0, 1.0]);
-        assert!(auto(&known).weights[0] > NANOS);
+    fn a_quorum_is_most_members_or_most_of_the_weight() {
+        let of = |votes: &[(Nano, bool)]| quorum(votes.iter().copied());
+        assert_eq!(of(&[(3, true), (1, false), (1, false)]), 1);
+        assert_eq!(of(&[(3, false), (1, true), (1, true)]), 2);
+        assert_eq!(of(&[(1, true), (1, false)]), 2, "half is not most");
+        assert_eq!(of(&[]), 1);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 
 use super::deciders::Halves;
 use super::intervals::{Z95, Z95_ONE_SIDED};
-use super::weights::{Labelled, learned};
+use super::weights::{Labelled, learned, odds};
 use serde::{Deserialize, Serialize};
 
 /// The largest chance, in millionths.
@@ -137,6 +137,13 @@ impl Enough {
             threshold: NEVER,
             forecast: None,
         }
+    }
+
+    /// Without common marks: asks the strongest first, until nothing can change. `right` are shares of right answers.
+    pub fn by_strength(right: &[f64]) -> Self {
+        let mut order: Vec<usize> = (0..right.len()).collect();
+        order.sort_by(|a, b| right[*b].total_cmp(&right[*a]));
+        Self::unlearned(order, &odds(right))
     }
 
     /// Returns the state after these members were asked: each with its answer, `None` if it gave none.

@@ -1,5 +1,7 @@
 //! Vote weights of members: from how often they are right, or fitted on answers of all members.
 
+use std::collections::BTreeMap;
+
 /// Minimum distance of shares from 0 and 1: no member is infallible on the next question.
 const CLIP: f64 = 0.01;
 
@@ -46,7 +48,11 @@ pub struct Labelled<'a> {
 /// are fitted jointly, those with correlated errors share one weight and no correlation has to be specified. Questions
 /// that no member or every member answered correctly, and those with one answer, are uninformative and skipped.
 pub fn learned(questions: &[Labelled<'_>], n: usize) -> Vec<f64> {
-    let taught: Vec<Contest> = questions.iter().filter_map(|q| Contest::of(q, n)).collect();
+    // Equal contests are added once, with their number.
+    let mut taught: BTreeMap<Contest, f64> = BTreeMap::new();
+    for contest in questions.iter().filter_map(|q| Contest::of(q, n)) {
+        *taught.entry(contest).or_default() += 1.0;
+    }
     let mut w = vec![0.0; n];
     for _ in 0..STEPS {
         let (mut gradient, mut curvature) = (vec![0.0; n], vec![vec![0.0; n]; n]);
@@ -54,8 +60,8 @@ pub fn learned(questions: &[Labelled<'_>], n: usize) -> Vec<f64> {
             gradient[m] = -PRIOR * w[m];
             curvature[m][m] = PRIOR;
         }
-        for contest in &taught {
-            contest.add(&w, &mut gradient, &mut curvature);
+        for (contest, times) in &taught {
+            contest.add(*times, &w, &mut gradient, &mut curvature);
         }
         let step = solve(curvature, gradient);
         let mut longest = 0.0f64;
@@ -72,6 +78,7 @@ pub fn learned(questions: &[Labelled<'_>], n: usize) -> Vec<f64> {
 }
 
 /// The votes on a question with several answers, one of them right.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Contest {
     /// The index of each member's answer among the answers given, and `None` if it gave none.
     gave: Vec<Option<usize>>,
@@ -101,7 +108,7 @@ impl Contest {
         })
     }
 
-    fn add(&self, w: &[f64], gradient: &mut [f64], curvature: &mut [Vec<f64>]) {
+    fn add(&self, times: f64, w: &[f64], gradient: &mut [f64], curvature: &mut [Vec<f64>]) {
         let mut strength = vec![0.0; self.answers];
         for (m, a) in self.gave.iter().enumerate() {
             if let Some(a) = a {
@@ -114,11 +121,11 @@ impl Contest {
         share.iter_mut().for_each(|s| *s /= sum);
         for (m, a) in self.gave.iter().enumerate() {
             let Some(a) = *a else { continue };
-            gradient[m] += f64::from(u8::from(a == self.right)) - share[a];
+            gradient[m] += times * (f64::from(u8::from(a == self.right)) - share[a]);
             for (o, b) in self.gave.iter().enumerate() {
                 let Some(b) = *b else { continue };
                 let both = if a == b { share[a] } else { 0.0 };
-                curvature[m][o] += both - share[a] * share[b];
+                curvature[m][o] += times * (both - share[a] * share[b]);
             }
         }
     }

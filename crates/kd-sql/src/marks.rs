@@ -3,7 +3,7 @@
 //! Returns the newest mark of each verdict; earlier ones are kept until they are forgotten.
 
 use kd_core::formats::{self, Format, MARK, MARKS};
-use kd_eval::marks::Mark;
+use kd_eval::marks::{Evidence, Mark, RECENT, Sum, Sums};
 use kd_store::error::Error;
 use kd_store::private;
 use kd_store::user_dirs::{UserDirs, make_private};
@@ -29,6 +29,19 @@ const SCHEMA: &str = "CREATE TABLE marks (
     mark TEXT NOT NULL
 );
 CREATE INDEX marks_of ON marks (project, thread, message);";
+/// Version 2: what a decision needs is found without reading all marks.
+const SCHEMA_2: &str = "ALTER TABLE marks ADD COLUMN kind TEXT;
+ALTER TABLE marks ADD COLUMN council TEXT;
+ALTER TABLE marks ADD COLUMN marked_us INTEGER;
+CREATE INDEX marks_of_kind ON marks (kind, marked_us, id) WHERE current = 1;
+CREATE INDEX marks_of_council ON marks (council, marked_us, id) WHERE current = 1;
+CREATE TABLE sums (
+    kind TEXT NOT NULL,
+    model TEXT NOT NULL,
+    right INTEGER NOT NULL,
+    questions INTEGER NOT NULL,
+    PRIMARY KEY (kind, model)
+) WITHOUT ROWID;";
 
 /// The user's marks.
 pub struct Marks {
@@ -52,6 +65,39 @@ pub fn read(dirs: &UserDirs) -> Result<Vec<Mark>, Error> {
     match private::open(&path(dirs)?, OFlags::RDONLY)? {
         Some(_) => Marks::open(dirs)?.all(),
         None => Ok(Vec::new()),
+    }
+}
+
+/// Reads what the user's marks say about a kind of question; empty if nothing was ever marked.
+///
+/// # Errors
+/// Those of [`Marks::open`].
+pub fn of_kind(dirs: &UserDirs, kind: &str) -> Result<Evidence, Error> {
+    match private::open(&path(dirs)?, OFlags::RDONLY)? {
+        Some(_) => Marks::open(dirs)?.of_kind(kind),
+        None => Ok(Evidence::default()),
+    }
+}
+
+/// Reads what the user's marks say about a verdict; empty if nothing was ever marked.
+///
+/// # Errors
+/// Those of [`Marks::open`].
+pub fn like(dirs: &UserDirs, verdict: &Mark) -> Result<Evidence, Error> {
+    match private::open(&path(dirs)?, OFlags::RDONLY)? {
+        Some(_) => Marks::open(dirs)?.like(verdict),
+        None => Ok(Evidence::default()),
+    }
+}
+
+/// Returns a text that changes with every mark and every forgotten one; empty if nothing was ever marked.
+///
+/// # Errors
+/// Those of [`Marks::open`].
+pub fn state(dirs: &UserDirs) -> Result<String, Error> {
+    match private::open(&path(dirs)?, OFlags::RDONLY)? {
+        Some(_) => Marks::open(dirs)?.state(),
+        None => Ok(String::new()),
     }
 }
 
@@ -90,13 +136,17 @@ impl Marks {
             let version: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             if version == 0 {
                 tx.execute_batch(SCHEMA)?;
+            }
+            if (0..FILE_VERSION).contains(&version) {
+                tx.execute_batch(SCHEMA_2)?;
+                index(&tx)?;
                 tx.pragma_update(None, "user_version", FILE_VERSION)?;
             }
             tx.commit()?;
             Ok(version)
         };
         match prepare().map_err(failed)? {
-            0 | FILE_VERSION => Ok(Self { path, db }),
+            0..=FILE_VERSION => Ok(Self { path, db }),
             other => {
                 let other = u64::try_from(other).ok();
                 check(&path, &MARKS, other)?;
@@ -122,6 +172,86 @@ impl Marks {
         };
         let texts = texts().map_err(|source| refused(&self.path, source))?;
         texts.iter().map(|text| self.parse(text)).collect()
+    }
+
+    /// Returns the sums of all marks, and the newest marks of a kind of question.
+    ///
+    /// # Errors
+    /// Those of [`Marks::all`].
+    pub fn of_kind(&self, kind: &str) -> Result<Evidence, Error> {
+        Ok(Evidence {
+            sums: self.sums()?,
+            recent: self.newest("kind", kind)?,
+        })
+    }
+
+    /// Returns the sums of all marks, and the newest marks of verdicts like this one. If it is marked itself, that mark
+    /// is among them.
+    ///
+    /// # Errors
+    /// Those of [`Marks::all`].
+    pub fn like(&self, verdict: &Mark) -> Result<Evidence, Error> {
+        let mut recent = self.newest("council", &council(verdict))?;
+        if !recent.iter().any(|mark| mark.is_of(verdict)) {
+            let own = || {
+                let query = "SELECT mark FROM marks WHERE project = ?1 AND thread = ?2 AND message = ?3 AND current = 1";
+                let of = params![verdict.project, verdict.thread, verdict.message];
+                let mut found = self.db.prepare_cached(query)?;
+                found
+                    .query_row(of, |row| row.get::<_, String>(0))
+                    .optional()
+            };
+            let own = own().map_err(|source| refused(&self.path, source))?;
+            recent.extend(own.map(|text| self.parse(&text)).transpose()?);
+        }
+        Ok(Evidence {
+            sums: self.sums()?,
+            recent,
+        })
+    }
+
+    /// Returns a text that changes with every mark and every forgotten one.
+    ///
+    /// # Errors
+    /// Those of [`Marks::all`].
+    pub fn state(&self) -> Result<String, Error> {
+        let query = "SELECT count(*) || ' ' || coalesce(max(id), 0) FROM marks";
+        let state = self.db.query_row(query, [], |row| row.get(0));
+        state.map_err(|source| refused(&self.path, source))
+    }
+
+    /// Returns the newest marks with this value in an indexed column, oldest first.
+    fn newest(&self, column: &str, value: &str) -> Result<Vec<Mark>, Error> {
+        let texts = || -> Result<Vec<String>, rusqlite::Error> {
+            let mut found = self.db.prepare_cached(&format!(
+                "SELECT mark FROM marks WHERE {column} = ?1 AND current = 1
+                 ORDER BY marked_us DESC, id DESC LIMIT {RECENT}"
+            ))?;
+            let rows = found.query_map([value], |row| row.get(0))?;
+            rows.collect()
+        };
+        let texts = texts().map_err(|source| refused(&self.path, source))?;
+        texts.iter().rev().map(|text| self.parse(text)).collect()
+    }
+
+    fn sums(&self) -> Result<Sums, Error> {
+        let read = || -> Result<Sums, rusqlite::Error> {
+            let query = "SELECT kind, model, right, questions FROM sums";
+            let mut found = self.db.prepare_cached(query)?;
+            let mut rows = found.query([])?;
+            let mut sums = Sums::default();
+            while let Some(row) = rows.next()? {
+                let count =
+                    |column| Ok::<u64, rusqlite::Error>(row.get::<_, i64>(column)?.max(0) as u64);
+                let sum = Sum {
+                    right: count(2)?,
+                    questions: count(3)?,
+                };
+                sums.set(row.get(0)?, row.get(1)?, sum);
+            }
+            Ok(sums)
+        };
+        read().map_err(|source| refused(&self.path, source))
     }
 
     /// Adds a mark. Returns the previous mark of the same verdict.
@@ -159,9 +289,22 @@ impl Marks {
                 .optional()?;
             tx.execute(&format!("UPDATE marks SET current = 0 WHERE {here}"), of)?;
             tx.execute(
-                "INSERT INTO marks (project, thread, message, current, mark) VALUES (?1, ?2, ?3, 1, ?4)",
-                params![mark.project, mark.thread, mark.message, text],
+                "INSERT INTO marks (project, thread, message, current, mark, kind, council, marked_us)
+                 VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7)",
+                params![
+                    mark.project,
+                    mark.thread,
+                    mark.message,
+                    text,
+                    mark.kind,
+                    council(mark),
+                    mark.at.as_microsecond()
+                ],
             )?;
+            if let Some(old) = old.as_deref().and_then(known) {
+                add_up(&tx, &Sums::of([&old]), -1)?;
+            }
+            add_up(&tx, &Sums::of([mark]), 1)?;
             Ok(old)
         };
         let mut old = Vec::new();
@@ -208,6 +351,9 @@ impl Marks {
                     }
                 }
             }
+            if gone > 0 && !dry {
+                sum_up(&tx)?;
+            }
             tx.commit()?;
             Ok(gone)
         };
@@ -224,6 +370,7 @@ impl Marks {
             let tx = self.db.transaction()?;
             let count = tx.execute("DELETE FROM marks WHERE current = 1", [])?;
             tx.execute("DELETE FROM marks", [])?;
+            tx.execute("DELETE FROM sums", [])?;
             tx.commit()?;
             self.db.execute_batch("VACUUM")?;
             Ok(count)
@@ -244,6 +391,78 @@ impl Marks {
         check(&self.path, &MARK, formats::stated(text.as_bytes(), "v"))?;
         serde_json::from_str(text).map_err(json)
     }
+}
+
+/// Returns the text that is the same for verdicts alike: kind of question, protocol and models.
+fn council(mark: &Mark) -> String {
+    let mut parts = vec![mark.kind.as_str(), mark.protocol.as_str()];
+    parts.extend(mark.models());
+    parts.join("\n")
+}
+
+/// Returns a mark that this version understands.
+fn known(text: &str) -> Option<Mark> {
+    serde_json::from_str(text)
+        .ok()
+        .filter(|mark: &Mark| mark.v == MARK.version)
+}
+
+/// Fills the columns that version 1 did not have, and the sums.
+fn index(tx: &rusqlite::Transaction<'_>) -> Result<(), rusqlite::Error> {
+    let mut found = tx.prepare("SELECT id, mark FROM marks")?;
+    let mut rows = found.query([])?;
+    while let Some(row) = rows.next()? {
+        if let Some(mark) = known(&row.get::<_, String>(1)?) {
+            tx.execute(
+                "UPDATE marks SET kind = ?2, council = ?3, marked_us = ?4 WHERE id = ?1",
+                params![
+                    row.get::<_, i64>(0)?,
+                    mark.kind,
+                    council(&mark),
+                    mark.at.as_microsecond()
+                ],
+            )?;
+        }
+    }
+    sum_up(tx)
+}
+
+/// Computes the sums of all marks.
+fn sum_up(tx: &rusqlite::Transaction<'_>) -> Result<(), rusqlite::Error> {
+    let mut sums = Sums::default();
+    {
+        let mut found = tx.prepare("SELECT mark FROM marks WHERE current = 1")?;
+        let mut rows = found.query([])?;
+        while let Some(row) = rows.next()? {
+            if let Some(mark) = known(&row.get::<_, String>(0)?) {
+                sums.add(&mark);
+            }
+        }
+    }
+    tx.execute("DELETE FROM sums", [])?;
+    add_up(tx, &sums, 1)
+}
+
+/// Adds to the kept sums; subtracts if `sign` is -1.
+fn add_up(tx: &rusqlite::Transaction<'_>, sums: &Sums, sign: i64) -> Result<(), rusqlite::Error> {
+    let mut add = tx.prepare_cached(
+        "INSERT INTO sums (kind, model, right, questions) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (kind, model) DO UPDATE SET
+         right = right + excluded.right, questions = questions + excluded.questions",
+    )?;
+    for (kind, model, sum) in sums.iter() {
+        let signed = |n: u64| sign * n as i64;
+        add.execute(params![
+            kind,
+            model,
+            signed(sum.right),
+            signed(sum.questions)
+        ])?;
+    }
+    if sign < 0 {
+        tx.execute("DELETE FROM sums WHERE questions <= 0", [])?;
+    }
+    Ok(())
 }
 
 fn check(path: &Path, format: &'static Format, found: Option<u64>) -> Result<(), Error> {
@@ -313,6 +532,111 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
     }
 
+    /// A mark of a council with one member each, right or wrong.
+    fn council_mark(at: i64, kind: &str, model: &str, right: bool) -> Mark {
+        Mark {
+            at: Timestamp::from_second(at).unwrap(),
+            kind: kind.into(),
+            members: vec![kd_eval::marks::Member {
+                name: "ann".into(),
+                model: model.into(),
+                key: Some("391".into()),
+                backs: true,
+                confidence: None,
+            }],
+            ..mark(&format!("council-{at}"), 5, f64::from(u8::from(right)))
+        }
+    }
+
+    #[test]
+    fn what_a_decision_reads_is_what_all_marks_say() {
+        let home = tempfile::tempdir().unwrap();
+        let mut marks = Marks::open(&dirs(home.path())).unwrap();
+        let agree = |marks: &Marks, what: &str| {
+            let all = marks.all().unwrap();
+            let evidence = marks.of_kind("number").unwrap();
+            assert_eq!(evidence.sums, Sums::of(&all), "{what}");
+            let here: Vec<&Mark> = all.iter().filter(|mark| mark.kind == "number").collect();
+            let recent: Vec<&Mark> = evidence.recent.iter().collect();
+            assert_eq!(recent, here, "{what}");
+        };
+        for at in 0..30 {
+            let kind = if at % 3 == 0 { "choice" } else { "number" };
+            let model = format!("m-{}", at % 2);
+            marks
+                .add(&council_mark(at, kind, &model, at % 5 > 0))
+                .unwrap();
+        }
+        agree(&marks, "marked");
+        let found = marks
+            .like(&council_mark(99, "number", "m-1", true))
+            .unwrap();
+        assert_eq!(found.recent.len(), 10);
+        let own = marks.like(&council_mark(4, "choice", "m-1", true)).unwrap();
+        assert!(
+            own.recent.iter().any(|mark| mark.thread == "council-4"),
+            "its own mark"
+        );
+        let state = marks.state().unwrap();
+        // Corrected at its time, so the order stays.
+        marks.add(&council_mark(4, "choice", "m-9", false)).unwrap();
+        let sums = marks.of_kind("number").unwrap().sums;
+        assert_eq!(sums, Sums::of(&marks.all().unwrap()), "corrected");
+        assert_ne!(marks.state().unwrap(), state);
+        marks.forget("p-1", "council-4", None, false).unwrap();
+        agree(&marks, "forgotten");
+        marks.forget_all().unwrap();
+        agree(&marks, "all forgotten");
+    }
+
+    #[test]
+    fn the_newest_marks_are_read_and_no_more() {
+        let home = tempfile::tempdir().unwrap();
+        let mut marks = Marks::open(&dirs(home.path())).unwrap();
+        let many = RECENT as i64 + 5;
+        // The oldest are added last, as by an import.
+        let all: Vec<Mark> = (0..many)
+            .rev()
+            .map(|at| council_mark(at, "number", "m", true))
+            .collect();
+        marks.add_all(&all).unwrap();
+        let found = marks.like(&council_mark(-1, "number", "m", true)).unwrap();
+        let times: Vec<i64> = found
+            .recent
+            .iter()
+            .map(|mark| mark.at.as_second())
+            .collect();
+        assert!(times.iter().copied().eq(5..many), "{times:?}");
+        let sums: Vec<_> = found.sums.iter().collect();
+        assert_eq!(sums[0].2.questions, RECENT as u64 + 5);
+    }
+
+    #[test]
+    fn a_file_of_version_1_becomes_one_of_version_2() {
+        let home = tempfile::tempdir().unwrap();
+        let dirs = dirs(home.path());
+        drop(Marks::open(&dirs).unwrap());
+        let file = path(&dirs).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        let db = Connection::open(&file).unwrap();
+        db.execute_batch(SCHEMA).unwrap();
+        db.pragma_update(None, "user_version", 1).unwrap();
+        for at in 0..20 {
+            let mark = council_mark(at, "number", "m", at > 2);
+            db.execute(
+                "INSERT INTO marks (project, thread, message, current, mark) VALUES ('p-1', ?1, 5, 1, ?2)",
+                params![mark.thread, serde_json::to_string(&mark).unwrap()],
+            )
+            .unwrap();
+        }
+        drop(db);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let marks = Marks::open(&dirs).unwrap();
+        let found = marks.like(&council_mark(99, "number", "m", true)).unwrap();
+        assert_eq!(found, Evidence::of(marks.all().unwrap()));
+        assert_eq!(found.recent.len(), 20);
+    }
+
     #[test]
     fn nothing_of_a_forgotten_mark_is_left_in_the_file() {
         let home = tempfile::tempdir().unwrap();
@@ -347,11 +671,11 @@ mod tests {
         drop(Marks::open(&dirs).unwrap());
         let file = path(&dirs).unwrap();
         let db = Connection::open(&file).unwrap();
-        db.pragma_update(None, "user_version", 2).unwrap();
+        db.pragma_update(None, "user_version", 3).unwrap();
         drop(db);
         let newer = read(&dirs).unwrap_err().to_string();
         assert!(
-            newer.contains("version 2 of the database of marks"),
+            newer.contains("version 3 of the database of marks"),
             "{newer}"
         );
         std::fs::write(&file, "not a database, but long enough to be read as one").unwrap();

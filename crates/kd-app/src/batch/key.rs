@@ -92,12 +92,13 @@ fn around(kingdom: &Kingdom, how: &How) -> Result<Value, UserError> {
             let settings = &config.deliberation;
             let layout = kingdom.layout().filter(|_| settings.memory.long_term);
             let remembered = layout.map(|layout| memory::read(&layout)).transpose()?;
-            let marks = planner::uses_marks(settings).then(|| deliberation::marks(kingdom.env()).0);
+            let marks =
+                planner::uses_marks(settings).then(|| deliberation::state_of_marks(kingdom.env()));
             // Prices decide how much of a plan fits into a limit of money.
             let prices = settings.max_usd.map(|_| format!("{:?}", config.prices));
             json!({
                 "memory": remembered.unwrap_or_default().background(),
-                "marks": marks.as_deref(),
+                "marks": marks,
                 "prices": prices,
             })
         }

@@ -5,6 +5,7 @@ use super::board::{Board, Marked};
 use super::fact::{Counted, First};
 use super::plan::{Plan, Seat};
 use crate::models;
+use kd_eval::auto::quorum;
 use kd_eval::calibration::agreement;
 use kd_vote::{Ballot, Electorate, Mark, Rank, Reads, Rule, Rules, nanos};
 use std::collections::BTreeSet;
@@ -107,7 +108,13 @@ pub(super) fn count_cast(
     let mut rules = Rules::of(board.candidates.iter().map(|c| c.name.clone()));
     rules.seed = plan.seed;
     rules.question = board.question.clone();
-    rules.quorum = ballots.len() as u64 / 2 + 1;
+    // A learned rule has counted silent members already.
+    let is_enough = plan.enough.is_some() && rule.weighted;
+    rules.quorum = match rule.weighted {
+        _ if is_enough => 1,
+        true => quorum(ballots.iter().map(|b| (b.weight, is_cast(&b.mark)))),
+        false => ballots.len() as u64 / 2 + 1,
+    };
     rules.electorate = Electorate::Voting;
     rules.arbiter = board.arbiter;
     rules.families_untie = plan.reading > 0;
@@ -156,6 +163,7 @@ pub(super) fn count_cast(
         notes.push(format!("the tie was settled by: {}", step.step));
     }
     if plan.reading > 0
+        && !is_enough
         && let Some(note) = too_few_families(&ballots, &silent)
     {
         notes.push(note);
@@ -231,6 +239,10 @@ pub(super) fn kin(seat: &Seat) -> String {
         seat.member.model.as_deref(),
         &seat.agent,
     )
+}
+
+fn is_cast(mark: &Mark) -> bool {
+    !matches!(mark, Mark::Unreadable(_))
 }
 
 /// Returns why votes decide nothing although enough were cast: they come from too few model families. Three members of

@@ -3,19 +3,16 @@
 //! Input: the members of a plan, and marks. Output: an [`Enough`], the weights of the members' votes, and a sentence for
 //! the user.
 
-use crate::deliberation::model_of;
 use crate::deliberation::plan::Seat;
-use crate::deliberation::protocols;
 use crate::roles::Duty;
 use kd_eval::auto::Strength;
 use kd_eval::enough::{Aim, Enough, MARGIN, QUESTIONS_MIN};
-use kd_eval::marks::Mark;
-use kd_eval::weights::{Labelled, odds};
+use kd_eval::marks::Learned;
 
 /// What the rule is learned from and for.
 pub(super) struct Asked<'a> {
-    /// The user's marks.
-    pub(super) marks: &'a [Mark],
+    /// What the user's marks teach about the members that give opinions.
+    pub(super) learned: &'a Learned,
     /// The kind of question.
     pub(super) kind: &'a str,
     /// The chance of being right that is enough; `None` leaves it to the margin.
@@ -24,52 +21,25 @@ pub(super) struct Asked<'a> {
     pub(super) seed: u64,
 }
 
-/// A marked question that all members of a plan answered.
-struct Row {
-    answers: Vec<Option<usize>>,
-    right: Vec<bool>,
-}
-
-/// Learns the rule for the members that give opinions, and sets the weights of their votes. `strengths` are theirs.
-pub(super) fn rule(
-    seats: &mut [Seat],
-    strengths: &[Option<Strength>],
-    asked: &Asked<'_>,
-) -> (Enough, String) {
+/// Learns the rule for the members that give opinions, and sets the weights of their votes.
+pub(super) fn rule(seats: &mut [Seat], asked: &Asked<'_>) -> (Enough, String) {
     let opining: Vec<&mut Seat> = seats.iter_mut().filter(|s| s.has(Duty::Opine)).collect();
-    let models: Vec<String> = opining
-        .iter()
-        .map(|s| model_of(&s.member).to_owned())
-        .collect();
-    let rows: Vec<Row> = asked
-        .marks
-        .iter()
-        .filter(|mark| mark.kind == asked.kind)
-        .filter_map(|mark| row(mark, &models))
-        .collect();
-    let labelled: Vec<Labelled<'_>> = rows
-        .iter()
-        .map(|row| Labelled {
-            answers: &row.answers,
-            right: &row.right,
-        })
-        .collect();
     let aim = asked.certainty.map_or(Aim::Margin(MARGIN), Aim::Chance);
-    let learned = Enough::learn(&labelled, &costs(&opining), aim, asked.seed);
+    let learned = asked.learned.enough(&costs(&opining), aim, asked.seed);
     let (rule, told) = match learned {
         Some(rule) => {
             let told = learned_words(&rule, &opining, asked);
             (rule, told)
         }
         None => {
-            let rule = by_strength(&opining, strengths);
+            let rule = by_strength(&opining, &asked.learned.strengths);
             let told = format!(
                 "members are asked until no missing answer can change the leader; with {} marked {} questions that \
                  these members answered under `--protocol vote`, it stops once the leader is likely enough to be right \
                  ({} so far)",
                 QUESTIONS_MIN,
                 asked.kind,
-                rows.len()
+                asked.learned.rows.len()
             );
             (rule, told)
         }
@@ -126,16 +96,12 @@ fn by_strength(seats: &[&mut Seat], strengths: &[Option<Strength>]) -> Enough {
         .zip(strengths)
         .map(|(seat, learned)| seat.reliability.or(learned.map(Strength::estimate)))
         .collect();
-    let mut order: Vec<usize> = (0..seats.len()).collect();
     match known {
-        Some(right) => {
-            order.sort_by(|a, b| right[*b].total_cmp(&right[*a]));
-            Enough::unlearned(order, &odds(&right))
-        }
+        Some(right) => Enough::by_strength(&right),
         // What is not known of all cannot weigh some.
         None => {
             let weights: Vec<f64> = seats.iter().map(|seat| seat.member.weight).collect();
-            Enough::unlearned(order, &weights)
+            Enough::unlearned((0..seats.len()).collect(), &weights)
         }
     }
 }
@@ -148,44 +114,11 @@ fn costs(seats: &[&mut Seat]) -> Vec<f64> {
     paid.unwrap_or_else(|| vec![1.0; seats.len()])
 }
 
-/// Returns the answers of these models in a mark; `None` if one of them was not asked, or answers were not given alone.
-fn row(mark: &Mark, models: &[String]) -> Option<Row> {
-    // Only there are votes what each member answered without seeing the others.
-    protocols::find(&mark.protocol).filter(|protocol| protocol.certain)?;
-    let mut taken = vec![false; mark.members.len()];
-    let mut keys: Vec<&str> = Vec::new();
-    let mut found = Row {
-        answers: Vec::new(),
-        right: Vec::new(),
-    };
-    for model in models {
-        let same = |at: &usize| !taken[*at] && mark.members[*at].model == *model;
-        let at = (0..mark.members.len()).find(same)?;
-        taken[at] = true;
-        let member = &mark.members[at];
-        let Some(key) = member.key.as_deref() else {
-            found.answers.push(None);
-            continue;
-        };
-        let answer = match keys.iter().position(|known| *known == key) {
-            Some(answer) => answer,
-            None => {
-                keys.push(key);
-                // What the mark does not tell counts as wrong, so that no chance is overstated.
-                found.right.push(mark.was_right(member).unwrap_or(false));
-                keys.len() - 1
-            }
-        };
-        found.answers.push(Some(answer));
-    }
-    Some(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use jiff::Timestamp;
-    use kd_eval::marks::{By, Member, VERSION};
+    use kd_eval::marks::{By, Evidence, Mark, Member, VERSION};
 
     fn mark(protocol: &str, members: &[(&str, Option<&str>)], answer: &str) -> Mark {
         Mark {
@@ -249,7 +182,7 @@ mod tests {
                 asked: "What is 3 + 4?",
                 members: &names,
                 all_sit: true,
-                marks: marks.into(),
+                marks: Evidence::of(marks).into(),
                 ..Brief::default()
             };
             plan(&config, &brief).unwrap()
@@ -288,31 +221,6 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_teaches_only_councils_that_answered_alone_and_whole() {
-        let models = ["b".to_owned(), "a".to_owned()];
-        let all = [("a", Some("7")), ("b", Some("8")), ("c", None)];
-        let found = row(&mark("vote", &all, "7"), &models).unwrap();
-        assert_eq!(found.answers, [Some(0), Some(1)]);
-        assert_eq!(found.right, [false, true]);
-        assert!(
-            row(&mark("council", &all, "7"), &models).is_none(),
-            "they saw reviews"
-        );
-        assert!(
-            row(&mark("vote", &all[..1], "7"), &models).is_none(),
-            "b was not asked"
-        );
-        let twice = ["a".to_owned(), "a".to_owned()];
-        assert!(
-            row(&mark("vote", &all, "7"), &twice).is_none(),
-            "one answer, two seats"
-        );
-        let silent = [("a", None), ("b", Some("7"))];
-        let found = row(&mark("vote", &silent, "7"), &models).unwrap();
-        assert_eq!(found.answers, [Some(0), None]);
-    }
-
-    #[test]
     fn marks_change_no_plan_of_a_protocol_that_does_not_use_them() {
         use crate::config::{AgentConfig, Config};
         use crate::deliberation::protocols::CHOICES;
@@ -340,7 +248,7 @@ mod tests {
                 let brief = Brief {
                     question: "How many?",
                     asked: "How many?",
-                    marks: marks.into(),
+                    marks: Evidence::of(marks).into(),
                     ..Brief::default()
                 };
                 plan(&config, &brief).unwrap()

@@ -28,7 +28,7 @@ use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatRequest, SeatingError};
 use enough::Asked;
 use kd_eval::auto::{Auto, Known, Strength, auto};
-use kd_eval::marks::{Mark, strengths};
+use kd_eval::marks::{Evidence, Learned};
 use kd_vote::NANOS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub struct Brief<'a> {
     /// Overrides the timeout of a turn, in seconds.
     pub timeout: Option<u64>,
     /// The user's verdict marks, from which `auto` estimates the strength of members. Shared, as there may be many.
-    pub marks: Arc<[Mark]>,
+    pub marks: Arc<Evidence>,
     /// The reason why the marks are missing, if they could not be read.
     pub marks_fault: Option<String>,
 }
@@ -157,6 +157,18 @@ pub fn uses_marks(settings: &DeliberationConfig) -> bool {
     settings.protocol == protocols::AUTO || learns(protocol_of(&settings.protocol))
 }
 
+/// Returns the kind of question that a plan will have: whose marks teach about its members.
+pub fn kind_of(settings: &DeliberationConfig, asked: &str) -> &'static str {
+    let kind = named(settings).unwrap_or_else(|| rules::find(asked).answers);
+    kind.name()
+}
+
+/// Returns the kind of answer that the settings name.
+fn named(settings: &DeliberationConfig) -> Option<AnswerKind> {
+    let answer = settings.answer.as_deref()?;
+    AnswerKind::parse(answer).ok()
+}
+
 /// Returns whether a protocol decides by what marks have taught it.
 fn learns(protocol: &str) -> bool {
     protocols::find(protocol).is_some_and(|protocol| protocol.learns)
@@ -185,10 +197,7 @@ pub fn plan_with(
     let mut notices = Vec::new();
     let preset = settings.preset.as_deref().unwrap_or(found.preset);
     let preset = presets::find(preset).unwrap_or(&presets::PRESETS[1]);
-    let named = settings
-        .answer
-        .as_deref()
-        .and_then(|a| AnswerKind::parse(a).ok());
+    let named = named(settings);
     let guess = named.is_none().then(|| found.answers.clone());
     let answers = named.unwrap_or(found.answers.clone());
     // An explicit kind means that answers count separately or are compared by a program only.
@@ -224,7 +233,7 @@ pub fn plan_with(
         notices.push(format!("auto chose {protocol}: {}", auto.why.join("; ")));
         notices.extend(auto.warning.clone());
         why.extend(auto.why.iter().map(|w| format!("auto: {w}")));
-        why.extend(learned_words(answers.name(), &seats, &learned));
+        why.extend(learned_words(answers.name(), &seats, &learned.strengths));
         let fault = brief.marks_fault.as_ref();
         notices.extend(fault.map(|fault| format!("your marks are not used: {fault}")));
         let opining = seats.iter_mut().filter(|s| s.has(Duty::Opine));
@@ -234,12 +243,12 @@ pub fn plan_with(
     }
     let enough = learns(protocol).then(|| {
         let asked = Asked {
-            marks: &brief.marks,
+            learned: &learned,
             kind: answers.name(),
             certainty: settings.certainty,
             seed: brief.seed,
         };
-        enough::rule(&mut seats, &learned, &asked)
+        enough::rule(&mut seats, &asked)
     });
     if let Some((_, told)) = &enough {
         notices.push(format!("{protocol}: {told}"));
@@ -253,7 +262,7 @@ pub fn plan_with(
         .as_deref()
         .or(choice.method.as_deref())
         .or(auto.as_ref().map(|a| a.rule))
-        .or(enough.as_ref().map(|_| "plurality"))
+        .or(enough.as_ref().map(|_| "weighted"))
         .unwrap_or(preset.voting);
     let method = kd_vote::find(method)
         .unwrap_or_else(|| kd_vote::usual(kd_vote::Reads::Choice))
@@ -456,11 +465,13 @@ fn warn(plan: &Plan, by_auto: bool, notices: &mut Vec<String>) {
     }
 }
 
-/// Returns the strength of the members that give opinions on this kind of question, from the user's marks.
-fn learned(brief: &Brief<'_>, kind: &str, seats: &[Seat]) -> Vec<Option<Strength>> {
+/// Returns what the user's marks teach about the members that give opinions, on this kind of question.
+fn learned(brief: &Brief<'_>, kind: &str, seats: &[Seat]) -> Learned {
     let opining = seats.iter().filter(|s| s.has(Duty::Opine));
     let models: Vec<&str> = opining.map(|s| model_of(&s.member)).collect();
-    strengths(brief.marks.iter(), kind, &models)
+    // Only there are votes what each member answered without seeing the others.
+    let is_blind = |name: &str| protocols::find(name).is_some_and(|protocol| protocol.certain);
+    Learned::of(&brief.marks, kind, &models, is_blind)
 }
 
 /// Describes the result; `None` without marks.
@@ -481,12 +492,12 @@ fn learned_words(kind: &str, seats: &[Seat], learned: &[Option<Strength>]) -> Op
 }
 
 /// Returns the choice of `auto` for the members that give opinions, in table names.
-fn choose(task: Task, seats: &[Seat], learned: &[Option<Strength>]) -> Auto {
+fn choose(task: Task, seats: &[Seat], learned: &Learned) -> Auto {
     use kd_eval::auto::Task as Kind;
     let members = seats
         .iter()
         .filter(|s| s.has(Duty::Opine))
-        .zip(learned)
+        .zip(&learned.strengths)
         .map(|(s, learned)| {
             // A configured reliability is assumed to be measured: it counts as a hundred questions.
             let written = s.reliability.map(|right| Strength {
@@ -506,7 +517,7 @@ fn choose(task: Task, seats: &[Seat], learned: &[Option<Strength>]) -> Auto {
             Task::Estimate => Kind::Estimate,
         },
         members,
-        ..Known::default()
+        thrifty: false,
     })
 }
 

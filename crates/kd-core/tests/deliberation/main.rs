@@ -4,6 +4,7 @@ mod budget;
 mod families;
 mod faults;
 mod kinds;
+mod laboratory;
 mod mixed;
 mod noted;
 mod passes;

@@ -29,7 +29,7 @@ impl Halves {
     }
 
     /// Returns the half of a question.
-    pub(crate) fn of(&self, question: usize) -> usize {
+    pub fn of(&self, question: usize) -> usize {
         self.0[question]
     }
 }

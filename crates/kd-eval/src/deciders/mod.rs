@@ -18,9 +18,12 @@ mod rounds;
 mod tie_breaks;
 mod vote;
 
-use super::auto::Strength;
+use super::auto::{Auto, Known, Strength, Task};
+use super::enough::{Aim, Enough, MARGIN};
 use super::replay::{Question, Replay};
 use super::weights::Labelled;
+use crate::marks::{By, Evidence, Learned, Mark, Member, VERSION};
+use jiff::Timestamp;
 
 pub use halves::Halves;
 pub(crate) use peer::codes;
@@ -219,6 +222,43 @@ impl<'a> Setting<'a> {
         super::weights::learned(&rows, self.replay.members.len())
     }
 
+    /// Returns what `auto` chooses for a half.
+    pub fn auto(&self, half: usize) -> Auto {
+        let learned = self.marked(half);
+        super::auto::auto(&Known {
+            task: Task::Reasoning,
+            members: learned.strengths,
+            thrifty: false,
+        })
+    }
+
+    /// Returns when enough members have answered a question of a half.
+    pub fn enough(&self, half: usize) -> Enough {
+        let learned = self.marked(half);
+        let members = self.replay.members.len();
+        let taught = learned.enough(&vec![1.0; members], Aim::Margin(MARGIN), self.seed);
+        taught.unwrap_or_else(|| {
+            let known: Option<Vec<f64>> = (learned.strengths.into_iter())
+                .map(|strength| strength.map(Strength::estimate))
+                .collect();
+            Enough::by_strength(&known.unwrap_or_else(|| vec![0.5; members]))
+        })
+    }
+
+    /// Returns the marks of the training questions of a half, by a user who knows the right answers.
+    pub fn marks(&self, half: usize) -> Vec<Mark> {
+        let members = &self.replay.members;
+        let mark = |(number, question)| gold_mark(number, question, members);
+        (1..).zip(self.taught(half)).map(mark).collect()
+    }
+
+    /// Returns what the training questions of a half teach if each is a mark with the right answer: the path of
+    /// `kd deliberate` from marks to weights.
+    fn marked(&self, half: usize) -> Learned {
+        let models: Vec<&str> = self.replay.members.iter().map(String::as_str).collect();
+        Learned::of(&Evidence::of(self.marks(half)), RECORDED, &models, |_| true)
+    }
+
     /// Decides each question with what was learned for its half.
     fn by_half<T>(
         &self,
@@ -228,6 +268,43 @@ impl<'a> Setting<'a> {
         let taught: Vec<T> = (0..halves::HALVES).map(teach).collect();
         let each = |(at, q): (usize, &Question)| decide(&taught[self.halves.of(at)], q);
         self.replay.questions.iter().enumerate().map(each).collect()
+    }
+}
+
+/// The kind of recorded questions in marks.
+pub const RECORDED: &str = "recorded";
+/// An answer that no member gives: the right one is unknown, and none of the given ones.
+const NONE_RIGHT: &str = "\u{0}";
+
+/// Returns the mark of a recorded question by a user who knows the right answer: as from `kd mark --gold`. The verdict
+/// is the most common answer, the first one among equals.
+pub fn gold_mark(message: u32, question: &Question, members: &[String]) -> Mark {
+    let winner = commonest(question.answers.iter().flatten().copied());
+    let winner = winner.into_iter().min();
+    let key = |answer: usize| question.keys.get(answer).cloned();
+    let right = question.right.iter().position(|right| *right);
+    let member = |(name, answer): (&String, &Option<usize>)| Member {
+        name: name.clone(),
+        model: name.clone(),
+        key: answer.and_then(key),
+        backs: answer.is_some() && *answer == winner,
+        confidence: None,
+    };
+    Mark {
+        v: VERSION,
+        project: "replay".into(),
+        thread: "replay".into(),
+        message,
+        at: Timestamp::UNIX_EPOCH,
+        by: By::Gold,
+        kind: RECORDED.into(),
+        protocol: "vote".into(),
+        members: members.iter().zip(&question.answers).map(member).collect(),
+        winner: winner.and_then(key).or_else(|| Some(NONE_RIGHT.into())),
+        credit: f64::from(u8::from(winner.is_some() && winner == right)),
+        answer: right.and_then(key).or_else(|| Some(NONE_RIGHT.into())),
+        calls: members.len() as u64,
+        usd: 0.0,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Any rule of `kd vote` on recorded answers.
 
+use super::Question;
 use super::halves::HALVES;
 use super::{Decision, Setting};
-use crate::auto::Strength;
+use crate::auto::{self, Strength};
 use crate::weights::odds;
 use kd_vote::{Ballot, Detail, Mark, NANOS, Nano, Rule, Rules, nanos, winners};
 
@@ -47,6 +48,35 @@ pub(super) fn by_rule(rule: &'static Rule, setting: &Setting<'_>) -> Vec<Decisio
         decisions.push(Decision::of(winners(rule, ballots, &rules)));
     }
     decisions
+}
+
+/// Returns the answers of these members that win by weight, as `kd deliberate` counts them. `weights` are of all members,
+/// in billionths. If the learned rule has found that enough members answered, `quorum` is 1; otherwise it is `None`.
+pub(super) fn weighted(
+    setting: &Setting<'_>,
+    asked: &[usize],
+    weights: &[Nano],
+    quorum: Option<u64>,
+    question: &Question,
+) -> Vec<usize> {
+    let ballot = |member: &usize| Ballot {
+        weight: weights[*member],
+        ..match question.answers[*member] {
+            Some(key) => Ballot::choice(key),
+            None => Ballot::new(Mark::Unreadable(String::new())),
+        }
+    };
+    let ballots: Vec<Ballot> = asked.iter().map(ballot).collect();
+    let cast = asked
+        .iter()
+        .map(|member| (weights[*member], question.answers[*member].is_some()));
+    let rules = Rules {
+        options: Some(setting.options),
+        seed: setting.seed,
+        quorum: quorum.unwrap_or_else(|| auto::quorum(cast)),
+        ..Rules::of(question.keys.clone())
+    };
+    kd_vote::find("weighted").map_or_else(Vec::new, |rule| winners(rule, &ballots, &rules))
 }
 
 /// Adds what is known about the voters to the ballots.

@@ -5,6 +5,8 @@
 
 pub mod bound;
 mod drift;
+mod evidence;
+mod learned;
 mod mark;
 mod score;
 mod standing;
@@ -13,6 +15,8 @@ mod teach;
 mod warranty;
 
 pub use drift::{PEACE, Watch};
+pub use evidence::{Evidence, RECENT, Sum, Sums};
+pub use learned::{Learned, Row};
 pub use mark::{By, Mark, Member, VERSION, family};
 pub use score::score;
 pub use standing::{Basis, LEVELS, PROBABILITY_MARKS, Standing, State, standing};

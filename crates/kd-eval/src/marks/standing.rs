@@ -1,6 +1,6 @@
 //! The promise that the user's marks support for a verdict.
 //!
-//! Input: all marks, and the verdict. Output: the highest share of right verdicts that can be promised for verdicts
+//! Input: marks, and the verdict. Output: the highest share of right verdicts that can be promised for verdicts
 //! like it, or what is missing. "Like it" means the same kind of question, the same models and the same protocol. The
 //! first quarter of these marks, and all other marks, train the weights of the score; the rest test the promise, so
 //! that no mark does both. Promises are tested from the weakest to the strongest, up to the first failure, so the total
@@ -8,7 +8,9 @@
 //! often, the promise is withdrawn, and only later marks count.
 
 use super::warranty::{first_group, holds, ranked};
-use super::{Mark, Promise, Scored, Warranty, Watch, fit, score, strengths};
+use super::{
+    Evidence, Mark, Promise, RECENT, Scored, Sums, Warranty, Watch, fit, score, strengths,
+};
 use crate::auto::Strength;
 use crate::calibration::{Forecast, Isotonic};
 use crate::weights::odds;
@@ -149,12 +151,8 @@ fn kind_words(kind: &str) -> String {
 }
 
 /// Weights each model's vote by the odds that it is right on this kind; 1 for all if some model has no marks.
-fn weights<'a>(
-    learned: impl IntoIterator<Item = &'a Mark>,
-    kind: &str,
-    models: &[&str],
-) -> BTreeMap<String, f64> {
-    let known: Option<Vec<f64>> = strengths(learned, kind, models)
+fn weights(sums: &Sums, kind: &str, models: &[&str]) -> BTreeMap<String, f64> {
+    let known: Option<Vec<f64>> = strengths(sums, kind, models)
         .into_iter()
         .map(|strength| strength.map(Strength::estimate))
         .collect();
@@ -230,10 +228,9 @@ fn is_of_models(mark: &Mark, members: &[super::Member], models: &[&str]) -> bool
     }
 }
 
-/// Returns the promise that `marks` support for `verdict`, at [`LEVELS`] and at the share that the user requires, if
-/// any.
-pub fn standing(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Standing {
-    Basis::of(marks, verdict, required).standing(verdict)
+/// Returns the promise that marks support for `verdict`, at [`LEVELS`] and at the share that the user requires, if any.
+pub fn standing(evidence: &Evidence, verdict: &Mark, required: Option<f64>) -> Standing {
+    Basis::of(evidence, verdict, required).standing(verdict)
 }
 
 /// The promise that the marks support for a group of similar verdicts: computed once, queried per verdict.
@@ -254,7 +251,7 @@ pub struct Basis {
 
 impl Basis {
     /// Learns from the marks of verdicts like `verdict`, excluding marks of `verdict` itself.
-    pub fn of(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Self {
+    pub fn of(evidence: &Evidence, verdict: &Mark, required: Option<f64>) -> Self {
         let models = verdict.models();
         let is_like = |mark: &Mark| {
             mark.kind == verdict.kind
@@ -262,13 +259,18 @@ impl Basis {
                 && is_of_models(mark, &verdict.members, &models)
         };
         // A verdict that is already marked must not influence its own promise.
-        let others = marks.iter().filter(|mark| !mark.is_of(verdict));
-        let (mut like, mut learned): (Vec<&Mark>, Vec<&Mark>) = others.partition(|m| is_like(m));
+        let (own, others): (Vec<&Mark>, Vec<&Mark>) =
+            evidence.recent.iter().partition(|mark| mark.is_of(verdict));
+        let mut like: Vec<&Mark> = others.into_iter().filter(|mark| is_like(mark)).collect();
         like.sort_by_key(|mark| (mark.at, &mark.thread, mark.message));
+        let mut like = like.split_off(like.len().saturating_sub(RECENT));
         let count = like.len() as u64;
         let test = like.split_off(like.len() / 4);
-        learned.extend(like);
-        let weights = weights(learned, &verdict.kind, &models);
+        let mut sums = evidence.sums.clone();
+        for mark in own.iter().chain(&test) {
+            sums.subtract(mark);
+        }
+        let weights = weights(&sums, &verdict.kind, &models);
         let mut scorer = Scorer::new(&weights);
         let mut test: Vec<(Timestamp, Scored)> = (test.into_iter())
             .map(|mark| {
@@ -449,6 +451,10 @@ fn broken(test: &[(Timestamp, Scored)], found: &[(f64, Warranty)]) -> Option<usi
 mod tests {
     use super::super::{By, Member, VERSION};
     use super::*;
+
+    fn standing(marks: &[Mark], verdict: &Mark, required: Option<f64>) -> Standing {
+        super::standing(&Evidence::of(marks.to_vec()), verdict, required)
+    }
 
     /// Builds a verdict of three models, `backing` of which support it.
     fn verdict(at: i64, backing: usize, right: bool) -> Mark {
@@ -653,7 +659,11 @@ mod tests {
     fn what_is_learned_once_says_the_same_of_each_verdict() {
         let marks = mixed(600, 100);
         for required in [None, Some(0.85)] {
-            let basis = Basis::of(&marks, &verdict(9999, 3, true), required);
+            let basis = Basis::of(
+                &Evidence::of(marks.clone()),
+                &verdict(9999, 3, true),
+                required,
+            );
             for backing in 0..=3 {
                 let one = verdict(9000 + backing as i64, backing, true);
                 let alone = standing(&marks, &one, required);

@@ -1,12 +1,12 @@
 //! The shares of right answers of members, learned from marks.
 //!
-//! Input: marks, a kind of question, the models of a council. Output: a [`Strength`] for each. A model's marks on this
+//! Input: sums of marks, a kind of question, the models of a council. Output: a [`Strength`] for each. A model's marks on this
 //! kind count in full. Its marks on other kinds, marks of its other versions, and those of all models together act as a
 //! prior worth [`PULL`] questions: strong while there are few marks, negligible once there are many.
 
-use super::mark::{Mark, family};
+use super::evidence::{Sum, Sums};
+use super::mark::family;
 use crate::auto::Strength;
-use std::collections::BTreeMap;
 
 /// Maximum weight of the prior, in questions.
 pub const PULL: f64 = 8.0;
@@ -24,9 +24,9 @@ struct Tally {
 
 impl Tally {
     /// Adds right answers and questions with a weight.
-    fn add(&mut self, (right, n): (u64, u64), weight: f64) {
-        self.right += right as f64 * weight;
-        self.n += n as f64 * weight;
+    fn add(&mut self, sum: Sum, weight: f64) {
+        self.right += sum.right as f64 * weight;
+        self.n += sum.questions as f64 * weight;
     }
 
     /// Returns the share of right answers, shrunk towards `to` with the weight of `by` questions.
@@ -35,81 +35,24 @@ impl Tally {
     }
 }
 
-/// Right answers and questions of a model: on the requested kind, and on others.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counted {
-    here: (u64, u64),
-    elsewhere: (u64, u64),
-}
-
-/// Counts by model. Most marks are of the same council as the mark before, so a member's model is first compared with
-/// the last one at the same position before it is looked up.
-#[derive(Debug, Default)]
-struct Counts<'a> {
-    models: Vec<(&'a str, Counted)>,
-    found: BTreeMap<&'a str, usize>,
-    last: Vec<usize>,
-}
-
-impl<'a> Counts<'a> {
-    fn of(&mut self, place: usize, model: &'a str) -> &mut Counted {
-        let Self {
-            models,
-            found,
-            last,
-        } = self;
-        let known = last.get(place).copied();
-        let at = match known.filter(|at| models[*at].0 == model) {
-            Some(at) => at,
-            None => {
-                let at = *found.entry(model).or_insert_with(|| {
-                    models.push((model, Counted::default()));
-                    models.len() - 1
-                });
-                match last.get_mut(place) {
-                    Some(last) => *last = at,
-                    None => last.push(at),
-                }
-                at
-            }
-        };
-        &mut models[at].1
-    }
-}
-
 /// Returns the strengths of these models on this kind of question; all `None` if no mark is informative.
-pub fn strengths<'a>(
-    marks: impl IntoIterator<Item = &'a Mark>,
-    kind: &str,
-    models: &[&str],
-) -> Vec<Option<Strength>> {
-    let mut counts = Counts::default();
-    for mark in marks {
-        let is_here = mark.kind == kind;
-        for (place, member) in mark.members.iter().enumerate() {
-            // Counted even if the mark is uninformative, so that positions are visited in order.
-            let counted = counts.of(place, &member.model);
-            if let Some(right) = mark.was_right(member) {
-                let (hits, n) = match is_here {
-                    true => &mut counted.here,
-                    false => &mut counted.elsewhere,
-                };
-                *hits += u64::from(right);
-                *n += 1;
-            }
-        }
-    }
+pub fn strengths(sums: &Sums, kind: &str, models: &[&str]) -> Vec<Option<Strength>> {
     let mut everybody = Tally::default();
     let mut of = vec![[Tally::default(); 2]; models.len()];
-    for (name, counted) in &counts.models {
-        everybody.add(counted.here, 1.0);
-        for (model, [own, wider]) in models.iter().zip(&mut of) {
-            if name == model {
-                own.add(counted.here, 1.0);
-                wider.add(counted.elsewhere, 1.0);
-            } else if family(name) == family(model) {
-                wider.add(counted.here, OTHER_VERSION);
-                wider.add(counted.elsewhere, OTHER_VERSION);
+    let families: Vec<&str> = models.iter().map(|model| family(model)).collect();
+    for (other, name, sum) in sums.iter() {
+        let is_here = other == kind;
+        if is_here {
+            everybody.add(sum, 1.0);
+        }
+        for ((model, its), [own, wider]) in models.iter().zip(&families).zip(&mut of) {
+            if name == *model {
+                match is_here {
+                    true => own.add(sum, 1.0),
+                    false => wider.add(sum, 1.0),
+                }
+            } else if family(name) == *its {
+                wider.add(sum, OTHER_VERSION);
             }
         }
     }
@@ -131,7 +74,7 @@ pub fn strengths<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::mark::{By, Member, VERSION};
+    use super::super::mark::{By, Mark, Member, VERSION};
     use super::*;
     use jiff::Timestamp;
 
@@ -166,7 +109,9 @@ mod tests {
     }
 
     fn right(marks: &[Mark], kind: &str, model: &str) -> f64 {
-        strengths(marks, kind, &[model])[0].expect("known").right
+        strengths(&Sums::of(marks), kind, &[model])[0]
+            .expect("known")
+            .right
     }
 
     #[test]
@@ -188,7 +133,7 @@ mod tests {
     #[test]
     fn a_new_version_starts_near_the_old_one_and_knows_that_it_is_another() {
         let old = marks("number", 100, &[("m-20250101", true), ("n", false)]);
-        let known = strengths(&old, "number", &["m-20260101", "other", "n"]);
+        let known = strengths(&Sums::of(&old), "number", &["m-20260101", "other", "n"]);
         let known: Vec<Strength> = known.into_iter().flatten().collect();
         let [new, stranger, weak] = known[..] else {
             panic!("{known:?}");
@@ -203,9 +148,12 @@ mod tests {
 
     #[test]
     fn marks_that_tell_nothing_leave_everybody_unknown() {
-        assert_eq!(strengths(&[], "number", &["m", "n"]), [None, None]);
+        assert_eq!(
+            strengths(&Sums::default(), "number", &["m", "n"]),
+            [None, None]
+        );
         let mut wrong = mark("number", &[("m", false)]);
         wrong.credit = 0.0;
-        assert_eq!(strengths(&[wrong], "number", &["m"]), [None]);
+        assert_eq!(strengths(&Sums::of(&[wrong]), "number", &["m"]), [None]);
     }
 }

@@ -38,7 +38,7 @@ pub struct Gain {
     pub kept: usize,
     /// The mean number of members asked.
     pub asked: f64,
-    /// What asking fewer members costs; `None` if it asks all, or [`COMPLETE`] is not among the deciders.
+    /// What asking fewer members costs; `None` if it asks all, or none of [`COMPLETE`] is among the deciders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
 }
@@ -46,14 +46,16 @@ pub struct Gain {
 /// How far a decider that asks fewer members is behind the best weighted count of all of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Behind {
+    /// The decider that counts all members.
+    pub all: &'static str,
     /// The mean difference over councils, as a share of the questions; negative if it is ahead.
     pub mean: f64,
     /// The upper end of the one-sided 95 % interval of the mean over councils.
     pub most: f64,
 }
 
-/// The decider that counts all members with weights learned on the same half.
-pub const COMPLETE: &str = "learned";
+/// The deciders that count all members, with weights learned on the same half. Others are compared with the better one.
+pub const COMPLETE: [&str; 2] = ["learned", "weighted"];
 
 /// Draws councils of `size` members and lets each decider decide their questions. The best member is the best on all
 /// questions; deciders that learn are trained on one half and decide the other.
@@ -107,8 +109,11 @@ pub fn councils(
         }
     }
     let many = councils.max(1) as f64;
-    let complete = ways.iter().position(|way| way.name() == COMPLETE);
-    let complete = complete.map(|at| gains[at].clone());
+    let sum = |at: &usize| gains[*at].iter().sum::<f64>();
+    let complete = (0..ways.len())
+        .filter(|at| COMPLETE.contains(&ways[*at].name()))
+        .max_by(|a, b| sum(a).total_cmp(&sum(b)));
+    let complete = complete.map(|at| (ways[at].name(), gains[at].clone()));
     let told = ways
         .iter()
         .zip(gains)
@@ -119,7 +124,7 @@ pub fn councils(
             behind: complete
                 .as_ref()
                 .filter(|_| asked < size as f64)
-                .map(|all| behind(all, &g)),
+                .map(|(name, all)| behind(name, all, &g)),
             mean: g.iter().sum::<f64>() / many,
             least: g.iter().copied().fold(f64::INFINITY, f64::min),
             greatest: g.iter().copied().fold(f64::NEG_INFINITY, f64::max),
@@ -135,7 +140,7 @@ pub fn councils(
 }
 
 /// Compares two deciders on the same councils.
-fn behind(all: &[f64], fewer: &[f64]) -> Behind {
+fn behind(name: &'static str, all: &[f64], fewer: &[f64]) -> Behind {
     let differences: Vec<f64> = all
         .iter()
         .zip(fewer)
@@ -145,6 +150,7 @@ fn behind(all: &[f64], fewer: &[f64]) -> Behind {
     let mean = differences.iter().sum::<f64>() / n;
     let spread = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     Behind {
+        all: name,
         mean,
         most: mean + Z95_ONE_SIDED * (spread / n).sqrt(),
     }

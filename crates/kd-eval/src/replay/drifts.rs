@@ -7,7 +7,7 @@
 
 use super::promises::{fail, verdicts};
 use super::{Question, ReadError, Replay};
-use crate::marks::{Basis, LEVELS, Mark, Promise};
+use crate::marks::{Basis, Evidence, LEVELS, Mark, Promise};
 use jiff::Timestamp;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::SliceRandom;
@@ -237,7 +237,7 @@ impl Tried {
             at: Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH),
             ..(*mark).clone()
         };
-        let mut given: Vec<Mark> = (0i64..).zip(marked).map(timed).collect();
+        let mut given = Evidence::of((0i64..).zip(marked).map(timed).collect());
         let Some(sample) = marked.first() else {
             return;
         };
@@ -258,10 +258,12 @@ impl Tried {
             self.wrong += usize::from(!mark.is_right());
         }
         self.looked += stream.len();
-        let first = given.len() as i64;
+        let first = given.recent.len() as i64;
         let change = Timestamp::from_second(first).ok();
         for (step, marks) in stream.chunks(STEP).enumerate() {
-            given.extend((first + (step * STEP) as i64..).zip(marks).map(timed));
+            (first + (step * STEP) as i64..)
+                .zip(marks)
+                .for_each(|mark| given.add(timed(mark)));
             let now = Basis::of(&given, &surest, own);
             let is_withdrawn = now.withdrawn().is_some_and(|at| Some(at) >= change);
             if is_withdrawn || !is_made(&now) {

@@ -8,7 +8,7 @@ use crate::calibration::agreement;
 use crate::calibration::{Forecast, calibration};
 use crate::deciders::{Halves, Setting, Way};
 use crate::intervals::{Interval, wilson};
-use crate::marks::{Basis, By, LEVELS, Mark, Member, Promise, VERSION};
+use crate::marks::{Basis, By, Evidence, LEVELS, Mark, Member, Promise, VERSION};
 use jiff::Timestamp;
 use rand::rngs::ChaCha12Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -182,13 +182,14 @@ pub fn promises(replay: &Replay, trial: &Trial) -> Result<Promises, ReadError> {
         order.shuffle(&mut chance);
         for (marks, errors) in trial.marks.iter().zip(&mut errors) {
             let (marked, rest) = order.split_at(*marks);
-            let given: Vec<Mark> = (0i64..)
+            let given = (0i64..)
                 .zip(marked)
                 .map(|(at, place)| Mark {
                     at: Timestamp::from_second(at).unwrap_or(Timestamp::UNIX_EPOCH),
                     ..all[*place].clone()
                 })
                 .collect();
+            let given = Evidence::of(given);
             // Marks of the sample itself would be excluded.
             let sample = rest.first().map_or(sample, |place| &all[*place]);
             let usual = Basis::of(&given, sample, None);

@@ -26,7 +26,7 @@ use kd_core::config::{Config, KeyPath, keep_limits};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Seat, compared_by, forecast};
 use kd_core::memory::Session as Remembered;
-use kd_core::planner::{self, Brief, Planned};
+use kd_core::planner::{self, Planned};
 use kd_core::seating::LOCAL;
 use kd_eval::marks::{self as promises, Standing};
 use kd_store::config::Loaded;
@@ -95,13 +95,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         started.session.send(started.say)?;
         Ok(started.session)
     })?;
-    ended(
-        (args, here),
-        planning.config(),
-        opened,
-        &played,
-        &planning.brief.rest,
-    )
+    ended((args, here), planning.config(), opened, &played)
 }
 
 /// Writes what a deliberation decided, and says how certain that is and what to type next.
@@ -110,7 +104,6 @@ fn ended(
     config: &Config,
     opened: Option<Opened>,
     played: &Played,
-    brief: &Brief<'_>,
 ) -> Result<Exit, Error> {
     let Some(Opened {
         layout, id, folder, ..
@@ -119,7 +112,7 @@ fn ended(
         return Ok(Exit::Error);
     };
     let report = &played.view.report;
-    let standing = standing(args, &layout, report, brief);
+    let standing = standing(args, &layout, report, here);
     finish(
         (args, here),
         config,
@@ -434,23 +427,22 @@ fn exit(report: &Report, played: &Played) -> Exit {
     }
 }
 
-/// Returns what the user's marks, as read for the plan, say about the verdict. `None` without a verdict, and also
-/// without marks if no promise is required: users who do not mark verdicts are not bothered.
-fn standing(
-    args: &Deliberate,
-    layout: &Layout,
-    report: &Report,
-    brief: &Brief<'_>,
-) -> Option<Standing> {
-    if let Some(fault) = &brief.marks_fault {
-        notice_line(&format!("your marks are not used: {}", clean::line(fault)));
-        return None;
-    }
-    if brief.marks.is_empty() && args.require.is_none() {
-        return None;
-    }
+/// Returns what the user's marks say about the verdict. `None` without a verdict, and also without marks if no promise is
+/// required: users who do not mark verdicts are not bothered.
+fn standing(args: &Deliberate, layout: &Layout, report: &Report, here: &Here) -> Option<Standing> {
     let verdict = kd_core::deliberation::unmarked(report, &project_key(layout.root()))?;
-    Some(promises::standing(&brief.marks, &verdict, args.require))
+    let evidence = match kd_sql::marks::like(&here.user_dirs(), &verdict) {
+        Ok(evidence) => evidence,
+        Err(fault) => {
+            let fault = clean::line(&fault.to_string());
+            notice_line(&format!("your marks are not used: {fault}"));
+            return None;
+        }
+    };
+    if evidence.is_empty() && args.require.is_none() {
+        return None;
+    }
+    Some(promises::standing(&evidence, &verdict, args.require))
 }
 
 /// Shows what is promised about the verdict.

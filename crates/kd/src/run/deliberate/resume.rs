@@ -7,7 +7,6 @@ use crate::args::deliberate::Deliberate;
 use crate::error::Error;
 use crate::exit::Exit;
 use kd_app::{ErrorKind, outfile, secrets};
-use kd_core::planner::Brief;
 
 pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Error> {
     let quiet = args.output.quiet;
@@ -38,11 +37,5 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
         Ok(started.session)
     })?;
     drop(lease);
-    let (marks, marks_fault) = kd_app::deliberation::marks(here);
-    let brief = Brief {
-        marks,
-        marks_fault,
-        ..Brief::default()
-    };
-    ended((args, here), &config, opened, &played, &brief)
+    ended((args, here), &config, opened, &played)
 }

@@ -4,9 +4,7 @@ use super::Styles;
 use kd_eval::calibration::Calibration;
 use kd_eval::intervals::Interval;
 use kd_eval::paired::{Comparison, Verdict};
-use kd_eval::replay::{
-    COMPLETE, Council, Councils, Debate, Drifts, MemberReport, Promises, Report,
-};
+use kd_eval::replay::{Council, Councils, Debate, Drifts, MemberReport, Promises, Report};
 use kd_eval::simulate::Simulated;
 use kd_records::{Dropped, Source};
 use std::io::{self, Write};
@@ -473,11 +471,12 @@ pub(super) fn councils(
         let Some(behind) = &gain.behind else { continue };
         writeln!(
             out,
-            "  {} asks {:.2} of {} members and is {} points behind {COMPLETE} of all (one-sided 95 %: at most {})",
+            "  {} asks {:.2} of {} members and is {} points behind {} of all (one-sided 95 %: at most {})",
             gain.name,
             gain.asked,
             c.size,
             pct(behind.mean),
+            behind.all,
             pct(behind.most),
         )?;
     }
