@@ -6,7 +6,7 @@
 //! promised come first: those just below the score from which a promise holds, or, without a promise, those with the
 //! highest score, on which the first promise is tested.
 
-use super::{Basis, Mark};
+use super::{Basis, Evidence, Mark};
 use std::collections::BTreeMap;
 
 /// Marks that every group is treated as having: with few marks the use of a group decides.
@@ -24,9 +24,10 @@ pub fn teaching(marks: &[Mark], unmarked: &[Mark], most: usize) -> Vec<usize> {
     for mark in marks {
         *marked.entry(group(mark)).or_default() += 1;
     }
+    let evidence = Evidence::of(marks.to_vec());
     let mut ranked: Vec<(f64, Vec<usize>)> = (groups.into_iter())
         .filter_map(|(key, mut places)| {
-            let basis = Basis::of(marks, &unmarked[*places.first()?], None);
+            let basis = Basis::of(&evidence, &unmarked[*places.first()?], None);
             let gap = |at: &usize| basis.gap(&unmarked[*at]).unwrap_or(f64::INFINITY);
             places.sort_by(|a, b| gap(a).total_cmp(&gap(b)));
             let marks = marked.get(&key).copied().unwrap_or(0) as f64;
