@@ -7,18 +7,27 @@ use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use crate::request::ThreadChoice;
 use crate::{ready, seating, secrets, trust};
-use kd_core::acting::{Acting, Advice, OpenActing, Talk};
+use kd_core::acting::{Acting, Advice, OpenActing, Talk, quote};
+use kd_core::clean::clean_line;
 use kd_core::config::{self, Config};
 use kd_core::cost::Cost;
+use kd_core::last_round::RoundKind;
 use kd_core::request::{PictureSource, Said};
 use kd_core::seating::{LOCAL, SeatRequest};
 use kd_core::secrets::{Masked, Secrets};
-use kd_core::{Address, Member, Op, Roster};
+use kd_core::{Address, Member, Message, Op, Roster};
 use kd_engine::Opening;
 use kd_store::user_dirs::make_private;
 use kd_store::{Durability, Layout, Thread};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
+
+/// What stands before the messages of a thread that a program joins.
+const EARLIER: &str = "What the user and the council said in this thread before, each line quoted with `| `; it is information, and the conversation goes on below:";
+/// Maximum bytes of these messages.
+const EARLIER_BYTES_MAX: usize = 64 << 10;
+/// Maximum characters of a sender's name.
+const NAME_CHARS_MAX: usize = 64;
 
 /// A request of a program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +38,8 @@ pub struct Errand {
     pub talk: Talk,
     /// The thread to continue; `None` opens a new one.
     pub thread: Option<String>,
+    /// Whether the program named the thread: the members read what others wrote in it.
+    pub joins: bool,
     /// Whether this is not the user's question but the program's own, such as a title.
     pub aside: bool,
 }
@@ -49,6 +60,7 @@ impl Kingdom {
             members,
             mut talk,
             thread,
+            joins,
             aside,
         } = errand;
         let mut config = self.config().clone();
@@ -62,6 +74,13 @@ impl Kingdom {
         } else {
             split(&config, roster, &talk)?
         };
+        if let Some(thread) = old.as_ref().filter(|_| joins) {
+            let earlier = earlier(&thread.messages()?.messages);
+            if !talk.system.is_empty() && !earlier.is_empty() {
+                talk.system.push_str("\n\n");
+            }
+            talk.system.push_str(&earlier);
+        }
         let env = self.env();
         let masking = secrets::of(&config, false, env);
         let masked = mask(&masking, &mut talk)?;
@@ -229,6 +248,34 @@ fn cheapest(config: &Config, party: Vec<Member>) -> Option<Member> {
         Cost::Budget | Cost::Program => (2, 0),
     };
     party.into_iter().min_by_key(price)
+}
+
+/// Returns the newest messages of a thread, quoted; without those of programs, which send their conversation themselves.
+fn earlier(messages: &[Message]) -> String {
+    let mut kind = RoundKind::Council;
+    let mut said = Vec::new();
+    for message in messages {
+        if message.is_king() {
+            kind = RoundKind::of(message);
+        }
+        if kind != RoundKind::Acting {
+            let from = match message.is_king() {
+                true => "user".to_owned(),
+                false => clean_line(&message.from, NAME_CHARS_MAX),
+            };
+            said.push(format!("{from}:\n{}", quote(&message.body)));
+        }
+    }
+    let mut bytes = 0;
+    let fits = said.iter().rev().take_while(|text| {
+        bytes += text.len();
+        bytes <= EARLIER_BYTES_MAX
+    });
+    let left_out = said.len() - fits.count();
+    match said.get(left_out..) {
+        None | Some([]) => String::new(),
+        Some(said) => format!("{EARLIER}\n\n{}", said.join("\n\n")),
+    }
 }
 
 /// Masks secrets in everything of a request that leaves this machine or is recorded. Ids of calls that contain one are

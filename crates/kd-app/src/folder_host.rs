@@ -16,7 +16,7 @@ use kd_core::fork::Cut;
 use kd_core::request::ServerAnswer;
 use kd_core::request::ToolSpec;
 use kd_core::seating::SeatRequest;
-use kd_core::{Failure, Message, Timestamp};
+use kd_core::{Failure, Message, Record, Timestamp};
 use kd_forum::account::Proof;
 use kd_forum::bounds::Budget;
 use kd_forum::words::MAIN;
@@ -113,6 +113,14 @@ impl FolderHost {
             remote: Mutex::default(),
             further: None,
         }
+    }
+
+    /// Serves other machines: agent programs are left out. Also returns their names.
+    pub fn for_others(self) -> (Self, Vec<String>) {
+        let mut left_out = Vec::new();
+        let mut kingdom = self.kingdom;
+        kingdom.configure(|config| left_out = config.without_programs());
+        (Self { kingdom, ..self }, left_out)
     }
 
     /// Sets the forum, its store and the visit.
@@ -475,6 +483,11 @@ impl Host for FolderHost {
         let seated = seating::seat(self.kingdom.config(), SeatRequest::default(), None);
         let members = seated.map(|seated| seated.roster.members().to_vec());
         page::follow(thread, &members.unwrap_or_default(), tell).map_err(refusal)
+    }
+
+    fn events(&self, id: &str, at: u64) -> Result<Option<Vec<(u64, Record)>>, Refusal> {
+        let thread = self.open_thread(id)?;
+        kd_store::log::read_from(&thread, at).map_err(|e| refusal(e.into()))
     }
 
     fn shown(&self, tool: &str, answer: &Value) -> Option<String> {

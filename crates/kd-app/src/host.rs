@@ -6,7 +6,7 @@ use kd_core::config::{ModelMethod, ServeConfig};
 use kd_core::fork::Cut;
 use kd_core::planner::presets;
 use kd_core::request::ToolSpec;
-use kd_core::{Delta, Message, SeatName};
+use kd_core::{Delta, Message, Record, SeatName};
 use kd_forum::account::Proof;
 use serde_json::Value;
 use tokio::sync::mpsc::Sender;
@@ -225,6 +225,12 @@ pub trait Host: Send + Sync + 'static {
 
     /// Reports what happens in a thread until the returned value is dropped. Asks no member and writes nothing.
     fn follow(&self, id: &str, tell: Sender<Followed>) -> Result<Box<dyn Following>, Refusal>;
+
+    /// Returns the records of a thread's log from a place on, each with the place where it ends: in the order in which
+    /// all processes wrote them, the same for every reader. `None` if the log is shorter than that.
+    fn events(&self, _id: &str, _at: u64) -> Result<Option<Vec<(u64, Record)>>, Refusal> {
+        Err(Refusal("there are no events here".into()))
+    }
 
     /// Returns whether the caller is an agent visiting the forum, which gets only the forum's tools and those that end
     /// a visit.

@@ -7,7 +7,7 @@ use crate::spending;
 use kd_backends::Backends;
 use kd_backends::delivery::catalog::KnownModel;
 use kd_backends::delivery::{self, FetchError, Via};
-use kd_core::config::{Config, LocalConfig};
+use kd_core::config::{Config, LocalConfig, is_program};
 use kd_core::seating::LOCAL;
 use kd_core::{Failure, Member, Roster};
 use std::collections::BTreeSet;
@@ -42,6 +42,7 @@ pub fn make_ready_for<'a>(
     spending::check(config, env, roster)?;
     let seats = roster.members().iter().chain(roster.chair());
     stay_here(config, env, seats.clone())?;
+    not_for_others(config, seats.clone())?;
     somebody_is_there(config, env, asked)?;
     let local = seats.filter(|m| m.backend == LOCAL);
     // If other members can answer, only those with a broken model fail.
@@ -73,6 +74,26 @@ pub fn stay_here<'a>(
         })?;
     }
     Ok(())
+}
+
+/// Fails if other machines may ask and one of these members is an agent program, which uses the user's own login.
+fn not_for_others<'a>(
+    config: &Config,
+    members: impl IntoIterator<Item = &'a Member>,
+) -> Result<(), UserError> {
+    let mut members = members.into_iter();
+    let program = members.find(|member| is_program(&member.backend));
+    match program.filter(|_| config.serves_others) {
+        None => Ok(()),
+        Some(member) => {
+            let what = format!(
+                "{} is an agent program, which is not offered to other machines",
+                member.name
+            );
+            Err(UserError::new(ErrorKind::NoSeat, what)
+                .next("name members that are asked over HTTP, or the built-in model"))
+        }
+    }
 }
 
 /// Fails if every one of these members lacks its program, its key or its model: one line per cause, and one that

@@ -1,7 +1,8 @@
-//! The HTTP front ends, on this machine only: they require a bearer token, and check `Host` and `Origin` so that a web
+//! The HTTP front ends, on this machine unless the user says otherwise: they require a bearer token, and check `Host` and `Origin` so that a web
 //! page cannot pretend to be local. Connections, sessions, sizes and times are limited.
 
 use crate::connections::{self, Limits, Mark};
+use crate::events;
 use crate::identity::Tokens;
 use crate::mcp::Server;
 use crate::mcp::sessions::{SESSIONS_MAX, Sessions};
@@ -47,25 +48,77 @@ pub struct Faces {
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
+    /// The names by which other machines reach it.
+    names: Vec<HostName>,
 }
 
-/// Binds a local address; port 0 picks a free one.
+/// A name by which other machines reach a server, with or without a port: `kd.example.org`, `10.0.0.7:7717`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName(String);
+
+impl std::str::FromStr for HostName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || {
+            "a host name has letters, digits, dots and hyphens, and may end with a port: kd.example.org, 10.0.0.7:7717, [fd00::7]"
+                .to_owned()
+        };
+        let (name, port) = match text.rsplit_once(':') {
+            Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+            _ => (text, None),
+        };
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+        let six = name
+            .strip_prefix('[')
+            .and_then(|name| name.strip_suffix(']'));
+        let is_name = match six {
+            Some(six) => six.parse::<std::net::Ipv6Addr>().is_ok(),
+            None => !name.is_empty() && name.len() <= 253 && name.chars().all(plain),
+        };
+        let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+        match is_name && is_port {
+            true => Ok(Self(text.to_ascii_lowercase())),
+            false => Err(bad()),
+        }
+    }
+}
+
+impl HostName {
+    /// Returns the authorities that requests may name: without a port, that of a proxy and that of the server.
+    fn authorities(&self, port: u16) -> Vec<String> {
+        let has_port = self
+            .0
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| !port.ends_with(']'));
+        match has_port {
+            true => vec![self.0.clone()],
+            false => vec![format!("{}:{port}", self.0), self.0.clone()],
+        }
+    }
+}
+
+/// Binds an address; port 0 picks a free one. Other machines reach it only by one of `names`.
 ///
 /// # Errors
-/// If the address is not a loopback address, or cannot be bound.
-pub async fn bind(address: SocketAddr) -> std::io::Result<Bound> {
-    if !address.ip().is_loopback() {
+/// If the address cannot be bound, or is not a loopback address and there is no name.
+pub async fn bind(address: SocketAddr, names: Vec<HostName>) -> std::io::Result<Bound> {
+    if !address.ip().is_loopback() && names.is_empty() {
         return Err(std::io::Error::new(
             std::io::ErrorKind::InvalidInput,
             format!(
-                "{} is not an address of this machine alone, such as 127.0.0.1",
+                "{} is not an address of this machine alone, such as 127.0.0.1, and no name is given by which others reach it",
                 address.ip()
             ),
         ));
     }
     let listener = TcpListener::bind(address).await?;
     let address = listener.local_addr()?;
-    Ok(Bound { listener, address })
+    Ok(Bound {
+        listener,
+        address,
+        names,
+    })
 }
 
 impl Bound {
@@ -78,14 +131,25 @@ impl Bound {
         ];
         let served = paths.iter().filter(|(served, _)| *served);
         served
-            .map(|(_, path)| format!("http://{}{path}", self.address))
+            .map(|(_, path)| format!("http://{}{path}", self.authority()))
             .collect()
+    }
+
+    /// Returns the name and the port under which it is reached.
+    fn authority(&self) -> String {
+        let port = self.address.port();
+        let named = self
+            .names
+            .iter()
+            .flat_map(|name| name.authorities(port))
+            .next();
+        named.unwrap_or_else(|| self.address.to_string())
     }
 
     /// Returns the URL of the page, if served.
     pub fn page(&self, faces: Faces) -> Option<String> {
         let path = faces.page.then_some(page::PATH)?;
-        Some(format!("http://{}{path}", self.address))
+        Some(format!("http://{}{path}", self.authority()))
     }
 
     /// Serves until `stop`.
@@ -103,11 +167,22 @@ impl Bound {
         let ended = CancellationToken::new();
         let port = self.address.port();
         let hosts = ["localhost", "127.0.0.1", "[::1]"];
-        let named = hosts.iter().map(|host| format!("{host}:{port}"));
-        let origins = named.clone().map(|host| format!("http://{host}"));
+        let here = hosts.iter().map(|host| format!("{host}:{port}"));
+        let others = self.names.iter().flat_map(|name| name.authorities(port));
+        let others: Vec<String> = others.collect();
+        let named: Vec<String> = here.clone().chain(others.iter().cloned()).collect();
+        let schemes = ["http", "https"];
+        let origins = schemes.iter().flat_map(|scheme| {
+            let of = others.iter().map(move |host| format!("{scheme}://{host}"));
+            of.collect::<Vec<_>>()
+        });
+        let origins: Vec<String> = here
+            .map(|host| format!("http://{host}"))
+            .chain(origins)
+            .collect();
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(named.clone())
-            .with_allowed_origins(origins)
+            .with_allowed_origins(origins.clone())
             .with_max_request_body_bytes(BODY_BYTES_MAX)
             .with_cancellation_token(ended.clone());
         let limits = Limits::default();
@@ -118,7 +193,8 @@ impl Bound {
         let door = Gate {
             metrics: counts.clone(),
             tokens,
-            hosts: named.collect(),
+            hosts: named,
+            origins,
             limits,
             sessions: sessions.clone(),
             page: faces.page,
@@ -128,6 +204,9 @@ impl Bound {
         let mut router = axum::Router::new()
             .route(metrics::HEALTH, get(|| async { "ok\n" }))
             .route(metrics::PATH, get(move || async move { counts.response() }));
+        if faces.models || faces.page {
+            router = router.merge(events::router(host.clone()));
+        }
         if faces.models {
             router = router.merge(models::router(host.clone(), councils.clone()));
         }
@@ -156,6 +235,8 @@ struct Gate {
     tokens: Tokens,
     /// The authorities of this server.
     hosts: Vec<String>,
+    /// The origins of its page.
+    origins: Vec<String>,
     limits: Limits,
     sessions: Arc<Sessions>,
     /// Whether the page is served.
@@ -179,7 +260,7 @@ impl Gate {
             return Some("the host is not this server");
         }
         // Browsers send the page's origin; other programs mostly send none.
-        let own = |origin: &str| origin.strip_prefix("http://").is_some_and(ours);
+        let own = |origin: &str| self.origins.iter().any(|o| o.eq_ignore_ascii_case(origin));
         let mut origins = request.headers().get_all(header::ORIGIN).iter();
         let all_own = origins.all(|origin| origin.to_str().is_ok_and(own));
         (!all_own).then_some("the request comes from a page of another origin")
@@ -250,10 +331,42 @@ mod tests {
         Gate {
             tokens: Tokens::parse("0123456789abcdef").unwrap(),
             hosts: vec!["127.0.0.1:80".into(), "localhost:80".into()],
+            origins: vec!["http://127.0.0.1:80".into(), "http://localhost:80".into()],
             limits: Limits::default(),
             sessions: Arc::new(Sessions::new(1)),
             page: true,
             metrics: Metrics::default(),
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_host_and_no_pattern_or_address_of_a_page() {
+        for (text, authorities) in [
+            (
+                "kd.example.org",
+                Some(&["kd.example.org:80", "kd.example.org"][..]),
+            ),
+            ("KD.Example.org:443", Some(&["kd.example.org:443"])),
+            ("10.0.0.7:7717", Some(&["10.0.0.7:7717"])),
+            ("[fd00::7]", Some(&["[fd00::7]:80", "[fd00::7]"])),
+            ("[fd00::7]:7717", Some(&["[fd00::7]:7717"])),
+            ("", None),
+            ("*", None),
+            ("*.example.org", None),
+            ("http://kd.example.org", None),
+            ("kd.example.org/", None),
+            ("kd.example.org:", None),
+            ("kd.example.org:0", None),
+            ("kd.example.org:99999", None),
+            ("user@kd.example.org", None),
+            ("a b", None),
+            ("[x]", None),
+            ("fd00::7", None),
+        ] {
+            let name = text.parse::<HostName>().ok();
+            let found = name.map(|name| name.authorities(80));
+            let expected = authorities.map(|all| all.iter().map(|a| (*a).to_owned()).collect());
+            assert_eq!(found, expected, "{text}");
         }
     }
 

@@ -128,10 +128,15 @@ impl Identity {
         &self.token
     }
 
+    /// Returns the caller of a request; `None` over stdio.
+    pub(crate) fn whole(context: &RequestContext<RoleServer>) -> Option<Identity> {
+        let parts = context.extensions.get::<axum::http::request::Parts>()?;
+        parts.extensions.get::<Identity>().cloned()
+    }
+
     /// Returns the name that belongs to a request's token.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Option<Caller> {
-        let parts = context.extensions.get::<axum::http::request::Parts>()?;
-        let name = parts.extensions.get::<Identity>()?.name.clone()?;
+        let name = Self::whole(context)?.name?;
         Some(Caller {
             name,
             proof: Proof::Token,

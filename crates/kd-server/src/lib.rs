@@ -8,6 +8,7 @@ mod answer;
 mod blocking;
 mod connections;
 mod consult;
+mod events;
 pub mod http;
 mod identity;
 pub mod mcp;

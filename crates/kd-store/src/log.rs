@@ -131,6 +131,41 @@ pub fn read_last(thread: &Thread, bytes: u64) -> Result<Logged, Error> {
     Ok(logged)
 }
 
+/// Reads the records of a thread's log from a place on, the beginning or the end of a line: each with the place where
+/// its line ends. Reads a bounded part; empty at the end. `None` if the log is shorter than that: it was rewritten.
+///
+/// # Errors
+/// Those of [`read_last`].
+pub fn read_from(thread: &Thread, at: u64) -> Result<Option<Vec<(u64, Record)>>, Error> {
+    let folder = thread.folder();
+    let Some(mut file) = folder.file(layout::EVENTS_FILE)? else {
+        return Ok((at == 0).then(Vec::new));
+    };
+    let failed = |e| Error::io("read", &folder.path().join(layout::EVENTS_FILE))(e);
+    if file.metadata().map_err(failed)?.len() < at {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::Start(at)).map_err(failed)?;
+    let mut part = Vec::new();
+    let read = file.take(bounds::EVENT.bytes).read_to_end(&mut part);
+    read.map_err(failed)?;
+    let mut records = Vec::new();
+    let mut end = at;
+    // The last line may still be written.
+    for line in part.split_inclusive(|byte| *byte == b'\n') {
+        if !line.ends_with(b"\n") {
+            break;
+        }
+        end += line.len() as u64;
+        if let Ok(record) = serde_json::from_slice::<Record>(line) {
+            check(folder, record.v.into())?;
+            let thread = thread.id().clone();
+            records.push((end, Record { thread, ..record }));
+        }
+    }
+    Ok(Some(records))
+}
+
 /// Calls back for each record in the last bytes of a thread's log, with its line without the line break. Returns the
 /// number of invalid lines.
 pub(crate) fn each_record(

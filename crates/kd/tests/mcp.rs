@@ -775,8 +775,12 @@ fn a_session_belongs_to_the_token_that_opened_it() {
 fn it_is_served_on_this_machine_only_and_with_good_tokens() {
     let home = debaters();
     let said = home.run(&["serve", "--mcp", "--listen", "0.0.0.0:0"]);
-    assert_eq!(said.code, Some(1));
-    assert!(said.err.contains("this machine"), "{}", said.err);
+    assert_eq!(said.code, Some(2));
+    assert!(
+        said.err.contains("this machine") && said.err.contains("--host"),
+        "{}",
+        said.err
+    );
     let weak = home.path().join("weak");
     private(&weak, "ada secret\n");
     let said = home.run(&["serve", "--mcp", "--tokens", weak.to_str().expect("text")]);
@@ -952,4 +956,111 @@ fn a_visit_has_tools_and_no_resources() {
         }
         visit.leave();
     }
+}
+
+/// What a client that knows tasks says of itself.
+fn with_tasks(mut params: Value) -> Value {
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+        json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    params
+}
+
+#[test]
+fn a_deliberation_is_a_task_for_clients_that_know_tasks() {
+    let home = Home::scripted(&[
+        ("ann", member("yes")),
+        ("bob", member("yes")),
+        ("cyd", member("yes")),
+    ]);
+    let mut client = Client::start(&home, &[]);
+    let begun = client.call(
+        "tools/call",
+        with_tasks(json!({"name": "deliberate", "arguments": {"question": "Is it safe?"}})),
+    );
+    let task = &begun["result"];
+    assert_eq!(task["resultType"], "task", "{begun}");
+    assert_eq!(task["status"], "working");
+    let id = task["taskId"].clone();
+    let done = support::until("the task has ended", || {
+        let task = client.call("tasks/get", with_tasks(json!({ "taskId": id })));
+        (task["result"]["status"] != "working").then_some(task)
+    });
+    assert_eq!(done["result"]["status"], "completed", "{done}");
+    let result = &done["result"]["result"];
+    assert_eq!(result["isError"], false, "{done}");
+    let verdict = &result["structuredContent"]["verdict"];
+    assert_eq!(verdict["outcome"], "unanimous", "{done}");
+    // Other tools answer at once, and so does this one for other clients.
+    let ask = json!({"name": "ask_council", "arguments": {"question": "So?"}});
+    let answer = client.call("tools/call", with_tasks(ask));
+    assert!(answer["result"]["content"].is_array(), "{answer}");
+    for (method, params) in [
+        ("tasks/get", with_tasks(json!({"taskId": "nope"}))),
+        ("tasks/cancel", with_tasks(json!({"taskId": "nope"}))),
+        ("tasks/get", json!({ "taskId": id })),
+    ] {
+        let refused = client.call(method, params);
+        assert!(
+            refused["error"]["message"].is_string(),
+            "{method}: {refused}"
+        );
+    }
+    client.leave();
+}
+
+#[test]
+fn a_task_that_is_cancelled_keeps_what_came() {
+    let home = Home::scripted(&[("slow", json!({"runs": [[{"text": "begun"}, "hang"]]}))]);
+    let mut client = Client::start(&home, &[]);
+    let call = json!({"name": "deliberate", "arguments": {"question": "Well?"}});
+    let begun = client.call("tools/call", with_tasks(call));
+    let id = begun["result"]["taskId"].clone();
+    let get = || with_tasks(json!({ "taskId": id }));
+    support::until("it tells its progress", || {
+        let task = client.call("tasks/get", get());
+        assert_eq!(task["result"]["status"], "working", "{task}");
+        task["result"]["statusMessage"].is_string().then_some(())
+    });
+    let cancelled = client.call("tasks/cancel", get());
+    assert!(cancelled["result"].is_object(), "{cancelled}");
+    support::until("it is cancelled", || {
+        let task = client.call("tasks/get", get());
+        (task["result"]["status"] == "cancelled").then_some(())
+    });
+    client.leave();
+    let replayed = home.run(&["replay", "--json"]);
+    assert_eq!(replayed.json()["agrees"], true, "{}", replayed.out);
+}
+
+#[test]
+fn prompts_are_listed_and_call_a_tool_that_exists() {
+    let home = debaters();
+    let mut client = Client::start(&home, &[]);
+    let tools = client.call("tools/list", json!({}));
+    let tools: Vec<&str> = tools["result"]["tools"]
+        .as_array()
+        .expect("tools")
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    let listed = client.call("prompts/list", json!({}));
+    let prompts = listed["result"]["prompts"].as_array().expect("prompts");
+    let names: Vec<&str> = prompts.iter().filter_map(|p| p["name"].as_str()).collect();
+    assert_eq!(names, ["ask", "think", "deliberate", "review"]);
+    for prompt in prompts {
+        let name = &prompt["name"];
+        let first = prompt["arguments"][0]["name"].as_str().expect("a subject");
+        let got = client.call(
+            "prompts/get",
+            json!({"name": name, "arguments": {first: "Tabs?"}}),
+        );
+        let text = got["result"]["messages"][0]["content"]["text"].as_str();
+        let text = text.unwrap_or_else(|| panic!("{got}"));
+        assert!(text.contains("Tabs?"), "{text}");
+        let tool = text.split('`').nth(1).expect("a tool");
+        assert!(tools.contains(&tool), "{tool}");
+        let refused = client.call("prompts/get", json!({ "name": name }));
+        assert!(refused["error"]["message"].is_string(), "{refused}");
+    }
+    client.leave();
 }

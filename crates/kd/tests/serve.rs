@@ -5,8 +5,9 @@ mod support;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Stdio;
 use support::Home;
-use support::served::{Served, bearer, user};
+use support::served::{Served, TOKEN, bearer, user};
 
 fn council() -> Home {
     let said = |text: &str| json!({"runs": [[{"text": text}]]});
@@ -111,4 +112,126 @@ fn what_is_too_large_is_refused_and_the_server_goes_on() {
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     assert_eq!(served.send("GET", "/healthz", "", &Value::Null).0, 200);
     assert_eq!(home.threads().len(), 0, "nobody was asked");
+}
+
+#[test]
+fn other_machines_are_served_under_stated_names_and_get_no_agent_program() {
+    let home = Home::scripted(&[("ann", json!({"runs": [[{"text": "Yes."}]]}))]);
+    let mut config: Value =
+        serde_json::from_slice(&std::fs::read(home.config_file()).expect("read")).expect("JSON");
+    config["agents"]["own"] = json!({"backend": "command", "command": ["cat"]});
+    config["council"] = json!({"members": ["ann", "own", "claude"], "chair": "claude"});
+    config["think"] = json!({"fast": "own", "rigorous": "ann"});
+    std::fs::write(home.config_file(), config.to_string()).expect("written");
+    let mut command = home.kd(&[
+        "serve",
+        "--models",
+        "--listen",
+        "0.0.0.0:0",
+        "--host",
+        "kd.example.org",
+        "--host",
+        "10.0.0.7:443",
+    ]);
+    command.env("KD_SERVE_TOKEN", TOKEN);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut url = String::new();
+    let out = child.stdout.as_mut().expect("piped");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut url).expect("a line");
+    let port = url
+        .strip_prefix("http://kd.example.org:")
+        .expect("its name");
+    let port = port.split('/').next().expect("a port").to_owned();
+    let address = format!("127.0.0.1:{port}");
+    let send = |host: &str, more: &str, model: Option<&str>| -> (u16, String) {
+        let (line, body) = match model {
+            None => ("GET /v1/models", String::new()),
+            Some(model) => {
+                let body =
+                    json!({"model": model, "messages": [{"role": "user", "content": "So?"}]});
+                ("POST /v1/chat/completions", body.to_string())
+            }
+        };
+        let mut stream = TcpStream::connect(&address).expect("it listens");
+        let request = format!(
+            "{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\n{more}Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        let status = text.split(' ').nth(1).expect("a status");
+        (status.parse().expect("a number"), text)
+    };
+    let with_port = format!("kd.example.org:{port}");
+    for (host, more, status) in [
+        ("kd.example.org", "", 200),
+        (with_port.as_str(), "", 200),
+        (address.as_str(), "", 200),
+        ("10.0.0.7:443", "", 200),
+        ("10.0.0.7", "", 403),
+        ("0.0.0.0", "", 403),
+        ("evil.example", "", 403),
+        ("kd.example.org.evil.example", "", 403),
+        ("kd.example.org", "Origin: https://kd.example.org\r\n", 200),
+        ("kd.example.org", "Origin: https://evil.example\r\n", 403),
+        ("kd.example.org", "Origin: null\r\n", 403),
+    ] {
+        let (got, text) = send(host, more, None);
+        assert_eq!(got, status, "{host} {more}: {text}");
+    }
+    // Defaults leave programs out; a request that names one is told so.
+    let (status, text) = send("kd.example.org", "", Some("kd/ask"));
+    assert!(status == 200 && !text.contains("claude"), "{text}");
+    for model in [
+        "kd/ask:claude",
+        "kd/think:ann,codex",
+        "kd/deliberate:gemini,ann,ann",
+    ] {
+        let (status, text) = send("kd.example.org", "", Some(model));
+        assert_eq!(status, 422, "{model}: {text}");
+        assert!(
+            text.contains("not offered to other machines"),
+            "{model}: {text}"
+        );
+    }
+    let (status, text) = send("kd.example.org", "", Some("kd/ask:own"));
+    assert_eq!(status, 422, "{text}");
+    let health = |at: &str| home.run(&["serve", "--health", "--listen", at]);
+    assert_eq!(health(&format!("0.0.0.0:{port}")).out, "ok\n");
+    let _ = child.kill();
+    let mut told = String::new();
+    let err = child.stderr.as_mut().expect("piped");
+    err.read_to_string(&mut told).expect("text");
+    let _ = child.wait();
+    assert!(
+        told.contains("claude, own") && told.contains("no TLS"),
+        "{told}"
+    );
+    let gone = health(&address);
+    assert!(
+        gone.code == Some(1) && gone.err.contains("no server answers"),
+        "{}",
+        gone.err
+    );
+}
+
+#[test]
+fn a_name_is_needed_beyond_this_machine_and_no_pattern_is_one() {
+    let home = Home::scripted(&[]);
+    for (args, words) in [
+        (&["--listen", "0.0.0.0:0"][..], "--host"),
+        (&["--listen", "[::]:0"], "--host"),
+        (&["--host", "*"], "a host name has letters"),
+        (
+            &["--host", "http://kd.example.org"],
+            "a host name has letters",
+        ),
+        (&["--health", "--models"], "cannot be used with"),
+    ] {
+        let said = home.run(&[&["serve"], args].concat());
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.err);
+        assert!(said.err.contains(words), "{args:?}: {}", said.err);
+    }
 }

@@ -16,7 +16,7 @@ mod turn;
 #[cfg(test)]
 mod tests;
 
-pub use talk::{Talk, name_of};
+pub use talk::{Talk, name_of, quote};
 
 use crate::clean::clean_text;
 use crate::event::{Event, Outcome, Purpose};

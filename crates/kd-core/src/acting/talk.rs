@@ -182,7 +182,7 @@ pub(super) fn spoken(text: &str, calls: &[ToolCall]) -> String {
 }
 
 /// Quotes each line with `| `.
-pub(super) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let clean = clean_text(text);
     let lines = clean.split(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}']);
     let lines: Vec<String> = lines.map(|line| format!("| {line}")).collect();

@@ -3,6 +3,7 @@
 //! Input: a JSON value. Output: a [`Config`], or all [`Problem`]s at once. [`KEYS`] is the table of all keys.
 
 mod agent;
+mod beyond;
 mod check;
 mod deliberation;
 mod docs;
@@ -84,6 +85,9 @@ pub struct Config {
     /// Not a setting.
     #[serde(skip)]
     pub programs_for_models: BTreeSet<&'static str>,
+    /// Whether other machines may ask: no agent program answers then. Not a setting.
+    #[serde(skip)]
+    pub serves_others: bool,
     /// Model prices, overridden by `providers.<name>.prices`. Not a setting.
     #[serde(skip)]
     pub prices: Prices,
@@ -95,6 +99,7 @@ impl Config {
         self.programs_for_models
             .clone_from(&other.programs_for_models);
         self.prices.clone_from(&other.prices);
+        self.serves_others = other.serves_others;
     }
 
     /// Returns the price of a member's model. `None` if unknown or free.

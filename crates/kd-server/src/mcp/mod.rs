@@ -4,10 +4,13 @@
 //! progress while a council works; a cancelled request stops it. No caller can post under another's name: the token or
 //! the way the server was started identifies the caller, and a tool's argument counts only where neither does.
 
+mod followed;
 mod lines;
 mod news;
+mod prompts;
 mod resources;
 pub(crate) mod sessions;
+mod tasks;
 mod tools;
 
 use crate::consult::Consultations;
@@ -17,10 +20,11 @@ use kd_forum::account::Proof;
 use lines::TOO_LONG;
 pub(crate) use lines::{LINE_BYTES_MAX, Lines};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
-    Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, SubscribeRequestParams, Tool, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
+    ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
@@ -41,6 +45,8 @@ pub struct Server {
     starter: Option<String>,
     pub(crate) running: Consultations,
     news: news::Subscription,
+    follows: followed::Follows,
+    tasks: tasks::Tasks,
 }
 
 impl Server {
@@ -51,6 +57,8 @@ impl Server {
             starter,
             running: Consultations::default(),
             news: news::Subscription::default(),
+            follows: followed::Follows::default(),
+            tasks: tasks::Tasks::default(),
         }
     }
 
@@ -58,6 +66,7 @@ impl Server {
     pub(crate) fn for_session(&self) -> Self {
         Self {
             news: self.news.another(),
+            follows: followed::Follows::default(),
             ..self.clone()
         }
     }
@@ -75,6 +84,12 @@ impl Server {
 }
 
 impl Server {
+    /// Returns the thread whose URI, or that of whose events, this is; none of a visit.
+    fn thread_of(&self, uri: &str) -> Option<String> {
+        self.has_resources().ok()?;
+        resources::address(uri).map(|(id, _)| id.to_owned())
+    }
+
     /// Refuses resources to a visiting agent: unlike tool answers, they would be neither fenced nor counted.
     fn has_resources(&self) -> Result<(), ErrorData> {
         if self.host.is_visit() {
@@ -92,7 +107,10 @@ impl Server {
     ) -> Result<String, ErrorData> {
         self.has_resources()?;
         if uri != news::NEWS {
-            let why = format!("only {} can be subscribed to", news::NEWS);
+            let why = format!(
+                "there is no {uri}; {} and threads can be subscribed to",
+                news::NEWS
+            );
             return Err(ErrorData::resource_not_found(why, None));
         }
         self.caller(context).map(|caller| caller.name).ok_or_else(|| {
@@ -100,6 +118,11 @@ impl Server {
             ErrorData::invalid_request(why, None)
         })
     }
+}
+
+/// Returns the owner of the tasks of a request.
+fn task_owner(context: &RequestContext<RoleServer>) -> tasks::Owner {
+    tasks::owner(Identity::whole(context).as_ref())
 }
 
 /// Serves stdio until its other end is closed, or until `stop`. Then stops running councils and saves partial answers.
@@ -129,8 +152,10 @@ impl ServerHandler for Server {
         let tools = ServerCapabilities::builder().enable_tools();
         let capabilities = match self.has_resources() {
             Ok(()) => tools
+                .enable_prompts()
                 .enable_resources()
                 .enable_resources_subscribe()
+                .enable_tasks()
                 .build(),
             Err(_) => tools.build(),
         };
@@ -169,8 +194,45 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = self.caller(&context);
         let arguments = request.arguments.unwrap_or_default();
-        let done = tools::call(self, caller, &request.name, arguments, &context).await?;
-        Ok(done.into())
+        tools::call(self, caller, &request.name, arguments, &context).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.tasks.get(task_owner(&context), &request.task_id)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.cancel(task_owner(&context), &request.task_id)
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(match self.host.is_visit() {
+            true => ListPromptsResult::with_all_items(Vec::new()),
+            false => prompts::list(),
+        })
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if self.host.is_visit() {
+            return Err(ErrorData::invalid_params("a visit has no prompts", None));
+        }
+        Ok(prompts::get(&request)?.into())
     }
 
     async fn on_custom_request(
@@ -207,6 +269,10 @@ impl ServerHandler for Server {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if let Some(id) = self.thread_of(&request.uri) {
+            let followed = (request.uri, id);
+            return self.follows.start(&self.host, followed, context.peer).await;
+        }
         let caller = self.reader_of_news(&request.uri, &context)?;
         self.news.start(&self.host, caller, context.peer).await
     }
@@ -217,6 +283,10 @@ impl ServerHandler for Server {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if self.thread_of(&request.uri).is_some() {
+            self.follows.stop(&request.uri);
+            return Ok(());
+        }
         self.reader_of_news(&request.uri, &context)?;
         self.news.stop();
         Ok(())

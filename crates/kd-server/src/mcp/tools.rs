@@ -13,7 +13,8 @@ use kd_core::request::ToolSpec;
 use kd_forum::account::Proof;
 use kd_forum::tools::{self as forum, Tool as ForumTool};
 use rmcp::model::{
-    CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, Tool, ToolAnnotations,
+    CallToolResponse, CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam, Tool,
+    ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -146,7 +147,7 @@ pub(super) async fn call(
     name: &str,
     arguments: JsonObject,
     context: &RequestContext<RoleServer>,
-) -> Result<CallToolResult, ErrorData> {
+) -> Result<CallToolResponse, ErrorData> {
     if let Some(row) = ROWS
         .iter()
         .find(|row| row.name == name && server.host.has(row.method))
@@ -158,13 +159,14 @@ pub(super) async fn call(
         if tool.acts {
             server.news.wake();
         }
-        return answer;
+        return answer.map(Into::into);
     }
     if server.host.has_further(name)
         && let Some(caller) = caller
     {
         let arguments = Value::Object(arguments);
-        return carry(&server.host, name.to_owned(), caller, arguments).await;
+        let answer = carry(&server.host, name.to_owned(), caller, arguments).await;
+        return answer.map(Into::into);
     }
     let names: Vec<_> = list(server.host.as_ref(), true)
         .into_iter()
@@ -176,38 +178,54 @@ pub(super) async fn call(
     ))
 }
 
-/// Asks the council.
+/// Asks the council. A deliberation is a task for clients that know tasks.
 async fn ask(
     server: &Server,
     row: &Row,
     arguments: JsonObject,
     context: &RequestContext<RoleServer>,
-) -> Result<CallToolResult, ErrorData> {
-    let given: Given = match serde_json::from_value(Value::Object(arguments)) {
-        Ok(given) => given,
-        Err(why) => {
-            let name = row.name;
-            return Ok(refused(&format!(
-                "`{name}` takes question, members and thread: {why}"
-            )));
-        }
+) -> Result<CallToolResponse, ErrorData> {
+    let query = match query(row, arguments) {
+        Ok(query) => query,
+        Err(why) => return Ok(refused(&why).into()),
     };
+    let knows_tasks = context
+        .client_capabilities()
+        .is_some_and(|client| client.supports_tasks());
+    let started = off(&server.host, move |host| host.ask(&query)).await?;
+    match started {
+        Err(why) => Ok(refused(&why.0).into()),
+        Ok(started) if knows_tasks && row.method == Method::Deliberate => {
+            let owner = super::task_owner(context);
+            let running = server.running.start(started);
+            let task = server.tasks.begin(owner, running, answered)?;
+            Ok(CallToolResponse::Task(task))
+        }
+        Ok(started) => Ok(consult(server, started, context).await.into()),
+    }
+}
+
+/// Reads the arguments of a consultation.
+fn query(row: &Row, arguments: JsonObject) -> Result<Query, String> {
+    let given: Given = serde_json::from_value(Value::Object(arguments))
+        .map_err(|why| format!("`{}` takes question, members and thread: {why}", row.name))?;
     if given.question.trim().is_empty() {
-        return Ok(refused("`question` is empty: say what is to be answered"));
+        return Err("`question` is empty: say what is to be answered".into());
     }
     if given.question.len() > QUESTION_BYTES_MAX {
-        return Ok(refused(
-            "`question` is longer than 4 MiB: put the long part into a file and name it",
-        ));
+        let why = "`question` is longer than 4 MiB: put the long part into a file and name it";
+        return Err(why.into());
     }
     if given.members.len() > row.members.1 {
-        let most = row.members.1;
-        return Ok(refused(&format!("`members` may hold at most {most} names")));
+        return Err(format!(
+            "`members` may hold at most {} names",
+            row.members.1
+        ));
     }
     if given.preset.is_some() && row.method != Method::Deliberate {
-        return Ok(refused("`preset` is an argument of `deliberate`"));
+        return Err("`preset` is an argument of `deliberate`".into());
     }
-    let ask = Query {
+    Ok(Query {
         method: row.method,
         question: given.question,
         members: given.members,
@@ -216,11 +234,7 @@ async fn ask(
             preset: given.preset,
             protocol: None,
         },
-    };
-    match off(&server.host, move |host| host.ask(&ask)).await? {
-        Ok(started) => Ok(consult(server, started, context).await),
-        Err(why) => Ok(refused(&why.0)),
-    }
+    })
 }
 
 /// Runs a session to its end, or until the caller cancels or disconnects; sends progress on request.

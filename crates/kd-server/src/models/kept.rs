@@ -116,9 +116,9 @@ pub(super) async fn ask(
     face: &Arc<Face>,
     caller: &Identity,
     transcript: &Transcript,
-    council: Model,
+    (council, thread): (Model, Option<String>),
 ) -> Result<(Kept, Started), Fault> {
-    let asked = face.talks.ask(caller, transcript, council)?;
+    let asked = face.talks.ask(caller, transcript, council, thread)?;
     let ask = asked.ask.clone();
     let started = off(&face.host, move |host| host.ask(&ask)).await;
     let mut started = started.map_err(Fault::broken)?;
@@ -139,18 +139,30 @@ pub(super) async fn ask(
 pub(super) async fn act(
     face: &Arc<Face>,
     caller: &Identity,
-    talk: Talk,
+    (talk, named): (Talk, Option<String>),
     members: Vec<String>,
 ) -> Result<(Kept, Started), Fault> {
-    let (thread, mut claim) = face.acts.find(caller, &talk).unzip();
+    let joins = named.is_some();
+    let (thread, mut claim) = match named {
+        None => face.acts.find(caller, &talk).unzip(),
+        Some(thread) => {
+            let why = "another request of a program is being answered in this thread: repeat this one after it";
+            let claim = face
+                .acts
+                .claim(&thread)
+                .ok_or_else(|| Fault::refused(why))?;
+            (Some(thread), Some(claim))
+        }
+    };
     let errand = Errand {
         members,
         talk: talk.clone(),
         thread,
+        joins,
         aside: false,
     };
     let mut started = begin(face, errand.clone()).await?;
-    if started.is_err() && errand.thread.is_some() {
+    if started.is_err() && errand.thread.is_some() && !joins {
         // The thread is gone: the conversation contains everything needed.
         claim = None;
         let anew = Errand {
@@ -178,8 +190,8 @@ pub(super) async fn aside(
     let errand = Errand {
         members,
         talk,
-        thread: None,
         aside: true,
+        ..Errand::default()
     };
     let started = begin(face, errand).await?;
     let started = started.map_err(|why| Fault::refused(&why))?;

@@ -147,7 +147,7 @@ async fn model(
         return Fault::path().response(shape);
     };
     let models = face.host.models();
-    match find(&models, &id) {
+    match find(&models, at_thread(&id).0) {
         Some(model) => Json(row(shape, &id, &model.doc)).into_response(),
         None => Fault::model(&id, names(&models)).response(shape),
     }
@@ -156,6 +156,14 @@ async fn model(
 fn names(models: &[Model]) -> String {
     let names = models.iter().map(|model| format!("{PREFIX}{}", model.name));
     names.collect::<Vec<_>>().join(", ")
+}
+
+/// Splits the thread off the name of a model: `kd/ask@council-a8b3`.
+fn at_thread(named: &str) -> (&str, Option<&str>) {
+    match named.rsplit_once('@') {
+        Some((model, thread)) if !thread.is_empty() => (model, Some(thread)),
+        _ => (named, None),
+    }
 }
 
 /// Finds a model by its name, and the members that the name lists: `kd/ask:claude,codex`.
@@ -258,7 +266,9 @@ async fn answered(
 /// Answers a request, complete or streamed.
 async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Response, Fault> {
     let models = face.host.models();
-    let Some(council) = find(&models, &request.transcript.model) else {
+    let (named, thread) = at_thread(&request.transcript.model);
+    let thread = thread.map(str::to_owned);
+    let Some(council) = find(&models, named) else {
         return Err(Fault::model(&request.transcript.model, names(&models)));
     };
     let model = request.transcript.model.clone();
@@ -275,9 +285,9 @@ async fn answer(face: &Arc<Face>, caller: &Identity, request: Read) -> Result<Re
     } else if let Some(talk) =
         kept::acting(face, caller, council.method, (talk, acts), &transcript)?
     {
-        kept::act(face, caller, talk, council.members).await?
+        kept::act(face, caller, (talk, thread), council.members).await?
     } else {
-        kept::ask(face, caller, &transcript, council).await?
+        kept::ask(face, caller, &transcript, (council, thread)).await?
     };
     let is_kept = started.scratch.is_none();
     let thread = started.session.thread().0.clone();

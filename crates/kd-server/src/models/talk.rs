@@ -39,12 +39,14 @@ pub(super) struct Asked {
     at: Print,
     /// Whether the request contains its whole conversation.
     whole: bool,
+    /// Whether the client named the thread: no other one will do.
+    is_named: bool,
 }
 
 impl Asked {
     /// Returns whether the question can also be asked in a new thread: the request contains its whole conversation.
     pub(super) fn can_begin_anew(&self) -> bool {
-        self.ask.thread.is_some() && self.whole
+        self.ask.thread.is_some() && self.whole && !self.is_named
     }
 }
 
@@ -55,6 +57,7 @@ impl Talks {
         caller: &Identity,
         transcript: &Transcript,
         council: Model,
+        given: Option<String>,
     ) -> Result<Asked, Fault> {
         let (last, before) = transcript.messages.split_last().ok_or_else(Fault::path)?;
         let anew = Query {
@@ -85,8 +88,14 @@ impl Talks {
             _ => None,
         };
         add(&mut so_far, last.role.name(), &last.text);
+        // What the thread holds already is not said again.
+        let thread = thread.filter(|thread| given.as_ref().is_none_or(|given| given == thread));
+        let is_named = given.is_some();
         let ask = match thread {
-            None => anew.clone(),
+            None => Query {
+                thread: given,
+                ..anew.clone()
+            },
             Some(thread) => Query {
                 // If the client refers to the answer by ID, all its messages are new.
                 question: match transcript.previous {
@@ -104,6 +113,7 @@ impl Talks {
             so_far,
             at,
             whole: transcript.previous.is_none(),
+            is_named,
         })
     }
 
