@@ -3,7 +3,7 @@
 use crate::error::{ErrorKind, UserError};
 use crate::notice::Notice;
 use kd_backends::collect::Collector;
-use kd_backends::{Backend, OwnBackends, discovery};
+use kd_backends::{Backend, Gate, OwnBackends, discovery};
 use kd_core::Timestamp;
 use kd_core::config::Config;
 use kd_core::ledger::Ledger;
@@ -37,6 +37,8 @@ pub struct Env {
     told: Arc<Mutex<BTreeSet<String>>>,
     /// The batch in which threads are created.
     batch: Option<Arc<str>>,
+    /// The gate of a fleet, whose members are services and the built-in model only.
+    gate: Option<Arc<dyn Gate>>,
     /// Where requests are recorded, in place of the user's ledger.
     account: Option<Arc<dyn Ledger>>,
     /// Gathers requests for provider batches.
@@ -81,6 +83,7 @@ impl Env {
             backends: OwnBackends::default(),
             told: Arc::default(),
             batch: None,
+            gate: None,
             account: None,
             collector: None,
         }
@@ -141,11 +144,22 @@ impl Env {
         Some(u64::from_le_bytes(*first) & ((1 << 53) - 1))
     }
 
+    /// The same for a fleet: other machines create threads of the batch too, and requests pass its gate.
+    #[cfg(feature = "forum")]
+    #[must_use]
+    pub(crate) fn in_fleet(&self, gate: Arc<dyn Gate>) -> Self {
+        Self {
+            gate: Some(gate),
+            ..self.clone()
+        }
+    }
+
     /// Returns the paths of the batch, if there is one.
     fn placed(&self, layout: Layout) -> Layout {
-        match &self.batch {
-            Some(batch) => layout.in_batch(batch),
-            None => layout,
+        match (&self.batch, &self.gate) {
+            (Some(batch), Some(_)) => layout.in_fleet(batch),
+            (Some(batch), None) => layout.in_batch(batch),
+            (None, _) => layout,
         }
     }
 
@@ -244,6 +258,7 @@ impl Env {
             folder: self.folder.clone(),
             own: self.backends.clone(),
             collector: self.collector.clone(),
+            gate: self.gate.clone(),
             ..kd_backends::Options::default()
         }
     }

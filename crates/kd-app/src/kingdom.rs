@@ -5,6 +5,8 @@ use crate::error::UserError;
 use crate::process::sweep;
 use crate::trust;
 use kd_backends::Backends;
+#[cfg(feature = "forum")]
+use kd_backends::Gate;
 use kd_backends::collect::Collector;
 use kd_core::config::Config;
 #[cfg(feature = "forum")]
@@ -97,6 +99,35 @@ impl Kingdom {
             loaded: self.loaded.clone(),
             engine: OnceLock::new(),
             announces: self.announces,
+        }
+    }
+
+    /// The same without agent programs in place of services that have no key.
+    #[cfg(feature = "forum")]
+    pub(crate) fn without_programs(&self) -> Self {
+        let mut own = Self {
+            env: self.env.clone(),
+            layout: OnceLock::new(),
+            loaded: self.loaded.clone(),
+            engine: OnceLock::new(),
+            announces: self.announces,
+        };
+        own.configure(|config| config.programs_for_models.clear());
+        own
+    }
+
+    /// The same for the questions of a fleet: see [`Env::in_fleet`].
+    #[cfg(feature = "forum")]
+    pub(crate) fn in_fleet(
+        &self,
+        batch: &str,
+        account: Arc<dyn Ledger>,
+        gate: Arc<dyn Gate>,
+    ) -> Self {
+        let own = self.in_batch(batch, account, None);
+        Self {
+            env: own.env.in_fleet(gate),
+            ..own
         }
     }
 

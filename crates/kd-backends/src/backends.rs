@@ -10,7 +10,7 @@ use crate::adapters::{self, scripted};
 use crate::checkout::GitData;
 use crate::collect::{Collected, Collector, Counted, Untimed};
 use crate::env::Env;
-use crate::guard::{Backoff, Paid, Rate, Retry, Silence, Total, Untouched};
+use crate::guard::{Backoff, Gate, Gated, Paid, Rate, Retry, Silence, Total, Untouched};
 use crate::providers::{Clients, Service};
 use crate::spending::{Day, Spending};
 use crate::transport::http::Http;
@@ -41,6 +41,8 @@ pub struct Options {
     pub git_data: Option<GitData>,
     /// Backends of the program that uses this crate, by name.
     pub own: OwnBackends,
+    /// The gate of a fleet. With it, agent programs are refused: no fleet uses anybody's login.
+    pub gate: Option<Arc<dyn Gate>>,
     /// The folder in which agents work and from which relative paths of programs are read. If unset, it is the folder
     /// of the process.
     pub folder: Option<PathBuf>,
@@ -90,6 +92,7 @@ pub struct Backends {
     backoff: Backoff,
     git_data: Option<GitData>,
     collector: Option<Collector>,
+    gate: Option<Arc<dyn Gate>>,
 }
 
 /// Creates a member's backend: one row for each kind that is neither an HTTP service nor an agent program.
@@ -128,6 +131,7 @@ impl Backends {
             backoff: options.backoff,
             git_data: options.git_data,
             collector: options.collector,
+            gate: options.gate,
         }
     }
 
@@ -157,6 +161,14 @@ impl Backends {
     ) -> Result<Arc<dyn Backend>, Failure> {
         if self.private {
             self.stays_here(member)?;
+        }
+        if self.gate.is_some() && self.is_agent(member) {
+            let why = format!(
+                "`{}` is an agent program ({}), which no fleet runs",
+                member.name, member.backend
+            );
+            return Err(Failure::new(FailureKind::Missing, why)
+                .advise("use members at a service with a key, or the built-in model"));
         }
         if let Some(collector) = &self.collector {
             return match self.collected(member, spending, collector)? {
@@ -438,6 +450,7 @@ impl Backends {
         };
         let attempts = service.attempts.unwrap_or(self.backoff.attempts).max(1);
         let limit = service.limit.clone();
+        let gate = self.gate.clone().map(|gate| (gate, service.gated()));
         let payer = payer(member, Some(model.clone()), service.billing());
         let dialect = adapters::dialect(service.wire);
         let mut backend: Arc<dyn Backend> = Arc::new(Silence::new(Arc::new(Http::new(
@@ -446,7 +459,9 @@ impl Backends {
             model,
             spending.paid_by(payer),
         ))));
-        if let Some(limit) = limit {
+        if let Some((gate, service)) = gate {
+            backend = Arc::new(Gated::new(backend, gate, service));
+        } else if let Some(limit) = limit {
             backend = Arc::new(Rate::new(backend, limit));
         }
         let retrying = Retry::new(

@@ -34,6 +34,7 @@ pub mod transport;
 
 pub use backends::{Backends, Options, OwnBackends};
 pub use env::Env;
+pub use guard::{Gate, GatedService};
 pub use spending::Spending;
 
 /// Answers requests.

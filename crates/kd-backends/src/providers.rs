@@ -1,7 +1,7 @@
 //! Model services. Input: a name and its settings. Output: a [`Service`] that its members share.
 
 use crate::env::Env;
-use crate::guard::Limit;
+use crate::guard::{GatedService, Limit};
 use crate::keys::{Key, KeySource};
 use crate::transport::client::{self, Certificates, is_loopback};
 use kd_core::config::{Price, ProviderConfig, Wire};
@@ -276,6 +276,19 @@ impl Service {
         let url = reqwest::Url::parse(&self.base).ok();
         let host = url.and_then(|url| url.host_str().map(str::to_owned));
         host.unwrap_or_else(|| self.base.clone())
+    }
+
+    /// Returns what the gate of a fleet knows it by. Machines may reach the same service under several names.
+    pub(crate) fn gated(&self) -> GatedService {
+        let url = reqwest::Url::parse(&self.base).ok();
+        let port = url.and_then(|url| url.port());
+        GatedService {
+            name: match port {
+                Some(port) => format!("{}:{port}", self.host()),
+                None => self.host(),
+            },
+            per_minute: self.config.requests_per_minute,
+        }
     }
 
     /// Returns the HTTP client for it.

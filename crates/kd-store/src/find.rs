@@ -556,6 +556,7 @@ impl Finder {
             elsewhere: None,
             state: self.dirs.project_state(root).ok(),
             batch: None,
+            long_ids: false,
         })
     }
 }

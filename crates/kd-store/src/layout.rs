@@ -91,6 +91,8 @@ pub struct Layout {
     pub(crate) state: Option<PathBuf>,
     /// The batch whose threads these paths are for, in place of the branch's.
     pub(crate) batch: Option<String>,
+    /// Whether other machines create threads of the same batch: short ids would collide.
+    pub(crate) long_ids: bool,
 }
 
 /// A thread's folder that was found.
@@ -192,6 +194,15 @@ impl Layout {
         Layout {
             batch: Some(batch.to_owned()),
             ..self.clone()
+        }
+    }
+
+    /// Returns the same for a batch of which other machines create threads too.
+    #[must_use]
+    pub fn in_fleet(&self, batch: &str) -> Layout {
+        Layout {
+            long_ids: true,
+            ..self.in_batch(batch)
         }
     }
 
@@ -425,7 +436,8 @@ impl Layout {
     /// Creates the folder of a new thread: `council-` and four random hex digits, more if those are taken.
     pub(crate) fn new_thread_folder(&self) -> Result<(ThreadId, Folder), Error> {
         let threads = Folder::make(&self.threads_folder())?;
-        for attempt in 0..24 {
+        let first = if self.long_ids { TRIES_SHORT } else { 0 };
+        for attempt in first..24 {
             let id = new_id(attempt)?;
             if threads.create_folder(&id.0)? {
                 let folder = threads.make_folder(&id.0)?;
@@ -709,16 +721,19 @@ fn folders(path: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
 /// Returns whether a program could have assigned a folder name. Names appear in output and in commands for the user to
 /// type, so they must contain nothing that a terminal interprets or hides or a shell splits, and not start like an
 /// option.
-fn is_given(name: &str) -> bool {
+pub(crate) fn is_given(name: &str) -> bool {
     let is_safe =
         |c: char| !(c.is_ascii_punctuation() || c.is_control()) || "-_.+@,:=%".contains(c);
     clean_text(name) == name && !name.starts_with('-') && name.chars().all(is_safe)
 }
 
+/// Attempts with a short id.
+const TRIES_SHORT: u32 = 8;
+
 /// Generates an id for a new thread. With thousands of threads, few of the 65,536 short ids are free: later attempts
 /// use longer ones.
 pub(crate) fn new_id(attempt: u32) -> Result<ThreadId, Error> {
-    let digits = if attempt < 8 { 4 } else { 12 };
+    let digits = if attempt < TRIES_SHORT { 4 } else { 12 };
     Ok(ThreadId(format!("council-{}", &chance()?[..digits])))
 }
 

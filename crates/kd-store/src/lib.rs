@@ -8,6 +8,7 @@
 
 pub mod beneath;
 pub mod bounds;
+pub mod carried;
 mod checkout;
 pub mod config;
 mod elsewhere;

@@ -80,6 +80,15 @@ impl Staged {
     }
 }
 
+impl Staged {
+    /// Makes a thread visible that has its description already. Returns whether the id was free.
+    pub(crate) fn finish_as(mut self, id: &ThreadId) -> Result<bool, Error> {
+        let (from, to) = (self.name.as_ref(), id.0.as_ref());
+        self.is_done = self.threads.move_to(from, &self.threads, to)?;
+        Ok(self.is_done)
+    }
+}
+
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.is_done {

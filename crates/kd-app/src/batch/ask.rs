@@ -8,19 +8,47 @@ use crate::kingdom::Kingdom;
 use jiff::Timestamp;
 use kd_core::batch::{Next, ending};
 use kd_sql::batch::{BatchAccount, Job};
+use kd_sql::fleet::FleetAccount;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+
+/// The account of a run.
+#[derive(Clone)]
+pub(super) enum Account {
+    /// Of a batch on this machine.
+    Own(BatchAccount),
+    /// Of a worker of a fleet.
+    Fleet(FleetAccount),
+}
+
+impl Account {
+    /// Returns whether a limit of the batch, of this process or of the day has refused a request.
+    fn is_exhausted(&self) -> bool {
+        match self {
+            Account::Own(account) => account.is_exhausted(),
+            Account::Fleet(account) => account.is_exhausted(),
+        }
+    }
+
+    /// Returns whether a request could not be recorded, so that it was not sent.
+    fn was_cut_off(&self) -> bool {
+        match self {
+            Account::Own(_) => false,
+            Account::Fleet(account) => account.was_cut_off(),
+        }
+    }
+}
 
 /// Asks members.
 pub(super) struct Asking {
     kingdom: Arc<Kingdom>,
     how: Arc<How>,
-    account: BatchAccount,
+    account: Account,
 }
 
 impl Asking {
-    pub(super) fn new(kingdom: Arc<Kingdom>, how: How, account: BatchAccount) -> Self {
+    pub(super) fn new(kingdom: Arc<Kingdom>, how: How, account: Account) -> Self {
         Self {
             kingdom,
             how: Arc::new(how),
@@ -82,6 +110,9 @@ impl Handler for Asking {
             end.row.seconds = began.elapsed().as_millis() as f64 / 1e3;
             if end.limited && account.is_exhausted() {
                 return Step::Limit;
+            }
+            if end.limited && account.was_cut_off() {
+                return Step::Unasked;
             }
             match end.next {
                 Next::Answered => Step::Done {

@@ -2,13 +2,13 @@
 //! succeed later. At most `concurrency` questions are in memory.
 
 use super::on::on;
+use super::queue::{Back, Done, Idle, Own, Queue};
 use super::results::Results;
 use crate::error::UserError;
-use jiff::Timestamp;
 use kd_backends::collect::Waiting;
 use kd_core::batch::{Row, Status};
 use kd_core::spending::Spent;
-use kd_sql::batch::{Batch, Batches, Counts, Finished, Job};
+use kd_sql::batch::{Batch, Batches, Counts, Job};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -136,11 +136,10 @@ pub struct Ended {
 
 /// The state of the loop.
 struct Loop {
-    batches: Arc<Mutex<Batches>>,
-    of: (String, i64),
+    queue: Arc<Mutex<dyn Queue>>,
     handler: Arc<dyn Handler>,
     pace: Pace,
-    results: Option<Arc<Mutex<Results>>>,
+    slots: Slots,
     progress: watch::Sender<Progress>,
     tasks: JoinSet<(Job, Step)>,
     next_start: Option<Instant>,
@@ -160,14 +159,35 @@ pub async fn drive(
     handler: Arc<dyn Handler>,
     pace: Pace,
     results: Option<Results>,
+    talk: (watch::Receiver<Stop>, watch::Sender<Progress>),
+) -> Result<Ended, UserError> {
+    let (batch, run) = of;
+    let queue = Own {
+        batches,
+        batch,
+        run,
+        results,
+    };
+    let slots = Slots::new(pace.concurrency);
+    work(queue, handler, pace, slots, talk).await
+}
+
+/// Works on the jobs of a queue until nothing is left for this process.
+///
+/// # Errors
+/// Those of [`drive`].
+pub(super) async fn work(
+    queue: impl Queue,
+    handler: Arc<dyn Handler>,
+    pace: Pace,
+    slots: Slots,
     (mut stop, progress): (watch::Receiver<Stop>, watch::Sender<Progress>),
 ) -> Result<Ended, UserError> {
     let mut run = Loop {
-        batches,
-        of,
+        queue: Arc::new(Mutex::new(queue)),
         handler,
         pace,
-        results: results.map(|results| Arc::new(Mutex::new(results))),
+        slots,
         progress,
         tasks: JoinSet::new(),
         next_start: None,
@@ -180,9 +200,7 @@ pub async fn drive(
     // Also after an error: what is known is in the file.
     let written = run.rewrite().await;
     let why = done.and_then(|why| counted.and(written).map(|()| why))?;
-    let id = run.of.0.clone();
-    let batch = on(&run.batches, move |batches| Ok(batches.get(&id)?)).await?;
-    let batch = batch.unwrap_or_default();
+    let batch = on(&run.queue, |queue| queue.batch()).await?;
     Ok(Ended {
         why: match why {
             // The questions that were being asked were the last ones.
@@ -234,29 +252,28 @@ impl Loop {
 
     /// Starts jobs that are due. Returns when to look again; `None` if no job waits.
     async fn start(&mut self) -> Result<Option<Duration>, UserError> {
-        let free = self.pace.concurrency.saturating_sub(self.tasks.len());
         let now = Instant::now();
         let most = match (self.pace.every, self.next_start) {
             (Some(_), Some(next)) if next > now => return Ok(Some(next - now)),
-            (Some(_), _) => free.min(1),
-            (None, _) => free,
+            (Some(_), _) => 1,
+            (None, _) => usize::MAX,
         };
-        if most == 0 {
+        let mut slots = self.slots.take(most);
+        if slots.is_empty() {
             return Ok(Some(LOOK));
         }
-        let (id, run) = self.of.clone();
-        let (jobs, due) = on(&self.batches, move |batches| {
-            let jobs = batches.claim(&id, run, most, Timestamp::now())?;
-            let due = match jobs.is_empty() {
-                true => batches.next_due(&id)?,
-                false => None,
-            };
-            Ok((jobs, due))
-        })
-        .await?;
+        let most = slots.len();
+        let claimed = on(&self.queue, move |queue| queue.claim(most)).await?;
+        let jobs = claimed.jobs;
         if jobs.is_empty() {
-            let wait = due.map(|due| Duration::try_from(due.duration_since(Timestamp::now())));
-            return Ok(wait.map(|wait| wait.unwrap_or_default().max(Duration::from_millis(1))));
+            return Ok(match claimed.idle {
+                Idle::Later(wait) => Some(wait),
+                Idle::Over => None,
+                Idle::Limited => {
+                    self.ending.get_or_insert(Ok(Why::Limit));
+                    None
+                }
+            });
         }
         self.next_start = self.pace.every.map(|every| now + every);
         let count = jobs.len() as u64;
@@ -266,7 +283,12 @@ impl Loop {
         });
         for job in jobs {
             let work = self.handler.handle(job.clone());
-            self.tasks.spawn(async move { (job, work.await) });
+            let slot = slots.pop();
+            self.tasks.spawn(async move {
+                let step = work.await;
+                drop(slot);
+                (job, step)
+            });
         }
         Ok(Some(self.pace.every.unwrap_or(LOOK)))
     }
@@ -291,65 +313,60 @@ impl Loop {
         }
         let mut finished = Vec::new();
         let mut back = Vec::new();
+        let mut limited = false;
+        let unasked = |job| Back {
+            job,
+            pause: Duration::ZERO,
+            reason: None,
+            asked: false,
+        };
         for (job, step) in steps {
             match step {
-                Step::Done { row, keep } => finished.push((job.place, row, keep)),
+                Step::Done { row, keep } => finished.push(Done { job, row, keep }),
                 Step::Again { mut row, .. } if job.attempt >= self.pace.attempts => {
                     row.status = Status::Failed;
-                    finished.push((job.place, row, false));
+                    let keep = false;
+                    finished.push(Done { job, row, keep });
                 }
                 Step::Again { row, wait } => {
                     let pause = pause(self.pace.pause, job.attempt).max(wait.unwrap_or_default());
-                    back.push((job.place, pause, row.reason, true));
+                    back.push(Back {
+                        job,
+                        pause,
+                        reason: row.reason,
+                        asked: true,
+                    });
                     self.progress.send_modify(|progress| progress.again += 1);
                 }
-                Step::Unasked => back.push((job.place, Duration::ZERO, None, false)),
+                Step::Unasked => back.push(unasked(job)),
                 Step::Limit => {
-                    back.push((job.place, Duration::ZERO, None, false));
+                    back.push(unasked(job));
+                    limited = true;
                     self.ending.get_or_insert(Ok(Why::Limit));
                 }
                 Step::Stop(error) => {
-                    back.push((job.place, Duration::ZERO, None, false));
+                    back.push(unasked(job));
                     if !matches!(self.ending, Some(Err(_))) {
                         self.ending = Some(Err(error));
                     }
                 }
             }
         }
-        self.write(finished, back).await
+        self.write(finished, back, limited).await
     }
 
     async fn write(
         &mut self,
-        finished: Vec<(u64, Box<Row>, bool)>,
-        back: Vec<(u64, Duration, Option<String>, bool)>,
+        finished: Vec<Done>,
+        back: Vec<Back>,
+        limited: bool,
     ) -> Result<(), UserError> {
-        let (id, run) = self.of.clone();
-        let results = self.results.clone();
         let ended = finished.len() as u64;
         let returned = back.len() as u64;
-        let rows = on(&self.batches, move |batches| {
-            let mut rows = Vec::new();
-            for (place, row, keep) in &finished {
-                let finished = Finished {
-                    batch: &id,
-                    place: *place,
-                    row,
-                    keep: *keep,
-                };
-                rows.extend(batches.finish(run, &finished)?);
-            }
-            for (place, pause, reason, asked) in back {
-                let due = Timestamp::now()
-                    .saturating_add(pause)
-                    .unwrap_or(Timestamp::MAX);
-                batches.put_back((&id, run), place, due, reason.as_deref(), asked)?;
-            }
-            if let Some(results) = results.filter(|_| !rows.is_empty()) {
-                let mut results = results
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
-                results.append(&rows)?;
+        let rows = on(&self.queue, move |queue| {
+            let rows = queue.write(finished, back)?;
+            if limited {
+                queue.limited()?;
             }
             Ok(rows)
         })
@@ -378,35 +395,42 @@ impl Loop {
     /// Interrupts everything that is being asked, and puts it back.
     async fn interrupt(&mut self) -> Result<(), UserError> {
         self.tasks.shutdown().await;
-        let (id, run) = self.of.clone();
-        on(&self.batches, move |batches| Ok(batches.release(&id, run)?)).await
+        on(&self.queue, |queue| queue.release()).await
     }
 
     /// Records how long this run has been asking: so that others can see it, and a kill loses at most a second.
     async fn count_time(&mut self) -> Result<(), UserError> {
         let time = self.counted.elapsed();
-        let id = self.of.0.clone();
-        on(&self.batches, move |batches| {
-            Ok(batches.add_time(&id, time)?)
-        })
-        .await?;
+        on(&self.queue, move |queue| queue.add_time(time)).await?;
         self.counted += time;
         Ok(())
     }
 
     /// Replaces the file of results by what the database has.
     async fn rewrite(&self) -> Result<(), UserError> {
-        let Some(results) = self.results.clone() else {
-            return Ok(());
-        };
-        let id = self.of.0.clone();
-        on(&self.batches, move |batches| {
-            let mut results = results
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            results.rewrite(batches, &id)
-        })
-        .await
+        on(&self.queue, |queue| queue.rewrite()).await
+    }
+}
+
+/// Questions that this process may ask at the same time, in all its batches together.
+#[derive(Clone, Debug)]
+pub(super) struct Slots(Arc<tokio::sync::Semaphore>);
+
+impl Slots {
+    pub(super) fn new(count: usize) -> Self {
+        Self(Arc::new(tokio::sync::Semaphore::new(count)))
+    }
+
+    /// Takes up to `most` free ones.
+    fn take(&self, most: usize) -> Vec<tokio::sync::OwnedSemaphorePermit> {
+        let mut taken = Vec::new();
+        while taken.len() < most {
+            match Arc::clone(&self.0).try_acquire_owned() {
+                Ok(slot) => taken.push(slot),
+                Err(_) => break,
+            }
+        }
+        taken
     }
 }
 

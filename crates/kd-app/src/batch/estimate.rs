@@ -1,7 +1,6 @@
 //! Estimates what a batch will spend.
 
 use super::how::{How, plain};
-use super::look;
 use crate::deliberation;
 use crate::error::UserError;
 use crate::kingdom::Kingdom;
@@ -15,15 +14,15 @@ use kd_core::spending::{Price, Spent};
 use kd_sql::batch::Asked;
 use std::collections::HashSet;
 
-/// Estimates the questions that would be asked.
+/// Estimates the questions that would be asked: not those whose key `knows` knows.
 pub(super) fn of(
     kingdom: &Kingdom,
     how: &How,
     questions: &[Asked],
     fresh: bool,
     provider: bool,
+    knows: impl Fn(&str) -> Result<bool, UserError>,
 ) -> Result<Estimate, UserError> {
-    let batches = look::of(kingdom.env())?;
     let mut estimate = Estimate {
         questions: questions.len() as u64,
         usd: Some(kd_core::batch::Range::default()),
@@ -32,11 +31,7 @@ pub(super) fn of(
     let one = Each::of(kingdom, how, provider)?;
     let mut seen = HashSet::new();
     for question in questions {
-        let is_known = || match &batches {
-            Some(batches) => batches.knows(&question.key),
-            None => Ok(false),
-        };
-        if !fresh && (!seen.insert(question.key.as_str()) || is_known()?) {
+        if !fresh && (!seen.insert(question.key.as_str()) || knows(&question.key)?) {
             continue;
         }
         let (low, high, known) = one.question(kingdom, &question.text)?;

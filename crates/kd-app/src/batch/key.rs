@@ -60,16 +60,21 @@ impl Recipe {
 
     /// Returns the digest of a batch: how it is asked, its questions in order, and where results go.
     pub(super) fn batch(&self, questions: &[Asked], output: Option<&Path>) -> String {
-        let output = output.map(|path| path.as_os_str().as_encoded_bytes());
-        let mut hash = Sha256::new();
-        part(&mut hash, self.chosen.as_bytes());
-        part(&mut hash, output.unwrap_or_default());
-        for question in questions {
-            part(&mut hash, question.id.as_bytes());
-            part(&mut hash, question.text.as_bytes());
-        }
-        hex(&hash.finalize())
+        batch(&self.chosen, questions, output)
     }
+}
+
+/// Returns the digest of a batch: how it is asked, its questions in order, and where results go.
+pub(super) fn batch(chosen: &str, questions: &[Asked], output: Option<&Path>) -> String {
+    let output = output.map(|path| path.as_os_str().as_encoded_bytes());
+    let mut hash = Sha256::new();
+    part(&mut hash, chosen.as_bytes());
+    part(&mut hash, output.unwrap_or_default());
+    for question in questions {
+        part(&mut hash, question.id.as_bytes());
+        part(&mut hash, question.text.as_bytes());
+    }
+    hex(&hash.finalize())
 }
 
 /// Returns the digest of what the user has chosen.
@@ -88,20 +93,7 @@ fn around(kingdom: &Kingdom, how: &How) -> Result<Value, UserError> {
     let config = kingdom.config();
     let plan = match how {
         How::Ask(_) | How::Think(_) => Value::Null,
-        How::Deliberate(_) => {
-            let settings = &config.deliberation;
-            let layout = kingdom.layout().filter(|_| settings.memory.long_term);
-            let remembered = layout.map(|layout| memory::read(&layout)).transpose()?;
-            let marks =
-                planner::uses_marks(settings).then(|| deliberation::state_of_marks(kingdom.env()));
-            // Prices decide how much of a plan fits into a limit of money.
-            let prices = settings.max_usd.map(|_| format!("{:?}", config.prices));
-            json!({
-                "memory": remembered.unwrap_or_default().background(),
-                "marks": marks,
-                "prices": prices,
-            })
-        }
+        How::Deliberate(_) => memory_and_marks(kingdom)?,
     };
     Ok(json!({
         "kd": env!("CARGO_PKG_VERSION"),
@@ -109,6 +101,22 @@ fn around(kingdom: &Kingdom, how: &How) -> Result<Value, UserError> {
         // Whether agent programs obey the files of the folder.
         "trusted": kingdom.env().backend_options().trusted,
         "plan": plan,
+    }))
+}
+
+/// Returns what a deliberation takes from earlier ones, and the prices that bound it.
+pub(super) fn memory_and_marks(kingdom: &Kingdom) -> Result<Value, UserError> {
+    let config = kingdom.config();
+    let settings = &config.deliberation;
+    let layout = kingdom.layout().filter(|_| settings.memory.long_term);
+    let remembered = layout.map(|layout| memory::read(&layout)).transpose()?;
+    let marks = planner::uses_marks(settings).then(|| deliberation::state_of_marks(kingdom.env()));
+    // Prices decide how much of a plan fits into a limit of money.
+    let prices = settings.max_usd.map(|_| format!("{:?}", config.prices));
+    Ok(json!({
+        "memory": remembered.unwrap_or_default().background(),
+        "marks": marks,
+        "prices": prices,
     }))
 }
 
@@ -220,7 +228,7 @@ pub(super) fn new_id(key: &str, now: Timestamp) -> String {
     format!("batch-{}", &digits[..8])
 }
 
-fn digest(parts: &[&str]) -> String {
+pub(super) fn digest(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     parts.iter().for_each(|one| part(&mut hash, one.as_bytes()));
     hex(&hash.finalize())

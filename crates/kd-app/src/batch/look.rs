@@ -28,6 +28,14 @@ pub fn find(batches: Option<&Batches>, id: Option<&str>) -> Result<Batch, UserEr
         Some(batches) => batches.all()?,
         None => Vec::new(),
     };
+    pick(all, id)
+}
+
+/// Returns one of these batches, oldest first, as [`find`] does.
+///
+/// # Errors
+/// If there is no such batch, or several.
+pub fn pick(all: Vec<Batch>, id: Option<&str>) -> Result<Batch, UserError> {
     let Some(wanted) = id else {
         return newest(all);
     };

@@ -6,18 +6,20 @@
 mod ask;
 mod drive;
 mod estimate;
+pub mod fleet;
 mod how;
 mod key;
 mod look;
 mod on;
 mod provider;
+mod queue;
 mod results;
 mod running;
 
 pub use drive::{Ended, Handler, Pace, Progress, Step, Stop, Why, drive};
 pub use how::How;
 pub use kd_backends::collect::{Told, Waiting};
-pub use look::{find, newest, of};
+pub use look::{find, newest, of, pick};
 pub use provider::cancel_parcels;
 pub use results::{Results, check_own};
 pub use running::{BatchRequest, Batching, Running};

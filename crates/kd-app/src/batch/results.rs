@@ -47,20 +47,36 @@ impl Results {
         })
     }
 
+    /// The same for an optional file.
+    ///
+    /// # Errors
+    /// Those of [`Results::new`].
+    pub(super) fn of(path: Option<&Path>, env: &Env) -> Result<Option<Self>, UserError> {
+        path.map(|path| Self::new(path, env)).transpose()
+    }
+
     /// Replaces the file by all results of a batch, in the order of the questions.
     ///
     /// # Errors
     /// If it cannot be written, or was replaced by something else.
     pub fn rewrite(&mut self, batches: &Batches, batch: &str) -> Result<(), UserError> {
-        check_old(&self.path, &self.path)?;
-        self.file = None;
-        outfile::write_with(&self.path, &self.env, |out| {
+        self.rewrite_with(|out| {
             batches.results(batch, |line| {
                 out.write_all(line.as_bytes())?;
                 out.write_all(b"\n")?;
                 Ok::<_, UserError>(())
             })
         })
+    }
+
+    /// Replaces the file by what `write` writes.
+    pub(super) fn rewrite_with(
+        &mut self,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), UserError>,
+    ) -> Result<(), UserError> {
+        check_old(&self.path, &self.path)?;
+        self.file = None;
+        outfile::write_with(&self.path, &self.env, write)
     }
 
     /// Appends results.

@@ -1,6 +1,7 @@
 //! A batch from its request to its end.
 
 use super::drive::{Ended, Pace, Progress, Stop, drive};
+use super::fleet::{self, FleetRequest, Prepared};
 use super::how::How;
 use super::key::Recipe;
 use super::on::on;
@@ -50,6 +51,8 @@ pub struct BatchRequest {
     pub every: Option<Duration>,
     /// Whether services with batch endpoints are asked through them.
     pub provider_batch: bool,
+    /// The database whose workers ask too, if it is not asked on this machine alone.
+    pub fleet: Option<FleetRequest>,
 }
 
 /// A batch that can be run.
@@ -60,6 +63,7 @@ pub struct Batching<'k> {
     key: String,
     /// The ids of threads do not matter here: only the batch to go on with.
     old: Option<Batch>,
+    fleet: Option<Prepared>,
 }
 
 /// A running batch.
@@ -72,11 +76,11 @@ pub struct Running {
     pub progress: watch::Receiver<Progress>,
     /// What happens at providers, until it is taken.
     pub told: Option<mpsc::UnboundedReceiver<Told>>,
-    collector: Option<Collector>,
-    stop: watch::Sender<Stop>,
-    task: JoinHandle<Result<Ended, UserError>>,
+    pub(super) collector: Option<Collector>,
+    pub(super) stop: watch::Sender<Stop>,
+    pub(super) task: JoinHandle<Result<Ended, UserError>>,
     /// Other processes cannot run it.
-    _lock: Lock,
+    pub(super) _lock: Option<Lock>,
 }
 
 impl Kingdom {
@@ -93,7 +97,7 @@ impl Kingdom {
         let masked = crate::secrets::of(self.config(), request.how.allows_secrets(), self.env());
         let recipe = Recipe::of(self, &request.how)?;
         let mut told = kd_core::secrets::Masked::default();
-        let questions: Vec<Asked> = questions
+        let mut questions: Vec<Asked> = questions
             .into_iter()
             .map(|mut question| {
                 told.add(masked.mask_in_place(&mut question.text));
@@ -105,10 +109,20 @@ impl Kingdom {
             })
             .collect();
         crate::secrets::tell(&told, self.env());
-        let key = recipe.batch(&questions, request.output.as_deref());
-        let old = match look::of(self.env())? {
-            Some(batches) => batches.of_key(&key)?,
+        let fleet = match request.fleet.clone() {
+            Some(fleet) => Some(fleet::prepare(self, &request, fleet, &mut questions)?),
             None => None,
+        };
+        let (key, old) = match &fleet {
+            Some(fleet) => (fleet.key.clone(), fleet.old.clone()),
+            None => {
+                let key = recipe.batch(&questions, request.output.as_deref());
+                let old = match look::of(self.env())? {
+                    Some(batches) => batches.of_key(&key)?,
+                    None => None,
+                };
+                (key, old)
+            }
         };
         // A finished batch is not asked again, unless the user wants that.
         let old = old.filter(|old| match request.fresh {
@@ -121,6 +135,7 @@ impl Kingdom {
             questions,
             key,
             old,
+            fleet,
         })
     }
 }
@@ -136,6 +151,9 @@ impl Batching<'_> {
     /// # Errors
     /// If the file cannot be written.
     pub fn finished(&self) -> Result<Batch, UserError> {
+        if let Some(fleet) = &self.fleet {
+            return fleet.finished(self.kingdom, &self.request);
+        }
         let batches = look::of(self.kingdom.env())?;
         let (Some(batches), Some(old)) = (batches, &self.old) else {
             return Err(look::none(&self.key));
@@ -151,13 +169,19 @@ impl Batching<'_> {
     /// # Errors
     /// If a member does not exist, or there is no plan within the limits.
     pub fn estimate(&self) -> Result<Estimate, UserError> {
-        estimate::of(
-            self.kingdom,
-            &self.request.how,
-            &self.questions,
-            self.request.fresh,
-            self.request.provider_batch,
-        )
+        let (how, fresh) = (&self.request.how, self.request.fresh);
+        let provider = self.request.provider_batch;
+        if let Some(fleet) = &self.fleet {
+            let known = fleet.known(&self.questions)?;
+            let knows = |key: &str| Ok(known.contains(key));
+            return estimate::of(self.kingdom, how, &self.questions, fresh, provider, knows);
+        }
+        let batches = look::of(self.kingdom.env())?;
+        let knows = |key: &str| match &batches {
+            Some(batches) => Ok(batches.knows(key)?),
+            None => Ok(false),
+        };
+        estimate::of(self.kingdom, how, &self.questions, fresh, provider, knows)
     }
 
     /// Creates the batch or goes on with it, and starts asking. Must be called inside a tokio runtime.
@@ -171,7 +195,11 @@ impl Batching<'_> {
             questions,
             key,
             old,
+            fleet,
         } = self;
+        if let Some(fleet) = fleet {
+            return fleet.start(kingdom, &request, &questions, old);
+        }
         let root = kingdom.env().make_layout()?.layout;
         let dirs = kingdom.env().user_dirs();
         let mut batches = Batches::open(&dirs, &project_key(root.root()))?;
@@ -228,7 +256,7 @@ impl Batching<'_> {
         if batch.counts.waiting > 0 {
             ask::check(kingdom, &request.how)?;
         }
-        let handler = ask::Asking::new(Arc::clone(&own), request.how, account);
+        let handler = ask::Asking::new(Arc::clone(&own), request.how, ask::Account::Own(account));
         let (stop, stopped) = watch::channel(Stop::No);
         let (tell, progress) = watch::channel(Progress::of(&batch));
         let pace = Pace {
@@ -262,7 +290,7 @@ impl Batching<'_> {
             collector,
             stop,
             task,
-            _lock: lock,
+            _lock: Some(lock),
         })
     }
 }
@@ -309,7 +337,7 @@ impl Running {
     }
 }
 
-fn new_batch(request: &BatchRequest, id: &str, key: &str) -> NewBatch {
+pub(super) fn new_batch(request: &BatchRequest, id: &str, key: &str) -> NewBatch {
     let output = request.output.as_ref();
     NewBatch {
         id: id.to_owned(),

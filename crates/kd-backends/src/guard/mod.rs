@@ -2,7 +2,7 @@
 //!
 //! The order, from the outside in:
 //!
-//! - HTTP services: [`Total`], [`Retry`], [`Rate`], [`Silence`], the service. Each request is reserved where it is
+//! - HTTP services: [`Total`], [`Retry`], [`Rate`] or, in a fleet, [`Gated`], [`Silence`], the service. Each request is reserved where it is
 //!   sent.
 //! - Agent programs: [`Total`], [`Silence`], [`Untouched`], [`Paid`], the program.
 //! - The built-in model and scripts: [`Total`], [`Silence`], [`Paid`], the model.
@@ -12,6 +12,7 @@
 //! content of an answer is parsed in `kd_reading`: no guard judges its form.
 
 mod deadline;
+mod gate;
 mod paid;
 mod rate;
 mod retry;
@@ -19,6 +20,7 @@ mod snapshot;
 mod untouched;
 
 pub use deadline::{Silence, Total};
+pub use gate::{Gate, Gated, GatedService};
 pub use paid::Paid;
 pub use rate::{Limit, Rate};
 pub use retry::{Backoff, Retry};

@@ -17,6 +17,7 @@ pub const ENV_PREFIX: &str = "KD_";
 const ENV_OTHERS: &[&str] = &[
     "KD_NOW",
     "KD_BASE",
+    "KD_BATCH_STORE",
     "KD_ROLE",
     "KD_AGENT_NAME",
     "KD_DEPTH",

@@ -72,6 +72,7 @@ pub struct FleetAccount {
     pending: Arc<Mutex<Vec<Settled>>>,
     user: Option<Arc<dyn Ledger>>,
     is_exhausted: Arc<AtomicBool>,
+    is_over: Arc<AtomicBool>,
     is_cut_off: Arc<AtomicBool>,
 }
 
@@ -102,6 +103,7 @@ impl FleetAccount {
             pending: fleet.pending(),
             user,
             is_exhausted: Arc::default(),
+            is_over: Arc::default(),
             is_cut_off: Arc::default(),
         })
     }
@@ -113,6 +115,7 @@ impl FleetAccount {
             batch: batch.into(),
             open: Arc::default(),
             is_exhausted: Arc::default(),
+            is_over: Arc::default(),
             ..self.clone()
         }
     }
@@ -125,6 +128,11 @@ impl FleetAccount {
     /// Returns whether a limit of the batch or of the day has refused a request.
     pub fn is_exhausted(&self) -> bool {
         self.is_exhausted.load(Ordering::SeqCst)
+    }
+
+    /// Returns whether it was a limit of the batch, over the whole fleet.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
     }
 
     /// Returns whether a request could not be recorded since the last call, so that it was not sent.
@@ -186,6 +194,7 @@ impl Ledger for FleetAccount {
                 Ok(())
             }
             Ok(Sending::Over(cut)) => {
+                self.is_over.store(true, Ordering::SeqCst);
                 self.exhausted();
                 Err(format!("{} of the batch is reached", cut.words()))
             }

@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Questions that a batch with a rate may start at once after a pause: those of this time.
 const BURST_MICROS: i64 = 1_000_000;
 
+/// How long a worker serves a batch with a higher priority before it looks at this one again.
+const PRECEDED: Duration = Duration::from_secs(1);
+
 /// The place up to which the waiting jobs of a batch were claimed: what is before it was dead when it was looked at. A
 /// transaction that is held open for long keeps the index entries of claimed jobs, and every claim would read all of them.
 pub(super) type Cursor = (i64, i64);
@@ -64,7 +67,7 @@ pub(super) fn claim(
         return none(Idle::Limited);
     }
     if !alone && is_preceded(tx, worker, batch)? {
-        return none(Idle::Later(None));
+        return none(Idle::Later(Some(PRECEDED)));
     }
     let rate: Option<i64> = about.try_get(2)?;
     let (most, early) = match rate.filter(|every| *every > 0) {

@@ -12,7 +12,7 @@ use super::{retry, schema, threads};
 use crate::batch::{Asked, Dead, Retried};
 use crate::connect;
 use jiff::Timestamp;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -158,12 +158,13 @@ impl Fleet {
         self.link.tx(|tx| batches::get(tx, id))
     }
 
-    /// Returns whether a question was answered before.
+    /// Returns the keys of the questions that were answered before.
     ///
     /// # Errors
     /// The database fails.
-    pub fn known(&mut self, questions: &[Asked]) -> Result<usize, FleetError> {
-        self.link.tx(|tx| Ok(create::known(tx, questions)?.len()))
+    pub fn known(&mut self, questions: &[Asked]) -> Result<HashSet<String>, FleetError> {
+        self.link
+            .tx(|tx| Ok(create::known(tx, questions)?.into_keys().collect()))
     }
 
     /// Registers this process as a worker, with a new number.

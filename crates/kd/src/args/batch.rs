@@ -13,6 +13,7 @@ Examples:
   kd batch run questions.txt --as deliberate -o results.jsonl --concurrency 32
   kd batch run questions.jsonl -o results.jsonl --provider-batch
   kd batch run questions.jsonl --dry-run          calls and price, without asking
+  kd batch run questions.jsonl -o results.jsonl --store postgresql://kd@db.example.org/kd
   jq -r .answer results.jsonl
 
 Ctrl+C lets the questions that are being asked finish. The same command goes on where it stopped, and
@@ -30,6 +31,22 @@ pub(crate) enum Batch {
     Cancel(Cancel),
     #[command(visible_alias = "ls")]
     List(List),
+}
+
+/// The database of a fleet.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Store {
+    /// The database whose workers ask: postgresql://user@host/name [default: KD_BATCH_STORE]
+    #[arg(long, value_name = "URL", help_heading = "Several machines")]
+    pub(crate) store: Option<String>,
+}
+
+/// How long a worker may be silent.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Lease {
+    /// After how long without a sign of life its questions are given to other workers
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "60s", help_heading = "Several machines")]
+    pub(crate) lease: Duration,
 }
 
 /// Ask all questions of a file, or go on with it
@@ -77,8 +94,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", value_parser = values::duration, help_heading = "Council")]
     pub(crate) timeout: Option<Duration>,
 
-    /// How many questions are asked at the same time [default: 8, or 512 with --provider-batch]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096), help_heading = "Pace")]
+    /// How many questions are asked at the same time [default: 8, or 512 with --provider-batch]; with --store, 0 leaves
+    /// all of them to workers
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(..=4096), help_heading = "Pace")]
     pub(crate) concurrency: Option<u16>,
     /// Ask services with batch endpoints through them: about half the price, an answer within a day
     #[arg(long, conflicts_with = "rate", help_heading = "Pace")]
@@ -92,6 +110,14 @@ pub(crate) struct Run {
     /// Pause before a failed question is asked again; doubled each time [seconds, or 90s, 2m, 1h]
     #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "5s", help_heading = "Pace")]
     pub(crate) pause: Duration,
+
+    #[command(flatten)]
+    pub(crate) store: Store,
+    #[command(flatten)]
+    pub(crate) lease: Lease,
+    /// Batches with a higher number are asked first
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(i32).range(-1000..=1000), allow_negative_numbers = true, help_heading = "Several machines")]
+    pub(crate) priority: i32,
 
     #[command(flatten)]
     pub(crate) model: Model,
@@ -121,6 +147,8 @@ pub(crate) struct Run {
 pub(crate) struct Status {
     /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: Store,
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
@@ -131,6 +159,8 @@ pub(crate) struct Status {
 pub(crate) struct Results {
     /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: Store,
     /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
@@ -144,6 +174,8 @@ pub(crate) struct Results {
 pub(crate) struct Retry {
     /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: Store,
 }
 
 /// Mark the rest of a batch as not to be asked
@@ -154,11 +186,15 @@ pub(crate) struct Retry {
 pub(crate) struct Cancel {
     /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]
     pub(crate) id: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: Store,
 }
 
 /// List the batches of this project
 #[derive(Debug, Args)]
 pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) store: Store,
     /// Print one JSON array
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,

@@ -32,6 +32,7 @@ pub(crate) mod think;
 pub(crate) mod trust;
 mod values;
 pub(crate) mod vote;
+pub(crate) mod worker;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -118,6 +119,8 @@ pub(crate) enum Command {
     /// Ask a file of questions, and write one result for each
     #[command(arg_required_else_help = true)]
     Batch(Group<batch::Batch>),
+    /// Answer questions of batches on a database
+    Worker(Box<worker::Worker>),
     /// Explain how the council reached its decision
     Why(deliberate::Why),
     /// Repeat a decision from its record, without a model, and compare

@@ -49,6 +49,7 @@ mod think;
 mod trust;
 mod vote;
 mod watch;
+mod worker;
 
 use crate::args::council::Council;
 use crate::args::{Cli, Command};
@@ -116,6 +117,7 @@ fn dispatch(cli: Cli, here: &Here) -> Result<Exit, Error> {
         Command::Model(args) => return model::run(&args.command, here),
         Command::Deliberate(args) => return deliberate::run(&args, here),
         Command::Batch(args) => return batch::run(&args.command, here),
+        Command::Worker(args) => return worker::run(&args, here),
         Command::Why(args) => return deliberate::record::why(&args, here),
         Command::Replay(args) => return deliberate::record::replay(&args, here),
         Command::Mark(args) => return mark::mark(&args, here),
@@ -158,6 +160,7 @@ impl Command {
         use crate::args::forum::Forum;
         match self {
             Command::Ask(_) | Command::Chat(_) | Command::Think(_) | Command::Deliberate(_) => true,
+            Command::Worker(_) => true,
             Command::Review(args) => args.command.is_none() && !args.dry_run,
             Command::Batch(group) => {
                 matches!(&group.command, crate::args::batch::Batch::Run(args) if !args.dry_run)

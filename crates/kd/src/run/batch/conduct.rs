@@ -2,6 +2,7 @@
 
 use super::super::here::Here;
 use super::super::notices::notice_line;
+use super::fleet;
 use crate::args::batch::Run;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -225,6 +226,10 @@ fn closing(args: &Run, ended: &Ended, stopped: bool, here: &Here) -> Result<(), 
     let output = args.output.as_ref().map(|path| super::shown(path));
     let mut err = crate::out::stderr().lock();
     for line in face::closing(&ended.batch, ended.why, stopped, output.as_deref(), columns) {
+        let _ = writeln!(err, "{}", here.err_styles().dim(&line));
+    }
+    if ended.why == Why::Stopped && fleet::store(&args.store, here)?.is_some() {
+        let line = fleet::others_go_on(&ended.batch.about.id);
         let _ = writeln!(err, "{}", here.err_styles().dim(&line));
     }
     Ok(())

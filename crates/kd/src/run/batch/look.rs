@@ -3,13 +3,15 @@
 use super::super::here::Here;
 use super::super::notices::notice_line;
 use super::super::trust;
+use super::shelf::Shelf;
 use crate::args::batch::{Cancel, List, Results, Retry, Status};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::batch as face;
+use crate::face::fleet;
 use crate::face::json;
 use kd_app::Runtime;
-use kd_app::batch::{cancel_parcels, check_own, find, of};
+use kd_app::batch::{cancel_parcels, check_own};
 use kd_app::outfile;
 use kd_sql::batch::{Batch, Batches};
 use std::io::{self, Write};
@@ -19,45 +21,40 @@ const FAILURES_SHOWN: usize = 10;
 /// Failures in its JSON.
 const FAILURES_JSON: usize = 10_000;
 
-/// Finds a batch, with the database it is in.
-fn found(id: Option<&str>, here: &Here) -> Result<(Batches, Batch), Error> {
-    let batches = of(here)?;
-    let batch = find(batches.as_ref(), id)?;
-    match batches {
-        Some(batches) => Ok((batches, batch)),
-        None => Err(Error::usage("there is no batch in this project")),
-    }
-}
-
 pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
-    let (batches, batch) = found(args.id.as_deref(), here)?;
+    let (mut shelf, batch) = Shelf::with(&args.store, args.id.as_deref(), here)?;
     let id = &batch.about.id;
-    let is_running = batches.lock(id)?.is_none();
+    let is_running = shelf.is_running(&batch)?;
+    let workers = shelf.workers(id)?;
     let most = if args.json {
         FAILURES_JSON
     } else {
         FAILURES_SHOWN
     };
-    let dead = batches.dead(id, most)?;
+    let dead = shelf.dead(id, most)?;
     let mut out = crate::out::stdout().lock();
     if args.json {
         let mut value = face::object(&batch, &dead);
         value["running_now"] = is_running.into();
+        if let Some((workers, refusals)) = &workers {
+            value["workers"] = fleet::workers_object(workers);
+            value["refusals"] = fleet::refusals_object(refusals);
+        }
         writeln!(out, "{}", json::text(&value, true)?)?;
     } else {
         let text = face::status(&batch, &dead, is_running, here.columns(), here.out_styles());
         out.write_all(text.as_bytes())?;
+        if let Some((workers, refusals)) = &workers {
+            let text = fleet::workers(workers, refusals, here.columns());
+            out.write_all(text.as_bytes())?;
+        }
     }
     Ok(Exit::Done)
 }
 
 pub(super) fn results(args: &Results, here: &Here) -> Result<Exit, Error> {
-    let (batches, batch) = found(args.id.as_deref(), here)?;
-    let print = |out: &mut dyn Write| {
-        batches.results(&batch.about.id, |line| {
-            Ok::<_, Error>(writeln!(out, "{line}")?)
-        })
-    };
+    let (mut shelf, batch) = Shelf::with(&args.store, args.id.as_deref(), here)?;
+    let print = |out: &mut dyn Write| shelf.results(&batch.about.id, out);
     match &args.output {
         Some(path) => {
             if !args.force {
@@ -66,6 +63,7 @@ pub(super) fn results(args: &Results, here: &Here) -> Result<Exit, Error> {
             outfile::write_with(path, here, print)?;
         }
         None => {
+            let mut print = print;
             let mut out = io::BufWriter::new(crate::out::stdout().lock());
             print(&mut out)?;
             out.flush()?;
@@ -75,17 +73,19 @@ pub(super) fn results(args: &Results, here: &Here) -> Result<Exit, Error> {
 }
 
 pub(super) fn retry(args: &Retry, here: &Here) -> Result<Exit, Error> {
-    let (mut batches, batch) = found(args.id.as_deref(), here)?;
-    let retried = batches.retry(&batch.about.id, kd_core::Timestamp::now())?;
+    let (mut shelf, batch) = Shelf::with(&args.store, args.id.as_deref(), here)?;
+    let retried = shelf.retry(&batch.about.id)?;
     let text = face::retried(&batch, retried);
     crate::out::stdout().lock().write_all(text.as_bytes())?;
     Ok(Exit::Done)
 }
 
 pub(super) fn cancel(args: &Cancel, here: &Here) -> Result<Exit, Error> {
-    let (mut batches, batch) = found(args.id.as_deref(), here)?;
-    let count = batches.cancel(&batch.about.id)?;
-    cancel_at_providers(&batches, &batch, here)?;
+    let (mut shelf, batch) = Shelf::with(&args.store, args.id.as_deref(), here)?;
+    let count = shelf.cancel(&batch.about.id)?;
+    if let Shelf::Own(batches) = &shelf {
+        cancel_at_providers(batches, &batch, here)?;
+    }
     let questions = kd_app::words::count(count, "question");
     writeln!(
         crate::out::stdout(),
@@ -120,8 +120,8 @@ fn cancel_at_providers(batches: &Batches, batch: &Batch, here: &Here) -> Result<
 }
 
 pub(super) fn list(args: &List, here: &Here) -> Result<Exit, Error> {
-    let all = match of(here)? {
-        Some(batches) => batches.all()?,
+    let all = match Shelf::open(&args.store, here)? {
+        Some(mut shelf) => shelf.all()?,
         None => Vec::new(),
     };
     let mut out = crate::out::stdout().lock();

@@ -1,8 +1,10 @@
 //! `kd batch`: reads questions, runs a batch, and shows batches.
 
 mod conduct;
+mod fleet;
 mod look;
 mod questions;
+mod shelf;
 
 use super::deliberate;
 use super::here::Here;
@@ -35,12 +37,18 @@ pub(super) fn run(command: &Batch, here: &Here) -> Result<Exit, Error> {
     }
 }
 
+pub(super) use fleet::{STOPPED, store};
+
 fn ask(args: &Run, here: &Here) -> Result<Exit, Error> {
+    let fleet = fleet::request(args, here)?;
     let questions = questions::read(args)?;
     let mut kingdom = trust::open(here, args.quiet || args.json)?;
     configure(args, &mut kingdom, here)?;
     kingdom.sweep();
-    let request = request(args, here)?;
+    let request = BatchRequest {
+        fleet,
+        ..request(args, here)?
+    };
     let batching = kingdom.batch(request, questions)?;
     if args.dry_run {
         let estimate = batching.estimate()?;
@@ -169,17 +177,18 @@ fn request(args: &Run, here: &Here) -> Result<BatchRequest, Error> {
         attempts: args.attempts,
         pause: args.pause,
         every: args.rate,
+        fleet: None,
     })
 }
 
-/// Returns the command line for the user to type again.
+/// Returns the command line for the user to type again, without the password of a database.
 fn command(args: impl Iterator<Item = std::ffi::OsString>) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
     let mut words = vec!["kd".to_owned()];
     words.extend(args.map(|arg| {
-        let arg = arg.to_string_lossy();
+        let arg = fleet::shown_argument(&arg.to_string_lossy());
         match !arg.is_empty() && arg.chars().all(is_plain) {
-            true => arg.into_owned(),
+            true => arg,
             false => format!("'{}'", arg.replace('\'', "'\\''")),
         }
     }));
@@ -202,5 +211,15 @@ mod tests {
             command(args.into_iter().map(Into::into)),
             "kd batch run 'my questions.txt' -o 'it'\\''s.jsonl' ''"
         );
+        for store in [
+            "--store=postgresql://u:pw@h/db",
+            "postgresql://u:pw@h/db?password=pw",
+        ] {
+            let typed = command([store].into_iter().map(Into::into));
+            assert!(
+                typed.contains("postgresql://u@h/db") && !typed.contains("pw"),
+                "{typed}"
+            );
+        }
     }
 }

@@ -1,0 +1,411 @@
+//! How a batch of a fleet is asked: what the database says of it, and digests of what decides an answer on this machine. Two
+//! machines with the same digests ask in the same way.
+
+use super::super::how::How;
+use super::super::key::{digest, memory_and_marks};
+use crate::error::{ErrorKind, UserError};
+use crate::kingdom::Kingdom;
+use crate::{Ask, Deliberate, SeatRequest, Terms, Think};
+use kd_core::batch::Method;
+use kd_core::config::{AgentConfig, Config, ProviderConfig, is_program};
+use kd_sql::fleet::Asks;
+use kd_store::memory;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Maximum members that a batch names.
+const MEMBERS_MAX: usize = 64;
+/// Maximum characters of a name.
+const NAME_CHARS_MAX: usize = 200;
+
+/// What the database says about how questions are asked: names, a method and numbers. No address, key or command.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Spec {
+    method: Method,
+    members: Vec<String>,
+    model: Option<String>,
+    temperature: Option<f32>,
+    max_tokens: Option<u32>,
+    seed: Option<u64>,
+    timeout: Option<u64>,
+    no_conclusion: bool,
+    private: bool,
+}
+
+/// The digests of a machine, by the part of its configuration.
+type Parts = BTreeMap<String, String>;
+
+/// Returns how a batch is asked, for the database.
+///
+/// # Errors
+/// A member is an agent program, or an option works on one machine only.
+pub(super) fn of(kingdom: &Kingdom, how: &How) -> Result<Asks, UserError> {
+    let spec = Spec::of(kingdom.config(), how)?;
+    refuse_programs(kingdom.config(), how)?;
+    Ok(Asks {
+        asks: json!(spec).to_string(),
+        parts: json!(parts(kingdom, how)?).to_string(),
+    })
+}
+
+/// Returns the digest of how a batch is asked; `lasting`: without what changes by itself.
+pub(super) fn recipe(asks: &Asks, lasting: bool) -> String {
+    let mut parts: Parts = serde_json::from_str(&asks.parts).unwrap_or_default();
+    if lasting {
+        parts.retain(|part, _| !matches!(part.as_str(), "kd" | "memory and marks"));
+    }
+    digest(&["fleet 1", &asks.asks, &json!(parts).to_string()])
+}
+
+/// Returns how this machine asks a batch of the database, and the settings that it needs for that.
+///
+/// # Errors
+/// Why this machine does not serve it.
+pub(super) fn accept(kingdom: &mut Kingdom, asks: &Asks) -> Result<How, UserError> {
+    let refused = |what: String| UserError::new(ErrorKind::Config, what);
+    let spec: Spec = serde_json::from_str(&asks.asks).map_err(|_| {
+        refused("it is asked in a way that this version of kd does not know".into())
+    })?;
+    let is_name = |name: &String| (1..=NAME_CHARS_MAX).contains(&name.chars().count());
+    if spec.members.len() > MEMBERS_MAX || !spec.members.iter().all(is_name) {
+        return Err(refused("it names members that no configuration has".into()));
+    }
+    kingdom.configure(|config| config.council.private |= spec.private);
+    let how = spec.how();
+    refuse_programs(kingdom.config(), &how)?;
+    let theirs: Parts = serde_json::from_str(&asks.parts).unwrap_or_default();
+    let own = parts(kingdom, &how)?;
+    let names: BTreeSet<&String> = own.keys().chain(theirs.keys()).collect();
+    let differing: Vec<&str> = names
+        .into_iter()
+        .filter(|part| own.get(*part) != theirs.get(*part))
+        .map(String::as_str)
+        .collect();
+    match differing.is_empty() {
+        true => Ok(how),
+        false => {
+            let names = differing
+                .iter()
+                .map(|name| kd_core::clean::clean_text(name));
+            let names: Vec<_> = names
+                .map(|name| name.chars().take(100).collect::<String>())
+                .collect();
+            Err(refused(format!(
+                "it was started with another configuration: {}",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+impl Spec {
+    fn of(config: &Config, how: &How) -> Result<Self, UserError> {
+        let seats = |method, seats: &SeatRequest| Spec {
+            method,
+            members: seats.members.clone(),
+            model: seats.model.clone(),
+            temperature: seats.temperature,
+            max_tokens: seats.max_tokens,
+            seed: seats.seed,
+            timeout: seats.timeout,
+            no_conclusion: false,
+            private: config.council.private,
+        };
+        if how.allows_secrets() {
+            let what = "--allow-secrets works on one machine only";
+            return Err(UserError::new(ErrorKind::Usage, what).next(
+                "leave it out: secrets in questions are masked before they reach the database",
+            ));
+        }
+        Ok(match how {
+            How::Ask(ask) => Spec {
+                no_conclusion: ask.no_conclusion,
+                ..seats(Method::Ask, &ask.seats)
+            },
+            How::Think(think) => {
+                let named = [&think.fast, &think.rigorous, &think.arbiter];
+                Spec {
+                    members: named.into_iter().flatten().cloned().collect(),
+                    ..seats(Method::Think, &think.all)
+                }
+            }
+            How::Deliberate(deliberate) => Spec {
+                method: Method::Deliberate,
+                members: deliberate.members.clone(),
+                private: config.council.private,
+                ..Spec::default()
+            },
+        })
+    }
+
+    fn how(self) -> How {
+        let seats = SeatRequest {
+            members: self.members,
+            model: self.model,
+            temperature: self.temperature,
+            max_tokens: self.max_tokens,
+            seed: self.seed,
+            timeout: self.timeout,
+            writable: None,
+        };
+        match self.method {
+            Method::Ask => How::Ask(Ask {
+                seats,
+                no_conclusion: self.no_conclusion,
+                terms: Terms::default(),
+                ..Ask::default()
+            }),
+            Method::Think => {
+                let mut members = seats.members.iter().cloned();
+                How::Think(Think {
+                    fast: members.next(),
+                    rigorous: members.next(),
+                    arbiter: members.next(),
+                    all: SeatRequest {
+                        members: Vec::new(),
+                        ..seats.clone()
+                    },
+                    ..Think::default()
+                })
+            }
+            Method::Deliberate => How::Deliberate(Deliberate {
+                members: seats.members,
+                ..Deliberate::default()
+            }),
+        }
+    }
+}
+
+/// Returns the members that a batch names.
+fn named(how: &How) -> Vec<&String> {
+    match how {
+        How::Ask(ask) => ask.seats.members.iter().collect(),
+        How::Think(think) => [&think.fast, &think.rigorous, &think.arbiter]
+            .into_iter()
+            .flatten()
+            .collect(),
+        How::Deliberate(deliberate) => deliberate.members.iter().collect(),
+    }
+}
+
+/// Returns the agents that may answer: those that are named, else the council's, else all.
+fn agents<'c>(config: &'c Config, how: &How) -> Vec<(&'c String, &'c AgentConfig)> {
+    let named = named(how);
+    let council = &config.council.members;
+    let is_meant = |name: &String| match (named.is_empty(), council.is_empty()) {
+        (false, _) => named.contains(&name),
+        (true, false) => council.contains(name),
+        (true, true) => true,
+    };
+    let agents = config.agents.iter();
+    agents.filter(|(name, _)| is_meant(name)).collect()
+}
+
+/// Fails if an agent program would have to answer: its login is somebody's, and not the fleet's.
+fn refuse_programs(config: &Config, how: &How) -> Result<(), UserError> {
+    let agents = agents(config, how);
+    let programs = agents.iter().find(|(_, agent)| is_program(&agent.backend));
+    let direct = named(how).into_iter().find(|name| {
+        !config.agents.contains_key(*name)
+            && kd_core::config::KNOWN_AGENTS
+                .iter()
+                .any(|(known, backend)| known == name && is_program(backend))
+    });
+    let (name, backend) = match (programs, direct) {
+        (Some((name, agent)), _) => ((*name).clone(), agent.backend.clone()),
+        (None, Some(name)) => (name.clone(), name.clone()),
+        (None, None) => return Ok(()),
+    };
+    let what = format!("`{name}` is an agent program ({backend}), which no fleet runs");
+    Err(UserError::new(ErrorKind::NoSeat, what)
+        .next("name members at a service with a key, or of the built-in model: --members"))
+}
+
+/// Returns digests of everything that decides an answer on this machine. Keys, limits and rates do not.
+fn parts(kingdom: &Kingdom, how: &How) -> Result<Parts, UserError> {
+    let config = kingdom.config();
+    let mut parts = Parts::new();
+    let mut add = |part: &str, value: &Value| {
+        parts.insert(part.to_owned(), digest(&[&value.to_string()]));
+    };
+    add("kd", &json!(env!("CARGO_PKG_VERSION")));
+    add("council", &json!(config.council));
+    add("prompts", &json!(config.prompts));
+    let agents = agents(config, how);
+    let all_known = named(how)
+        .iter()
+        .all(|name| config.agents.contains_key(*name));
+    for (name, agent) in &agents {
+        add(&format!("agents.{name}"), &json!(agent));
+    }
+    let uses = |name: &String| !all_known || agents.iter().any(|(_, agent)| agent.backend == *name);
+    for (name, provider) in config.providers.iter().filter(|(name, _)| uses(name)) {
+        add(&format!("providers.{name}"), &json!(answering(provider)));
+    }
+    let is_local =
+        |(_, agent): &(&String, &AgentConfig)| agent.backend == "local" || agent.backend.is_empty();
+    if !all_known || agents.is_empty() || agents.iter().any(is_local) {
+        let mut local = config.local.clone();
+        // Offline or not, the model is the same.
+        local.offline = false;
+        add("local", &json!(local));
+    }
+    match how {
+        How::Ask(_) => {}
+        How::Think(_) => add("think", &json!(config.think)),
+        How::Deliberate(_) => {
+            add("deliberation", &json!(config.deliberation));
+            let roles = match kingdom.layout() {
+                Some(layout) => memory::roles(&layout)?,
+                None => BTreeMap::new(),
+            };
+            add("roles", &json!(roles));
+            add("memory and marks", &memory_and_marks(kingdom)?);
+        }
+    }
+    Ok(parts)
+}
+
+/// Returns the settings of a service that decide an answer.
+fn answering(provider: &ProviderConfig) -> ProviderConfig {
+    let ProviderConfig {
+        wire,
+        base_url,
+        key_env: _,
+        key_file: _,
+        key_command: _,
+        requests_per_minute: _,
+        attempts: _,
+        model,
+        prompt_cache: _,
+        prices: _,
+        batches: _,
+        batch_price: _,
+    } = provider.clone();
+    ProviderConfig {
+        wire,
+        base_url,
+        model,
+        ..ProviderConfig::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Env;
+
+    fn kingdom(change: impl FnOnce(&mut Config)) -> Kingdom {
+        let dir = tempfile::tempdir().unwrap();
+        let env = Env::of([("HOME", dir.path().as_os_str())]).in_folder(dir.path());
+        let mut kingdom = Kingdom::open_with(env).unwrap();
+        kingdom.configure(|config| {
+            for (name, backend) in [("ada", "openai"), ("bob", "anthropic")] {
+                let agent = AgentConfig {
+                    backend: backend.into(),
+                    ..AgentConfig::default()
+                };
+                config.agents.insert(name.into(), agent);
+                config
+                    .providers
+                    .insert(backend.into(), ProviderConfig::default());
+            }
+            change(config);
+        });
+        kingdom
+    }
+
+    fn ask(members: &[&str]) -> How {
+        How::Ask(Ask {
+            seats: SeatRequest {
+                members: members.iter().map(|&name| name.into()).collect(),
+                seed: Some(7),
+                ..SeatRequest::default()
+            },
+            ..Ask::default()
+        })
+    }
+
+    #[test]
+    fn a_machine_with_the_same_configuration_of_the_named_members_asks_in_the_same_way() {
+        let how = ask(&["ada"]);
+        let asks = of(&kingdom(|_| {}), &how).unwrap();
+        // Keys, rates and limits are each machine's own, and so are members that are not named.
+        let mut other = kingdom(|config| {
+            config.agents.remove("bob");
+            config.providers.remove("anthropic");
+            config.limits.calls = Some(9);
+            let provider = config.providers.entry("openai".into()).or_default();
+            provider.key_env = Some("OTHER".into());
+            provider.requests_per_minute = Some(9);
+        });
+        assert_eq!(accept(&mut other, &asks).unwrap(), how);
+        type Change = fn(&mut Config);
+        let changes: [(&str, Change); 5] = [
+            ("agents.ada", |c| {
+                c.agents.entry("ada".into()).or_default().prompt = "p".into()
+            }),
+            ("agents.ada", |c| drop(c.agents.remove("ada"))),
+            ("council", |c| c.council.preamble = Some("p".into())),
+            ("prompts", |c| c.prompts.council = "p".into()),
+            ("providers.openai", |c| {
+                c.providers.entry("openai".into()).or_default().base_url =
+                    Some("https://h/v1".into());
+            }),
+        ];
+        for (part, change) in changes {
+            let error = accept(&mut kingdom(change), &asks).unwrap_err();
+            assert!(error.what.contains(part), "{part}: {}", error.what);
+        }
+        let older = Asks {
+            parts: asks.parts.replace(
+                &digest(&[&json!(env!("CARGO_PKG_VERSION")).to_string()]),
+                "x",
+            ),
+            ..asks
+        };
+        let error = accept(&mut kingdom(|_| {}), &older).unwrap_err();
+        assert!(error.what.ends_with(": kd"), "{}", error.what);
+        assert_eq!(
+            recipe(&older, true),
+            recipe(&of(&kingdom(|_| {}), &how).unwrap(), true)
+        );
+    }
+
+    #[test]
+    fn agent_programs_and_what_the_database_should_not_say_are_refused() {
+        let program: fn(&mut Config) = |config| {
+            config.agents.entry("ada".into()).or_default().backend = "codex".into();
+        };
+        let error = of(&kingdom(program), &ask(&["ada"])).unwrap_err();
+        assert!(
+            error.what.contains("`ada` is an agent program (codex)"),
+            "{}",
+            error.what
+        );
+        assert!(
+            of(&kingdom(program), &ask(&["bob"])).is_ok(),
+            "it is not asked"
+        );
+        let asks = of(&kingdom(|_| {}), &ask(&["ada"])).unwrap();
+        assert!(accept(&mut kingdom(program), &asks).is_err());
+        for text in [
+            r#"{"method":"ask","members":["ada"],"command":["rm"]}"#.to_owned(),
+            asks.asks
+                .replace("\"ada\"", &format!("\"{}\"", "x".repeat(300))),
+            "{".into(),
+        ] {
+            let asks = Asks {
+                asks: text,
+                ..asks.clone()
+            };
+            assert!(
+                accept(&mut kingdom(|_| {}), &asks).is_err(),
+                "{}",
+                asks.asks
+            );
+        }
+    }
+}

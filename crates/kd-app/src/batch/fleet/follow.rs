@@ -1,0 +1,246 @@
+//! Collects the results and threads of a batch of a fleet while they come, and tells how it stands.
+
+use super::super::drive::{Ended, Progress, Stop, Why};
+use super::super::on::on;
+use super::super::results::Results;
+use super::worker::Working;
+use crate::error::UserError;
+use kd_core::batch::Row;
+use kd_core::ids::ThreadId;
+use kd_sql::fleet::{Fleet, FleetBatch, Seen};
+use kd_store::{Layout, carried};
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Pauses between two looks for results: the first, doubled up to the maximum while none come.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOK_MAX: Duration = Duration::from_secs(1);
+/// Share of the time that looks at a large batch may take: one part in this many.
+const SHARE: u32 = 10;
+
+/// The process that runs a batch.
+pub(super) struct Follow {
+    fleet: Arc<Mutex<Fleet>>,
+    id: String,
+    layout: Layout,
+    results: Option<Arc<Mutex<Results>>>,
+    worker: Option<Working>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Follow {
+    pub(super) fn new(
+        fleet: Arc<Mutex<Fleet>>,
+        id: String,
+        layout: Layout,
+        results: Option<Results>,
+        worker: Option<Working>,
+    ) -> Self {
+        Self {
+            fleet,
+            id,
+            layout,
+            results: results.map(|results| Arc::new(Mutex::new(results))),
+            worker,
+            seen: Arc::default(),
+        }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        mut stop: watch::Receiver<Stop>,
+        progress: watch::Sender<Progress>,
+    ) -> Result<Ended, UserError> {
+        self.put_all().await?;
+        let followed = self.follow(&mut stop, &progress).await;
+        // Also after an error: what is known is collected.
+        let new = self.fetch().await;
+        let written = self.put_all().await;
+        let why = followed.and_then(|why| new.and(written).map(|()| why))?;
+        let batch = self.look().await?.batch;
+        Ok(Ended {
+            why: match why {
+                Why::Stopped if batch.counts.is_over() => Why::Over,
+                why => why,
+            },
+            ended: progress.borrow().ended,
+            batch,
+        })
+    }
+
+    async fn follow(
+        &mut self,
+        stop: &mut watch::Receiver<Stop>,
+        progress: &watch::Sender<Progress>,
+    ) -> Result<Why, UserError> {
+        let mut pause = LOOK;
+        let mut has_host = true;
+        let before = progress.borrow().counts.ended();
+        loop {
+            let began = Instant::now();
+            let stopping = *stop.borrow_and_update();
+            if let Some(worker) = &self.worker {
+                match stopping {
+                    Stop::No => {}
+                    Stop::Drain => worker.drain(),
+                    Stop::Now => worker.stop(),
+                }
+            } else if stopping != Stop::No {
+                return Ok(Why::Stopped);
+            }
+            let ended = progress.borrow().counts.ended();
+            self.fetch().await?;
+            let batch = self.look().await?;
+            let counts = batch.batch.counts;
+            progress.send_modify(|progress| {
+                progress.counts = counts;
+                progress.spent = batch.batch.spent;
+                progress.ended = counts.ended().saturating_sub(before);
+            });
+            let is_over = counts.is_over() || batch.batch.cancelled && counts.running == 0;
+            if self.worker.is_none() && (is_over || batch.limited) {
+                return Ok(why(&batch, is_over));
+            }
+            pause = match counts.ended() > ended {
+                true => LOOK,
+                false => (pause * 2).min(LOOK_MAX),
+            }
+            .max(began.elapsed() * SHARE);
+            tokio::select! {
+                ended = async { match &mut self.worker {
+                    Some(worker) => worker.ended().await,
+                    None => std::future::pending().await,
+                } } => {
+                    self.worker = None;
+                    ended?;
+                    if *stop.borrow() != Stop::No {
+                        return Ok(Why::Stopped);
+                    }
+                    pause = LOOK;
+                }
+                () = tokio::time::sleep(pause) => {}
+                changed = stop.changed(), if has_host => has_host = changed.is_ok(),
+            }
+        }
+    }
+
+    async fn look(&self) -> Result<FleetBatch, UserError> {
+        let id = self.id.clone();
+        let batch = on(&self.fleet, move |fleet| Ok(fleet.get(&id)?)).await?;
+        batch.ok_or_else(|| super::super::look::none(&self.id))
+    }
+
+    /// Appends new results to the file, and stores their threads.
+    async fn fetch(&self) -> Result<(), UserError> {
+        let (id, layout) = (self.id.clone(), self.layout.clone());
+        let (results, seen) = (self.results.clone(), Arc::clone(&self.seen));
+        on(&self.fleet, move |fleet| {
+            let mut seen = seen
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut rows = Vec::new();
+            fleet.new_results(&id, &mut seen, |fleet, place, line| {
+                let Some(row) = parsed(&id, place, line) else {
+                    return Ok(());
+                };
+                take_thread(fleet, &id, &layout, &row)?;
+                rows.push(row);
+                Ok::<_, UserError>(())
+            })?;
+            if let Some(results) = results.filter(|_| !rows.is_empty()) {
+                let mut results = results
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                results.append(&rows)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Stores the threads of all results.
+    pub(super) fn collect(fleet: &mut Fleet, id: &str, layout: &Layout) -> Result<(), UserError> {
+        fleet.new_results(id, &mut Seen::default(), |fleet, place, line| match parsed(
+            id, place, line,
+        ) {
+            Some(row) => take_thread(fleet, id, layout, &row),
+            None => Ok(()),
+        })?;
+        Ok(())
+    }
+
+    /// Replaces the file of results by what the database has, in the order of the questions.
+    pub(super) fn rewrite(
+        fleet: &mut Fleet,
+        id: &str,
+        results: Option<&mut Results>,
+    ) -> Result<(), UserError> {
+        let Some(results) = results else {
+            return Ok(());
+        };
+        results.rewrite_with(|out| lines(fleet, id, out))
+    }
+
+    async fn put_all(&self) -> Result<(), UserError> {
+        let (id, results) = (self.id.clone(), self.results.clone());
+        let Some(results) = results else {
+            return Ok(());
+        };
+        on(&self.fleet, move |fleet| {
+            let mut results = results
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            Self::rewrite(fleet, &id, Some(&mut results))
+        })
+        .await
+    }
+}
+
+/// Writes every line of results, in the order of the questions.
+///
+/// # Errors
+/// The database fails, or the output.
+pub fn lines(fleet: &mut Fleet, id: &str, out: &mut dyn Write) -> Result<(), UserError> {
+    fleet.results(id, |line| {
+        let row: Option<Row> = serde_json::from_str(line).ok();
+        if let Some(row) = row.filter(|row| row.batch == id) {
+            serde_json::to_writer(&mut *out, &row).map_err(std::io::Error::from)?;
+            out.write_all(b"\n")?;
+        }
+        Ok::<_, UserError>(())
+    })
+}
+
+fn why(batch: &FleetBatch, is_over: bool) -> Why {
+    match batch.limited && !is_over {
+        true => Why::Limit,
+        false => Why::Over,
+    }
+}
+
+/// Parses a line of the database; what is no result of this question is left out.
+fn parsed(id: &str, place: u64, line: &str) -> Option<Row> {
+    let row: Row = serde_json::from_str(line).ok()?;
+    (row.batch == id && row.n == place).then_some(row)
+}
+
+/// Stores the thread of a result on this machine, if it is not there.
+fn take_thread(fleet: &mut Fleet, id: &str, layout: &Layout, row: &Row) -> Result<(), UserError> {
+    let Some(thread) = row.thread.clone().filter(|_| !row.cached).map(ThreadId) else {
+        return Ok(());
+    };
+    if carried::exists(layout, &thread)? {
+        return Ok(());
+    }
+    let files = fleet.thread(id, row.n)?;
+    let files: Vec<_> = files
+        .into_iter()
+        .map(|file| (file.name, file.bytes))
+        .collect();
+    if !files.is_empty() {
+        carried::put(layout, &thread, &files)?;
+    }
+    Ok(())
+}

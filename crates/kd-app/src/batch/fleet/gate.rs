@@ -1,0 +1,154 @@
+//! The gate of this worker: takes slots of services from the database in small blocks, and keeps their pauses.
+
+use kd_backends::{Gate, GatedService};
+use kd_sql::fleet::{FleetAccount, Slots};
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// How long the pause of a service without a rate is known.
+const KNOWN: Duration = Duration::from_secs(1);
+/// Blocks in a minute: a block holds the slots of half a second.
+const BLOCKS: u32 = 120;
+
+/// The gate.
+#[derive(Clone)]
+pub(super) struct FleetGate {
+    account: FleetAccount,
+    services: Arc<Mutex<HashMap<String, Service>>>,
+    runtime: tokio::runtime::Handle,
+}
+
+impl std::fmt::Debug for FleetGate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FleetGate").finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct Service {
+    waiting: VecDeque<oneshot::Sender<Instant>>,
+    /// Whether slots are being taken.
+    asking: bool,
+    /// The end of a pause that this process knows of.
+    paused: Option<Instant>,
+    /// Until when it is known that there is no other pause.
+    known: Option<Instant>,
+}
+
+impl FleetGate {
+    pub(super) fn new(account: FleetAccount) -> Self {
+        Self {
+            account,
+            services: Arc::default(),
+            runtime: tokio::runtime::Handle::current(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Service>> {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes slots for those who wait, unless that is being done.
+    fn take(&self, service: &GatedService) {
+        let count = {
+            let mut services = self.lock();
+            let state = services.entry(service.name.clone()).or_default();
+            state.waiting.retain(|one| !one.is_closed());
+            if state.asking || state.waiting.is_empty() {
+                return;
+            }
+            state.asking = true;
+            let most = service.per_minute.map_or(u32::MAX, |n| (n / BLOCKS).max(1));
+            u32::try_from(state.waiting.len())
+                .unwrap_or(u32::MAX)
+                .min(most)
+        };
+        let (gate, of) = (self.clone(), service.clone());
+        self.account.slots(
+            service.name.clone(),
+            service.per_minute,
+            count,
+            move |slots| {
+                // Without the database the request is not sent either, so waiting does no good.
+                let slots = slots.unwrap_or(Slots {
+                    wait: Duration::ZERO,
+                    every: Duration::ZERO,
+                });
+                let runtime = gate.runtime.clone();
+                runtime.spawn(async move { gate.hand_out(&of, count, slots) });
+            },
+        );
+    }
+
+    fn hand_out(&self, service: &GatedService, count: u32, slots: Slots) {
+        let first = Instant::now() + slots.wait;
+        {
+            let mut services = self.lock();
+            let state = services.entry(service.name.clone()).or_default();
+            state.asking = false;
+            if service.per_minute.is_none() {
+                state.known = Some(Instant::now() + KNOWN);
+                if slots.wait > Duration::ZERO {
+                    state.paused = state.paused.max(Some(first));
+                }
+            }
+            for n in 0..count {
+                let Some(one) = state.waiting.pop_front() else {
+                    break;
+                };
+                let _ = one.send(first + slots.every * n);
+            }
+        }
+        self.take(service);
+    }
+
+    /// Returns when this process may send after all pauses that it knows.
+    fn paused(&self, name: &str) -> Option<Instant> {
+        let services = self.lock();
+        services
+            .get(name)?
+            .paused
+            .filter(|until| *until > Instant::now())
+    }
+}
+
+impl Gate for FleetGate {
+    fn turn(&self, service: &GatedService) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let (gate, service) = (self.clone(), service.clone());
+        Box::pin(async move {
+            let slot = {
+                let mut services = gate.lock();
+                let state = services.entry(service.name.clone()).or_default();
+                let is_known = state.known.is_some_and(|until| until > Instant::now());
+                (service.per_minute.is_some() || !is_known).then(|| {
+                    let (tell, told) = oneshot::channel();
+                    state.waiting.push_back(tell);
+                    told
+                })
+            };
+            if let Some(slot) = slot {
+                gate.take(&service);
+                if let Ok(at) = slot.await {
+                    tokio::time::sleep_until(at).await;
+                }
+            }
+            while let Some(until) = gate.paused(&service.name) {
+                tokio::time::sleep_until(until).await;
+            }
+        })
+    }
+
+    fn pause(&self, service: &GatedService, time: Duration) {
+        {
+            let mut services = self.lock();
+            let state = services.entry(service.name.clone()).or_default();
+            state.paused = state.paused.max(Some(Instant::now() + time));
+        }
+        self.account.pause(service.name.clone(), time);
+    }
+}

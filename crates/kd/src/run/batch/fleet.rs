@@ -1,0 +1,80 @@
+//! The options of batches over several machines.
+
+use super::{Error, Exit, Here, METHODS};
+use crate::args::batch::{Run, Store as StoreArgs};
+use kd_app::batch::fleet::{self, FleetRequest, LEASE_MIN};
+use kd_sql::fleet::Store;
+
+/// The variable with the address of the database. It is no setting, so that no folder can set it.
+const VARIABLE: &str = "KD_BATCH_STORE";
+
+/// Returns the database of a command: the one of its option, else that of the environment.
+pub(crate) fn store(args: &StoreArgs, here: &Here) -> Result<Option<Store>, Error> {
+    let said = args.store.clone().or_else(|| here.var(VARIABLE));
+    match said.filter(|text| !text.trim().is_empty()) {
+        Some(text) => Ok(Some(fleet::store(text.trim())?)),
+        None => Ok(None),
+    }
+}
+
+/// Returns what a batch over several machines needs; `None` if it is asked on this one alone.
+pub(super) fn request(args: &Run, here: &Here) -> Result<Option<FleetRequest>, Error> {
+    let Some(store) = store(&args.store, here)? else {
+        let unused = [
+            ("--concurrency 0", args.concurrency == Some(0)),
+            ("--priority", args.priority != 0),
+        ];
+        return match unused.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => Err(
+                Error::usage(format!("{flag} needs a database with workers"))
+                    .next("add --store postgresql://user@host/name, or set KD_BATCH_STORE"),
+            ),
+            None => Ok(None),
+        };
+    };
+    if args.provider_batch {
+        return Err(Error::usage("--provider-batch works on one machine only")
+            .next("leave out --store: providers answer as fast with one process that asks"));
+    }
+    if !METHODS.contains(&args.how.as_str()) {
+        let what = format!("`--as {}` works on one machine only", args.how);
+        return Err(Error::usage(what).next(
+            "put the plan under `deliberation` in the configuration of every machine, and use --as deliberate",
+        ));
+    }
+    Ok(Some(FleetRequest {
+        store,
+        lease: args.lease.lease.max(LEASE_MIN),
+        priority: args.priority,
+        name: "run".to_owned(),
+    }))
+}
+
+/// Returns an argument as it may be shown and stored: an address without its password.
+pub(super) fn shown_argument(arg: &str) -> String {
+    let (option, value) = match arg.split_once("=postgres") {
+        Some((option, _)) => arg.split_at(option.len() + 1),
+        None => ("", arg),
+    };
+    match Store::parse(value) {
+        Some(store) => format!("{option}{}", store.shown()),
+        None => arg.to_owned(),
+    }
+}
+
+impl From<kd_sql::fleet::FleetError> for Error {
+    fn from(error: kd_sql::fleet::FleetError) -> Self {
+        kd_app::UserError::from(error).into()
+    }
+}
+
+/// What is said when the user has stopped a batch that other machines go on with.
+pub(super) fn others_go_on(id: &str) -> String {
+    format!(
+        "workers on other machines go on; `kd batch cancel {}` stops them",
+        crate::face::batch::short(id)
+    )
+}
+
+/// The exit code of a worker.
+pub(crate) const STOPPED: Exit = Exit::Done;

@@ -1,0 +1,506 @@
+//! `kd batch run --store` and `kd worker` through the real program and a real PostgreSQL: results and threads of other
+//! machines, refusals, signals, kills, limits.
+
+#[path = "../../kd-sql/tests/support/postgres.rs"]
+mod postgres_server;
+mod support;
+
+use kd_fake::billing::{Billing, Price};
+use postgres::{Client, NoTls};
+use postgres_server::postgres_schema;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use support::{Dice, Home, Said, until};
+
+/// Machines that share a database.
+struct Fleet {
+    url: String,
+}
+
+impl Fleet {
+    fn new() -> Option<Self> {
+        // The password is not needed, and must be seen nowhere.
+        let url = postgres_schema()?.replace("//kd@", "//kd:pass-word@");
+        Some(Self { url })
+    }
+
+    fn kd(&self, home: &Home, args: &[&str]) -> Command {
+        let mut command = home.kd(args);
+        command.env("KD_BATCH_STORE", &self.url);
+        command
+    }
+
+    fn run(&self, home: &Home, args: &[&str]) -> Said {
+        let said = Said::of(self.kd(home, args).output().expect("it runs"));
+        assert!(!format!("{}{}", said.out, said.err).contains("pass-word"));
+        said
+    }
+
+    fn start(&self, home: &Home, args: &[&str]) -> Running {
+        let mut command = self.kd(home, args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running(Some(command.spawn().expect("it starts")))
+    }
+
+    fn worker(&self, home: &Home) -> Running {
+        self.start(home, &["worker", "--lease", "1s", "--concurrency", "2"])
+    }
+
+    fn status(&self, home: &Home) -> Value {
+        self.run(home, &["batch", "status", "--json"]).json()
+    }
+
+    fn database(&self) -> Client {
+        Client::connect(&self.url, NoTls).expect("connected")
+    }
+}
+
+/// A process that ends with the test.
+struct Running(Option<Child>);
+
+impl Running {
+    fn signal(&self, signal: Signal) {
+        let child = self.0.as_ref().expect("it runs");
+        kill_process(Pid::from_child(child), signal).expect("sent");
+    }
+
+    fn is_over(&mut self) -> bool {
+        let child = self.0.as_mut().expect("it runs");
+        child.try_wait().expect("waited").is_some()
+    }
+
+    fn said(mut self) -> Said {
+        let child = self.0.take().expect("it runs");
+        let said = Said::of(child.wait_with_output().expect("it ends"));
+        assert!(!format!("{}{}", said.out, said.err).contains("pass-word"));
+        said
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A machine whose members repeat the question, after a pause.
+fn echoing(pause_ms: u64) -> Home {
+    let script = json!({"runs": [[{"sleep_ms": pause_ms}, "echo"]]});
+    like(
+        &Home::scripted(&[("ada", script.clone()), ("bob", script)]),
+        |_| {},
+    )
+}
+
+/// A machine with the configuration of another one, changed.
+fn like(other: &Home, change: impl FnOnce(&mut Value)) -> Home {
+    let home = Home::new(&json!({}));
+    let text = fs::read_to_string(other.config_file()).expect("read");
+    let mut config: Value = serde_json::from_str(&text).expect("json");
+    // Scripts are found by their paths, which are part of the configuration.
+    for name in ["ada", "bob", "cy"] {
+        if let Some(file) = config["agents"][name]["model"].as_str() {
+            let shared =
+                std::env::temp_dir().join(format!("kd-fleet-{}-{name}.json", digest(file)));
+            if !shared.exists() {
+                fs::copy(file, &shared).expect("copied");
+            }
+            config["agents"][name]["model"] = json!(shared);
+        }
+    }
+    change(&mut config);
+    fs::write(home.config_file(), config.to_string()).expect("written");
+    home
+}
+
+/// Returns a name for the content of a file.
+fn digest(file: &str) -> u64 {
+    let text = fs::read(file).expect("read");
+    text.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn questions(home: &Home, count: usize) -> &'static str {
+    let text: String = (1..=count).map(|n| format!("Question {n}?\n")).collect();
+    fs::write(home.work().join("q.txt"), text).expect("written");
+    "q.txt"
+}
+
+fn results(home: &Home) -> Vec<Value> {
+    let text = fs::read_to_string(home.work().join("r.jsonl")).expect("results");
+    assert!(text.is_empty() || text.ends_with('\n'), "no line is cut");
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("a line"))
+        .collect()
+}
+
+/// Returns the answers by id; each id once.
+fn answers(lines: &[Value]) -> BTreeMap<String, String> {
+    let all: BTreeMap<_, _> = lines
+        .iter()
+        .map(|line| {
+            let said = line["answers"].as_array().cloned().unwrap_or_default();
+            let text = |one: &Value| format!("{}: {}", one["member"], one["text"]);
+            let mut said: Vec<String> = said.iter().map(text).collect();
+            said.sort();
+            (line["id"].to_string(), said.join("; "))
+        })
+        .collect();
+    assert_eq!(all.len(), lines.len(), "no id twice");
+    all
+}
+
+fn expected(count: usize) -> BTreeMap<String, String> {
+    let answer = |n: usize| format!("\"ada\": \"Question {n}?\"; \"bob\": \"Question {n}?\"");
+    (1..=count)
+        .map(|n| (format!("\"{n}\""), answer(n)))
+        .collect()
+}
+
+#[test]
+fn workers_of_another_machine_answer_and_their_threads_come_back_byte_for_byte() {
+    let Some(fleet) = Fleet::new() else { return };
+    let reply = json!({"reason": "r", "answer": "yes", "confidence": 0.8, "choice": "A", "ranking": ["A"],
+        "recommendation": "Do it.", "consensus": "c", "support": "s", "dissent": "none", "cites": ["A"]});
+    let script = json!({"runs": [[{"text": reply.to_string()}]]});
+    let home = Home::scripted(&[
+        ("ada", script.clone()),
+        ("bob", script.clone()),
+        ("cy", script),
+    ]);
+    let home = like(&home, |_| {});
+    let far = like(&home, |_| {});
+    let worker = fleet.worker(&far);
+    let q = questions(&home, 6);
+    let said = fleet.run(
+        &home,
+        &[
+            "batch",
+            "run",
+            q,
+            "--as",
+            "deliberate",
+            "-o",
+            "r.jsonl",
+            "--concurrency",
+            "0",
+        ],
+    );
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let lines = results(&home);
+    assert_eq!(lines.len(), 6);
+    assert!(lines.iter().all(|line| line["verdict"]["winner"] == "yes"));
+    let threads = home.work().join(".kd/batches");
+    let id = lines[0]["batch"].as_str().expect("an id");
+    let mut files = 0;
+    let rows = fleet
+        .database()
+        .query("SELECT t.name, t.bytes, r.line FROM kd_threads t JOIN kd_results r USING (batch, place)", &[])
+        .expect("read");
+    for row in rows {
+        let (name, bytes, line): (String, Vec<u8>, String) = (row.get(0), row.get(1), row.get(2));
+        let line: Value = serde_json::from_str(&line).expect("a line");
+        let thread = line["thread"].as_str().expect("a thread");
+        let here = threads.join(id).join("threads").join(thread).join(&name);
+        assert!(
+            fs::read(&here).expect("it came") == bytes,
+            "{}",
+            here.display()
+        );
+        files += 1;
+    }
+    assert!(files > 6 * 3, "thread.json, messages and events: {files}");
+    for line in &lines {
+        let thread = line["thread"].as_str().expect("a thread");
+        for command in ["show", "why", "replay", "export"] {
+            let said = home.run(&[command, thread]);
+            assert_eq!(said.code, Some(0), "{command}: {}", said.err);
+        }
+    }
+    worker.signal(Signal::TERM);
+    let said = worker.said();
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains(&format!("serves {id}")), "{}", said.err);
+    let left = far.work().join(".kd/batches").join(id).join("threads");
+    let left: Vec<_> = fs::read_dir(left).expect("a folder").collect();
+    assert!(left.is_empty(), "the worker keeps none: {left:?}");
+    let printed = fleet.run(&home, &["batch", "results"]).out;
+    assert_eq!(
+        printed,
+        fs::read_to_string(home.work().join("r.jsonl")).expect("read")
+    );
+    assert!(fleet.run(&home, &["batch", "list"]).out.contains(id));
+    let again = fleet.run(
+        &home,
+        &[
+            "batch",
+            "run",
+            q,
+            "--as",
+            "deliberate",
+            "-o",
+            "r.jsonl",
+            "--concurrency",
+            "0",
+        ],
+    );
+    assert!(
+        again.err.contains("nothing is left to ask"),
+        "{}",
+        again.err
+    );
+}
+
+#[test]
+fn a_worker_with_another_configuration_refuses_and_the_status_says_why() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(0);
+    let other = like(&home, |config| {
+        config["agents"]["bob"]["prompt"] = json!("Always disagree.");
+    });
+    let worker = fleet.worker(&other);
+    let q = questions(&home, 3);
+    let run = fleet.start(
+        &home,
+        &["batch", "run", q, "-o", "r.jsonl", "--concurrency", "0"],
+    );
+    let text = until("the refusal", || {
+        let text = fleet.run(&home, &["batch", "status"]).out;
+        text.contains("does not serve").then_some(text)
+    });
+    assert!(text.contains("agents.bob"), "{text}");
+    assert!(!text.contains("agents.ada"), "{text}");
+    let status = fleet.status(&home);
+    assert_eq!(status["counts"]["waiting"], 3, "{status:#}");
+    assert_eq!(status["workers"][0]["lease_ms"], 1000);
+    // One with the same configuration of the named members answers.
+    let own = like(&home, |config| {
+        config["limits"]["calls"] = json!(1000);
+    });
+    let good = fleet.worker(&own);
+    let said = run.said();
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(answers(&results(&home)), expected(3));
+    for worker in [worker, good] {
+        worker.signal(Signal::TERM);
+        assert_eq!(worker.said().code, Some(0));
+    }
+}
+
+#[test]
+fn agent_programs_and_what_works_on_one_machine_only_are_refused() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(0);
+    let program = like(&home, |config| {
+        config["agents"]["bob"] = json!({"backend": "codex"});
+    });
+    let q = questions(&program, 2);
+    questions(&home, 2);
+    fs::write(home.work().join("plan.json"), "{}").expect("written");
+    for (home, args, told) in [
+        (
+            &program,
+            vec!["batch", "run", q],
+            "`bob` is an agent program (codex)",
+        ),
+        (
+            &home,
+            vec!["batch", "run", q, "--as", "plan.json"],
+            "works on one machine only",
+        ),
+        (
+            &home,
+            vec!["batch", "run", q, "--provider-batch"],
+            "works on one machine only",
+        ),
+        (
+            &home,
+            vec!["batch", "run", q, "--allow-secrets"],
+            "works on one machine only",
+        ),
+        (
+            &home,
+            vec!["batch", "run", q, "--store", "mysql://u:pass-word@h/x"],
+            "not the address",
+        ),
+        (
+            &home,
+            vec![
+                "batch",
+                "list",
+                "--store",
+                "postgresql://u:pass-word@db.invalid/x?sslmode=disable",
+            ],
+            "sslmode=verify-full",
+        ),
+    ] {
+        let said = fleet.run(home, &args);
+        assert_eq!(said.code.filter(|code| *code != 0), said.code);
+        assert!(said.err.contains(told), "{args:?}: {}", said.err);
+    }
+    for args in [&["batch", "run", q, "--concurrency", "0"][..], &["worker"]] {
+        let said = home.run(args);
+        assert!(
+            said.err.contains("KD_BATCH_STORE"),
+            "{args:?}: {}",
+            said.err
+        );
+        assert_eq!(said.code, Some(2));
+    }
+    assert_eq!(
+        fleet.run(&home, &["batch", "list", "--json"]).json()["batches"],
+        json!([])
+    );
+    // A folder does not choose the database.
+    fs::create_dir_all(home.work().join(".kd")).expect("made");
+    fs::write(
+        home.work().join(".kd/config.json"),
+        r#"{"batch": {"store": "postgresql://u@h/x"}}"#,
+    )
+    .expect("written");
+    assert!(home.run(&["batch", "list"]).err.contains("batch"));
+}
+
+#[test]
+fn signals_drain_and_the_same_command_goes_on() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(150);
+    let far = like(&home, |_| {});
+    let q = questions(&home, 24);
+    let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "2"];
+    let worker = fleet.worker(&far);
+    let run = fleet.start(&home, &args);
+    until("the first results", || {
+        let text = fs::read_to_string(home.work().join("r.jsonl")).unwrap_or_default();
+        (text.lines().count() > 2).then_some(())
+    });
+    worker.signal(Signal::TERM);
+    let said = worker.said();
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    run.signal(Signal::INT);
+    let said = run.said();
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert!(said.err.contains("`kd batch cancel"), "{}", said.err);
+    let status = fleet.status(&home);
+    assert_eq!(status["counts"]["running"], 0, "{status:#}");
+    assert_eq!(status["workers"], json!([]));
+    let command = status["command"].as_str().expect("a command");
+    assert!(command.starts_with("kd batch run q.txt"), "{command}");
+    let said = fleet.run(&home, &args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("goes on: "), "{}", said.err);
+    let lines = results(&home);
+    assert_eq!(answers(&lines), expected(24));
+    assert!(
+        lines.iter().all(|line| line["attempts"] == 1),
+        "nothing was asked twice"
+    );
+}
+
+/// `KD_BATCH_SEEDS=50` disturbs more; `tests/batch/run --full` does.
+#[test]
+fn killed_and_stopped_workers_lose_and_double_nothing() {
+    let seeds: u64 = std::env::var("KD_BATCH_SEEDS").map_or(1, |n| n.parse().expect("a number"));
+    for seed in 1..=seeds {
+        let Some(fleet) = Fleet::new() else { return };
+        let home = echoing(40);
+        let q = questions(&home, 60);
+        let mut dice = Dice::new(seed);
+        let homes: Vec<Home> = (0..3).map(|_| like(&home, |_| {})).collect();
+        let mut workers: Vec<Running> = homes.iter().map(|home| fleet.worker(home)).collect();
+        let mut run = fleet.start(
+            &home,
+            &[
+                "batch",
+                "run",
+                q,
+                "-o",
+                "r.jsonl",
+                "--concurrency",
+                "0",
+                "--attempts",
+                "20",
+            ],
+        );
+        for _ in 0..6 {
+            std::thread::sleep(Duration::from_millis(50 + dice.below(150)));
+            let at = dice.below(3) as usize;
+            if dice.below(3) == 0 {
+                workers[at].signal(Signal::STOP);
+                std::thread::sleep(Duration::from_millis(1500));
+                workers[at].signal(Signal::CONT);
+            } else {
+                workers[at] = fleet.worker(&homes[at]);
+            }
+        }
+        until("the end", || run.is_over().then_some(()));
+        let said = run.said();
+        assert_eq!(said.code, Some(0), "seed {seed}: {}", said.err);
+        assert_eq!(answers(&results(&home)), expected(60), "seed {seed}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_holds_for_the_whole_fleet() {
+    let price = Price {
+        input: 1_000_000,
+        output: 5_000_000,
+    };
+    let server = Billing::start(3, price).await.expect("it listens");
+    let url = server.url();
+    tokio::task::spawn_blocking(move || {
+        let Some(fleet) = Fleet::new() else { return };
+        let agent = json!({"backend": "svc", "max_tokens": 100});
+        let config = json!({
+            "agents": {"m1": agent, "m2": agent},
+            "council": {"members": ["m1", "m2"], "conclude": false},
+            "providers": {"svc": {"base_url": url, "model": "model-1", "attempts": 1,
+                "prices": {"model-1": {"input": 1.0, "output": 5.0}}}},
+        });
+        let homes: Vec<Home> = (0..3).map(|_| Home::new(&config)).collect();
+        let q = questions(&homes[0], 60);
+        let _workers: Vec<Running> = homes[1..].iter().map(|home| fleet.worker(home)).collect();
+        let args = [
+            "batch",
+            "run",
+            q,
+            "-o",
+            "r.jsonl",
+            "--max-calls",
+            "30",
+            "--pause",
+            "1s",
+        ];
+        let said = fleet.run(&homes[0], &args);
+        assert_eq!(said.code, Some(4), "{}", said.err);
+        let status = fleet.status(&homes[0]);
+        assert_ne!(status["counts"]["waiting"], 0, "{status:#}");
+        let more = [
+            "batch",
+            "run",
+            q,
+            "-o",
+            "r.jsonl",
+            "--max-calls",
+            "9999",
+            "--pause",
+            "1s",
+            "--attempts",
+            "20",
+        ];
+        let said = fleet.run(&homes[0], &more);
+        assert!(said.err.contains("goes on: "), "{}", said.err);
+        assert_eq!(answers(&results(&homes[0])).len(), 60);
+    })
+    .await
+    .expect("it ends");
+}
