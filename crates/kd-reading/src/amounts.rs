@@ -681,6 +681,29 @@ fn weight(
     {
         return Weight::Nothing;
     }
+    // `I come to 1,860: three nights at 420, …`
+    const COMES_TO: &[&str] = &[
+        "ich komme auf",
+        "wir kommen auf",
+        "das macht",
+        "i come to",
+        "i make it",
+        "i make that",
+        "i arrive at",
+        "j'arrive à",
+        "on arrive à",
+        "je trouve",
+        "me salen",
+        "llego a",
+        "我算出",
+    ];
+    let explained = sentence
+        .clauses
+        .get(at + 1)
+        .is_some_and(|c| c.before == Before::Colon);
+    if n == 0 && explained && cues::has(&clause.lower, COMES_TO) && !operand {
+        return Weight::Stated;
+    }
     if is_own_choice(&clause.lower, number.start.saturating_sub(clause.start)) && !operand {
         return Weight::Stated;
     }

@@ -146,7 +146,7 @@ pub fn first_side(reply: &str) -> Option<bool> {
     const NO: &str = "no nope nop nah nein nö non nee";
     const NOT: &str = "not nicht pas kein keine nunca never";
     // `no doubt`, `no sé`, `si on attend`
-    const OTHERS: &str = "doubt idea problem question one matter reason way sé se sabemos lo estoy sure seulement mal plus on il vous tu no wonder importa creo hay";
+    const OTHERS: &str = "puedo podría sabría tengo conozco recuerdo dispongo doubt idea problem question one matter reason way sé se sabemos lo estoy sure seulement mal plus on il vous tu no wonder importa creo hay";
     let lower = reply.to_lowercase();
     let words: Vec<&str> = lower
         .split(|c: char| !c.is_alphanumeric() && c != '\'')
@@ -163,7 +163,8 @@ pub fn first_side(reply: &str) -> Option<bool> {
     {
         return Some(false);
     }
-    if words.len() > 14 || reply.contains(['{', '[']) {
+    let unsure = super::cues::has(&lower.replace('’', "'"), super::cues::CANNOT_CHOOSE);
+    if words.len() > 14 || reply.contains(['{', '[']) || unsure {
         return None;
     }
     // `No lo es. Solo es recomendable.`

@@ -75,6 +75,21 @@ pub(super) fn without_quotations(text: &str) -> String {
         rest = behind;
     }
     out.push_str(rest);
+    // Inline code with brackets or operators.
+    let pieces: Vec<&str> = out.split('`').collect();
+    if pieces.len() % 2 == 1 && pieces.len() > 1 {
+        let masked: Vec<&str> = pieces
+            .iter()
+            .enumerate()
+            .map(
+                |(at, piece)| match at % 2 == 1 && piece.contains(['(', '[', '{', ';', '=']) {
+                    true => "…",
+                    false => piece,
+                },
+            )
+            .collect();
+        out = masked.join("`");
+    }
     let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
     for (open, close) in PAIRS {
         let mut from = 0;

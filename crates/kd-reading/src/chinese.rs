@@ -41,7 +41,7 @@ pub(super) fn kind(sentence: &str, asks: bool, alone: bool) -> Option<Kind> {
     let tool = text
         .split(|c: char| !c.is_ascii_alphanumeric() && c != '+' && c != '#')
         .any(|word| has(TOOLS, word));
-    let code = "命令|语句|正则|表达式|函数|脚本|代码|查询|公式|程序|一行";
+    let code = "sql|命令|语句|正则|表达式|函数|脚本|代码|查询|公式|程序|一行";
     if starts("写|编写|用|实现|给出|生成|写出") && holds(code) && !holds("多少|等于几")
     {
         return Some(Kind::Code);

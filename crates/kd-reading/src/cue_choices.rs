@@ -2,6 +2,13 @@
 
 /// Words that state or recommend a choice.
 pub(super) const CHOOSES: &[&str] = &[
+    "votum",
+    "fällt auf",
+    "se porte sur",
+    "vote goes to",
+    "我投",
+    "投给",
+    "投票给",
     "den vorzug",
     "preference to",
     "préférence",
@@ -243,6 +250,23 @@ pub(super) const CHOOSES: &[&str] = &[
 
 /// Words directly before an option that choose it: `I would hold`.
 pub(super) const MODALS: &[&str] = &[
+    "stick with",
+    "behaltet",
+    "behalten wir",
+    "nehmt",
+    "nimm",
+    "nehmen wir",
+    "gardez",
+    "gardons",
+    "prenez",
+    "prenons",
+    "choisissez",
+    "quedaos con",
+    "quédate con",
+    "quedémonos con",
+    "coged",
+    "elegid",
+    "保留",
     "i'd say",
     "i would say",
     "je dirais",

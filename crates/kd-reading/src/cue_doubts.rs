@@ -505,6 +505,16 @@ pub(super) const UNDECIDED: &[&str] = &[
 
 /// Phrases that explicitly decline to choose, whatever came before.
 pub(super) const CANNOT_CHOOSE: &[&str] = &[
+    "couldn't say",
+    "can't tell",
+    "cannot tell",
+    "kann ich nicht beurteilen",
+    "kann es nicht sagen",
+    "ne saurais dire",
+    "ne saurais le dire",
+    "no sabría decir",
+    "no sabría decirlo",
+    "无从判断",
     "no opinion",
     "no preference",
     "no strong preference",

@@ -556,6 +556,19 @@ pub(super) const OTHERS: &[&str] = &[
 
 /// Words that refer to others at the beginning of a clause.
 pub(super) const OTHERS_FIRST: &[&str] = &[
+    "whoever",
+    "anyone who",
+    "those who",
+    "people who",
+    "wer",
+    "diejenigen",
+    "ceux qui",
+    "celles qui",
+    "celui qui",
+    "quiconque",
+    "quien",
+    "quienes",
+    "los que",
     "my colleague",
     "my boss",
     "my manager",

@@ -166,7 +166,13 @@ pub fn asks_year(question: &str) -> bool {
     let bare = !(han && lower.contains(['月', '日', '天', '号']))
         && YEAR.iter().any(|year| alone(year))
         && !words.any(|w| DAY.split(' ').any(|d| d == w));
-    bare || WORDS.split('|').any(|phrase| lower.contains(phrase))
+    // `Wie oft im Jahr`
+    const OFTEN: &str =
+        "oft|often|times|many|viele|much|viel|combien|fois|cuantas|cuanto|cuantos|veces|几次|多少";
+    let counts = OFTEN
+        .split('|')
+        .any(|word| super::cues::find(&lower, word).is_some());
+    bare && !counts || WORDS.split('|').any(|phrase| lower.contains(phrase))
 }
 
 /// Returns the only year of a text, within a date or alone.
@@ -177,6 +183,11 @@ pub fn only_year(text: &str) -> Option<String> {
         .flat_map(|word| word.split(|c: char| !c.is_ascii_digit()))
         .filter_map(year)
         .collect();
+    // `En deux mille dix-neuf`
+    if years.is_empty() {
+        let said = super::numerals::numeral(text).and_then(|key| key.parse::<u32>().ok());
+        years.extend(said.filter(|year| (1000..2200).contains(year)));
+    }
     years.sort_unstable();
     years.dedup();
     match years.as_slice() {

@@ -21,6 +21,12 @@ pub(super) fn found(sentence: &Sentence<'_>, alone: bool) -> Option<(Kind, bool)
         return chinese::kind(&lower, sentence.asks, alone).map(|kind| (kind, true));
     }
     let all = words(bare);
+    if asks_mark(&lower) {
+        return Some((Kind::Number, true));
+    }
+    if let Some(kind) = of_extract(&all, &lower) {
+        return Some((kind, true));
+    }
     if is_order(&all, &lower) {
         return Some((Kind::Ranking, true));
     }
@@ -88,6 +94,34 @@ pub(super) fn found(sentence: &Sentence<'_>, alone: bool) -> Option<(Kind, bool)
     }
 }
 
+/// Returns whether a sentence asks for a mark on a scale: `Rate it on a scale from 1 to 10`.
+fn asks_mark(lower: &str) -> bool {
+    const SCALES: &str = "on a scale of|on a scale from|on a scale between|auf einer skala|von 1 bis 10|von 0 bis 10|sur une échelle|de 1 à 10|de 0 à 10|\
+        en una escala|del 1 al 10|de 1 a 10|de 0 a 10|from 1 to 10|from 0 to 10|out of ten|out of 10";
+    any_in(SCALES, lower)
+}
+
+/// Returns the kind of a request to extract things from a text, or to repair code.
+fn of_extract(all: &[Word<'_>], lower: &str) -> Option<Kind> {
+    const EXTRACTS: &str =
+        "extract extrahiere extrahieren extrais extrayez extrae extraiga relève relevez";
+    const REPAIRS: &str = "fix repair correct debug korrigiere repariere corrige corrigez répare réparez arregla corrija";
+    const CODE: &str = "function bug code query script snippet regex funktion fehler abfrage skript fonction requête función consulta";
+    const SEVERAL_OF: &str = "every all alle sämtliche tous toutes todos todas";
+    let first = all.first().map(|w| w.low.as_str())?;
+    let holds = |table: &str| all.iter().skip(1).take(8).any(|w| has(table, &w.low));
+    let plural = all
+        .iter()
+        .skip(1)
+        .take(4)
+        .any(|w| has("the die les los las", &w.low) || w.low.ends_with('s'));
+    if has(EXTRACTS, first) && (holds(SEVERAL_OF) || plural) {
+        return Some(Kind::List);
+    }
+    let marked = lower.contains('`') || lower.contains("“…”") || lower.contains('(');
+    (has(REPAIRS, first) && holds(CODE) && marked).then_some(Kind::Code)
+}
+
 /// Returns the kind given by a question word in the place of the answer: `C'est quand ?`, `Das kostet wie viel?`
 fn in_place(all: &[Word<'_>]) -> Option<Kind> {
     for pair in all.windows(2) {
@@ -100,6 +134,9 @@ fn in_place(all: &[Word<'_>]) -> Option<Kind> {
             )
         {
             return Some(Kind::Number);
+        }
+        if matches!(one, "quelle" | "quel") && matches!(two, "date" | "jour") {
+            return Some(Kind::Date);
         }
         if one == "est" && matches!(two, "quand") {
             return Some(Kind::Date);
@@ -490,7 +527,7 @@ fn is_need(clause: &[Word<'_>]) -> bool {
 fn is_in_unit(lower: &str) -> bool {
     const UNITS: &str = "dollars euro euros eur usd km/h mph m/s km kilometers kilometres meters metres meter metern mètres metros miles minutes minuten minutos hours stunden heures horas \
         seconds sekunden secondes segundos days tagen tage jours días percent prozent percentage grams gramm grammes gramos kg kilos litres liters liter litern litros \
-        mb gb mib gib bytes bits watts watt volt grad degrees celsius fahrenheit kelvin kcal cm mm ml";
+        pourcentage porcentaje mb gb mib gib bytes bits watts watt volt grad degrees celsius fahrenheit kelvin kcal cm mm ml";
     let mut words = lower
         .rsplit(' ')
         .skip_while(|w| has("roughly about approximately approx ungefähr etwa circa environ aproximadamente please pls svp bitte", w));
@@ -1047,7 +1084,7 @@ pub(super) fn is_arithmetic(lower: &str) -> bool {
             || w[0] == '/' && w[2] == '/'
     });
     if any_in(
-        "quarters of |thirds of |fifths of |half of |viertel von |drittel von |hälfte von |tiers de |quarts de |moitié de |tercios de |cuartos de |mitad de |% of |% von |% de |percent of |prozent von |por ciento de |pour cent de |√",
+        "% tip on |% trinkgeld auf |% off |quarters of |thirds of |fifths of |half of |viertel von |drittel von |hälfte von |tiers de |quarts de |moitié de |tercios de |cuartos de |mitad de |% of |% von |% de |percent of |prozent von |por ciento de |pour cent de |√",
         lower,
     ) {
         return true;

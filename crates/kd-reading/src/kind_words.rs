@@ -58,7 +58,7 @@ pub(super) const WHEN: &str = "when when's wann quand cuándo cuando";
 pub(super) const WHICH: &str = "which what what's whats was welche welcher welches welchen welchem quel quelle quels quelles lequel laquelle lesquels lesquelles qu' que \
     qué que cuál cuales cuáles cual qual qu'est-ce wie's";
 /// Who, where and why: open text.
-pub(super) const OPEN_WORDS: &str = "who who's whose whom where why wer wen wem wessen wo wohin woher warum wieso weshalb wozu worin woran wodurch womit \
+pub(super) const OPEN_WORDS: &str = "who who's whose whom where why worum wofür wogegen wovon wer wen wem wessen wo wohin woher warum wieso weshalb wozu worin woran wodurch womit \
     qui où pourquoi quién quiénes dónde adónde quien donde";
 /// How.
 pub(super) const HOW: &str = "how wie comment cómo como";
@@ -97,7 +97,7 @@ pub(super) const RANK: &str = "rank order sort arrange prioritize prioritise seq
 /// Phrases that ask for an order of given things.
 pub(super) const IN_ORDER: &str = "in what order|in which order|correct order|right order|order of priority|in order of|in order,|, in order|in the order|chronological order|\
     welcher reihenfolge|richtige reihenfolge|richtigen reihenfolge|reihenfolge|rangfolge|der reihe nach|quel ordre|dans l'ordre|ordre chronologique|bon ordre|ordre de|ordre correct|\
-    qué orden|orden correcto|en orden|orden cronológico|orden de|de mayor a menor|de menor a mayor|from best to worst|from highest|from lowest|from oldest|from cheapest|from smallest|from largest";
+    du meilleur au|du plus |du moins |vom besten|nach dringlichkeit|nach priorität|de mejor a|del mejor al|de peor a|del más|qué orden|orden correcto|en orden|orden cronológico|orden de|de mayor a menor|de menor a mayor|from best to worst|from highest|from lowest|from oldest|from cheapest|from smallest|from largest";
 /// Verbs that ask for open text.
 pub(super) const EXPLAIN: &str = "explain describe summarize summarise discuss compare analyze analyse translate suggest draft review argue help think outline tell \
     recommend advise propose interpret comment critique brainstorm paraphrase \

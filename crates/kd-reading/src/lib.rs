@@ -371,6 +371,17 @@ fn in_objects(wanted: &Wanted, text: &str) -> InObjects {
     {
         return InObjects::Ambiguous;
     }
+    // A vote for another option in a field of the object, too.
+    if let (Wanted::Option(options), Answer::Option(at)) = (wanted, last)
+        && !options.is_yes_no()
+        && read.len() == 1
+    {
+        let mut words = String::new();
+        strings(&place.value, &mut words);
+        if weigh::rivals(&words, *at, options) {
+            return InObjects::Ambiguous;
+        }
+    }
     // A number that the text announces also contradicts the object.
     if let (Wanted::Number, Answer::Text(key), [_]) = (wanted, last, read.as_slice()) {
         let words = without_objects(text);
@@ -864,7 +875,25 @@ fn in_only_fence(text: &str) -> Option<String> {
     };
     // The language of the block is on its first line.
     let (_, code) = block.split_once('\n')?;
-    let introduces = head.trim_end().ends_with([':', '：']);
+    // `The command is simply`
+    const LEADS: [&str; 10] = [
+        "is",
+        "simply",
+        "just",
+        "lautet",
+        "ist",
+        "einfach",
+        "est",
+        "simplement",
+        "es",
+        "simplemente",
+    ];
+    let last = head
+        .split_whitespace()
+        .next_back()
+        .unwrap_or_default()
+        .to_lowercase();
+    let introduces = head.trim_end().ends_with([':', '：']) || LEADS.contains(&last.as_str());
     let one = code.trim().lines().count() == 1 && code.trim().len() <= SHORT_BYTES_MAX;
     (introduces && one && tail.trim().is_empty()).then(|| code.trim().to_owned())
 }

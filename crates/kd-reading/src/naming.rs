@@ -229,6 +229,37 @@ pub(super) fn lowered_first(names: &[String]) -> Option<String> {
     (opens && others_low).then(|| first.to_lowercase())
 }
 
+/// Returns the owner in a Chinese name, if no other option has it: `李工` of `李工的方案`.
+pub(super) fn owner<'a>(name: &'a str, all: &[String]) -> Option<&'a str> {
+    const CHARS_MIN: usize = 2;
+    let (owner, _) = name.split_once('的')?;
+    let known = owner.chars().count() >= CHARS_MIN && owner.chars().all(is_han);
+    (known && all.iter().filter(|n| n.contains(owner)).count() == 1).then_some(owner)
+}
+
+/// Returns a word without the accents of its letters.
+pub(super) fn unaccented(word: &str) -> String {
+    const PLAIN: [(&str, char); 10] = [
+        ("áàâãåä", 'a'),
+        ("éèêëě", 'e'),
+        ("íìîï", 'i'),
+        ("óòôõöø", 'o'),
+        ("úùûüů", 'u'),
+        ("çčć", 'c'),
+        ("ñń", 'n'),
+        ("ýÿ", 'y'),
+        ("łľ", 'l'),
+        ("šśžźż", 's'),
+    ];
+    let plain = |c: char| {
+        PLAIN
+            .iter()
+            .find(|(all, _)| all.contains(c))
+            .map_or(c, |(_, plain)| *plain)
+    };
+    word.chars().map(plain).collect()
+}
+
 /// Returns a name of two words with a hyphen as one word.
 pub(super) fn joined(name: &str) -> Option<String> {
     /// Minimum letters of each part: `a-b` is not `ab`.
@@ -253,7 +284,13 @@ pub(super) fn is_equal(said: &Word, name: &Word) -> bool {
         .lower
         .strip_suffix("'s")
         .is_some_and(|owner| owner == name.lower);
-    said.lower == name.lower || owner || {
+    /// Minimum letters of a word that may lack its accents.
+    const ACCENTED_MIN: usize = 4;
+    let accents = !(said.lower.is_ascii() && name.lower.is_ascii())
+        && name.lower.chars().count() >= ACCENTED_MIN
+        && unaccented(&said.lower) == unaccented(&name.lower)
+        && said.lower.is_ascii() != name.lower.is_ascii();
+    said.lower == name.lower || owner || accents || {
         let bare = said.lower.strip_prefix('v').unwrap_or_default();
         let ordinal = [
             ("1st", "first"),

@@ -114,6 +114,8 @@ fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) 
             c.is_whitespace() || matches!(c, '=' | '(' | '-' | '+' | '≈' | '*' | '−')
         })
     });
+    let digits =
+        digits.map(|d| without_euro_decimals(d, before, text.get(end..).unwrap_or_default()));
     let whole = |d: &String| !d.contains('.');
     let (before, digits) = match point {
         Some(head) => (
@@ -237,6 +239,27 @@ fn one(text: &str, start: usize, language: Language) -> (Option<Number>, usize) 
     }
     let number = key.map(|key| Number { key, start, end });
     (number, end)
+}
+
+/// Joins three decimals of an amount in euros to its whole part: `4.692 €` has no thousandths. A price per unit may.
+fn without_euro_decimals(digits: String, before: &str, behind: &str) -> String {
+    const EUROS: [&str; 5] = ["€", "EUR", "Euro", "euro", "CHF"];
+    let rest = behind.trim_start_matches([' ', '\u{a0}', '\u{202f}']);
+    let named = EUROS.iter().find_map(|euro| rest.strip_prefix(euro));
+    let led = before.trim_end_matches([' ', '\u{a0}']).ends_with('€');
+    let rate = named.unwrap_or(rest).trim_start().starts_with(['/', 'p']);
+    match digits.split_once('.') {
+        Some((whole, decimals))
+            if decimals.len() == 3
+                && whole != "0"
+                && whole.len() <= 3
+                && (named.is_some() || led)
+                && !rate =>
+        {
+            format!("{whole}{decimals}")
+        }
+        _ => digits,
+    }
 }
 
 /// Returns the decimals of a half behind a number, and its length: `3 and a half`, `2 et demi`, `3 个半`.

@@ -138,6 +138,13 @@ impl Options {
                 words: words(if n == 0 { written } else { name }),
                 is_own: n == 0,
             }));
+            if let Some(owner) = naming::owner(written, names) {
+                words_of.push(Name {
+                    item,
+                    words: words(owner),
+                    is_own: false,
+                });
+            }
         }
         // `the cat` is also `cat`, `A) Paris` is also `Paris`.
         for item in 0..names.len() {

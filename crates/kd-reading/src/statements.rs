@@ -330,6 +330,7 @@ pub(super) fn label_of(line: &str) -> Option<(String, bool)> {
         let rest = tail.trim_start().strip_prefix(marks);
         let rest = match rest.filter(|rest| !asked || answers(rest)) {
             Some(rest) => Some(rest),
+            None if behind_topic(tail).is_some() => behind_topic(tail),
             None => {
                 let tail = Folded::new(tail);
                 COPULAS.iter().find_map(|c| tail.strip_prefix(c))
@@ -346,6 +347,27 @@ pub(super) fn label_of(line: &str) -> Option<(String, bool)> {
         rest.trim_start_matches([':', '：', '*', ' ']).to_owned(),
         is_final,
     ))
+}
+
+/// Returns the text behind the topic of a label and its colon: ` on adopting it: yes`.
+fn behind_topic(tail: &str) -> Option<&str> {
+    const TOPICS: [&str; 9] = [
+        "on ",
+        "for ",
+        "zu ",
+        "zur ",
+        "zum ",
+        "sur ",
+        "sobre ",
+        "about ",
+        "regarding ",
+    ];
+    const WORDS_MAX: usize = 7;
+    let bare = tail.strip_prefix(' ')?;
+    let (topic, rest) = bare.split_once([':', '：'])?;
+    let named = TOPICS.iter().any(|word| topic.starts_with(word));
+    let short = topic.split_whitespace().count() <= WORDS_MAX && !topic.contains(['.', '!', '?']);
+    (named && short && rest.chars().any(char::is_alphanumeric)).then_some(rest)
 }
 
 /// Parses "So the answer is B", "thus my final answer: 391" within a line.

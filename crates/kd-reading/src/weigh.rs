@@ -179,6 +179,65 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
     }
 }
 
+/// Returns whether a short sentence without an option tells to take something, or concludes with it: `Take the rail.`,
+/// `Then the ninth.`
+fn takes_another(sentence: &Sentence, lower: &str) -> bool {
+    const TAKES: &[&str] = &[
+        "take the",
+        "take a",
+        "go with",
+        "pick the",
+        "choose the",
+        "use the",
+        "nehmt",
+        "nimm",
+        "nehmen sie",
+        "nehmen wir",
+        "wählt",
+        "wähle",
+        "prenez",
+        "prends",
+        "choisissez",
+        "optez",
+        "optons",
+        "coged",
+        "coge",
+        "elegid",
+        "elige",
+        "tomad",
+        "optad",
+        "我投",
+        "我选",
+        "我会选",
+        "那就",
+        "还是选",
+        "就选",
+        "就用",
+    ];
+    const POINTS: &[&str] = &[
+        "it", "that", "this", "that one", "this one", "them", "das", "dies", "diese*", "den",
+        "sie", "ihn", "es", "le", "la", "les", "celui*", "celle*", "lo", "esa", "ese", "esta",
+        "este", "这", "它", "此", "前者", "后者", "first", "second", "former", "latter", "erste*",
+        "zweite*", "premier*", "primer*", "segund*",
+    ];
+    const WORDS_MAX: usize = 4;
+    const HAN_MAX: usize = 12;
+    let bare = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let Some(lead) = TAKES.iter().find(|w| {
+        clauses::begins(bare, w) || w.chars().any(super::language::is_han) && bare.contains(**w)
+    }) else {
+        return false;
+    };
+    let at = bare.find(lead).map_or(0, |at| at + lead.len());
+    let rest = bare.get(at..).unwrap_or_default();
+    let rest = rest.trim_matches(|c: char| !c.is_alphanumeric());
+    let short = match rest.chars().any(super::language::is_han) {
+        true => rest.chars().count() <= HAN_MAX,
+        false => (1..=WORDS_MAX).contains(&rest.split_whitespace().count()),
+    };
+    !rest.is_empty() && short && !sentence.asks() && !cues::has(rest, POINTS)
+}
+
 /// Lets an option that is the whole last sentence settle a text with a contrast before it: `A is my usual pick. But here
 /// it fails. B.`
 fn settle_last(weighed: &mut [Weighed], sentences: &[Spoken]) {
@@ -311,6 +370,9 @@ fn chooses_another(sentence: &Sentence, lower: &str) -> bool {
     ];
     /// Maximum words of a name.
     const WORDS_MAX: usize = 4;
+    if takes_another(sentence, lower) {
+        return true;
+    }
     let bold = sentence.text.split("**").nth(1).unwrap_or_default();
     let words = bold.split_whitespace().count();
     let names = (1..=WORDS_MAX).contains(&words) && bold.chars().any(char::is_alphabetic);
@@ -448,6 +510,11 @@ pub(super) fn rivals(text: &str, item: usize, options: &Options) -> bool {
         "i would pick",
         "my vote",
         "my choice",
+        "mein votum",
+        "meine stimme",
+        "ma voix",
+        "mi voto",
+        "我投",
         "ich wähle",
         "ich empfehle",
         "je choisis",

@@ -23,9 +23,9 @@ const UNSEEN: [&str; 4] = [
     include_str!("../data/replies/mixed-curt.jsonl"),
     include_str!("../data/replies/mixed-daily.jsonl"),
 ];
-/// Seven hundred more, with long context before the question, in telegraphic style, from work, from home and from
+/// Eight hundred more, with long context before the question, in telegraphic style, from work, from home and from
 /// exams: in most, the answers reveal the kind.
-const TOLD_BY_ANSWERS: [&str; 7] = [
+const TOLD_BY_ANSWERS: [&str; 8] = [
     include_str!("../data/replies/mixed-office.jsonl"),
     include_str!("../data/replies/mixed-home.jsonl"),
     include_str!("../data/replies/mixed-context.jsonl"),
@@ -33,6 +33,7 @@ const TOLD_BY_ANSWERS: [&str; 7] = [
     include_str!("../data/replies/mixed-varied.jsonl"),
     include_str!("../data/replies/mixed-advice.jsonl"),
     include_str!("../data/replies/mixed-exams.jsonl"),
+    include_str!("../data/replies/mixed-seats.jsonl"),
 ];
 const NAMES: [&str; 5] = ["ann", "bob", "cyd", "dan", "fay"];
 /// Minimum percentage of right kinds, of right pairs of equal answers, and of right winners.
