@@ -368,14 +368,26 @@ fn is_split(sentence: &Sentence, here: &[Weighed]) -> bool {
             .get(w.clause)
             .is_some_and(|c| c.role == Role::Otherwise)
     };
-    let conditions: Vec<usize> = (0..sentence.clauses.len())
-        .filter(|at| sentence.clauses[*at].role == Role::Condition)
-        .collect();
     // `12 if the ends are left out and 14 if they count`
-    if let [one, .., two] = conditions.as_slice() {
-        let key_in = |clauses: std::ops::Range<usize>| {
+    const CASES: &[&str] = &[
+        "if",
+        "otherwise",
+        "wenn",
+        "falls",
+        "sonst",
+        "si",
+        "s'il",
+        "s'ils",
+        "sinon",
+        "cuando",
+        "如果",
+    ];
+    let lower = sentence.text.to_lowercase().replace('’', "'");
+    let cases: Vec<usize> = cues::places(&lower, CASES).map(|(at, _)| at).collect();
+    if let [one, two, ..] = cases.as_slice() {
+        let key_in = |places: std::ops::Range<usize>| {
             here.iter()
-                .find(|w| clauses.contains(&w.clause))
+                .rfind(|w| places.contains(&w.start))
                 .map(|w| &w.key)
         };
         let (first, second) = (key_in(0..*one), key_in(*one..*two));

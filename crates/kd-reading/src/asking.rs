@@ -109,9 +109,9 @@ pub(super) fn without_quotations(text: &str) -> String {
             let said = &out[inner..end];
             let han = said.chars().filter(|c| super::language::is_han(*c)).count();
             let long = said.split_whitespace().count() >= WORDS_MIN || han >= HAN_MIN;
-            let outside = plain(&out) - plain(said);
+            let stands_in_text = long && plain(&out) - plain(said) > 8;
             from = end + close.len_utf8();
-            if long && outside > 8 {
+            if stands_in_text {
                 out.replace_range(inner..end, "…");
                 from = inner + '…'.len_utf8() + close.len_utf8();
             }

@@ -42,6 +42,8 @@ const SCALES: &[(&str, i32)] = &[
     ("mil millones", 9),
     ("mil", 3),
     ("bn", 9),
+    ("千万", 7),
+    ("百万", 6),
     ("万", 4),
     ("亿", 8),
     ("千", 3),
@@ -293,7 +295,7 @@ fn half(rest: &str) -> Option<(&'static str, usize)> {
 /// Continues a number in Chinese units: the rest of `3万5千` and its length. The inner value is `None` if the digits
 /// have no unit of their own: `3万5`.
 fn chained(digits: &str, exponent: i32, rest: &str) -> Option<(Option<String>, usize)> {
-    const UNITS: [(char, u32); 3] = [('万', 4), ('千', 3), ('百', 2)];
+    const UNITS: [(&str, u32); 5] = [("千万", 7), ("百万", 6), ("万", 4), ("千", 3), ("百", 2)];
     if !(2..=8).contains(&exponent) || !rest.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
@@ -311,8 +313,8 @@ fn chained(digits: &str, exponent: i32, rest: &str) -> Option<(Option<String>, u
         let value = more[..count].parse::<u64>().ok()?;
         let unit = UNITS
             .iter()
-            .find(|(sign, _)| more[count..].starts_with(*sign));
-        let (sign, power) = unit.map_or((0, 0), |(sign, power)| (sign.len_utf8(), *power));
+            .find(|(sign, _)| more[count..].starts_with(sign));
+        let (sign, power) = unit.map_or((0, 0), |(sign, power)| (sign.len(), *power));
         // `3万5` is 35,000 or 30,005.
         known &= power > 0 && power < bound || power == 0 && count as u32 == bound;
         sum = sum.checked_add(value.checked_mul(10u64.pow(power))?)?;

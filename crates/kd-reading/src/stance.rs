@@ -244,8 +244,8 @@ const SURELY: &[&str] = &[
     "当然",
 ];
 const NOT: &[&str] = &[
-    "not", "can't", "cannot", "don't", "doesn't", "isn't", "won't", "nicht", "kein*", "pas", "ne",
-    "no", "non", "nunca",
+    "not", "wouldn't", "can't", "cannot", "don't", "doesn't", "isn't", "won't", "nicht", "kein*",
+    "pas", "ne", "no", "non", "nunca",
 ];
 
 /// Parses a verb without a complement: `You can't.`, `It does.`
@@ -348,6 +348,13 @@ pub(super) fn of(text: &str) -> Option<bool> {
 fn advice(text: &str) -> Option<bool> {
     const PROPOSES: &[&str] = &[
         "that would be",
+        "that would not be",
+        "that wouldn't be",
+        "it would not be",
+        "it wouldn't be",
+        "ce ne serait",
+        "no sería",
+        "eso no sería",
         "that'd be",
         "it would be",
         "it'd be",

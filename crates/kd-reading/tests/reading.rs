@@ -34,6 +34,7 @@ fn corpus(file: &str) -> &'static str {
         "drafted.jsonl" => include_str!("data/replies/drafted.jsonl"),
         "advice.jsonl" => include_str!("data/replies/advice.jsonl"),
         "exams.jsonl" => include_str!("data/replies/exams.jsonl"),
+        "closed.jsonl" => include_str!("data/replies/closed.jsonl"),
         "seats.jsonl" => include_str!("data/replies/seats.jsonl"),
         "questions-seats.jsonl" => include_str!("data/replies/questions-seats.jsonl"),
         "questions-advice.jsonl" => include_str!("data/replies/questions-advice.jsonl"),
@@ -153,6 +154,7 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
     measured_to("advice.jsonl", 94);
     measured_to("exams.jsonl", 87);
     measured_to("seats.jsonl", 83);
+    measured_to("closed.jsonl", 93);
     assert!(readable + held_out >= 300, "{readable} {held_out}");
 }
 
