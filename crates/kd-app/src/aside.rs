@@ -162,6 +162,7 @@ impl AsidePlanner<'_> {
             temperature: self.request.temperature,
             timeout: self.request.timeout,
             marks,
+            required: None,
             marks_fault,
         };
         let mut planned = planner::plan(&config, &brief)?;

@@ -149,10 +149,23 @@ pub struct ModelPlanning {
     layout: Layout,
 }
 
-/// A thread in which a model has planned.
+/// The thread in which a deliberation goes on: a model has planned in it, or the council has asked back.
 pub struct PlannedIn {
     layout: Layout,
     thread: Thread,
+}
+
+impl PlannedIn {
+    /// Goes on in the thread of a deliberation that asked back.
+    ///
+    /// # Errors
+    /// If the thread cannot be opened.
+    pub fn after(opened: &Opened) -> Result<Self, UserError> {
+        Ok(Self {
+            layout: opened.layout.clone(),
+            thread: Thread::open_folder(&opened.folder)?,
+        })
+    }
 }
 
 impl Planning<'_> {

@@ -50,6 +50,8 @@ exits! {
     NoPromise = 11, "no promise: your marks do not support what --require asks for";
     /// A sealed file was changed, or lacks the requested signature.
     Unproved = 12, "not verified: the sealed file was changed, or another key signed it";
+    /// The members disagree, and the council asks the user a question.
+    AsksBack = 13, "asks back: the members disagree, and the council asks you a question (--ask-back)";
     /// Every member timed out.
     Timeout = 124, "every member timed out";
     /// Interrupted; partial answers are saved.

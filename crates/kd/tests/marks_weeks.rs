@@ -62,11 +62,22 @@ impl Week {
         (format!("What is {}*{}?", 10 + n, 16 + n), right)
     }
 
-    fn run(&self, day: u32, args: &[&str]) {
+    fn run(&mut self, day: u32, args: &[&str]) {
         let mut command = self.home.kd(args);
         command.env("KD_NOW", now(day));
         let said = support::Said::of(command.output().expect("it runs"));
         assert_eq!(said.code, Some(0), "{args:?}: {}{}", said.out, said.err);
+        self.name_threads();
+    }
+
+    /// Names the thread that the last command created: in the order of creation, unlike the random ids.
+    fn name_threads(&mut self) {
+        for thread in self.home.threads() {
+            let id = thread.file_name().expect("a name").to_string_lossy();
+            let short = id.trim_start_matches("council-").to_owned();
+            let next = format!("{:04x}", 0xa100 + self.names.len());
+            self.names.entry(short).or_insert(next);
+        }
     }
 
     /// Runs a command on a terminal of 80 columns. Returns what is on it.
@@ -103,12 +114,7 @@ impl Week {
 
     /// Replaces the random ids of threads.
     fn named(&mut self, text: &str) -> String {
-        for thread in self.home.threads() {
-            let id = thread.file_name().expect("a name").to_string_lossy();
-            let short = id.trim_start_matches("council-").to_owned();
-            let next = format!("{:04x}", 0xa100 + self.names.len());
-            self.names.entry(short).or_insert(next);
-        }
+        self.name_threads();
         let word = |word: &str| {
             let id = word.strip_prefix("council-");
             let name = self.names.get(id.unwrap_or(word));

@@ -29,6 +29,8 @@ pub struct DeliberationConfig {
     /// The chance of being right at which `certain-enough` stops asking; `None`: as high as it needs to be to lose at
     /// most half a point of right answers.
     pub certainty: Option<f64>,
+    /// Whether a council whose members disagree asks the user one question.
+    pub ask_back: bool,
     /// Maximum calls.
     pub max_calls: u64,
     /// Maximum money, in US dollars.
@@ -157,6 +159,7 @@ impl Default for DeliberationConfig {
             rounds: 2,
             samples: 5,
             certainty: None,
+            ask_back: false,
             max_calls: 64,
             max_usd: None,
             answer_tokens: None,

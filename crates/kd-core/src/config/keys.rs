@@ -319,6 +319,7 @@ pub const KEYS: &[Key] = &[
     key("deliberation.answer", Kind::Words, "null", "How answers are compared: choice:a,b, yes-no, number, date, exact, json, set, ranking, code, judged or text; unset means by the form of the question, with open answers compared by meaning; `text` turns that comparison off."),
     key("deliberation.rounds", Kind::Whole { min: 1, max: 5 }, "2", "Maximum rounds of protocols with rounds.").limit(Limit::Default),
     key("deliberation.certainty", Kind::Number { min: 0.5, max: 1.0 }, "null", "The chance of being right at which `certain-enough` stops asking members; unset means that asking all would gain at most half a point."),
+    key("deliberation.askBack", Kind::Bool, "false", "Whether a council whose members disagree, and whose verdict no promise covers, asks you the one question whose answer would decide.").limit(Limit::Off),
     key("deliberation.samples", Kind::Whole { min: 1, max: 40 }, "5", "The number of answers in `sample-vote`.").limit(Limit::Default),
     key("deliberation.maxCalls", Kind::Whole { min: 1, max: 10_000 }, "64", "Maximum model calls of a deliberation.").limit(Limit::Default),
     key("deliberation.maxUsd", Kind::Number { min: 0.0, max: 1_000_000.0 }, "null", "Maximum cost of a deliberation in US dollars; unset means no limit.").limit(Limit::NoLimit),

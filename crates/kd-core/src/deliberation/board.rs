@@ -46,6 +46,8 @@ pub struct Board {
     pub same: Vec<Vec<(usize, u32)>>,
     /// Numbers fed back between rounds of estimates.
     pub feedback: String,
+    /// The question to the user whose answer would decide.
+    pub asks_back: Option<String>,
     /// Members that did not answer, vote or review.
     pub absent: Absent,
 }

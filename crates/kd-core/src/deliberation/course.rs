@@ -30,6 +30,9 @@ use std::ops::Add;
 /// The steps of a summary.
 static SUMMING_UP: &[Step] = &[Step::Ask(&stages::compress::STAGE)];
 
+/// The steps of a question to the user.
+static ASKING_BACK: &[Step] = &[Step::Ask(&stages::ask_back::STAGE)];
+
 impl Deliberation {
     /// Pushes the first pass.
     pub(super) fn open_first(&mut self) {
@@ -234,8 +237,8 @@ impl Deliberation {
                 .iter()
                 .map(|s| self.plan.seats[*s].name().clone())
                 .collect();
-            // A comparison that a limit prevents does not change the vote.
-            if stage.name != stages::sameness::STAGE.name {
+            // A comparison or a question back that a limit prevents does not change the vote.
+            if !stages::is_aside(stage) {
                 self.cut.get_or_insert(limit);
             }
             fact(
@@ -314,6 +317,7 @@ impl Deliberation {
         match frame.kind.clone() {
             Kind::Pass => self.end_pass(frame.board, fx),
             Kind::Issue(issue) => self.end_issue(&issue, frame.board),
+            Kind::AskingBack => self.asks_back = frame.board.asks_back,
             Kind::SummingUp(action) => {
                 if self.memory.summary.is_empty() {
                     let lines = stages::extract(&frame.board);
@@ -345,6 +349,11 @@ impl Deliberation {
         let action = decision.action;
         self.decisions.push(decision);
         if action == Action::Stop {
+            if self.plan.ask_back.is_some() && self.cut.is_none() && !self.over {
+                let (_, board) = self.best();
+                let frame = Frame::new(board, ASKING_BACK, Kind::AskingBack);
+                self.frames.push(frame);
+            }
             return;
         }
         self.memory.summary.clear();
@@ -711,6 +720,7 @@ impl Deliberation {
             outcome: ended,
             dissent: &dissent,
             above: &above,
+            asks_back: self.asks_back.as_deref(),
         };
         let (mut answer, cites) = compose(&about, said.map(|(_, text, items)| (text, items)));
         if board.candidates.is_empty() {
@@ -735,6 +745,7 @@ impl Deliberation {
             answer,
             by: said.map(|(seat, ..)| name(seat)),
             message: None,
+            asks_back: self.asks_back.clone(),
             cites,
             passes: self.passes.len() as u32,
             best_pass: best as u32 + 1,

@@ -189,6 +189,13 @@ pub enum Fact {
         /// Whether no missing answer can change the leader.
         settled: bool,
     },
+    /// The council asks the user the question whose answer would decide.
+    AskedBack {
+        /// The question, in one line.
+        question: String,
+        /// The member that worded it.
+        by: SeatName,
+    },
     /// Ballots were counted.
     Counted(Counted),
     /// The decision on whether another pass follows.

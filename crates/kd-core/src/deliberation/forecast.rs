@@ -75,6 +75,7 @@ pub fn forecast(plan: &Plan) -> Forecast {
 pub fn with_answers(plan: &Plan, answer: u64) -> (Spent, bool) {
     let counts = MemberCounts::of(plan);
     let calls = protocols::find(&plan.protocol).map_or(1, |p| (p.calls)(&counts));
+    let calls = calls + u64::from(plan.ask_back.is_some());
     let prompt = plan.question.len() as u64 / 4 + FRAME_TOKENS;
     // Later stages read the output of earlier ones.
     let read = answer * counts.opining / 2;

@@ -31,6 +31,8 @@ pub(super) enum Kind {
     Pass,
     /// A sub-council on an issue.
     Issue(String),
+    /// The question to the user.
+    AskingBack,
     /// The summary of a pass, and the action that follows.
     SummingUp(Action),
 }
@@ -85,7 +87,7 @@ impl Frame {
     pub(super) fn absent(&mut self, turn: &Turn) {
         let absent = match turn.stage.purpose {
             // It has no answer of its own.
-            _ if turn.stage.name == stages::sameness::STAGE.name => return,
+            _ if stages::is_aside(turn.stage) => return,
             Purpose::Vote => &mut self.board.absent.ballots,
             Purpose::Review => &mut self.board.absent.reviews,
             // A member silent in a later round keeps its earlier answer.

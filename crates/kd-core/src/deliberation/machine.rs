@@ -71,6 +71,8 @@ pub struct Deliberation {
     pub(super) passes: Vec<(Board, PassEnd)>,
     pub(super) decisions: Vec<Decision>,
     pub(super) memory: Memory,
+    /// The question to the user.
+    pub(super) asks_back: Option<String>,
     /// The first limit that prevented a call.
     pub(super) cut: Option<Cut>,
     /// Whether members failed.
@@ -197,6 +199,7 @@ impl Deliberation {
             passes: Vec::new(),
             decisions: Vec::new(),
             memory: Memory::default(),
+            asks_back: None,
             cut: None,
             failed: false,
             troubles: Vec::new(),
@@ -788,7 +791,7 @@ impl Deliberation {
             || self.stopped
             || self.cut == Some(Cut::Time) && failure.kind == FailureKind::Cancelled;
         if !by_us {
-            self.failed = true;
+            self.failed |= turn.stage.name != super::stages::ask_back::STAGE.name;
             self.troubles.push(format!(
                 "{name} failed in {}: {}",
                 turn.stage.name, failure.message

@@ -40,7 +40,7 @@ pub use judge::{Unjudged, judge, judge_by_answer};
 pub use ledger::{Cut, Price, Spent};
 pub(crate) use ledger::{json_bytes, request_bytes, wire_bytes};
 pub use machine::{COUNCIL, Deliberation};
-pub use plan::{MemberCounts, Plan, READING, SPENDING, Seat, WRITING};
+pub use plan::{AskBack, MemberCounts, Plan, READING, SPENDING, Seat, WRITING};
 pub use reader::{Reading, Reread, Run};
 pub use replay::{Replayed, changed_messages, check, last, replay};
 pub use resume::{CannotResume, Resumed, resumable, resume, unfinished};

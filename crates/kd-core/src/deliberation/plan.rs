@@ -61,6 +61,9 @@ pub struct Plan {
     /// in plans written by hand: then members are asked in their order until nothing can change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enough: Option<Enough>,
+    /// When the council asks the user a question. `None` if it never does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_back: Option<AskBack>,
     /// Version of the rules that reserve and book spending (currently [`SPENDING`]). 0 in records made before turns
     /// reported retries.
     #[serde(default, skip_serializing_if = "is_first")]
@@ -68,6 +71,17 @@ pub struct Plan {
     /// Version of the rules that write the conclusion (currently [`WRITING`]). 0 in records made before versioning.
     #[serde(default, skip_serializing_if = "is_first")]
     pub writing: u32,
+}
+
+/// When a council asks back: its members disagree, and no promise covers the verdict.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AskBack {
+    /// The weight of each member's vote in the score of a verdict, in the order of the members; 1 if it is missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<f64>,
+    /// The lowest score that a promise covers; `None` without a promise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<f64>,
 }
 
 /// The reading rules of new plans.

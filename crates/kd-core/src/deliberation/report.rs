@@ -34,6 +34,8 @@ pub struct Report {
     pub stopped_early: Vec<SeatName>,
     /// Which members were not asked because the answers were certain enough, in words, by pass.
     pub enough: Vec<String>,
+    /// The question to the user, and the member that worded it.
+    pub asks_back: Option<(SeatName, String)>,
     /// Counts in order.
     pub counts: Vec<Counted>,
     /// Reviews of the last pass: reviewer, author, rating.
@@ -195,6 +197,7 @@ impl Report {
                 format!("  {seat}: failed: {}{advice}", failure.message)
             }
             Fact::AskedEnough { .. } => format!("  {}", enough_words(fact)?),
+            Fact::AskedBack { question, .. } => format!("  the council asks you: {question}"),
             Fact::KindSettled { answers, why } => {
                 format!("  compared as {}: {why}", answers.words())
             }
@@ -395,6 +398,9 @@ impl Report {
                 self.settled = Some((answers.clone(), why.clone()));
             }
             Fact::AskedEnough { .. } => self.enough.extend(enough_words(fact)),
+            Fact::AskedBack { question, by } => {
+                self.asks_back = Some((by.clone(), question.clone()));
+            }
             Fact::Grouped(grouping) => {
                 self.noted(&grouping.notices);
                 self.groupings.push(grouping.clone());

@@ -28,6 +28,9 @@ pub struct Verdict {
     pub by: Option<SeatName>,
     /// Its message.
     pub message: Option<u32>,
+    /// The question to the user whose answer would decide; `None` if the council does not ask back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_back: Option<String>,
     /// The messages it rests on.
     pub cites: Vec<u32>,
     /// Number of passes.

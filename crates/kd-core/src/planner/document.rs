@@ -62,6 +62,7 @@ pub fn document(plan: &Plan) -> Value {
             "maxContextTokens": plan.memory.max_context_tokens,
         },
         "protocol": plan.protocol,
+        "askBack": plan.ask_back.is_some(),
         // An explicit `text` disables comparison; a kind found by the rules is found again.
         "answer": (plan.answers != AnswerKind::Text || !plan.judged).then(|| plan.answers.written()),
         "rounds": plan.rounds,

@@ -3,6 +3,7 @@
 //! Input: the settings, merged with the options of this run, and the question. Output: a [`Plan`] that names only
 //! existing agents, roles, rules and protocols, and notices for the user.
 
+mod ask_back;
 mod document;
 mod enough;
 mod model;
@@ -60,6 +61,8 @@ pub struct Brief<'a> {
     pub timeout: Option<u64>,
     /// The user's verdict marks, from which `auto` estimates the strength of members. Shared, as there may be many.
     pub marks: Arc<Evidence>,
+    /// The share of right verdicts that the user requires to be promised.
+    pub required: Option<f64>,
     /// The reason why the marks are missing, if they could not be read.
     pub marks_fault: Option<String>,
 }
@@ -283,7 +286,7 @@ pub fn plan_with(
         true => (AnswerKind::Text, true),
         false => (answers, judged),
     };
-    let plan = Plan {
+    let mut plan = Plan {
         question: brief.question.to_owned(),
         meta: Meta {
             planning_mode: choice.mode,
@@ -348,7 +351,11 @@ pub fn plan_with(
         spending: SPENDING,
         writing: WRITING,
         enough: enough.map(|(rule, _)| rule),
+        ask_back: None,
     };
+    if settings.ask_back {
+        plan.ask_back = Some(ask_back::rule(&plan, brief));
+    }
     check(&plan)?;
     warn(&plan, auto.is_some(), &mut notices);
     Ok(Planned { plan, notices })

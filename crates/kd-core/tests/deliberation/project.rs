@@ -118,6 +118,7 @@ fn planned(user: &Value, file: &Value) -> Option<Plan> {
         temperature: None,
         timeout: None,
         marks: Default::default(),
+        required: None,
         marks_fault: None,
     };
     Some(plan(&config, &brief).ok()?.plan)

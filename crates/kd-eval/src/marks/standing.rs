@@ -327,6 +327,21 @@ impl Basis {
         (self.test.len() >= PROBABILITY_MARKS).then_some(share)
     }
 
+    /// Returns the weight of a model's vote in the score.
+    pub fn weight(&self, model: &str) -> f64 {
+        self.weights.get(model).copied().unwrap_or(1.0)
+    }
+
+    /// Returns the lowest score that is promised: at the required share, or by the weakest promise. `None` without one.
+    pub fn edge(&self) -> Option<f64> {
+        let least = self.required.unwrap_or(0.0);
+        let mut found = self.found.iter().filter(|(right, _)| *right >= least);
+        match found.next()? {
+            (_, Warranty::Holds { from, .. }) => Some(*from),
+            (_, Warranty::None { .. }) => None,
+        }
+    }
+
     /// Returns how far a verdict's score is from the edge of what is promised: from the score below which no promise
     /// holds, or, without a promise, from the highest score. Verdicts that a promise covers come after all others.
     /// `None` without a score.

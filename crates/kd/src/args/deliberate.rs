@@ -21,7 +21,7 @@ Examples:
   kd deliberate --resume                         finish a fork at a stage, or what was interrupted
 
 Exit codes: 0 unanimous, majority or plurality; 4 cut by a limit; 5 degraded; 7 split; 8 no quorum;
-11 no promise (--require).";
+11 no promise (--require); 13 asks back (--ask-back).";
 
 /// Plan a council, collect opinions and reviews, vote, conclude
 #[derive(Debug, Default, Args)]
@@ -39,7 +39,7 @@ pub(crate) struct Deliberate {
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "",
           conflicts_with_all = ["question", "members", "planning", "preset", "size", "protocol", "rule", "answer", "plan",
                                 "edit", "dry_run", "iterate", "strategy", "max_iterations", "rounds", "certainty", "max_time", "timeout",
-                                "max_tokens", "seed"])]
+                                "max_tokens", "seed", "ask_back"])]
     pub(crate) resume: Option<String>,
 
     /// The agents to choose members from, in order; roles are assigned in turn
@@ -79,6 +79,10 @@ pub(crate) struct Deliberate {
     /// Print the plan and its cost, without asking
     #[arg(long, help_heading = "Plan")]
     pub(crate) dry_run: bool,
+
+    /// Let a council that disagrees ask you the one question whose answer would decide
+    #[arg(long, help_heading = "Plan")]
+    pub(crate) ask_back: bool,
 
     /// Run another pass when the council does not agree
     #[arg(long, help_heading = "Iteration")]

@@ -17,6 +17,7 @@ use clap::Args;
 ///   10   findings: the review has some that match --fail-on
 ///   11   no promise: your marks do not support what --require asks for
 ///   12   not verified: the sealed file was changed, or another key signed it
+///   13   asks back: the members disagree, and the council asks you a question (--ask-back)
 ///   124  every member timed out
 ///   130  interrupted; partial answers are saved in the thread
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! `kd deliberate`: plans, shows the plan, runs it, and shows the result.
 
+mod ask_back;
 mod edit;
 pub(super) mod record;
 mod resume;
@@ -55,7 +56,8 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     for notice in &kingdom.loaded().notices {
         kingdom.env().note(notice);
     }
-    let mut planning = kingdom.planning(config, asked, args.seed, masked)?;
+    let mut planning = kingdom.planning(config, asked, args.seed, masked.clone())?;
+    planning.brief.rest.required = args.require;
     planning.brief.members.clone_from(&args.members);
     planning.brief.rest.all_sit = !args.members.is_empty();
     planning.brief.rest.model.clone_from(&args.model);
@@ -87,6 +89,24 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     if !quiet && planning.config().agents.is_empty() && planned.plan.seats.iter().all(built_in) {
         first::notice(kingdom.layout().is_none(), here);
     }
+    let first = planned.plan.clone();
+    let (mut played, mut opened) = played(args, &planning, planned, planned_in, here)?;
+    if let (Some(answer), Some(before)) = (ask_back::answer(args, &played), &opened) {
+        let planned = ask_back::planned(first, &played, answer, &masked);
+        let there = PlannedIn::after(before)?;
+        (played, opened) = self::played(args, &planning, planned, Some(there), here)?;
+    }
+    ended((args, here), planning.config(), opened, &played)
+}
+
+/// Runs a plan and shows it.
+fn played(
+    args: &Deliberate,
+    planning: &Planning<'_>,
+    planned: Planned,
+    planned_in: Option<PlannedIn>,
+    here: &Here,
+) -> Result<(Played, Option<Opened>), Error> {
     let (face, repaint) = face(args, here);
     let mut opened = None;
     let played = stage::play(face, repaint, stage::UNASKED, || {
@@ -95,7 +115,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         started.session.send(started.say)?;
         Ok(started.session)
     })?;
-    ended((args, here), planning.config(), opened, &played)
+    Ok((played, opened))
 }
 
 /// Writes what a deliberation decided, and says how certain that is and what to type next.
@@ -128,7 +148,15 @@ fn ended(
             super::mark::next::hint(here);
         }
     }
+    let asks_back = report
+        .verdict
+        .as_ref()
+        .is_some_and(|v| v.asks_back.is_some());
     Ok(match (exit(report, played), args.require) {
+        (Exit::Done | Exit::Split, _) if asks_back => {
+            ask_back::advise(args);
+            Exit::AsksBack
+        }
         (Exit::Done, Some(share)) if !keeps(standing.as_ref(), share) => Exit::NoPromise,
         (exit, _) => exit,
     })
@@ -205,6 +233,7 @@ pub(super) fn settings(args: &Deliberate, loaded: &Loaded, here: &Here) -> Resul
         "iteration.maxIterations",
         args.max_iterations.map(|v| object!(v)),
     );
+    flag("askBack", args.ask_back.then(|| object!(true)));
     flag("certainty", args.certainty.map(|v| object!(v)));
     flag("rounds", args.rounds.map(|v| object!(v)));
     flag(

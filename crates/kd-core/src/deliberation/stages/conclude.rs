@@ -137,6 +137,8 @@ pub(crate) struct Conclusion<'a> {
     pub dissent: &'a [Dissenter],
     /// Notes above the text: a replaced chair, a limit that cut.
     pub above: &'a [String],
+    /// The question to the user whose answer would decide.
+    pub asks_back: Option<&'a str>,
 }
 
 /// Composes the final answer and returns the messages it cites. `said` is the chair's reply and the meaning of its
@@ -152,6 +154,7 @@ pub(crate) fn compose(
         outcome,
         dissent,
         above,
+        asks_back,
     } = about;
     // Older records keep their format.
     let told_apart = plan.writing > 0;
@@ -263,6 +266,9 @@ pub(crate) fn compose(
                 counted.agreement, counted.backers, counted.voters, counted.rule
             ),
         );
+    }
+    if let Some(question) = asks_back {
+        part("The council asks you", question);
     }
     let mut seen = Vec::new();
     cited.retain(|c| {

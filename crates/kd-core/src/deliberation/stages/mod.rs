@@ -2,6 +2,7 @@
 //! prompt, and what their replies mean; the protocol decides when it runs.
 
 pub(super) mod arbitrate;
+pub(super) mod ask_back;
 pub(super) mod attack;
 mod ballot;
 pub(super) mod compress;
@@ -195,6 +196,7 @@ pub static STAGES: &[&Stage] = &[
     &vote::STAGE,
     &vote::OPEN,
     &arbitrate::STAGE,
+    &ask_back::STAGE,
     &revise::STAGE,
     &revise::GROUPED,
     &revise::IMPROVE,
@@ -206,6 +208,11 @@ pub static STAGES: &[&Stage] = &[
     &compress::STAGE,
     &conclude::STAGE,
 ];
+
+/// Returns whether a stage only adds to the result: if a limit prevents it or its member fails, the result stands.
+pub(super) fn is_aside(stage: &Stage) -> bool {
+    [sameness::STAGE.name, ask_back::STAGE.name].contains(&stage.name)
+}
 
 /// Finds a stage by name.
 pub fn find(name: &str) -> Option<&'static Stage> {
