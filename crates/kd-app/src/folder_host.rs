@@ -338,6 +338,10 @@ impl FolderHost {
     }
 }
 
+/// Batches that are shown: the newest.
+#[cfg(feature = "forum")]
+const BATCHES_MAX: usize = 20;
+
 impl Host for FolderHost {
     fn has(&self, method: Method) -> bool {
         let all = [Method::Ask, Method::Think, Method::Deliberate];
@@ -450,6 +454,14 @@ impl Host for FolderHost {
         let layout = env.layout().map_err(refusal)?;
         let marked = marks::say(&layout, &thread, word, None, env).map_err(refusal)?;
         Ok(marked.line())
+    }
+
+    #[cfg(feature = "forum")]
+    fn batches(&self) -> Result<Vec<kd_core::batch::Overview>, Refusal> {
+        if self.visit.is_some() {
+            return Ok(Vec::new());
+        }
+        crate::batch::overview(self.kingdom.env(), BATCHES_MAX).map_err(refusal)
     }
 
     fn threads(&self) -> Result<Vec<Listed>, Refusal> {

@@ -2,6 +2,7 @@
 
 use crate::acting::Errand;
 use crate::council::Started;
+use kd_core::batch::Overview;
 use kd_core::config::{ModelMethod, ServeConfig};
 use kd_core::fork::Cut;
 use kd_core::planner::presets;
@@ -197,6 +198,11 @@ pub trait Host: Send + Sync + 'static {
     /// Allows these settings, as the user decided. They take effect when the folder is opened again.
     fn allow(&self) -> Result<(), Refusal> {
         Ok(())
+    }
+
+    /// Returns the newest batches of the project, newest first.
+    fn batches(&self) -> Result<Vec<Overview>, Refusal> {
+        Ok(Vec::new())
     }
 
     /// Returns the threads of the current branch, newest first.

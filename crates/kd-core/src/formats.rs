@@ -440,6 +440,9 @@ pub static BATCH: Printed = printed("`kd batch status --json`, `kd batch run --j
 pub static BATCH_LIST: Printed = printed("`kd batch list --json`", "batch-list");
 /// The estimate of a batch.
 pub static BATCH_ESTIMATE: Printed = printed("`kd batch run --dry-run --json`", "batch-estimate");
+/// The log of a batch.
+pub static BATCH_LOG: Printed =
+    printed("`kd batch run --log`, one line for each event", "batch-log");
 /// Threads of a forum.
 pub static FORUM_THREADS: Printed = unversioned("`kd forum read --json`", "forum-threads");
 /// A thread of a forum.
@@ -538,6 +541,7 @@ pub static PRINTED: &[&Printed] = &[
     &BATCH,
     &BATCH_LIST,
     &BATCH_ESTIMATE,
+    &BATCH_LOG,
     &FORUM_THREADS,
     &FORUM_THREAD,
     &FORUM_HITS,

@@ -32,6 +32,8 @@ const TOKEN = "kd-token";
 /** The longest wait before a stream that broke off is opened again, in milliseconds. */
 const AGAIN_MAX = 8000;
 
+/** Time between two looks at the batches, in milliseconds. */
+const BATCHES_EVERY = 2000;
 /** The sections in the order of the page. */
 const ORDER = ["head", "nav", "said", "decided", "differ", "sure", "record"];
 
@@ -46,6 +48,10 @@ export class Live {
   constructor(private words: Words) {
     this.token = this.claimToken();
     one("#new").addEventListener("click", () => this.go(undefined));
+    one("#batches").addEventListener("click", () => {
+      history.pushState(null, "", "?batches");
+      this.show();
+    });
     one("#stop").addEventListener("click", () => void this.stop());
     const form = one<HTMLFormElement>("#ask");
     form.addEventListener("submit", (event) => {
@@ -56,7 +62,7 @@ export class Live {
       const key = event as KeyboardEvent;
       if (key.key === "Enter" && (key.ctrlKey || key.metaKey)) form.requestSubmit();
     });
-    addEventListener("popstate", () => this.open(this.named()));
+    addEventListener("popstate", () => this.show());
     addEventListener("focus", () => void this.list());
     if (this.token) this.begin();
     else this.enter("");
@@ -64,7 +70,33 @@ export class Live {
 
   private begin(): void {
     void this.list();
+    this.show();
+  }
+
+  /** Shows what the address names: a thread, the batches, or a new thread. */
+  private show(): void {
     this.open(this.named());
+    if (!new URLSearchParams(location.search).has("batches")) return;
+    const watch = new AbortController();
+    this.stream = watch;
+    void this.watchBatches(watch.signal);
+  }
+
+  /** Shows the batches, and how they go on. */
+  private async watchBatches(signal: AbortSignal): Promise<void> {
+    let shown = "";
+    while (!signal.aborted) {
+      const response = await this.call("/page/batches", undefined, signal).catch(() => undefined);
+      if (signal.aborted) return;
+      if (response) {
+        const { html } = (await response.json()) as { html: string };
+        if (signal.aborted) return;
+        if (html !== shown) one("#open").replaceChildren(this.element(html));
+        shown = html;
+        document.title = "Batches";
+      }
+      await new Promise((done) => setTimeout(done, BATCHES_EVERY));
+    }
   }
 
   /** The thread that the address names. */

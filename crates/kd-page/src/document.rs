@@ -57,7 +57,7 @@ pub fn shell() -> (String, String) {
     let main = html! {
         div.app {
             nav #threads aria-label="Threads" {
-                header { b { "kd" } button #new type="button" { "New thread" } }
+                header { b { "kd" } span.row { button #batches type="button" { "Batches" } button #new type="button" { "New thread" } } }
                 ol #list {}
             }
             div #open tabindex="-1" {

@@ -8,6 +8,7 @@
 #![cfg_attr(not(test), warn(clippy::too_many_lines))]
 
 mod bar;
+mod batches;
 mod decided;
 mod differ;
 mod document;
@@ -17,6 +18,7 @@ mod said;
 mod sure;
 mod trail;
 
+pub use batches::batches;
 pub use document::{Page, page, shell};
 pub use facts::{Relative, Thread, Turn};
 

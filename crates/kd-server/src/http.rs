@@ -1,6 +1,7 @@
 //! The HTTP front ends, on this machine unless the user says otherwise: they require a bearer token, and check `Host` and `Origin` so that a web
 //! page cannot pretend to be local. Connections, sessions, sizes and times are limited.
 
+use crate::blocking::off;
 use crate::connections::{self, Limits, Mark};
 use crate::events;
 use crate::identity::Tokens;
@@ -201,9 +202,16 @@ impl Bound {
         };
         let service =
             StreamableHttpService::new(move || Ok(server.for_session()), sessions, config);
+        let measured = host.clone();
+        let measure = move || async move {
+            // Counts of the server itself do not need the database of batches.
+            let batches = off(&measured, |host| host.batches()).await;
+            let batches = batches.ok().and_then(Result::ok).unwrap_or_default();
+            counts.response(&batches)
+        };
         let mut router = axum::Router::new()
             .route(metrics::HEALTH, get(|| async { "ok\n" }))
-            .route(metrics::PATH, get(move || async move { counts.response() }));
+            .route(metrics::PATH, get(measure));
         if faces.models || faces.page {
             router = router.merge(events::router(host.clone()));
         }

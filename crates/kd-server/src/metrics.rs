@@ -4,6 +4,7 @@
 use crate::answer::Answer;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use kd_core::batch::Overview;
 use kd_core::event::Outcome;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -42,6 +43,97 @@ struct Member {
     member: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct InState {
+    batch: String,
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfBatch {
+    batch: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfKind {
+    batch: String,
+    kind: String,
+}
+
+/// What is in the database of batches, read for each response: processes that run them are others.
+#[derive(Clone, Debug, Default)]
+struct Batches {
+    questions: Family<InState, Gauge>,
+    running: Family<OfBatch, Gauge>,
+    calls: Family<OfBatch, Gauge>,
+    tokens: Family<OfBatch, Gauge>,
+    cost: Family<OfBatch, Gauge<f64, AtomicU64>>,
+    failures: Family<OfKind, Gauge>,
+    at_providers: Family<OfBatch, Gauge>,
+}
+
+impl Batches {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Questions of a batch by state";
+        registry.register("batch_questions", help, self.questions.clone());
+        let help = "Whether a process runs the batch";
+        registry.register("batch_running", help, self.running.clone());
+        let help = "Requests to models for a batch";
+        registry.register("batch_calls", help, self.calls.clone());
+        let help = "Tokens of prompts and answers of a batch";
+        registry.register("batch_tokens", help, self.tokens.clone());
+        let (help, unit) = ("What a batch has cost", Unit::Other("usd".into()));
+        registry.register_with_unit("batch_cost", help, unit, self.cost.clone());
+        let help = "Failed questions of a batch by the kind of the first failure";
+        registry.register("batch_failures", help, self.failures.clone());
+        let help = "Requests of a batch that wait at providers";
+        registry.register(
+            "batch_requests_at_providers",
+            help,
+            self.at_providers.clone(),
+        );
+    }
+
+    /// Replaces all values.
+    fn set(&self, batches: &[Overview]) {
+        self.questions.clear();
+        self.failures.clear();
+        for family in [&self.running, &self.calls, &self.tokens, &self.at_providers] {
+            family.clear();
+        }
+        self.cost.clear();
+        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        for one in batches {
+            let of = OfBatch {
+                batch: one.id.clone(),
+            };
+            for (state, n) in &one.states {
+                let label = InState {
+                    batch: one.id.clone(),
+                    state,
+                };
+                self.questions.get_or_create(&label).set(signed(*n));
+            }
+            for (kind, n) in &one.failures {
+                let label = OfKind {
+                    batch: one.id.clone(),
+                    kind: kind.clone(),
+                };
+                self.failures.get_or_create(&label).set(signed(*n));
+            }
+            for (family, n) in [
+                (&self.running, u64::from(one.running_now)),
+                (&self.calls, one.calls),
+                (&self.tokens, one.tokens),
+                (&self.at_providers, one.at_providers),
+            ] {
+                family.get_or_create(&of).set(signed(n));
+            }
+            self.cost.get_or_create(&of).set(one.usd);
+        }
+    }
+}
+
 /// The counts of one server.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
@@ -53,6 +145,7 @@ pub(crate) struct Metrics {
     tokens: Family<Tokens, Counter>,
     uncounted: Family<Member, Counter>,
     cost: Family<Member, Counter<f64, AtomicU64>>,
+    batches: Batches,
 }
 
 impl Default for Metrics {
@@ -75,6 +168,8 @@ impl Default for Metrics {
         registry.register("uncounted_turns", help, uncounted.clone());
         let (help, unit) = ("What members cost, where known", Unit::Other("usd".into()));
         registry.register_with_unit("cost", help, unit, cost.clone());
+        let batches = Batches::default();
+        batches.register(&mut registry);
         Self {
             registry: Arc::new(registry),
             requests,
@@ -84,6 +179,7 @@ impl Default for Metrics {
             tokens,
             uncounted,
             cost,
+            batches,
         }
     }
 }
@@ -142,8 +238,9 @@ impl Metrics {
         }
     }
 
-    /// Returns the counts as a response.
-    pub(crate) fn response(&self) -> Response {
+    /// Returns the counts as a response, with these batches.
+    pub(crate) fn response(&self, batches: &[Overview]) -> Response {
+        self.batches.set(batches);
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);

@@ -785,3 +785,79 @@ fn a_secret_in_a_question_reaches_no_file() {
         );
     }
 }
+
+#[test]
+fn a_rate_spreads_the_questions_over_time() {
+    let home = echoing(0);
+    let q = questions(&home, 5);
+    let run = |output: &str, more: &[&str]| {
+        let began = std::time::Instant::now();
+        let args = [
+            &["batch", "run", q, "-o", output, "--fresh", "-q"][..],
+            more,
+        ]
+        .concat();
+        let said = home.run(&args);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        began.elapsed()
+    };
+    let free = run("free.jsonl", &[]);
+    // The first starts at once, four follow half a second apart.
+    let spread = run("r.jsonl", &["--rate", "2/s"]);
+    assert!(spread >= Duration::from_secs(2), "{spread:?}");
+    assert!(
+        spread >= free + Duration::from_millis(1200),
+        "{spread:?} {free:?}"
+    );
+    assert_eq!(answers(&results(&home)), expected(5));
+    let lines = results(&home);
+    let at = |line: &Value| -> jiff::Timestamp {
+        let text = line["at"].as_str().expect("a time");
+        text.parse().expect("a time")
+    };
+    let mut times: Vec<_> = lines.iter().map(at).collect();
+    times.sort();
+    for pair in times.windows(2) {
+        let between = pair[1].duration_since(pair[0]).as_millis();
+        assert!(between >= 250, "{between} ms: {times:?}");
+    }
+    for bad in ["0/s", "2", "2/d", "/s", "x/m"] {
+        let said = home.run(&["batch", "run", q, &format!("--rate={bad}")]);
+        assert_eq!(said.code, Some(2), "{bad}: {}", said.err);
+    }
+}
+
+#[test]
+fn status_without_an_id_means_the_batch_that_runs() {
+    let home = echoing(3000);
+    let q = questions(&home, 2);
+    let mut old = start(&home, &["batch", "run", q, "-o", "r.jsonl"]);
+    let id = || -> Option<String> {
+        let said = home.run(&["batch", "status", "--json"]);
+        let value: Value = serde_json::from_str(&said.out).ok()?;
+        (value["counts"]["running"] == 2).then(|| value["id"].as_str().map(str::to_owned))?
+    };
+    let running = until("it runs", id);
+    let other = home.work().join("other.txt");
+    fs::write(other, "Another?\n").expect("written");
+    // A newer batch that cannot run: its member has no answer to give in time.
+    let said = home.run(&[
+        "batch",
+        "run",
+        "other.txt",
+        "--timeout",
+        "1",
+        "--attempts",
+        "1",
+        "-q",
+    ]);
+    assert_ne!(said.code, Some(0));
+    assert_eq!(
+        home.run(&["batch", "status", "--json"]).json()["id"],
+        running
+    );
+    let _ = old.kill();
+    let _ = old.wait();
+    let newest = home.run(&["batch", "status", "--json"]).json();
+    assert_ne!(newest["id"], running, "{newest:#}");
+}

@@ -139,6 +139,7 @@ fn the_document_is_open_and_holds_nothing_and_all_else_needs_the_token() {
         "{text}"
     );
     for (method, path) in [
+        ("GET", "/page/batches"),
         ("GET", "/page/threads"),
         ("GET", "/page/threads/x"),
         ("POST", "/page/ask"),
@@ -537,4 +538,29 @@ fn a_verdict_is_marked_in_the_page_and_no_other_message_is() {
     );
     let marks = home.run(&["marks", "--json"]).json();
     assert_eq!(marks["marks"].as_array().map(Vec::len), Some(1), "{marks}");
+}
+
+#[test]
+fn the_page_shows_batches_and_changes_none() {
+    let home = council("Yes.");
+    let served = Served::start(&home, "--page");
+    let read = || {
+        let (status, _, text) = served.send("GET", "/page/batches", &bearer(), "");
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        (status, value)
+    };
+    let (status, none) = read();
+    assert_eq!((status, none["batches"].clone()), (200, json!([])));
+    let hint = none["html"].as_str().expect("markup");
+    assert!(hint.contains("kd batch run"), "{hint}");
+    let name = "<img src=x onerror=alert(1)>.txt";
+    std::fs::write(home.work().join(name), "One?\nTwo?\n").expect("written");
+    let said = home.run(&["batch", "run", name, "-o", "r.jsonl", "-q"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let (_, one) = read();
+    let html = one["html"].as_str().expect("markup");
+    assert!(html.contains("2 of 2") && html.contains("over"), "{html}");
+    assert!(!html.contains("<img") && !html.contains("One?"), "{html}");
+    assert_eq!(one["batches"][0]["states"]["answered"], 2, "{one:#}");
+    assert_eq!(served.post("/page/batches", &json!({})).0, 405);
 }

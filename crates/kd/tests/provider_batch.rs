@@ -332,3 +332,78 @@ async fn only_a_service_that_says_so_gets_batches() {
     assert_eq!((service.batches(), service.billed()), (vec![], (0, 2)));
     assert!(answers(&home).iter().all(is_own_answer));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deliberation_goes_on_after_kills_in_any_stage() {
+    let wire = Wire::OpenAi;
+    let service = BatchService::start(wire, BatchFault::None)
+        .await
+        .expect("it listens");
+    let agent = json!({"backend": "svc", "max_tokens": 400});
+    let home = home(
+        &service,
+        wire,
+        json!({"agents": {"ada": agent, "bob": agent, "cy": agent}, "council": {"members": ["ada", "bob", "cy"]}}),
+    );
+    fs::write(home.work().join("q.txt"), "Is it safe?\n").expect("written");
+    let args = [&RUN[..], &["--as", "deliberate", "--attempts", "20"]].concat();
+    let mut kills = 0;
+    loop {
+        service.hold(true);
+        let before = service.batches().len();
+        let mut child = start(&home, &args);
+        // A stage is handed over, or one of before is waited for.
+        for _ in 0..100 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            if service.batches().len() > before || child.try_wait().expect("waited").is_some() {
+                break;
+            }
+        }
+        if child.try_wait().expect("waited").is_some() {
+            break;
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        kills += 1;
+        // The provider finishes what it has; the next run goes one stage further.
+        service.hold(false);
+        assert!(kills < 15, "it does not end");
+        let mut child = start(&home, &args);
+        let handed = service.batches().len();
+        for _ in 0..160 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            if service.batches().len() > handed || child.try_wait().expect("waited").is_some() {
+                break;
+            }
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    service.hold(false);
+    let said = run(&home, &args).await;
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let line = &results(&home)[0];
+    assert!(kills > 1 && !line["verdict"].is_null(), "{kills} {line:#}");
+    // A second batch of the same questions, undisturbed, asks as much.
+    let asked: usize = service.batches().iter().sum();
+    let fresh = [
+        "batch",
+        "run",
+        "q.txt",
+        "-o",
+        "f.jsonl",
+        "--provider-batch",
+        "--as",
+        "deliberate",
+        "--fresh",
+    ];
+    let said = run(&home, &fresh).await;
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let both: usize = service.batches().iter().sum();
+    assert_eq!(
+        both - asked,
+        asked,
+        "kills cost no request: {:?}",
+        service.batches()
+    );
+}

@@ -641,7 +641,16 @@ fn batches(out: &mut Outputs) {
         &[&run[..], &["--dry-run"]].concat(),
     );
     out.add("batch", &home, &run);
-    let failing = ["-m", "cyd", "--attempts", "1", "--pause", "1s"];
+    let failing = [
+        "-m",
+        "cyd",
+        "--attempts",
+        "2",
+        "--pause",
+        "1s",
+        "--log",
+        "run.log",
+    ];
     fs::write(
         home.path().join("cyd.json"),
         json!({"runs": [[{"fail": {"kind": "crashed", "message": "broke"}}]]}).to_string(),
@@ -654,6 +663,30 @@ fn batches(out: &mut Outputs) {
     );
     let status = out.add("batch", &home, &["batch", "status", "--json"]);
     assert_ne!(status["failures"], json!([]));
+    let limited = [
+        "batch",
+        "run",
+        "q.txt",
+        "-m",
+        "ann",
+        "--log",
+        "run.log",
+        "--max-calls",
+        "1",
+        "--fresh",
+    ];
+    assert_eq!(home.run(&limited).code, Some(4));
+    let log = fs::read_to_string(home.work().join("run.log")).expect("a log");
+    for line in log.lines() {
+        out.keep("batch-log", serde_json::from_str(line).expect("JSON"));
+    }
+    for event in [
+        "begun", "started", "answered", "failed", "retried", "limit", "ended",
+    ] {
+        let of_event = |line: &Value| line["event"] == event;
+        assert!(out.0["batch-log"].iter().any(of_event), "{event}: {log}");
+    }
+    assert!(!log.contains("One?"), "{log}");
     let deliberate = ["batch", "run", "q.txt", "--as", "plan.json", "--json"];
     out.add("batch", &home, &deliberate);
     out.add("batch-list", &home, &["batch", "list", "--json"]);

@@ -67,6 +67,127 @@ fn health_needs_no_token_and_metrics_do() {
     assert!(!text.contains("Spaces"), "{text}");
 }
 
+/// A sample of an exposition: its name, its labels, its value.
+type Sample<'t> = (&'t str, Vec<(&'t str, &'t str)>, f64);
+
+/// Reads a line of an exposition strictly, as OpenMetrics 1.0 defines it.
+fn sample(line: &str) -> Option<Sample<'_>> {
+    let at = line.find(['{', ' '])?;
+    let (name, mut rest) = line.split_at(at);
+    let is_name = |name: &str| {
+        let is_part = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b':';
+        !name.is_empty() && !name.as_bytes()[0].is_ascii_digit() && name.bytes().all(is_part)
+    };
+    let mut labels = Vec::new();
+    if let Some(inside) = rest.strip_prefix('{') {
+        rest = inside;
+        loop {
+            let (label, after) = rest.split_once("=\"")?;
+            let mut escaped = false;
+            let end = after.char_indices().find(|(_, c)| {
+                let ends = !escaped && *c == '"';
+                escaped = !escaped && *c == '\\';
+                ends
+            })?;
+            labels.push((label, &after[..end.0]));
+            rest = &after[end.0 + 1..];
+            match rest.strip_prefix(',') {
+                Some(more) => rest = more,
+                None => break,
+            }
+        }
+        rest = rest.strip_prefix('}')?;
+    }
+    let value = rest.strip_prefix(' ')?.parse().ok()?;
+    let sound = is_name(name) && labels.iter().all(|(label, _)| is_name(label));
+    sound.then_some((name, labels, value))
+}
+
+/// Checks an exposition: each family is described once, before its samples, which stand together and differ in labels.
+fn check_exposition(text: &str) {
+    let body = text.strip_suffix("# EOF\n").expect("it has its end");
+    let (mut family, mut kind) = ("", "");
+    let mut families = std::collections::BTreeSet::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for line in body.lines() {
+        if let Some(about) = line.strip_prefix("# HELP ") {
+            family = about.split(' ').next().expect("a name");
+            assert!(families.insert(family), "{family} is described twice");
+        } else if let Some(about) = line.strip_prefix("# TYPE ") {
+            let (name, word) = about.split_once(' ').expect("a type");
+            assert_eq!(name, family, "{line}");
+            assert!(matches!(word, "counter" | "gauge"), "{line}");
+            kind = word;
+        } else if let Some(about) = line.strip_prefix("# UNIT ") {
+            let (name, unit) = about.split_once(' ').expect("a unit");
+            assert!(
+                name == family && name.ends_with(&format!("_{unit}")),
+                "{line}"
+            );
+        } else {
+            let (name, labels, value) = sample(line).unwrap_or_else(|| panic!("no sample: {line}"));
+            let named = match kind {
+                "counter" => name.strip_suffix("_total").expect("a counter is a total"),
+                _ => name,
+            };
+            assert_eq!(named, family, "{line}");
+            assert!(value.is_finite() && value >= 0.0, "{line}");
+            assert!(seen.insert((name, format!("{labels:?}"))), "twice: {line}");
+        }
+    }
+}
+
+#[test]
+fn metrics_tell_of_batches_and_are_valid() {
+    let home = council();
+    let failing = [
+        "batch",
+        "run",
+        "q.txt",
+        "-m",
+        "eve",
+        "-o",
+        "failed.jsonl",
+        "--pause=1s",
+        "-q",
+    ];
+    std::fs::write(home.work().join("q.txt"), "One?\nTwo?\n").expect("written");
+    let run = ["batch", "run", "q.txt", "-m", "ann", "-o", "r.jsonl", "-q"];
+    assert_eq!(home.run(&run).code, Some(0));
+    let id = home.run(&["batch", "status", "--json"]).json()["id"].clone();
+    let id = id.as_str().expect("an id");
+    // A key that was refused stops the batch: its questions wait.
+    assert_ne!(home.run(&failing).code, Some(0));
+    let served = Served::models(&home);
+    for _ in 0..2 {
+        let (status, text) = served.send("GET", "/metrics", &bearer(), &Value::Null);
+        assert_eq!(status, 200);
+        check_exposition(&text);
+        for line in [
+            format!("kd_batch_questions{{batch=\"{id}\",state=\"answered\"}} 2"),
+            format!("kd_batch_questions{{batch=\"{id}\",state=\"failed\"}} 0"),
+            format!("kd_batch_running{{batch=\"{id}\"}} 0"),
+            format!("kd_batch_calls{{batch=\"{id}\"}} 2"),
+            format!("kd_batch_cost_usd{{batch=\"{id}\"}} 0.0"),
+            "state=\"waiting\"} 2".to_owned(),
+        ] {
+            assert!(text.contains(&line), "{line}\n{text}");
+        }
+        assert!(!text.contains("One?"), "{text}");
+    }
+    for bad in [
+        "# HELP a b\n# TYPE a gauge\na{x=\"1} 2\n# EOF\n",
+        "# HELP a b\n# TYPE a gauge\na 1\na 1\n# EOF\n",
+        "# HELP a b\n# TYPE a counter\na 1\n# EOF\n",
+        "# HELP a b\n# TYPE a gauge\na 1\n",
+    ] {
+        assert!(
+            std::panic::catch_unwind(|| check_exposition(bad)).is_err(),
+            "{bad}"
+        );
+    }
+}
+
 #[test]
 fn what_is_too_large_is_refused_and_the_server_goes_on() {
     let home = council();

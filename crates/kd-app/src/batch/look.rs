@@ -2,6 +2,7 @@
 
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
+pub use kd_core::batch::Overview;
 use kd_sql::batch::{Batch, Batches};
 use kd_store::user_dirs::project_key;
 
@@ -57,6 +58,53 @@ pub fn pick(all: Vec<Batch>, id: Option<&str>) -> Result<Batch, UserError> {
         .next("type more of the id")),
         (None, _) => Err(none(wanted)),
     }
+}
+
+/// Returns whether a process runs a batch.
+fn is_running(batches: &Batches, batch: &Batch) -> Result<bool, UserError> {
+    Ok(!batch.counts.is_over() && batches.lock(&batch.about.id)?.is_none())
+}
+
+/// Returns the newest batches of the project of the working folder at a glance, newest first.
+///
+/// # Errors
+/// If the database cannot be read.
+pub fn overview(env: &Env, most: usize) -> Result<Vec<Overview>, UserError> {
+    let Some(batches) = of(env)? else {
+        return Ok(Vec::new());
+    };
+    let all = batches.all()?;
+    let newest = all.into_iter().rev().take(most);
+    newest.map(|batch| glance(&batches, batch)).collect()
+}
+
+fn glance(batches: &Batches, batch: Batch) -> Result<Overview, UserError> {
+    let id = batch.about.id.as_str();
+    let parcels = batches.parcels(id)?;
+    let counts = &batch.counts;
+    Ok(Overview {
+        running_now: is_running(batches, &batch)?,
+        failures: batches.failure_kinds(id)?,
+        at_providers: parcels.iter().map(|one| one.items.len() as u64).sum(),
+        id: id.to_owned(),
+        method: batch.about.method.clone(),
+        questions: batch.about.source.clone(),
+        created_at: batch.created,
+        cancelled: batch.cancelled,
+        states: [
+            ("waiting", counts.waiting),
+            ("running", counts.running),
+            ("answered", counts.answered),
+            ("failed", counts.failed),
+            ("cancelled", counts.cancelled),
+        ]
+        .into(),
+        cached: counts.cached,
+        calls: batch.spent.calls,
+        tokens: batch.spent.tokens,
+        usd: batch.spent.usd(),
+        seconds: batch.time.as_millis() as f64 / 1e3,
+    })
 }
 
 /// Returns the newest of these batches, oldest first.

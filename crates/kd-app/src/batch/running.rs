@@ -1,9 +1,10 @@
 //! A batch from its request to its end.
 
-use super::drive::{Ended, Pace, Progress, Stop, drive};
+use super::drive::{Ended, Handler, Pace, Progress, Stop, Why, drive};
 use super::fleet::{self, FleetRequest, Prepared};
 use super::how::How;
 use super::key::Recipe;
+use super::log::{Logged, RunLog};
 use super::on::on;
 use super::provider::{self, Parcels};
 use super::results::Results;
@@ -13,7 +14,7 @@ use crate::kingdom::Kingdom;
 use crate::request::Limits;
 use jiff::Timestamp;
 use kd_backends::collect::{Collector, Told, Waiting};
-use kd_core::batch::Estimate;
+use kd_core::batch::{Estimate, LogEvent, LogLine};
 use kd_core::config::LimitsConfig;
 use kd_core::ledger::Ledger;
 use kd_core::spending::{Spent, pico};
@@ -53,6 +54,8 @@ pub struct BatchRequest {
     pub provider_batch: bool,
     /// The database whose workers ask too, if it is not asked on this machine alone.
     pub fleet: Option<FleetRequest>,
+    /// The file that gets a line of JSON for everything that happens.
+    pub log: Option<PathBuf>,
 }
 
 /// A batch that can be run.
@@ -234,11 +237,21 @@ impl Batching<'_> {
         let batches = Arc::new(Mutex::new(batches));
         let user = kingdom.env().shared_ledger();
         let account = BatchAccount::new(Arc::clone(&batches), &id, run, user);
+        let log = match &request.log {
+            Some(path) => Some(Arc::new(RunLog::open(path, &id, kingdom.env())?)),
+            None => None,
+        };
+        let at_providers = log.clone();
         let (tell_told, told) = mpsc::unbounded_channel();
         let collector = request.provider_batch.then(|| {
             let store = Arc::new(Parcels::new(Arc::clone(&batches), &id));
             let name = format!("kd{}r{run}", id.trim_start_matches("batch-"));
             Collector::new(store, &name, move |told| {
+                if let Some(log) = &at_providers {
+                    log.add(LogEvent::Provider, |line| {
+                        line.reason = Some(told.to_string())
+                    });
+                }
                 // Without a listener nobody wants to know.
                 let _ = tell_told.send(told);
             })
@@ -256,7 +269,19 @@ impl Batching<'_> {
         if batch.counts.waiting > 0 {
             ask::check(kingdom, &request.how)?;
         }
-        let handler = ask::Asking::new(Arc::clone(&own), request.how, ask::Account::Own(account));
+        let mut handler: Arc<dyn Handler> = Arc::new(ask::Asking::new(
+            Arc::clone(&own),
+            request.how,
+            ask::Account::Own(account),
+        ));
+        if let Some(log) = &log {
+            log.add(LogEvent::Begun, |_| {});
+            handler = Arc::new(Logged {
+                inner: handler,
+                log: Arc::clone(log),
+                attempts: request.attempts.max(1),
+            });
+        }
         let (stop, stopped) = watch::channel(Stop::No);
         let (tell, progress) = watch::channel(Progress::of(&batch));
         let pace = Pace {
@@ -268,7 +293,7 @@ impl Batching<'_> {
         let driven = drive(
             Arc::clone(&batches),
             (id.clone(), run),
-            Arc::new(handler),
+            handler,
             pace,
             results,
             (stopped, tell),
@@ -276,6 +301,9 @@ impl Batching<'_> {
         let last = collector.clone();
         let task = tokio::spawn(async move {
             let ended = driven.await;
+            if let Some(log) = log {
+                log.add(LogEvent::Ended, |line| end(line, &ended));
+            }
             if let Some(collector) = last {
                 collector.settle().await;
                 close(&batches, &ended).await?;
@@ -292,6 +320,24 @@ impl Batching<'_> {
             task,
             _lock: Some(lock),
         })
+    }
+}
+
+/// Says how a run ended.
+fn end(line: &mut LogLine, ended: &Result<Ended, UserError>) {
+    match ended {
+        Ok(ended) => {
+            let word = match ended.why {
+                Why::Over => "over",
+                Why::Stopped => "stopped",
+                Why::Limit => "limit",
+            };
+            line.reason = Some(word.to_owned());
+            line.seconds = Some(ended.batch.time.as_millis() as f64 / 1e3);
+            line.tokens = Some(ended.batch.spent.tokens);
+            line.usd = Some(ended.batch.spent.usd());
+        }
+        Err(error) => line.reason = Some(error.to_string()),
     }
 }
 

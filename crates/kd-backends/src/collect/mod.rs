@@ -76,6 +76,48 @@ pub enum Told {
     Warning(String),
 }
 
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let requests = |n: usize| match n {
+            1 => "1 request".to_owned(),
+            n => format!("{n} requests"),
+        };
+        match self {
+            Told::Sent {
+                service,
+                id,
+                requests: n,
+            } => write!(f, "{service}: batch {id} with {}", requests(*n)),
+            Told::Resumed {
+                service,
+                id,
+                requests: n,
+            } => write!(
+                f,
+                "{service}: waiting for batch {id} of an earlier run, with {}",
+                requests(*n)
+            ),
+            Told::Over {
+                service,
+                id,
+                replied,
+                failed,
+                unasked,
+            } => {
+                write!(f, "{service}: batch {id} is over, {replied} answered")?;
+                if *failed > 0 {
+                    write!(f, ", {failed} failed")?;
+                }
+                if *unasked > 0 {
+                    write!(f, ", {unasked} not asked by the provider")?;
+                }
+                Ok(())
+            }
+            Told::Warning(text) => write!(f, "warning: {text}"),
+        }
+    }
+}
+
 /// How many requests are where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {

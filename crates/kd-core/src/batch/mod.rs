@@ -4,6 +4,8 @@
 mod ending;
 mod estimate;
 mod gold;
+mod log;
+mod overview;
 mod questions;
 mod row;
 mod table;
@@ -11,6 +13,8 @@ mod table;
 pub use ending::{Ending, Next, ending};
 pub use estimate::{ANSWER_TOKENS_HIGH, ANSWER_TOKENS_LOW, Estimate, Range};
 pub use gold::{Gold, Of, read as read_gold};
+pub use log::{LogEvent, LogLine};
+pub use overview::Overview;
 pub use questions::{FILE_BYTES_MAX, Fields, Form, QUESTION_BYTES_MAX, Question, read};
 pub use row::{Failed, Method, Row, Said, Spending, Status, Verdict};
 pub use table::ReadError;

@@ -45,6 +45,7 @@ pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
     });
     Router::new()
         .route(PATH, get(document))
+        .route("/page/batches", get(batches))
         .route("/page/threads", get(threads))
         .route("/page/threads/{id}", get(thread))
         .route("/page/threads/{id}/stop", post(stop))
@@ -81,6 +82,17 @@ fn fault(status: StatusCode, why: &str) -> Response {
 
 fn refused(refusal: &Refusal) -> Response {
     fault(StatusCode::UNPROCESSABLE_ENTITY, &refusal.0)
+}
+
+async fn batches(State(face): State<Arc<Face>>) -> Response {
+    match off(&face.host, |host| host.batches()).await {
+        Ok(Ok(all)) => {
+            let html = kd_page::batches(&all, kd_core::Timestamp::now()).into_string();
+            Json(json!({ "html": html, "batches": all })).into_response()
+        }
+        Ok(Err(refusal)) => refused(&refusal),
+        Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
+    }
 }
 
 async fn threads(State(face): State<Arc<Face>>) -> Response {

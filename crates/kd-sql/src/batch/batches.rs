@@ -15,6 +15,7 @@ use kd_store::private;
 use kd_store::user_dirs::{UserDirs, make_private};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use rustix::fs::OFlags;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -260,6 +261,14 @@ impl Batches {
     /// The file cannot be read.
     pub fn dead(&self, batch: &str, most: usize) -> Result<Vec<Dead>, Error> {
         self.read(|db| rows::dead(db, batch, most))
+    }
+
+    /// Returns the failed questions of a batch by the kind of the first failure of a member; `other` without one.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn failure_kinds(&self, batch: &str) -> Result<BTreeMap<String, u64>, Error> {
+        self.read(|db| rows::failure_kinds(db, batch))
     }
 
     /// Records how long a run has been asking.

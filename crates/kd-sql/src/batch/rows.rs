@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 /// The lines of a batch, in the order of the questions.
@@ -216,6 +216,21 @@ fn batch(row: &Row<'_>) -> rusqlite::Result<Batch> {
         },
         counts: Counts::default(),
     })
+}
+
+pub(super) fn failure_kinds(
+    db: &Connection,
+    batch: &str,
+) -> rusqlite::Result<BTreeMap<String, u64>> {
+    let mut found = db.prepare_cached(
+        "SELECT coalesce(json_extract(results.line, '$.failures[0].kind'), 'other'), count(*)
+         FROM jobs JOIN results ON results.batch = jobs.batch AND results.place = jobs.place
+         WHERE jobs.batch = ?1 AND jobs.state = ?2 GROUP BY 1",
+    )?;
+    let rows = found.query_map(params![batch, State::Dead as i64], |row| {
+        Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
+    })?;
+    rows.collect()
 }
 
 fn counts(db: &Connection, batch: &str) -> rusqlite::Result<Counts> {

@@ -131,6 +131,9 @@ pub(crate) struct Run {
     /// Write one JSON line per question to this file
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+    /// Add a line of JSON to this file for everything that happens: no questions, no answers
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) log: Option<PathBuf>,
     /// Print progress as lines, on a terminal too; also set by ACCESSIBLE=1 or TERM=dumb
     #[arg(long, help_heading = "Output")]
     pub(crate) plain: bool,
@@ -145,7 +148,7 @@ pub(crate) struct Run {
 /// Tell where a batch stands, and why questions failed
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]
+    /// The batch's id or a unique prefix, without `batch-` if you like [default: the running one, else the newest]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) store: Store,
@@ -184,7 +187,7 @@ pub(crate) struct Retry {
 /// there. `kd batch retry` takes this back.
 #[derive(Debug, Args)]
 pub(crate) struct Cancel {
-    /// The batch's id or a unique prefix, without `batch-` if you like [default: the newest]
+    /// The batch's id or a unique prefix, without `batch-` if you like [default: the running one, else the newest]
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) store: Store,

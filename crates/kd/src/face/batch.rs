@@ -261,48 +261,7 @@ pub(crate) fn leaving(waiting: Waiting, stops: u32) -> String {
 
 /// Returns a line about a provider batch.
 pub(crate) fn told(told: &Told) -> String {
-    let text = match told {
-        Told::Sent {
-            service,
-            id,
-            requests,
-        } => format!(
-            "{service}: batch {id} with {}",
-            count(*requests as u64, "request")
-        ),
-        Told::Resumed {
-            service,
-            id,
-            requests,
-        } => format!(
-            "{service}: waiting for batch {id} of an earlier run, with {}",
-            count(*requests as u64, "request")
-        ),
-        Told::Over {
-            service,
-            id,
-            replied,
-            failed,
-            unasked,
-        } => {
-            let mut text = format!(
-                "{service}: batch {id} is over, {} answered",
-                grouped(*replied as u64)
-            );
-            if *failed > 0 {
-                text.push_str(&format!(", {} failed", grouped(*failed as u64)));
-            }
-            if *unasked > 0 {
-                text.push_str(&format!(
-                    ", {} not asked by the provider",
-                    grouped(*unasked as u64)
-                ));
-            }
-            text
-        }
-        Told::Warning(text) => format!("warning: {text}"),
-    };
-    clean::line(&text)
+    clean::line(&told.to_string())
 }
 
 /// Returns the state of a batch, in words.

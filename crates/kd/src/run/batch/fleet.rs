@@ -32,6 +32,10 @@ pub(super) fn request(args: &Run, here: &Here) -> Result<Option<FleetRequest>, E
             None => Ok(None),
         };
     };
+    if args.log.is_some() {
+        return Err(Error::usage("--log works on one machine only")
+            .next("leave out --log, or --store; workers print what they do"));
+    }
     if args.provider_batch {
         return Err(Error::usage("--provider-batch works on one machine only")
             .next("leave out --store: providers answer as fast with one process that asks"));

@@ -22,7 +22,7 @@ const FAILURES_SHOWN: usize = 10;
 const FAILURES_JSON: usize = 10_000;
 
 pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
-    let (mut shelf, batch) = Shelf::with(&args.store, args.id.as_deref(), here)?;
+    let (mut shelf, batch) = Shelf::with_running(&args.store, args.id.as_deref(), here)?;
     let id = &batch.about.id;
     let is_running = shelf.is_running(&batch)?;
     let workers = shelf.workers(id)?;
@@ -81,7 +81,7 @@ pub(super) fn retry(args: &Retry, here: &Here) -> Result<Exit, Error> {
 }
 
 pub(super) fn cancel(args: &Cancel, here: &Here) -> Result<Exit, Error> {
-    let (mut shelf, batch) = Shelf::with(&args.store, args.id.as_deref(), here)?;
+    let (mut shelf, batch) = Shelf::with_running(&args.store, args.id.as_deref(), here)?;
     let count = shelf.cancel(&batch.about.id)?;
     if let Shelf::Own(batches) = &shelf {
         cancel_at_providers(batches, &batch, here)?;

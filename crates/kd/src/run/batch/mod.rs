@@ -174,6 +174,7 @@ fn request(args: &Run, here: &Here) -> Result<BatchRequest, Error> {
             .unwrap_or(if args.provider_batch { 512 } else { 8 })
             .into(),
         provider_batch: args.provider_batch,
+        log: args.log.clone(),
         attempts: args.attempts,
         pause: args.pause,
         every: args.rate,

@@ -42,6 +42,23 @@ impl Shelf {
         Ok((shelf, batch))
     }
 
+    /// Opens it, and finds a batch there; without an id, the newest that runs, else the newest.
+    pub(super) fn with_running(
+        args: &Store,
+        id: Option<&str>,
+        here: &Here,
+    ) -> Result<(Self, Batch), Error> {
+        let (mut shelf, newest) = Self::with(args, id, here)?;
+        if id.is_none() {
+            for batch in shelf.all()?.into_iter().rev() {
+                if !batch.counts.is_over() && shelf.is_running(&batch)? {
+                    return Ok((shelf, batch));
+                }
+            }
+        }
+        Ok((shelf, newest))
+    }
+
     pub(super) fn all(&mut self) -> Result<Vec<Batch>, Error> {
         Ok(match self {
             Self::Own(own) => own.all()?,

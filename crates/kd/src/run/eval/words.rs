@@ -1,6 +1,7 @@
 //! Measurements as text and tables.
 
 use super::Styles;
+use kd_app::words::count;
 use kd_eval::calibration::Calibration;
 use kd_eval::intervals::Interval;
 use kd_eval::paired::{Comparison, Verdict};
@@ -146,13 +147,13 @@ pub(super) fn report(
     let who = if r.members.is_empty() {
         "debates".to_owned()
     } else {
-        format!("{} members", r.members.len())
+        count(r.members.len() as u64, "member")
     };
     writeln!(
         out,
-        "{} · {} questions{dropped} · {who} · {} possible answers · seed {}",
+        "{} · {}{dropped} · {who} · {} possible answers · seed {}",
         styles.bold(&file),
-        s.questions,
+        count(s.questions as u64, "question"),
         s.options,
         s.seed
     )?;
@@ -492,10 +493,10 @@ pub(super) fn promises(
 ) -> io::Result<()> {
     writeln!(
         out,
-        "{} · {} questions · {} members · {} % right · {} splits · seed {}",
+        "{} · {} · {} · {} % right · {} splits · seed {}",
         styles.bold(&clean(file)),
-        p.questions,
-        p.members.len(),
+        count(p.questions as u64, "question"),
+        count(p.members.len() as u64, "member"),
         pct(p.right),
         p.splits,
         p.seed
@@ -553,10 +554,10 @@ pub(super) fn drifts(
 ) -> io::Result<()> {
     writeln!(
         out,
-        "{} · {} questions · {} members · {} splits · seed {}",
+        "{} · {} · {} · {} splits · seed {}",
         styles.bold(&clean(file)),
-        d.questions,
-        d.members.len(),
+        count(d.questions as u64, "question"),
+        count(d.members.len() as u64, "member"),
         d.splits,
         d.seed
     )?;
