@@ -1,5 +1,5 @@
-# Part of `run`: Claude Code and Codex with their real tools, each 50 turns in a working copy of its own.
-# Uses $work, $here, $tools_url, $token, $claude_code, $codex and skip.
+# Part of `run`: Claude Code, Codex and opencode with their real tools, each 50 turns in a working copy of its own.
+# Uses $work, $here, $tools_url, $token, $claude_code, $codex, $opencode and skip.
 
 # Makes a working copy and enters it.
 copy() {
@@ -39,4 +39,21 @@ if npm install --silent --no-audit --no-fund --prefix "$agents" "$codex" >"$work
     commits "Codex" "$work/codex.log"
 else
     skip "Codex" "$(tail -n 1 "$work/npm.log")"
+fi
+if npm install --silent --no-audit --no-fund --prefix "$agents" "$opencode" >"$work/npm.log" 2>&1; then
+    copy opencode
+    mkdir -p "$work/opencode-home"
+    cat >"$work/opencode.json" <<END
+{"model": "kd/kd/ask", "small_model": "kd/kd/ask", "autoupdate": false, "share": "disabled", "permission": {"*": "allow"},
+ "provider": {"kd": {"npm": "@ai-sdk/openai-compatible", "name": "kd", "options": {"baseURL": "$tools_url", "apiKey": "$token"},
+  "models": {"kd/ask": {"name": "council", "tool_call": true, "limit": {"context": 200000, "output": 8192}}}}}}
+END
+    # Its list of models is its own: nothing is fetched.
+    HOME=$work/opencode-home XDG_CONFIG_HOME=$work/opencode-home XDG_DATA_HOME=$work/opencode-home OPENCODE_CONFIG=$work/opencode.json \
+        OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_DEFAULT_PLUGINS=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1 \
+        timeout 600 "$agents/node_modules/.bin/opencode" run -m kd/kd/ask "Commit fifty times." \
+        >"$work/opencode.log" 2>&1 </dev/null || true
+    commits "opencode" "$work/opencode.log"
+else
+    skip "opencode" "$(tail -n 1 "$work/npm.log")"
 fi

@@ -13,7 +13,7 @@ conformance=@modelcontextprotocol/conformance@0.1.16
 inspector=@modelcontextprotocol/inspector@2.12.0
 sdk=mcp==2.3.0
 # Scenarios that need no fixtures of the tool's own in the server.
-scenarios=(server-initialize ping tools-list resources-list server-sse-multiple-streams dns-rebinding-protection)
+scenarios=(server-initialize ping tools-list resources-list prompts-list server-sse-multiple-streams dns-rebinding-protection)
 
 work=$(mktemp -d)
 pids=()
@@ -83,6 +83,10 @@ if npm install --silent --no-audit --no-fund --prefix "$work" "$conformance" "$i
     holds "inspector: tools/call think" "$work/think" 'nobody has shown'
     inspect --method tools/call --tool-name deliberate --tool-arg 'question=Is it so?' >"$work/deliberate"
     holds "inspector: tools/call deliberate" "$work/deliberate" '"verdict"'
+    inspect --method prompts/list >"$work/prompts"
+    holds "inspector: prompts/list" "$work/prompts" '"review"'
+    inspect --method prompts/get --prompt-name ask --prompt-args 'question=Is it so?' >"$work/prompt"
+    holds "inspector: prompts/get ask" "$work/prompt" 'ask_council'
     inspect --method resources/list >"$work/list"
     holds "inspector: resources/list" "$work/list" 'kd://thread/council-'
 else

@@ -189,7 +189,9 @@ async fn ask(
         Ok(query) => query,
         Err(why) => return Ok(refused(&why).into()),
     };
+    // In the request itself: clients name the extension in older handshakes too, and read no tasks there.
     let knows_tasks = context
+        .meta
         .client_capabilities()
         .is_some_and(|client| client.supports_tasks());
     let started = off(&server.host, move |host| host.ask(&query)).await?;
