@@ -232,6 +232,60 @@ impl Isotonic {
     }
 }
 
+/// A smooth map from a score to a probability: `1 / (1 + exp(-(base + slope * score)))` (Platt 1999).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Logistic {
+    /// The log-odds at score 0.
+    pub base: f64,
+    /// The change in log-odds per unit of score.
+    pub slope: f64,
+}
+
+impl Logistic {
+    /// Fits by Newton's method, shrunk towards `prior`: a normal prior with this precision in both parameters. Scores
+    /// that are not finite are left out.
+    pub fn fit(scored: &[Forecast], prior: Self, precision: f64) -> Self {
+        let mut fit = prior;
+        for _ in 0..25 {
+            let mut gradient = [
+                precision * (prior.base - fit.base),
+                precision * (prior.slope - fit.slope),
+            ];
+            let (mut h00, mut h01, mut h11) = (precision, 0.0, precision);
+            for (score, came) in scored.iter().filter(|f| f.0.is_finite()) {
+                let p = fit.at(*score);
+                let miss = f64::from(u8::from(*came)) - p;
+                gradient[0] += miss;
+                gradient[1] += miss * score;
+                let w = p * (1.0 - p);
+                h00 += w;
+                h01 += w * score;
+                h11 += w * score * score;
+            }
+            let det = h00 * h11 - h01 * h01;
+            if det <= 0.0 {
+                break;
+            }
+            let step = [
+                (h11 * gradient[0] - h01 * gradient[1]) / det,
+                (h00 * gradient[1] - h01 * gradient[0]) / det,
+            ]
+            .map(|step| step.clamp(-2.0, 2.0));
+            fit.base += step[0];
+            fit.slope += step[1];
+            if step.iter().all(|step| step.abs() < 1e-9) {
+                break;
+            }
+        }
+        fit
+    }
+
+    /// Returns the probability at a score.
+    pub fn at(&self, score: f64) -> f64 {
+        1.0 / (1.0 + (-(self.base + self.slope * score)).exp())
+    }
+}
+
 /// Returns the agreement of a vote, 0 to 1, to four places, drawn towards the middle for few voters
 /// (Krichevsky-Trofimov estimate). It is not a probability of being right.
 pub fn agreement(backers: u64, voters: u64) -> f64 {
@@ -293,6 +347,43 @@ mod tests {
                 .iter()
                 .map(|b| b.n as f64 / 100.0 * (b.said - b.came).abs())
                 .sum(),
+        );
+    }
+
+    #[test]
+    fn a_smooth_map_finds_the_shares_and_few_forecasts_leave_the_prior() {
+        let prior = Logistic {
+            base: 0.0,
+            slope: 4.0,
+        };
+        let f: Vec<Forecast> = (0..2000)
+            .map(|i| {
+                (
+                    f64::from(i % 2),
+                    if i % 2 == 0 { i % 10 < 4 } else { i % 20 < 19 },
+                )
+            })
+            .collect();
+        let map = Logistic::fit(&f, prior, 0.25);
+        let shares = [0.0, 1.0].map(|score| {
+            let of: Vec<Forecast> = f.iter().copied().filter(|f| f.0 == score).collect();
+            (score, share(&of))
+        });
+        for (score, share) in shares {
+            assert!(
+                (map.at(score) - share).abs() < 0.01,
+                "{score}: {share} {map:?}"
+            );
+        }
+        assert_eq!(Logistic::fit(&[], prior, 0.25), prior);
+        assert_eq!(
+            Logistic::fit(&[(f64::NEG_INFINITY, true)], prior, 0.25),
+            prior
+        );
+        let all_right = Logistic::fit(&[(1.0, true); 50], prior, 0.25);
+        assert!(
+            all_right.at(1.0) < 1.0 && all_right.at(1.0) > 0.98,
+            "{all_right:?}"
         );
     }
 

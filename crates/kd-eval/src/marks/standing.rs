@@ -12,7 +12,7 @@ use super::{
     Evidence, Mark, Promise, RECENT, Scored, Sums, Warranty, Watch, fit, score, strengths,
 };
 use crate::auto::Strength;
-use crate::calibration::{Forecast, Isotonic};
+use crate::calibration::{Forecast, Logistic};
 use crate::weights::odds;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,15 @@ pub const LEVELS: [f64; 5] = [0.7, 0.8, 0.9, 0.95, 0.99];
 
 /// Minimum number of test marks for reporting a probability.
 pub const PROBABILITY_MARKS: usize = 50;
+
+/// What is assumed about scores before there are marks: a verdict without a lead is right in every second case, one of a
+/// unanimous council nearly always. Measured on recorded answers (`docs/eval.md#calibration`).
+const PRIOR: Logistic = Logistic {
+    base: 0.0,
+    slope: 4.0,
+};
+/// How much that counts: about as much as one undecided mark.
+const PRIOR_PRECISION: f64 = 0.25;
 
 /// The evidence of the marks about a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -245,7 +254,7 @@ pub struct Basis {
     /// The promises that hold, weakest first.
     found: Vec<(f64, Warranty)>,
     /// Maps scores to shares of right verdicts.
-    map: Isotonic,
+    map: Logistic,
     withdrawn: Option<Timestamp>,
 }
 
@@ -295,7 +304,7 @@ impl Basis {
             count,
             required,
             weights,
-            map: Isotonic::fit(&forecasts),
+            map: Logistic::fit(&forecasts, PRIOR, PRIOR_PRECISION),
             test,
             found,
             withdrawn,

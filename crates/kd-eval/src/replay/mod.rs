@@ -8,7 +8,7 @@ mod report;
 
 pub use councils::{Behind, COMPLETE, Councils, Gain, councils};
 pub use drifts::{Change, DriftTrial, Drifts, Noticed, drifts};
-pub use promises::{Calibrated, Kept, Promises, Trial, promises};
+pub use promises::{Calibrated, Kept, Promises, Trial, marked, promises};
 pub use read::{Empty, ReadError, Select, Table, read_csv, read_debates};
 pub use report::{
     Agreement, Council, Debate, Errors, MemberReport, Pattern, Report, Reward, RuleReport, Setup,

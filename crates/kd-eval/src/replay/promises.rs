@@ -266,6 +266,11 @@ pub(super) fn fail(what: String, hint: &str) -> ReadError {
     }
 }
 
+/// Returns the verdicts of all questions with answers, marked right or wrong.
+pub fn marked(replay: &Replay, seed: u64) -> Vec<Mark> {
+    verdicts(replay, seed).into_iter().flatten().collect()
+}
+
 /// Returns the verdict of each question, marked right or wrong; `None` without answers.
 pub(super) fn verdicts(replay: &Replay, seed: u64) -> Vec<Option<Mark>> {
     let Some(way) = Way::find("plurality") else {
