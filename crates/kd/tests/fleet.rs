@@ -226,6 +226,9 @@ fn workers_of_another_machine_answer_and_their_threads_come_back_byte_for_byte()
             assert_eq!(said.code, Some(0), "{command}: {}", said.err);
         }
     }
+    let short = id.strip_prefix("batch-").expect("its prefix");
+    let listed = home.run(&["list", "--batch", short, "--json"]).json();
+    assert_eq!(listed.as_array().map(Vec::len), Some(6), "{listed:#}");
     worker.signal(Signal::TERM);
     let said = worker.said();
     assert_eq!(said.code, Some(0), "{}", said.err);

@@ -26,6 +26,7 @@ Ask:
   think        Get one answer, checked by a second member
   deliberate   Decide by opinions, reviews and a vote
   batch        Ask a file of questions
+  worker       Answer questions of batches
   chat         Chat with all members
   review       Find problems in a change, and vote on them
 

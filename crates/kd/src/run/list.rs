@@ -12,7 +12,7 @@ use kd_app::threads::LeftOut;
 use kd_core::{SeatName, ThreadId};
 use kd_store::fork::{self, Lineage};
 use kd_store::seal::Origin;
-use kd_store::{Place, Thread};
+use kd_store::{Layout, Place, Thread};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::Write;
@@ -43,14 +43,30 @@ struct Row {
     states: Vec<(SeatName, kd_app::threads::State)>,
 }
 
+/// Returns the threads of a batch of this project, or of those that a batch of a database has brought here.
+fn of_batch(layout: &Layout, batch: &str, here: &Here) -> Result<Vec<Place>, Error> {
+    let error = match kd_app::batch::find(kd_app::batch::of(here)?.as_ref(), Some(batch)) {
+        Ok(found) => return Ok(layout.in_batch(&found.about.id).threads()?),
+        Err(error) => error,
+    };
+    let mut places = layout.batch_threads()?;
+    let whole = format!("batch-{batch}");
+    places.retain(|place| place.branch.starts_with(batch) || place.branch.starts_with(&whole));
+    let first = places.first().map(|place| place.branch.clone());
+    let is_one = first.is_some_and(|first| places.iter().all(|place| place.branch == first));
+    match is_one && !batch.is_empty() {
+        true => Ok(places),
+        false => Err(error.into()),
+    }
+}
+
 pub(super) fn run(args: &List, here: &Here) -> Result<(), Error> {
     let mut rows = Vec::new();
     let mut left_out = LeftOut::default();
     if let Some(layout) = here.find_layout()? {
         let current = layout.current_thread()?.map(|p| p.id);
         let places = if let Some(batch) = &args.batch {
-            let batch = kd_app::batch::find(kd_app::batch::of(here)?.as_ref(), Some(batch))?;
-            layout.in_batch(&batch.about.id).threads()?
+            of_batch(&layout, batch, here)?
         } else if args.all {
             layout.all_threads(true)?
         } else {

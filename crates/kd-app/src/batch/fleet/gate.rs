@@ -53,6 +53,19 @@ impl FleetGate {
         self.services.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits in line for a slot; `None` if none is needed, because the service has no rate and no pause that is not known.
+    fn queue(&self, service: &GatedService) -> Option<oneshot::Receiver<Instant>> {
+        let mut services = self.lock();
+        let state = services.entry(service.name.clone()).or_default();
+        let is_known = state.known.is_some_and(|until| until > Instant::now());
+        if service.per_minute.is_none() && is_known {
+            return None;
+        }
+        let (tell, told) = oneshot::channel();
+        state.waiting.push_back(tell);
+        Some(told)
+    }
+
     /// Takes slots for those who wait, unless that is being done.
     fn take(&self, service: &GatedService) {
         let count = {
@@ -121,24 +134,22 @@ impl Gate for FleetGate {
     fn turn(&self, service: &GatedService) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let (gate, service) = (self.clone(), service.clone());
         Box::pin(async move {
-            let slot = {
-                let mut services = gate.lock();
-                let state = services.entry(service.name.clone()).or_default();
-                let is_known = state.known.is_some_and(|until| until > Instant::now());
-                (service.per_minute.is_some() || !is_known).then(|| {
-                    let (tell, told) = oneshot::channel();
-                    state.waiting.push_back(tell);
-                    told
-                })
-            };
-            if let Some(slot) = slot {
-                gate.take(&service);
-                if let Ok(at) = slot.await {
-                    tokio::time::sleep_until(at).await;
+            loop {
+                let slot = gate.queue(&service);
+                if let Some(slot) = slot {
+                    gate.take(&service);
+                    if let Ok(at) = slot.await {
+                        tokio::time::sleep_until(at).await;
+                    }
                 }
-            }
-            while let Some(until) = gate.paused(&service.name) {
+                let Some(until) = gate.paused(&service.name) else {
+                    return;
+                };
                 tokio::time::sleep_until(until).await;
+                // With a rate, everybody takes a new slot after a pause: together they would be too many again.
+                if service.per_minute.is_none() {
+                    return;
+                }
             }
         })
     }

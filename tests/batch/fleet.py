@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+"""Figures of batches on several workers, over a PostgreSQL that is started for it:
+
+  tests/batch/fleet.py throughput [--questions 2000] [--pause-ms 1000] [--concurrency 16] [--workers 4,8]
+  tests/batch/fleet.py rate [--per-minute 600] [--seconds 30] [--workers 8]
+  tests/batch/fleet.py soak --minutes 90 [--workers 4] [--questions 5000]
+
+`throughput` compares with `kd batch run` alone at the same concurrency in all. `--pause-ms 0` asks questions that take no time.
+`rate` asks a service that answers 429 above its rate. `soak` runs one batch after the other, and prints a line each minute: questions
+a second, memory of each worker, size and dead rows of the database, and the time from a claim to its end.
+
+KD names the program (target/release/kd, else target/debug/kd). Exits with 1 if a result is lost or double, or a goal of `rate`
+is missed (refused under 1 %, used above 90 %).
+"""
+
+import argparse
+import collections
+import http.server
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def program():
+    for path in (os.environ.get("KD"), ROOT / "target/release/kd", ROOT / "target/debug/kd"):
+        if path and pathlib.Path(path).exists():
+            return str(path)
+    sys.exit("build kd first: cargo build --release")
+
+
+class Postgres:
+    """A server in a folder of its own, on a socket there."""
+
+    def __init__(self, folder):
+        found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+        initdb = shutil.which("initdb") or (found and str(found[-1]))
+        if not initdb:
+            sys.exit("PostgreSQL is not installed")
+        self.bin = pathlib.Path(initdb).parent
+        self.folder = folder / "pg"
+        self.folder.mkdir()
+        self.user = {}
+        if os.geteuid() == 0:
+            # PostgreSQL refuses to run as root.
+            owner = pwd.getpwnam("postgres")
+            self.user = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
+            for path in (folder, self.folder):
+                os.chown(path, owner.pw_uid, owner.pw_gid)
+        data = self.folder / "data"
+        self.call("initdb", "-A", "trust", "-U", "kd", "-E", "UTF8", "--locale=C", "-D", str(data))
+        options = f"-k {self.folder} -c listen_addresses= -c max_connections=200"
+        self.call("pg_ctl", "-D", str(data), "-o", options, "-l", str(self.folder / "log"), "-w", "start")
+        self.url = f"postgresql://kd@/postgres?host={self.folder}"
+
+    def call(self, name, *args):
+        subprocess.run([self.bin / name, *args], check=True, cwd=self.folder,
+                       stdout=subprocess.DEVNULL, **self.user)
+
+    def ask(self, sql):
+        psql = [self.bin / "psql", "-h", str(self.folder), "-U", "kd", "-At", "-c", sql, "postgres"]
+        return subprocess.run(psql, check=True, capture_output=True, text=True).stdout.strip()
+
+    def stop(self):
+        self.call("pg_ctl", "-D", str(self.folder / "data"), "-m", "fast", "stop")
+
+
+class Machine:
+    """A home and a project folder."""
+
+    def __init__(self, folder, name, config, url):
+        self.home = folder / name
+        (self.home / ".config/kd").mkdir(parents=True)
+        (self.home / "work").mkdir()
+        (self.home / ".config/kd/config.json").write_text(json.dumps(config))
+        self.env = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
+        if url:
+            self.env["KD_BATCH_STORE"] = url
+
+    def start(self, *args):
+        return subprocess.Popen([program(), *args], cwd=self.home / "work", env=self.env,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def questions(self, count, name="q.txt"):
+        text = "".join(f"Question {name} {n}?\n" for n in range(1, count + 1))
+        (self.home / "work" / name).write_text(text)
+        return name
+
+    def results(self, count, name="r.jsonl"):
+        lines = (self.home / "work" / name).read_text().splitlines()
+        ids = collections.Counter(json.loads(line)["id"] for line in lines)
+        assert len(ids) == count and set(ids.values()) == {1}, f"{len(ids)} of {count} results"
+
+
+def scripted(folder, pause_ms):
+    script = folder / "ada.json"
+    script.write_text(json.dumps({"runs": [[{"sleep_ms": pause_ms}, "echo"]]}))
+    agent = {"backend": "scripted", "model": str(script)}
+    return {"agents": {"ada": agent}, "council": {"members": ["ada"], "conclude": False}}
+
+
+def workers(folder, config, url, count, concurrency):
+    machines = [Machine(folder, f"worker-{n}-{time.monotonic_ns()}", config, url) for n in range(count)]
+    return [one.start("worker", "-q", "--concurrency", str(concurrency)) for one in machines]
+
+
+def end(processes):
+    for process in processes:
+        process.send_signal(signal.SIGTERM)
+    for process in processes:
+        process.wait(timeout=60)
+
+
+def memory_kib(process):
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
+
+
+def throughput(args, folder):
+    config = scripted(folder, args.pause_ms)
+    alone = Machine(folder, "alone", config, None)
+    name = alone.questions(args.questions)
+    total = args.concurrency * 4
+    began = time.monotonic()
+    code = alone.start("batch", "run", name, "-o", "r.jsonl", "-q", "--concurrency", str(min(total, 512))).wait()
+    assert code == 0, code
+    base = args.questions / (time.monotonic() - began)
+    alone.results(args.questions)
+    print(f"in one process, concurrency {total}: {base:.1f} questions/s", flush=True)
+    for count in args.workers:
+        database = Postgres(pathlib.Path(tempfile.mkdtemp(dir=folder)))
+        running = workers(folder, config, database.url, count, max(1, total // count))
+        time.sleep(2)
+        runner = Machine(folder, f"run-{count}", config, database.url)
+        name = runner.questions(args.questions)
+        began = time.monotonic()
+        code = runner.start("batch", "run", name, "-o", "r.jsonl", "-q", "--concurrency", "0").wait()
+        rate = args.questions / (time.monotonic() - began)
+        assert code == 0, code
+        runner.results(args.questions)
+        kib = [memory_kib(process) for process in running]
+        size = database.ask("SELECT pg_database_size('postgres') >> 20")
+        print(f"{count} workers, {max(1, total // count)} each: {rate:.1f} questions/s ({100 * rate / base:.0f} %), "
+              f"workers {min(kib) >> 10} to {max(kib) >> 10} MiB, database {size} MiB", flush=True)
+        end(running)
+        database.stop()
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    """A service that answers 429 above its rate, measured over the last second."""
+
+    protocol_version = "HTTP/1.1"
+    lock = threading.Lock()
+    recent = collections.deque()
+    per_second = 10
+    counts = collections.Counter()
+    began = None
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        now = time.monotonic()
+        with self.lock:
+            Service.began = Service.began or now
+            while self.recent and self.recent[0] <= now - 1:
+                self.recent.popleft()
+            refused = len(self.recent) >= self.per_second
+            self.counts["refused" if refused else "answered"] += 1
+            if not refused:
+                self.recent.append(now)
+        if refused:
+            body, kind, code = b'{"error": {"message": "too many"}}', "application/json", 429
+        else:
+            chunk = {"choices": [{"index": 0, "delta": {"content": "yes"}, "finish_reason": "stop"}]}
+            usage = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 1}}
+            text = "".join(f"data: {json.dumps(one)}\n\n" for one in (chunk, usage)) + "data: [DONE]\n\n"
+            body, kind, code = text.encode(), "text/event-stream", 200
+        self.send_response(code)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        if refused:
+            self.send_header("retry-after", "1")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def rate(args, folder):
+    # The service's own rate is slightly above what is asked for: it measures over a second, where a network makes requests uneven.
+    Service.per_second = args.per_minute // 60 + 1
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    config = {
+        "agents": {"ada": {"backend": "svc", "max_tokens": 10}},
+        "council": {"members": ["ada"], "conclude": False, "timeout": 600},
+        "providers": {"svc": {"base_url": f"http://127.0.0.1:{server.server_port}/v1", "model": "m",
+                              "requests_per_minute": args.per_minute}},
+    }
+    database = Postgres(folder)
+    running = workers(folder, config, database.url, args.workers[0], 4)
+    count = args.per_minute * args.seconds // 60
+    runner = Machine(folder, "run", config, database.url)
+    name = runner.questions(count)
+    code = runner.start("batch", "run", name, "-o", "r.jsonl", "-q", "--concurrency", "0").wait()
+    took = time.monotonic() - Service.began
+    assert code == 0, code
+    runner.results(count)
+    answered, refused = Service.counts["answered"], Service.counts["refused"]
+    share, used = refused / (answered + refused), answered / took / (args.per_minute / 60)
+    print(f"{args.workers[0]} workers, {args.per_minute} requests a minute: {answered} answered in {took:.1f} s, "
+          f"{refused} refused ({100 * share:.2f} %), {100 * used:.1f} % of the rate used")
+    end(running)
+    database.stop()
+    return 0 if share < 0.01 and used > 0.9 else 1
+
+
+def soak(args, folder):
+    config = scripted(folder, args.pause_ms)
+    database = Postgres(folder)
+    running = workers(folder, config, database.url, args.workers[0], args.concurrency)
+    runner = Machine(folder, "run", config, database.url)
+    stop, done, tick = time.monotonic() + 60 * args.minutes, 0, time.monotonic()
+    last, number = 0, 0
+    while time.monotonic() < stop:
+        number += 1
+        name = runner.questions(args.questions, f"q{number}.txt")
+        began = time.monotonic()
+        code = runner.start("batch", "run", name, "-o", "r.jsonl", "-q", "--concurrency", "0").wait()
+        assert code == 0, code
+        runner.results(args.questions)
+        done += args.questions
+        each = 1000 * (time.monotonic() - began) * args.workers[0] * args.concurrency / args.questions
+        for path in ("r.jsonl", name):
+            (runner.home / "work" / path).unlink()
+        shutil.rmtree(runner.home / "work/.kd/batches", ignore_errors=True)
+        now = time.monotonic()
+        if now - tick >= 60 or now >= stop:
+            dead = database.ask("SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables")
+            size = database.ask("SELECT pg_database_size('postgres') >> 20")
+            memory = " ".join(str(memory_kib(process) >> 10) for process in running)
+            print(f"{done} questions, {(done - last) / (now - tick):.0f}/s, {each:.1f} ms each, workers {memory} MiB, "
+                  f"database {size} MiB, {dead} dead rows", flush=True)
+            tick, last = now, done
+    end(running)
+    database.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["throughput", "rate", "soak"])
+    parser.add_argument("--questions", type=int, default=2000)
+    parser.add_argument("--pause-ms", type=int, default=None)
+    parser.add_argument("--concurrency", type=int, default=16, help="of each worker; of four together in `throughput`")
+    parser.add_argument("--workers", type=lambda text: [int(n) for n in text.split(",")], default=None)
+    parser.add_argument("--per-minute", type=int, default=600)
+    parser.add_argument("--seconds", type=int, default=30)
+    parser.add_argument("--minutes", type=float, default=90)
+    args = parser.parse_args()
+    args.workers = args.workers or {"throughput": [4, 8], "rate": [8], "soak": [4]}[args.what]
+    if args.pause_ms is None:
+        args.pause_ms = 0 if args.what == "soak" else 1000
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="kd-fleet-", dir="/tmp"))
+    os.chmod(folder, 0o755)
+    try:
+        return {"throughput": throughput, "rate": rate, "soak": soak}[args.what](args, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
