@@ -38,7 +38,7 @@ pub enum Of {
 /// Bytes that are no text, a row without an id or an answer field, or no row at all.
 pub fn read(bytes: &[u8], form: Form, id_field: Option<&str>) -> Result<Vec<Gold>, ReadError> {
     let text = table::text(bytes)?;
-    let rows: Vec<(usize, Map<String, Value>)> = match form {
+    let rows: Vec<table::Row> = match form {
         Form::Csv => table::csv(text, EXAMPLE)?,
         Form::JsonLines => {
             let object = |(line, value)| match value {
@@ -53,7 +53,7 @@ pub fn read(bytes: &[u8], form: Form, id_field: Option<&str>) -> Result<Vec<Gold
     if rows.is_empty() {
         return Err(fail(1, "the file has no row", EXAMPLE));
     }
-    let gold = |(line, row): (usize, Map<String, Value>)| gold(line, id_field, &row);
+    let gold = |(line, row): table::Row| gold(line, id_field, &row);
     rows.into_iter().map(gold).collect()
 }
 

@@ -161,7 +161,7 @@ fn json_lines(text: &str, fields: &Fields) -> Result<Vec<Question>, ReadError> {
 
 fn csv(text: &str, fields: &Fields) -> Result<Vec<Question>, ReadError> {
     let rows = table::csv(text, example(Form::Csv))?;
-    let question = |(line, row): (usize, Map<String, Value>)| question(line, fields, &row);
+    let question = |(line, row): table::Row| question(line, fields, &row);
     rows.into_iter().map(question).collect()
 }
 

@@ -2,6 +2,9 @@
 
 use serde_json::{Map, Value};
 
+/// The line on which a row begins, from 1, and its fields.
+pub(super) type Row = (usize, Map<String, Value>);
+
 /// A file of rows cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
@@ -67,7 +70,7 @@ fn without_line(error: &serde_json::Error) -> String {
 }
 
 /// Returns the rows below a header, each with the line on which it begins. Of two columns of one name, the first counts.
-pub(super) fn csv(text: &str, hint: &str) -> Result<Vec<(usize, Map<String, Value>)>, ReadError> {
+pub(super) fn csv(text: &str, hint: &str) -> Result<Vec<Row>, ReadError> {
     let rows = kd_vote::csv::rows(text).map_err(|at| {
         fail(
             at.max(1),
