@@ -66,9 +66,17 @@ class Postgres:
         subprocess.run([self.bin / name, *args], check=True, cwd=self.folder,
                        stdout=subprocess.DEVNULL, **self.user)
 
-    def ask(self, sql):
-        psql = [self.bin / "psql", "-h", str(self.folder), "-U", "kd", "-At", "-c", sql, "postgres"]
-        return subprocess.run(psql, check=True, capture_output=True, text=True).stdout.strip()
+    def size_mib(self):
+        files = (self.folder / "data/base").rglob("*")
+        return sum(path.stat().st_size for path in files if path.is_file()) >> 20
+
+    def dead_rows(self):
+        psql = shutil.which("psql") or next(pathlib.Path("/usr/lib/postgresql").glob("*/bin/psql"), None)
+        if not psql:
+            return "an unknown number of"
+        sql = "SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables"
+        command = [psql, "-h", str(self.folder), "-U", "kd", "-At", "-c", sql, "postgres"]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     def stop(self):
         self.call("pg_ctl", "-D", str(self.folder / "data"), "-m", "fast", "stop")
@@ -148,7 +156,7 @@ def throughput(args, folder):
         assert code == 0, code
         runner.results(args.questions)
         kib = [memory_kib(process) for process in running]
-        size = database.ask("SELECT pg_database_size('postgres') >> 20")
+        size = database.size_mib()
         print(f"{count} workers, {max(1, total // count)} each: {rate:.1f} questions/s ({100 * rate / base:.0f} %), "
               f"workers {min(kib) >> 10} to {max(kib) >> 10} MiB, database {size} MiB", flush=True)
         end(running)
@@ -245,8 +253,7 @@ def soak(args, folder):
         shutil.rmtree(runner.home / "work/.kd/batches", ignore_errors=True)
         now = time.monotonic()
         if now - tick >= 60 or now >= stop:
-            dead = database.ask("SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables")
-            size = database.ask("SELECT pg_database_size('postgres') >> 20")
+            dead, size = database.dead_rows(), database.size_mib()
             memory = " ".join(str(memory_kib(process) >> 10) for process in running)
             print(f"{done} questions, {(done - last) / (now - tick):.0f}/s, {each:.1f} ms each, workers {memory} MiB, "
                   f"database {size} MiB, {dead} dead rows", flush=True)
