@@ -66,8 +66,7 @@ fn lines(lessons: &[Lesson], columns: Option<usize>) -> Vec<String> {
             .thread
             .strip_prefix("council-")
             .unwrap_or(&lesson.thread);
-        let [id, verdict, question] =
-            [id, &lesson.verdict, &lesson.question].map(|t| clean::line(t));
+        let [id, verdict, question] = [id, &lesson.verdict, &lesson.question].map(clean::line);
         let text = format!("  kd mark {id} right|wrong   {verdict}   {question}");
         columns.map_or_else(
             || text.clone(),
