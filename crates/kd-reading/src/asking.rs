@@ -62,8 +62,8 @@ pub(super) fn without_quotations(text: &str) -> String {
         ('「', '」'),
     ];
     /// Minimum length of a quotation that is no option or name: words, or Chinese characters.
-    const WORDS_MIN: usize = 4;
-    const HAN_MIN: usize = 7;
+    const WORDS_MIN: usize = 6;
+    const HAN_MIN: usize = 8;
     let mut out = String::new();
     let mut rest = text;
     while let Some((head, tail)) = rest.split_once("```") {

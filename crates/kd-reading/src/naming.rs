@@ -286,11 +286,13 @@ pub(super) fn is_equal(said: &Word, name: &Word) -> bool {
         .is_some_and(|owner| owner == name.lower);
     /// Minimum letters of a word that may lack its accents.
     const ACCENTED_MIN: usize = 4;
-    let accents = !(said.lower.is_ascii() && name.lower.is_ascii())
-        && name.lower.chars().count() >= ACCENTED_MIN
-        && unaccented(&said.lower) == unaccented(&name.lower)
-        && said.lower.is_ascii() != name.lower.is_ascii();
-    said.lower == name.lower || owner || accents || {
+    let accents = || {
+        said.lower.is_ascii() != name.lower.is_ascii()
+            && said.lower.chars().count() == name.lower.chars().count()
+            && name.lower.chars().count() >= ACCENTED_MIN
+            && unaccented(&said.lower) == unaccented(&name.lower)
+    };
+    said.lower == name.lower || owner || accents() || {
         let bare = said.lower.strip_prefix('v').unwrap_or_default();
         let ordinal = [
             ("1st", "first"),

@@ -72,6 +72,12 @@ pub(super) fn spoken(text: &str) -> Vec<Number> {
     if let Some(one) = only_one(text, &words) {
         return vec![one];
     }
+    let begins = |word: &Word| {
+        STARTS.contains(word.lower.as_str()) || GERMAN_PARTS.iter().any(|p| word.lower.contains(p))
+    };
+    if !text.chars().any(is_han) && !words.iter().any(begins) {
+        return Vec::new();
+    }
     let own = Language::of(text);
     let mut found = Vec::new();
     let mut at = 0;

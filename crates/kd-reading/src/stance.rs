@@ -456,7 +456,15 @@ fn advice(text: &str) -> Option<bool> {
         "不明智",
         "冒险",
     ];
-    let first = clauses::sentences(text).into_iter().next()?;
+    // A proposal is judged at the beginning.
+    const HEAD_BYTES_MAX: usize = 200;
+    let head = &text[..text.floor_char_boundary(HEAD_BYTES_MAX)];
+    let start = head.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let start = start.to_lowercase().replace('’', "'");
+    if !PROPOSES.iter().any(|w| start.starts_with(w)) {
+        return None;
+    }
+    let first = clauses::sentences(head).into_iter().next()?;
     let lower = first.clauses.first()?.lower.clone();
     let bare = lower.trim_start_matches(|c: char| !c.is_alphanumeric());
     let proposes = PROPOSES.iter().any(|w| clauses::begins(bare, w));

@@ -665,18 +665,17 @@ fn is_threshold(sentence: &Sentence, at: usize, mentions: &[Mention]) -> bool {
         None => clause.lower.as_str(),
     };
     let bare = head.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let counts = bare.chars().any(|c| c.is_numeric())
-        || bare
-            .split_whitespace()
-            .any(|w| super::numerals::numeral(w).is_some());
     // `Over three years, buying is cheaper`: a span of time.
     const SPANS: &[&str] = &["over", "über"];
     const TIMES: &[&str] = &[
         "year*", "month*", "week*", "decade*", "jahre", "monate", "wochen", "time",
     ];
-    let spans = SPANS.iter().any(|w| clauses::begins(bare, w)) && cues::has(bare, TIMES);
-    let begins = !spans && BOUNDS.iter().any(|bound| clauses::begins(bare, bound));
-    counts && (begins || HAN.iter().any(|bound| bare.contains(bound)))
+    let spans = || SPANS.iter().any(|w| clauses::begins(bare, w)) && cues::has(bare, TIMES);
+    let begins = BOUNDS.iter().any(|bound| clauses::begins(bare, bound)) && !spans();
+    let bounded = begins || HAN.iter().any(|bound| bare.contains(bound));
+    let counts =
+        || bare.chars().any(|c| c.is_numeric()) || !super::numerals::spoken(bare).is_empty();
+    bounded && counts()
 }
 
 fn is_earlier(lower: &str) -> bool {

@@ -95,7 +95,7 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
             });
         }
         if leaves_another(lower, mentions)
-            || leaves_one(lower) && mentions.is_empty() && weighed.iter().any(names)
+            || mentions.is_empty() && weighed.iter().any(names) && leaves_one(lower)
         {
             doubts.push(Doubt {
                 place,

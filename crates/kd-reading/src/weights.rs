@@ -706,6 +706,12 @@ fn follows_own_conditional(clause: &clauses::Clause, mention: &Mention) -> bool 
     let is = |table: &str, word: &str| table.split_whitespace().any(|w| w == word);
     let to = mention.start.saturating_sub(clause.start);
     let before = clause.lower.get(..to).unwrap_or_default();
+    if !["rais", "ría", "'d ", "would"]
+        .iter()
+        .any(|mark| before.contains(mark))
+    {
+        return false;
+    }
     let words: Vec<&str> = before
         .split(|c: char| !c.is_alphanumeric() && c != '\'')
         .filter(|w| !w.is_empty())
