@@ -19,7 +19,7 @@ pub(super) fn answer(args: &Deliberate, played: &Played) -> Option<String> {
     }
     // Discards what was typed before the question.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-    let mut err = io::stderr().lock();
+    let mut err = crate::out::stderr().lock();
     let _ = write!(
         err,
         "the council asks: {}\nyour answer (Enter for none): ",
