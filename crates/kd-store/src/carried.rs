@@ -32,15 +32,14 @@ fn is_id(id: &ThreadId) -> bool {
     layout::is_given(&id.0) && id.0.starts_with("council-")
 }
 
+/// The name of a file and its bytes.
+pub type Named = (String, Vec<u8>);
+
 /// Returns the files of a thread; `None` if they have more than `most` bytes together.
 ///
 /// # Errors
 /// The folder or a file cannot be read.
-pub fn read(
-    layout: &Layout,
-    id: &ThreadId,
-    most: usize,
-) -> Result<Option<Vec<(String, Vec<u8>)>>, Error> {
+pub fn read(layout: &Layout, id: &ThreadId, most: usize) -> Result<Option<Vec<Named>>, Error> {
     let Some(folder) = Folder::find(&layout.threads_folder().join(&id.0))? else {
         return Ok(Some(Vec::new()));
     };

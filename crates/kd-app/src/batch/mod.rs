@@ -14,13 +14,17 @@ mod look;
 mod on;
 mod provider;
 mod queue;
+mod request;
 mod results;
 mod running;
+mod started;
 
 pub use drive::{Ended, Handler, Pace, Progress, Step, Stop, Why, drive};
 pub use how::How;
 pub use kd_backends::collect::{Told, Waiting};
 pub use look::{Overview, find, newest, of, overview, pick};
 pub use provider::cancel_parcels;
+pub use request::BatchRequest;
 pub use results::{Results, check_own};
-pub use running::{BatchRequest, Batching, Running};
+pub use running::Batching;
+pub use started::Running;

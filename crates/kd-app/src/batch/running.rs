@@ -1,62 +1,28 @@
 //! A batch from its request to its end.
 
 use super::drive::{Ended, Handler, Pace, Progress, Stop, Why, drive};
-use super::fleet::{self, FleetRequest, Prepared};
-use super::how::How;
+use super::fleet::{self, Prepared};
 use super::key::Recipe;
 use super::log::{Logged, RunLog};
 use super::on::on;
 use super::provider::{self, Parcels};
+use super::request::BatchRequest;
 use super::results::Results;
+use super::started::Running;
 use super::{ask, estimate, key, look};
 use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use crate::request::Limits;
 use jiff::Timestamp;
-use kd_backends::collect::{Collector, Told, Waiting};
+use kd_backends::collect::Collector;
 use kd_core::batch::{Estimate, LogEvent, LogLine};
 use kd_core::config::LimitsConfig;
 use kd_core::ledger::Ledger;
 use kd_core::spending::{Spent, pico};
-use kd_sql::batch::{Asked, Batch, BatchAccount, Batches, NewBatch};
-use kd_store::lock::Lock;
+use kd_sql::batch::{Asked, Batch, BatchAccount, Batches};
 use kd_store::user_dirs::project_key;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
-
-/// A batch to run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct BatchRequest {
-    /// How the questions are asked. Its limits are not used.
-    pub how: How,
-    /// The file of questions, for lists.
-    pub source: String,
-    /// The command that goes on with it, for lists.
-    pub command: String,
-    /// The file of results.
-    pub output: Option<PathBuf>,
-    /// Ask every question, answered before or not.
-    pub fresh: bool,
-    /// What all questions together may spend.
-    pub limits: Limits,
-    /// How many questions are asked at the same time.
-    pub concurrency: usize,
-    /// How often a question is asked before it counts as failed.
-    pub attempts: u32,
-    /// The pause before a failed question is asked again; doubled each time.
-    pub pause: Duration,
-    /// Time from the start of one question to the next, if limited.
-    pub every: Option<Duration>,
-    /// Whether services with batch endpoints are asked through them.
-    pub provider_batch: bool,
-    /// The database whose workers ask too, if it is not asked on this machine alone.
-    pub fleet: Option<FleetRequest>,
-    /// The file that gets a line of JSON for everything that happens.
-    pub log: Option<PathBuf>,
-}
 
 /// A batch that can be run.
 pub struct Batching<'k> {
@@ -67,23 +33,6 @@ pub struct Batching<'k> {
     /// The ids of threads do not matter here: only the batch to go on with.
     old: Option<Batch>,
     fleet: Option<Prepared>,
-}
-
-/// A running batch.
-pub struct Running {
-    /// The id of the batch.
-    pub id: String,
-    /// Whether an earlier run is continued.
-    pub goes_on: bool,
-    /// The state of its questions.
-    pub progress: watch::Receiver<Progress>,
-    /// What happens at providers, until it is taken.
-    pub told: Option<mpsc::UnboundedReceiver<Told>>,
-    pub(super) collector: Option<Collector>,
-    pub(super) stop: watch::Sender<Stop>,
-    pub(super) task: JoinHandle<Result<Ended, UserError>>,
-    /// Other processes cannot run it.
-    pub(super) _lock: Option<Lock>,
 }
 
 impl Kingdom {
@@ -218,7 +167,7 @@ impl Batching<'_> {
             }
             None => {
                 let id = key::new_id(&key, now);
-                let new = new_batch(&request, &id, &key);
+                let new = request.new_batch(&id, &key);
                 batches.create(&new, &questions, now)?;
                 (id, false)
             }
@@ -351,49 +300,6 @@ async fn close(
     };
     let id = over.batch.about.id.clone();
     on(batches, move |batches| Ok(batches.clear_parcels(&id)?)).await
-}
-
-impl Running {
-    /// Returns how many requests are at providers; `None` without provider batches.
-    pub fn at_providers(&self) -> Option<Waiting> {
-        self.collector.as_ref().map(Collector::waiting)
-    }
-
-    /// Starts no more questions; those that are being asked get their answers.
-    pub fn drain(&self) {
-        let _ = self.stop.send(Stop::Drain);
-    }
-
-    /// Stops at once: partial answers are saved in their threads, and their questions are asked again by the next run.
-    pub fn stop(&self) {
-        let _ = self.stop.send(Stop::Now);
-    }
-
-    /// Waits for the end.
-    ///
-    /// # Errors
-    /// If the batch cannot go on: see [`super::Why`] for ends that are no error.
-    pub async fn ended(&mut self) -> Result<Ended, UserError> {
-        match (&mut self.task).await {
-            Ok(ended) => ended,
-            Err(error) => {
-                Err(UserError::new(ErrorKind::Engine, "the batch ended too early").because(error))
-            }
-        }
-    }
-}
-
-pub(super) fn new_batch(request: &BatchRequest, id: &str, key: &str) -> NewBatch {
-    let output = request.output.as_ref();
-    NewBatch {
-        id: id.to_owned(),
-        key: key.to_owned(),
-        method: request.how.method().word().to_owned(),
-        source: request.source.clone(),
-        output: output.map(|path| path.display().to_string()),
-        command: request.command.clone(),
-        fresh: request.fresh,
-    }
 }
 
 /// Returns what is left of the limits of a batch.

@@ -1,7 +1,7 @@
 //! The backends of a run with provider batches: one that gathers, and one that counts direct requests.
 
 use super::http::Link;
-use super::{Answer, Collector, Free, Item, digest, outcome, wire};
+use super::{Answer, Collector, Free, Item, digest, endpoints, outcome};
 use crate::Backend;
 use crate::providers::AskedForm;
 use crate::spending::{Permit, Spending, Worst};
@@ -112,7 +112,7 @@ impl Call {
                 .await
                 .map_err(|why| unkept(&why))?;
             if let Some(reply) = reply.and_then(|reply| serde_json::from_str(&reply).ok()) {
-                let endpoint = wire::endpoint(self.link.service.wire);
+                let endpoint = endpoints::endpoint(self.link.service.wire);
                 return Ok(outcome::read(&self.link, endpoint, reply).0);
             }
         }

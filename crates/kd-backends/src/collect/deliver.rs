@@ -3,8 +3,8 @@
 use super::ask::unkept;
 use super::http::{CallFailure, Link};
 use super::outcome::{self, Done};
-use super::wire::{self, Call, Endpoint, Outcome, Parcel, State, Unanswered};
-use super::{Answer, Inner, Item, ParcelItem, ParcelRecord, ParcelResult, Told, now};
+use super::wire::{Call, Endpoint, Outcome, Parcel, State, Unanswered};
+use super::{Answer, Inner, Item, ParcelItem, ParcelRecord, ParcelResult, Told, endpoints, now};
 use crate::adapters;
 use crate::providers::Service;
 use crate::spending::Spending;
@@ -166,7 +166,7 @@ async fn hand_over(
 }
 
 async fn submit(inner: &Arc<Inner>, link: &Link, name: &str, items: &mut [Item]) -> Handed {
-    let endpoint = wire::endpoint(link.service.wire);
+    let endpoint = endpoints::endpoint(link.service.wire);
     let record = ParcelRecord {
         name: name.to_owned(),
         service: link.service.name.clone(),
@@ -265,7 +265,7 @@ async fn found(
     since: i64,
     count: usize,
 ) -> Result<Option<String>, Failure> {
-    let endpoint = wire::endpoint(link.service.wire);
+    let endpoint = endpoints::endpoint(link.service.wire);
     let list = patient(link, &endpoint.list()).await;
     let list = list.map_err(|failed| failed.failure)?;
     Ok(endpoint.find(&list, name, since, count))
@@ -307,7 +307,7 @@ async fn wait(
         state.counts.requests = by(state.counts.requests, requests);
     };
     count(u64::saturating_add);
-    let endpoint = wire::endpoint(link.service.wire);
+    let endpoint = endpoints::endpoint(link.service.wire);
     let ids: Vec<String> = items.iter().map(|item| item.id.clone()).collect();
     let mut pause = POLL_FIRST;
     let state = loop {
@@ -359,7 +359,7 @@ async fn read(
     files: &[Call],
     ids: &[String],
 ) -> HashMap<String, Outcome> {
-    let endpoint = wire::endpoint(link.service.wire);
+    let endpoint = endpoints::endpoint(link.service.wire);
     let mut found: HashMap<String, Outcome> = HashMap::new();
     let (mut odd, mut bad) = (0_u64, 0_u64);
     let known: std::collections::HashSet<&str> = ids.iter().map(String::as_str).collect();
@@ -420,7 +420,7 @@ async fn finish(
     mut outcomes: HashMap<String, Outcome>,
     rest: Unanswered,
 ) {
-    let endpoint = wire::endpoint(link.service.wire);
+    let endpoint = endpoints::endpoint(link.service.wire);
     let (mut replied, mut failed, mut unasked) = (0, 0, 0);
     let done: Vec<(Item, Done)> = items
         .into_iter()
@@ -532,7 +532,7 @@ pub async fn cancel(backends: &crate::Backends, parcels: &[ParcelRecord]) -> (u6
             service,
             model: parcel.model.clone(),
         };
-        let endpoint = wire::endpoint(link.service.wire);
+        let endpoint = endpoints::endpoint(link.service.wire);
         let count = parcel.items.len();
         let remote = match &parcel.remote {
             Some(remote) => Ok(Some(remote.clone())),

@@ -7,6 +7,7 @@
 mod anthropic;
 mod ask;
 mod deliver;
+mod endpoints;
 mod gemini;
 mod http;
 mod openai;
@@ -393,7 +394,7 @@ async fn watch_group(inner: Arc<Inner>, key: (String, String)) {
                 state.groups.remove(&key);
                 return;
             }
-            let endpoint = wire::endpoint(group.link.service.wire);
+            let endpoint = endpoints::endpoint(group.link.service.wire);
             let (count, is_full) = fitting(&group.queue, endpoint);
             let is_due = is_full || is_quiet || group.since.elapsed() >= GATHER_MAX;
             is_due.then(|| {

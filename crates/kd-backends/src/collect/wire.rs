@@ -1,6 +1,5 @@
 //! The batch endpoints of a wire format, without I/O: calls to send, and what their responses mean.
 
-use kd_core::config::Wire;
 use serde_json::Value;
 
 /// Maximum length of an id that a service gives.
@@ -126,15 +125,6 @@ pub(super) trait Endpoint: Send + Sync {
     fn outcome(&self, line: Value) -> Option<(String, Outcome)>;
     /// Returns the events with which a stream would have said this reply.
     fn events(&self, reply: Value) -> Vec<Value>;
-}
-
-/// Returns the batch endpoints of a wire format.
-pub(super) fn endpoint(wire: Wire) -> &'static dyn Endpoint {
-    match wire {
-        Wire::OpenAi => &super::openai::OpenAi,
-        Wire::Anthropic => &super::anthropic::Anthropic,
-        Wire::Gemini => &super::gemini::Gemini,
-    }
 }
 
 /// Returns an id that a service gave, if it can be a part of a path.

@@ -1,6 +1,6 @@
 //! Forgetting threads in the batches of a project, as a part of [`kd_store::forget`].
 
-use super::{Batches, jobs, parcels};
+use super::{Batches, jobs, parcel_rows};
 use kd_store::Error;
 use kd_store::forget::{Found, Holder, Job, Scope, Target};
 use rusqlite::{Transaction, params};
@@ -79,7 +79,7 @@ impl Batches {
         let gone = self.write(|tx| {
             let gone = questions(tx, is_gone)?;
             if !dry {
-                parcels::forget(tx, thread)?;
+                parcel_rows::forget(tx, thread)?;
                 for (batch, place) in &gone {
                     tx.execute(
                         "DELETE FROM results WHERE batch = ?1 AND place = ?2",

@@ -1,7 +1,7 @@
 //! Jobs: claiming, ending, putting back. Every function runs inside a transaction of its caller.
 
 use super::new::Asked;
-use super::parcels;
+use super::parcel_rows;
 use jiff::Timestamp;
 use kd_core::batch::{Method, Row, Status};
 use kd_core::formats::{BATCH_RESULT, stated};
@@ -212,7 +212,7 @@ fn end(tx: &Transaction<'_>, finished: &Finished<'_>) -> rusqlite::Result<Vec<Ro
     let keep = keep && row.status == Status::Answered;
     write_line(tx, (batch, place), &key, &row, keep)?;
     if let Some(thread) = &row.thread {
-        parcels::used(tx, batch, thread)?;
+        parcel_rows::used(tx, batch, thread)?;
     }
     let mut rows = vec![row];
     let twins: Vec<(i64, String)> = {

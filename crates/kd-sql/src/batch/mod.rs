@@ -11,6 +11,7 @@ mod forget;
 mod jobs;
 mod money;
 mod new;
+mod parcel_rows;
 mod parcels;
 mod retry;
 mod rows;

@@ -3,11 +3,12 @@
 
 use super::batches::Batches;
 use super::money;
+use super::parcel_rows::exist;
 use jiff::Timestamp;
 use kd_core::spending::Spent;
 use kd_core::usage::{Certainty, Usage};
 use kd_store::error::Error;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 /// `parcels`: batches at providers. `parcel_items`: their requests, and after their end those with a reply.
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS parcels (
@@ -70,31 +71,6 @@ pub struct Parcel {
 
 fn signed(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
-}
-
-/// Returns whether there are such tables.
-fn exist(db: &Connection) -> rusqlite::Result<bool> {
-    db.prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'parcel_items'")?
-        .exists([])
-}
-
-/// Removes the replies that a question has used: its result is written.
-pub(super) fn used(tx: &Transaction<'_>, batch: &str, thread: &str) -> rusqlite::Result<()> {
-    if exist(tx)? {
-        tx.prepare_cached(
-            "DELETE FROM parcel_items WHERE batch = ?1 AND thread = ?2 AND reply IS NOT NULL",
-        )?
-        .execute([batch, thread])?;
-    }
-    Ok(())
-}
-
-/// Removes everything about a thread.
-pub(super) fn forget(tx: &Transaction<'_>, thread: &str) -> rusqlite::Result<()> {
-    if exist(tx)? {
-        tx.execute("DELETE FROM parcel_items WHERE thread = ?1", [thread])?;
-    }
-    Ok(())
 }
 
 impl Batches {

@@ -1,11 +1,12 @@
 //! The account of a worker: what its requests may spend is recorded in the database before they are sent. It has a connection
 //! and a thread of its own, because requests are sent from threads that run asynchronous tasks.
 
+use super::address::Store;
 use super::error::FleetError;
 use super::link::Link;
 use super::money::{self, Sending, Settled};
 use super::pace::{self, Slots};
-use super::store::{Fleet, Store};
+use super::store::Fleet;
 use kd_core::ledger::{Entry, Ledger};
 use kd_core::spending::Spent;
 use std::collections::HashMap;

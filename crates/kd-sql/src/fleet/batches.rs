@@ -11,6 +11,17 @@ use postgres::Row;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+/// What the questions of a batch may spend together. `None` means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FleetLimits {
+    /// Requests to models.
+    pub calls: Option<u64>,
+    /// Tokens of prompts and answers.
+    pub tokens: Option<u64>,
+    /// Money, in pico-dollars.
+    pub pico_usd: Option<u64>,
+}
+
 /// Maximum bytes of a description of how a batch is asked.
 const ASKS_BYTES_MAX: i32 = 1 << 20;
 /// Results that are read together.
@@ -39,7 +50,7 @@ pub struct FleetBatch {
     /// The pause before a failed question is asked again.
     pub pause: Duration,
     /// What is left of its limits.
-    pub left: super::FleetLimits,
+    pub left: FleetLimits,
     /// Whether a limit has refused a request.
     pub limited: bool,
 }
@@ -127,7 +138,7 @@ fn about(row: &Row) -> Result<FleetBatch, FleetError> {
             .unwrap_or(1)
             .max(1),
         pause: Duration::from_millis(unsigned(row.try_get(11)?)),
-        left: super::FleetLimits {
+        left: FleetLimits {
             calls: limit(12)?,
             tokens: limit(13)?,
             pico_usd: limit(14)?,

@@ -1,6 +1,6 @@
 //! Creating batches, and going on with them.
 
-use super::batches::Asks;
+use super::batches::{Asks, FleetLimits};
 use super::error::FleetError;
 use super::finish::write_line;
 use super::link::Tx;
@@ -14,17 +14,6 @@ use std::time::Duration;
 
 /// Questions that are sent to the database together.
 const CHUNK: usize = 2000;
-
-/// What the questions of a batch may spend together. `None` means no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FleetLimits {
-    /// Requests to models.
-    pub calls: Option<u64>,
-    /// Tokens of prompts and answers.
-    pub tokens: Option<u64>,
-    /// Money, in pico-dollars.
-    pub pico_usd: Option<u64>,
-}
 
 /// A batch to create.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! A connection that is made again when it breaks: a transaction that did not reach its end is repeated.
 
+use super::address::Store;
 use super::error::{FleetError, may_pass};
-use super::store::Store;
 use crate::connect::{self, ConnectError};
 use postgres::types::ToSql;
 use postgres::{Client, Row, Statement, Transaction};

@@ -8,6 +8,7 @@
 //! All calls block. They must not be made from a thread that runs an asynchronous task.
 
 mod account;
+mod address;
 mod batches;
 mod claim;
 mod create;
@@ -23,13 +24,14 @@ mod threads;
 mod workers;
 
 pub use account::FleetAccount;
-pub use batches::{Asks, FleetBatch, Refusal, Seen};
+pub use address::Store;
+pub use batches::{Asks, FleetBatch, FleetLimits, Refusal, Seen};
 pub use claim::{Claimed, Idle};
-pub use create::{FleetLimits, NewFleetBatch};
+pub use create::NewFleetBatch;
 pub use error::FleetError;
 pub use finish::{Ended, ThreadFile};
 pub use pace::Slots;
-pub use store::{Fleet, Store};
+pub use store::Fleet;
 pub use workers::{NewWorker, Worker};
 
 /// The time of the database, in milliseconds since 1970: an SQL expression.

@@ -1,8 +1,8 @@
 //! The tables of batches on PostgreSQL. All times are the database's, in milliseconds since 1970.
 
+use super::address::Store;
 use super::error::FleetError;
 use super::link::Tx;
-use super::store::Store;
 use kd_core::formats::FLEET;
 
 /// Serializes the creation of tables, also among programs that share the server.

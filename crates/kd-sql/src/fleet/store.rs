@@ -1,5 +1,6 @@
 //! The database of a fleet: every access is one transaction.
 
+use super::address::Store;
 use super::batches::{self, FleetBatch, Refusal, Seen};
 use super::claim::{self, Claimed, Cursor, Idle};
 use super::create::{self, NewFleetBatch};
@@ -10,39 +11,10 @@ use super::money::{self, Settled};
 use super::workers::{self, NewWorker, Worker};
 use super::{retry, schema, threads};
 use crate::batch::{Asked, Dead, Retried};
-use crate::connect;
 use jiff::Timestamp;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// The address of a database. It is never shown with its password.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Store {
-    url: Arc<str>,
-}
-
-impl std::fmt::Debug for Store {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.shown())
-    }
-}
-
-impl Store {
-    /// Parses an address; `None` if it is none of a PostgreSQL server.
-    pub fn parse(text: &str) -> Option<Self> {
-        connect::is_address(text).then(|| Self { url: text.into() })
-    }
-
-    /// Returns the address for display: without a password.
-    pub fn shown(&self) -> String {
-        connect::shown(&self.url)
-    }
-
-    pub(super) fn url(&self) -> &str {
-        &self.url
-    }
-}
 
 /// How long a claim starts from its cursor: what was put back before it waits that long.
 const CURSOR: Duration = Duration::from_secs(5);

@@ -11,8 +11,8 @@ mod queue;
 mod run;
 mod worker;
 
+pub use super::request::FleetRequest;
 pub use follow::lines;
-pub use run::FleetRequest;
 pub use worker::{News, WorkerRequest, Working};
 
 pub(super) use run::{Prepared, prepare};

@@ -1,8 +1,9 @@
 //! Running a batch over a fleet: creates it or goes on with it, asks too, and collects what comes.
 
 use super::super::drive::{Progress, Stop};
+use super::super::request::{BatchRequest, FleetRequest};
 use super::super::results::Results;
-use super::super::running::{BatchRequest, Running, new_batch};
+use super::super::started::Running;
 use super::super::{key, look};
 use super::asks;
 use super::follow::Follow;
@@ -13,24 +14,10 @@ use crate::kingdom::Kingdom;
 use jiff::Timestamp;
 use kd_core::spending::pico;
 use kd_sql::batch::{Asked, Batch};
-use kd_sql::fleet::{Asks, FleetLimits, NewFleetBatch, Store};
+use kd_sql::fleet::{Asks, FleetLimits, NewFleetBatch};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::sync::watch;
-
-/// What a batch needs to be asked by a fleet.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FleetRequest {
-    /// The database.
-    pub store: Store,
-    /// The lease of this process, if it asks too.
-    pub lease: Duration,
-    /// Batches with a higher one are asked first.
-    pub priority: i32,
-    /// The name of this process as a worker.
-    pub name: String,
-}
 
 /// A batch of a fleet that can be run.
 pub(in super::super) struct Prepared {
@@ -160,7 +147,7 @@ impl Prepared {
         let mut limits = kingdom.config().limits;
         request.limits.lay_over(&mut limits);
         NewFleetBatch {
-            about: new_batch(request, id, &self.key),
+            about: request.new_batch(id, &self.key),
             asks: self.asks.clone(),
             priority: self.fleet.priority,
             attempts: request.attempts.max(1),

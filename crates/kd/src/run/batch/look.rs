@@ -3,7 +3,7 @@
 use super::super::here::Here;
 use super::super::notices::notice_line;
 use super::super::trust;
-use super::shelf::Shelf;
+use super::shelf::{Shelf, Workers};
 use crate::args::batch::{Cancel, List, Results, Retry, Status};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -36,16 +36,16 @@ pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
     if args.json {
         let mut value = face::object(&batch, &dead);
         value["running_now"] = is_running.into();
-        if let Some((workers, refusals)) = &workers {
-            value["workers"] = fleet::workers_object(workers);
+        if let Some(Workers { all, refusals }) = &workers {
+            value["workers"] = fleet::workers_object(all);
             value["refusals"] = fleet::refusals_object(refusals);
         }
         writeln!(out, "{}", json::text(&value, true)?)?;
     } else {
         let text = face::status(&batch, &dead, is_running, here.columns(), here.out_styles());
         out.write_all(text.as_bytes())?;
-        if let Some((workers, refusals)) = &workers {
-            let text = fleet::workers(workers, refusals, here.columns());
+        if let Some(Workers { all, refusals }) = &workers {
+            let text = fleet::workers(all, refusals, here.columns());
             out.write_all(text.as_bytes())?;
         }
     }

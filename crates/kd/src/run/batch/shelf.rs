@@ -8,6 +8,14 @@ use kd_sql::batch::{Batch, Batches, Dead, Retried};
 use kd_sql::fleet::{Fleet, Refusal, Worker};
 use std::io::Write;
 
+/// The workers of a fleet.
+pub(super) struct Workers {
+    /// Those that gave a sign of life.
+    pub(super) all: Vec<Worker>,
+    /// Those that do not serve the batch.
+    pub(super) refusals: Vec<Refusal>,
+}
+
 /// Where batches are.
 pub(super) enum Shelf {
     /// In this project.
@@ -108,13 +116,13 @@ impl Shelf {
     }
 
     /// Returns the workers, and those of them that do not serve a batch; `None` for batches of this machine.
-    pub(super) fn workers(
-        &mut self,
-        id: &str,
-    ) -> Result<Option<(Vec<Worker>, Vec<Refusal>)>, Error> {
+    pub(super) fn workers(&mut self, id: &str) -> Result<Option<Workers>, Error> {
         Ok(match self {
             Self::Own(_) => None,
-            Self::Fleet(fleet) => Some((fleet.workers()?, fleet.refusals(id)?)),
+            Self::Fleet(fleet) => Some(Workers {
+                all: fleet.workers()?,
+                refusals: fleet.refusals(id)?,
+            }),
         })
     }
 }
