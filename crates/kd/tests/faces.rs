@@ -183,13 +183,13 @@ impl<'s> Mcp<'s> {
             .stage
             .served
             .send("POST", "/mcp", &self.headers, &message);
-        let answers = text.lines().filter_map(|line| {
+        let mut answers = text.lines().rev().filter_map(|line| {
             let line = line.strip_prefix("data: ").unwrap_or(line);
             let value: Value = serde_json::from_str(line).ok()?;
             (value["id"] == 2).then_some(value)
         });
         answers
-            .last()
+            .next()
             .unwrap_or_else(|| panic!("no answer: {text}"))
     }
 

@@ -1,6 +1,11 @@
 //! `kd batch run --store` and `kd worker` through the real program and a real PostgreSQL: results and threads of other
 //! machines, refusals, signals, kills, limits.
 
+#![allow(
+    clippy::print_stderr,
+    reason = "the server of tests says that it is not there"
+)]
+
 #[path = "../../kd-sql/tests/support/postgres.rs"]
 mod postgres_server;
 mod support;

@@ -58,7 +58,7 @@ impl Week {
         let answer = if n % 60 == 40 { wrong } else { right };
         says("ann", answer);
         says("bob", answer);
-        says("cyd", if n % 3 == 0 { wrong } else { answer });
+        says("cyd", if n.is_multiple_of(3) { wrong } else { answer });
         (format!("What is {}*{}?", 10 + n, 16 + n), right)
     }
 
