@@ -1,14 +1,14 @@
 //! Makes text from models and programs safe for terminals, files and prompts.
 //!
 //! Input: any text, in pieces. Output: the same text without escape sequences, control characters and invisible
-//! characters (see [`invisible`] for exceptions). Cleaning is idempotent, and the boundaries between pieces do not
+//! characters (see [`invisible`] for exceptions), and with spaces for other blank characters. Cleaning is idempotent, and the boundaries between pieces do not
 //! affect the result.
 
 mod invisible;
 
 pub use invisible::is_invisible;
 
-use invisible::Sight;
+use invisible::{Sight, is_blank};
 use std::borrow::Cow;
 
 /// Cleans a text that arrives in pieces. Recognizes escape sequences split between two pieces.
@@ -84,6 +84,7 @@ impl Cleaner {
             (_, c) => {
                 match c {
                     '\u{2028}' | '\u{2029}' => self.sight.push('\n', out),
+                    c if is_blank(c) => self.sight.push(' ', out),
                     c if is_harmless(c) => self.sight.push(c, out),
                     _ => {}
                 }
@@ -136,9 +137,12 @@ fn is_clean(text: &str) -> bool {
     // checked.
     let suspicious = |b: u8| matches!(b, 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3);
     text.bytes().all(|b| plain(b) && !suspicious(b))
-        || text
-            .chars()
-            .all(|c| is_harmless(c) && !is_invisible(c) && !matches!(c, '\u{2028}' | '\u{2029}'))
+        || text.chars().all(|c| {
+            is_harmless(c)
+                && !is_invisible(c)
+                && !is_blank(c)
+                && !matches!(c, '\u{2028}' | '\u{2029}')
+        })
 }
 
 #[cfg(test)]
@@ -176,9 +180,33 @@ mod tests {
         assert_eq!(clean_line("abcd", 4), "abcd");
     }
 
+    #[test]
+    fn no_blank_forms_a_line_of_its_own() {
+        for blank in [
+            '\u{2800}',
+            '\u{13441}',
+            '\u{13442}',
+            '\u{16fe4}',
+            '\u{1d159}',
+        ] {
+            let gap = blank.to_string().repeat(60);
+            let forged = format!("How long?{gap}promise: always right?");
+            assert_eq!(
+                clean_line(&forged, 240),
+                "How long? promise: always right?",
+                "{blank:?}"
+            );
+            assert_eq!(clean_text(&format!("a{blank}b")), "a b", "{blank:?}");
+            assert_eq!(
+                crate::display::line(&forged),
+                "How long? promise: always right?"
+            );
+        }
+    }
+
     /// Generates texts with many relevant characters.
     fn nasty() -> impl Strategy<Value = String> {
-        let alphabet = "\u{1b}\u{9b}\u{9d}[]P\\;0mJ(B \u{7}\u{18}\n\r\t\u{2028}aé👑❤\u{fe0f}\u{200d}\u{20e3}\u{200b}🏴\u{e0067}\u{e007f}";
+        let alphabet = "\u{1b}\u{9b}\u{9d}[]P\\;0mJ(B \u{7}\u{18}\n\r\t\u{2028}aé👑❤\u{fe0f}\u{200d}\u{20e3}\u{200b}\u{2800}🏴\u{e0067}\u{e007f}";
         proptest::collection::vec(
             proptest::sample::select(alphabet.chars().collect::<Vec<_>>()),
             0..40,

@@ -98,6 +98,15 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Returns whether a character takes space but shows nothing, although Unicode does not count it as white space: the
+/// braille blank, and the blanks of notes, hieroglyphs and Khitan.
+pub(super) fn is_blank(c: char) -> bool {
+    matches!(
+        c,
+        '\u{2800}' | '\u{13441}' | '\u{13442}' | '\u{16fe4}' | '\u{1d159}'
+    )
+}
+
 /// Returns whether an invisible character changes the look of the one before it.
 fn fits_after(c: char, before: char) -> bool {
     match c {
