@@ -527,3 +527,21 @@ fn a_verdict_is_marked_in_a_chat() {
         assert!(out.contains(part), "{part}: {out}");
     }
 }
+
+#[test]
+fn an_empty_command_marks_nothing() {
+    let home = home();
+    ok(&asked(&home, &["-q"]));
+    ok(&home.run(&["mark", "wrong"]));
+    let before = home.run(&["marks", "export"]).out;
+    for command in ["", " ", "\t\n"] {
+        let said = home.run(&["mark", "--by", command]);
+        assert_eq!(said.code, Some(2), "{command:?}: {}{}", said.out, said.err);
+        assert!(
+            said.err.contains("the command of `--by` is empty"),
+            "{}",
+            said.err
+        );
+    }
+    assert_eq!(home.run(&["marks", "export"]).out, before);
+}

@@ -47,6 +47,12 @@ pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
             );
         }
     };
+    if args.by.as_deref().is_some_and(|by| by.trim().is_empty()) {
+        return Err(
+            Error::usage("the command of `--by` is empty; nothing was marked")
+                .next("kd mark --by 'cargo test'"),
+        );
+    }
     if let (None, Some(word)) = (id, word) {
         check_not_thread(word, here)?;
     }
