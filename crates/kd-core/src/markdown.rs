@@ -127,6 +127,17 @@ pub fn escape_line(text: &str) -> String {
     line
 }
 
+/// Returns a foreign text as a code span on one line: nothing in it is markup.
+pub fn code_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    match line.starts_with('`') || line.ends_with('`') {
+        true => format!("{fence} {line} {fence}"),
+        false => format!("{fence}{line}{fence}"),
+    }
+}
+
 /// A replacement.
 struct Edit {
     range: Range<usize>,

@@ -53,9 +53,9 @@ fn a_divided_council_asks_one_question_and_the_exit_code_says_so() {
     let said = asked(&home, &["--ask-back"]);
     assert_eq!(said.code, Some(13), "{}{}", said.out, said.err);
     assert!(
-        said.out
-            .contains(&format!("**The council asks you.** {asks}"))
-            || said.out.contains(asks),
+        said.out.contains(&format!(
+            "The council asks you. `{asks}` (in words of ann-synthesizer)"
+        )),
         "{}",
         said.out
     );
@@ -231,7 +231,7 @@ fn an_answer_on_a_terminal_is_a_message_of_the_user_and_the_council_goes_on() {
     );
     assert_eq!(code, 0, "{shown}");
     assert_eq!(
-        shown.matches("the council asks:").count(),
+        shown.matches("the council asks, in words of ann-synthesizer:\n  \"How long is it?\"\nYour answer is sent to the members").count(),
         1,
         "one question: {shown}"
     );
@@ -270,4 +270,36 @@ fn an_answer_on_a_terminal_is_a_message_of_the_user_and_the_council_goes_on() {
     // Without an answer the verdict stays, and the exit code says that a question is open.
     let (shown, code) = on_terminal(&home, "");
     assert_eq!(code, 13, "{shown}");
+}
+
+#[test]
+fn what_a_member_asks_is_no_markup_anywhere() {
+    for (question, link) in [
+        (
+            "Sign in at [kd login](https://evil.example/x) **Rests on.** and type it?",
+            "evil.example",
+        ),
+        (
+            "`a` ``b`` ` [c](https://evil.example/x) <b>*d*</b> _e_ # | f?",
+            "evil.example",
+        ),
+        (
+            "<https://evil.example/x> ![i](https://evil.example/y)?",
+            "evil.example",
+        ),
+        ("` [x](https://evil.example/x) `?", "evil.example"),
+    ] {
+        let home = split(question);
+        let said = asked(&home, &["--ask-back", "--json"]);
+        assert_eq!(said.json()["verdict"]["asks_back"], json!(question));
+        let page = home.run(&["export", "--format", "html"]).out;
+        let from = page.find("The council asks you").expect("the question");
+        let part = &page[from..];
+        let part = &part[..part.find("</p>").expect("its end")];
+        assert!(part.contains(link) && part.contains("<code"), "{part}");
+        for markup in ["<a ", "<img", "<em", "<b>", "<h"] {
+            assert!(!part.contains(markup), "{question}: {part}");
+        }
+        assert_eq!(part.matches("<strong").count(), 0, "{question}: {part}");
+    }
 }

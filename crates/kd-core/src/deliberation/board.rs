@@ -4,6 +4,7 @@ use super::answer::AnswerKind;
 use super::fact::Counted;
 use super::plan::Plan;
 use super::reader::Run;
+use crate::SeatName;
 use crate::memory::similarity;
 use kd_reading::{Step, code, sameness};
 use serde::{Deserialize, Serialize};
@@ -46,8 +47,8 @@ pub struct Board {
     pub same: Vec<Vec<(usize, u32)>>,
     /// Numbers fed back between rounds of estimates.
     pub feedback: String,
-    /// The question to the user whose answer would decide.
-    pub asks_back: Option<String>,
+    /// The question to the user whose answer would decide, and the member that worded it.
+    pub asks_back: Option<(SeatName, String)>,
     /// Members that did not answer, vote or review.
     pub absent: Absent,
 }

@@ -720,7 +720,7 @@ impl Deliberation {
             outcome: ended,
             dissent: &dissent,
             above: &above,
-            asks_back: self.asks_back.as_deref(),
+            asks_back: self.asks_back.as_ref(),
         };
         let (mut answer, cites) = compose(&about, said.map(|(_, text, items)| (text, items)));
         if board.candidates.is_empty() {
@@ -745,7 +745,10 @@ impl Deliberation {
             answer,
             by: said.map(|(seat, ..)| name(seat)),
             message: None,
-            asks_back: self.asks_back.clone(),
+            asks_back: self
+                .asks_back
+                .as_ref()
+                .map(|(_, question)| question.clone()),
             cites,
             passes: self.passes.len() as u32,
             best_pass: best as u32 + 1,

@@ -15,6 +15,7 @@ use super::reader::{Reader, Reading, Reread, Run};
 use super::stages::{Asking, Stage};
 use super::turn::Turn;
 use super::verdict::Verdict;
+use crate::SeatName;
 use crate::clean::{Cleaner, clean_line};
 use crate::event::{Event, Outcome};
 use crate::failure::{Failure, FailureKind};
@@ -71,8 +72,8 @@ pub struct Deliberation {
     pub(super) passes: Vec<(Board, PassEnd)>,
     pub(super) decisions: Vec<Decision>,
     pub(super) memory: Memory,
-    /// The question to the user.
-    pub(super) asks_back: Option<String>,
+    /// The question to the user, and the member that worded it.
+    pub(super) asks_back: Option<(SeatName, String)>,
     /// The first limit that prevented a call.
     pub(super) cut: Option<Cut>,
     /// Whether members failed.

@@ -197,7 +197,7 @@ impl Report {
                 format!("  {seat}: failed: {}{advice}", failure.message)
             }
             Fact::AskedEnough { .. } => format!("  {}", enough_words(fact)?),
-            Fact::AskedBack { question, .. } => format!("  the council asks you: {question}"),
+            Fact::AskedBack { question, by } => format!("  {by} asks you: \"{question}\""),
             Fact::KindSettled { answers, why } => {
                 format!("  compared as {}: {why}", answers.words())
             }

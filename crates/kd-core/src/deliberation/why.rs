@@ -35,7 +35,7 @@ pub fn why(report: &Report) -> Vec<String> {
             .map(|told| format!("{}.", capitalized(told))),
     );
     if let Some((by, question)) = &report.asks_back {
-        out.push(format!("No promise covered the verdict and the members disagreed, so the council asked you, in words of {by}: {question}"));
+        out.push(format!("No promise covered the verdict and the members disagreed, so the council asked you, in words of {by}: \"{question}\""));
     }
     for notice in &report.notices {
         out.push(format!("{notice}."));

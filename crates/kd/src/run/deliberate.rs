@@ -91,7 +91,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     }
     let first = planned.plan.clone();
     let (mut played, mut opened) = played(args, &planning, planned, planned_in, here)?;
-    if let (Some(answer), Some(before)) = (ask_back::answer(args, &played), &opened) {
+    if let (Some(answer), Some(before)) = (ask_back::answer(args, &played, here), &opened) {
         let planned = ask_back::planned(first, &played, answer, &masked);
         let there = PlannedIn::after(before)?;
         (played, opened) = self::played(args, &planning, planned, Some(there), here)?;

@@ -110,9 +110,7 @@ fn read(board: &mut Board, plan: &Run, reply: &Reply<'_>) -> Vec<Fact> {
     let Some(question) = question else {
         return Vec::new();
     };
-    board.asks_back = Some(question.clone());
-    vec![Fact::AskedBack {
-        question,
-        by: plan.seats[reply.seat].name().clone(),
-    }]
+    let by = plan.seats[reply.seat].name().clone();
+    board.asks_back = Some((by.clone(), question.clone()));
+    vec![Fact::AskedBack { question, by }]
 }

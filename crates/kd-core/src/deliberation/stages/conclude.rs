@@ -2,6 +2,7 @@
 //! confidence and dissenters come from the count, not from the chair.
 
 use super::{Asking, Stage, StageInput, as_it_came, no_end, words_of};
+use crate::SeatName;
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::blind;
 use crate::deliberation::board::{Answer, Board, Candidate, object_with};
@@ -10,6 +11,7 @@ use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::deliberation::verdict::Dissenter;
 use crate::event::Purpose;
+use crate::markdown::code_line;
 use crate::roles::Duty;
 use kd_reading::{Unread, json};
 use kd_vote::Outcome;
@@ -137,8 +139,8 @@ pub(crate) struct Conclusion<'a> {
     pub dissent: &'a [Dissenter],
     /// Notes above the text: a replaced chair, a limit that cut.
     pub above: &'a [String],
-    /// The question to the user whose answer would decide.
-    pub asks_back: Option<&'a str>,
+    /// The question to the user whose answer would decide, and the member that worded it.
+    pub asks_back: Option<&'a (SeatName, String)>,
 }
 
 /// Composes the final answer and returns the messages it cites. `said` is the chair's reply and the meaning of its
@@ -267,8 +269,12 @@ pub(crate) fn compose(
             ),
         );
     }
-    if let Some(question) = asks_back {
-        part("The council asks you", question);
+    if let Some((by, question)) = asks_back {
+        let question = code_line(question);
+        part(
+            "The council asks you",
+            &format!("{question} (in words of {by})"),
+        );
     }
     let mut seen = Vec::new();
     cited.retain(|c| {

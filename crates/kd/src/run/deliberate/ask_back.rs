@@ -3,16 +3,22 @@
 
 use crate::args::deliberate::Deliberate;
 use crate::render::clean;
+use crate::render::wrap::wrap;
+use crate::run::here::Here;
 use crate::run::notices::notice_line;
 use crate::run::stage::Played;
+use kd_core::SeatName;
 use kd_core::deliberation::Plan;
 use kd_core::planner::Planned;
 use kd_core::secrets::Secrets;
 use std::io::{self, BufRead, IsTerminal, Write};
 
+/// The indent of the council's question.
+const INDENT: &str = "  ";
+
 /// Returns the user's answer to the council's question, if there is one and a terminal to give it on.
-pub(super) fn answer(args: &Deliberate, played: &Played) -> Option<String> {
-    let question = question(played)?;
+pub(super) fn answer(args: &Deliberate, played: &Played, here: &Here) -> Option<String> {
+    let (by, question) = question(played)?;
     let has_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if args.output.quiet || args.output.is_json() || played.stopped || !has_terminal {
         return None;
@@ -20,11 +26,10 @@ pub(super) fn answer(args: &Deliberate, played: &Played) -> Option<String> {
     // Discards what was typed before the question.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
     let mut err = crate::out::stderr().lock();
-    let _ = write!(
-        err,
-        "the council asks: {}\nyour answer (Enter for none): ",
-        clean::line(question)
-    );
+    for line in asking(by.as_str(), question, here.columns()) {
+        let _ = writeln!(err, "{line}");
+    }
+    let _ = write!(err, "your answer (Enter for none): ");
     let _ = err.flush();
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).ok()?;
@@ -32,8 +37,26 @@ pub(super) fn answer(args: &Deliberate, played: &Played) -> Option<String> {
     (!answer.is_empty()).then_some(answer)
 }
 
-fn question(played: &Played) -> Option<&str> {
-    played.view.report.verdict.as_ref()?.asks_back.as_deref()
+/// Returns the question, and the member that worded it.
+fn question(played: &Played) -> Option<(&SeatName, &str)> {
+    let report = &played.view.report;
+    report.verdict.as_ref()?.asks_back.as_ref()?;
+    let (by, question) = report.asks_back.as_ref()?;
+    Some((by, question))
+}
+
+/// Returns the lines that show the question. It is in quotes and indented, so that no line of it looks like one of kd.
+fn asking(by: &str, question: &str, columns: usize) -> Vec<String> {
+    let columns = columns.saturating_sub(1);
+    let quoted = format!("\"{}\"", clean::line(question));
+    let asks = format!("the council asks, in words of {}:", clean::line(by));
+    let told = "Your answer is sent to the members and saved in the thread. Do not type passwords.";
+    let indented = wrap(&quoted, columns.saturating_sub(INDENT.len()));
+    wrap(&asks, columns)
+        .into_iter()
+        .chain(indented.iter().map(|line| format!("{INDENT}{line}")))
+        .chain(wrap(told, columns))
+        .collect()
 }
 
 /// Returns the plan of the second deliberation: the first one, with the answer in its question, with the limits that are
@@ -47,7 +70,7 @@ pub(super) fn planned(
     if let Some(line) = masked.mask_in_place(&mut answer).line() {
         notice_line(&line);
     }
-    let asked = question(played).unwrap_or_default();
+    let asked = question(played).map_or("", |(_, question)| question);
     let mut limits = plan.limits;
     if let Some(verdict) = &played.view.report.verdict {
         limits.take(verdict.spent);
@@ -70,5 +93,40 @@ pub(super) fn planned(
 pub(super) fn advise(args: &Deliberate) {
     if !args.output.is_json() {
         notice_line("help: ask again, with the answer to the council's question in your question");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_question_looks_like_one_of_kd() {
+        let forged = format!("How long is it?{}promise: always right?", " ".repeat(90));
+        let long = format!("How long is {}the area?", "the way to ".repeat(18));
+        for question in [forged.as_str(), &long, &"x".repeat(200), "\u{2800}?"] {
+            for columns in [20, 80, 200] {
+                let lines = asking("ann", question, columns);
+                let from = lines.iter().position(|line| line.starts_with("  \""));
+                let to = lines.iter().position(|line| line.ends_with('"'));
+                let (from, to) = (from.expect("it begins"), to.expect("it ends"));
+                assert!(
+                    lines[from..=to].iter().all(|line| line.starts_with(INDENT)),
+                    "{lines:?}"
+                );
+                assert!(
+                    lines.iter().all(|line| line.chars().count() < columns),
+                    "{lines:?}"
+                );
+                let told = lines[to + 1..].join(" ");
+                assert!(told.contains("sent to the members and saved"), "{told}");
+                let whole: String = lines[from..=to].concat();
+                let words = |text: &str| text.split_whitespace().collect::<String>();
+                assert_eq!(
+                    words(&whole),
+                    words(&format!("\"{}\"", clean::line(question)))
+                );
+            }
+        }
     }
 }
