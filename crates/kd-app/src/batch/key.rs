@@ -249,7 +249,8 @@ mod tests {
     use super::*;
     use crate::env::Env;
     use kd_core::config::{
-        AgentConfig, KEYS, KeyPath, Kind, Price, ProviderConfig, Reader, RemoteConfig, ServerConfig,
+        AgentConfig, KEYS, KeyPath, Kind, ModelConfig, Price, ProviderConfig, Reader, RemoteConfig,
+        ServerConfig,
     };
     use kd_eval::marks::{By, Mark};
     use std::collections::BTreeSet;
@@ -314,6 +315,10 @@ mod tests {
             .forum
             .servers
             .insert("s".into(), ServerConfig::default());
+        config
+            .serve
+            .models
+            .insert("m".into(), ModelConfig::default());
         let how = How::Deliberate(Deliberate::default());
         let first = plainly(&config, &how);
         let value = serde_json::to_value(&config).unwrap();
