@@ -12,6 +12,7 @@ use kd_sql::fleet::FleetAccount;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The account of a run.
 #[derive(Clone)]
@@ -31,11 +32,11 @@ impl Account {
         }
     }
 
-    /// Returns whether a request could not be recorded, so that it was not sent.
-    fn was_cut_off(&self) -> bool {
+    /// Returns whether a request could not be recorded since this time, so that it was not sent.
+    fn was_cut_off(&self, since: Instant) -> bool {
         match self {
             Account::Own(_) => false,
-            Account::Fleet(account) => account.was_cut_off(),
+            Account::Fleet(account) => account.was_cut_off(since),
         }
     }
 }
@@ -88,7 +89,7 @@ impl Handler for Asking {
         let (kingdom, how) = (Arc::clone(&self.kingdom), Arc::clone(&self.how));
         let account = self.account.clone();
         Box::pin(async move {
-            let began = std::time::Instant::now();
+            let began = Instant::now();
             let opened = {
                 let (kingdom, how) = (Arc::clone(&kingdom), Arc::clone(&how));
                 // Files are created, and an agent's program may be looked for.
@@ -111,7 +112,7 @@ impl Handler for Asking {
             if end.limited && account.is_exhausted() {
                 return Step::Limit;
             }
-            if end.limited && account.was_cut_off() {
+            if end.limited && account.was_cut_off(began) {
                 return Step::Unasked;
             }
             match end.next {

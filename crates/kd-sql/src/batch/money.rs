@@ -46,24 +46,28 @@ pub(super) fn settled(
     }
 }
 
-/// Counts the requests that earlier runs have sent and not settled.
+/// Counts the requests that earlier runs have sent and not settled: with their maximum, or with the call alone if none is known.
 pub(super) fn close(tx: &Transaction<'_>, batch: &str) -> rusqlite::Result<()> {
-    let (calls, tokens, pico_usd): (i64, i64, i64) = tx.query_row(
+    let sums =
         "SELECT coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(pico_usd), 0)
-         FROM requests WHERE batch = ?1",
-        [batch],
-        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-    )?;
-    if calls > 0 {
-        tx.execute("DELETE FROM requests WHERE batch = ?1", [batch])?;
+         FROM requests WHERE batch = ?1 AND (tokens > 0) = ?2";
+    for (is_bounded, certainty) in [(true, Certainty::AtMost), (false, Certainty::AtLeast)] {
+        let (calls, tokens, pico_usd): (i64, i64, i64) =
+            tx.query_row(sums, params![batch, is_bounded], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?;
+        if calls == 0 {
+            continue;
+        }
         let spent = Spent {
             calls: calls.unsigned_abs(),
             tokens: tokens.unsigned_abs(),
             pico_usd: pico_usd.unsigned_abs(),
-            certainty: Certainty::AtMost,
+            certainty,
         };
         add(tx, batch, &spent)?;
     }
+    tx.execute("DELETE FROM requests WHERE batch = ?1", [batch])?;
     Ok(())
 }
 

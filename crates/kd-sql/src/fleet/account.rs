@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A call to the database.
 type Call = Box<dyn FnOnce(&mut Link) + Send>;
@@ -74,7 +74,7 @@ pub struct FleetAccount {
     user: Option<Arc<dyn Ledger>>,
     is_exhausted: Arc<AtomicBool>,
     is_over: Arc<AtomicBool>,
-    is_cut_off: Arc<AtomicBool>,
+    cut_off: Arc<Mutex<Option<Instant>>>,
 }
 
 impl std::fmt::Debug for FleetAccount {
@@ -105,7 +105,7 @@ impl FleetAccount {
             user,
             is_exhausted: Arc::default(),
             is_over: Arc::default(),
-            is_cut_off: Arc::default(),
+            cut_off: Arc::default(),
         })
     }
 
@@ -117,6 +117,7 @@ impl FleetAccount {
             open: Arc::default(),
             is_exhausted: Arc::default(),
             is_over: Arc::default(),
+            cut_off: Arc::default(),
             ..self.clone()
         }
     }
@@ -136,9 +137,15 @@ impl FleetAccount {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// Returns whether a request could not be recorded since the last call, so that it was not sent.
-    pub fn was_cut_off(&self) -> bool {
-        self.is_cut_off.load(Ordering::SeqCst)
+    /// Returns whether a request of the batch could not be recorded since this time, so that it was not sent.
+    pub fn was_cut_off(&self, since: Instant) -> bool {
+        let last = *self.cut_off.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_some_and(|last| last >= since)
+    }
+
+    fn cut_off(&self) {
+        let mut last = self.cut_off.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Some(Instant::now());
     }
 
     /// Takes slots of a service; `then` gets them on another thread.
@@ -200,11 +207,11 @@ impl Ledger for FleetAccount {
                 Err(format!("{} of the batch is reached", cut.words()))
             }
             Ok(Sending::Gone) => {
-                self.is_cut_off.store(true, Ordering::SeqCst);
+                self.cut_off();
                 Err("the lease of this worker is over".to_owned())
             }
             Err(error) => {
-                self.is_cut_off.store(true, Ordering::SeqCst);
+                self.cut_off();
                 Err(error.to_string())
             }
         }

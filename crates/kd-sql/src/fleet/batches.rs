@@ -84,7 +84,7 @@ pub(super) fn get(tx: &mut Tx<'_>, id: &str) -> Result<Option<FleetBatch>, Fleet
     found.batch.spent = money::spent(tx, id)?;
     found.batch.counts = counts(tx, id)?;
     let millis = tx.row(
-        "SELECT coalesce(sum(millis), 0)::bigint FROM kd_spending WHERE batch = $1",
+        "SELECT least(coalesce(sum(millis), 0), 9223372036854775807)::bigint FROM kd_spending WHERE batch = $1",
         &[&id],
     )?;
     if let Some(millis) = millis {
@@ -211,7 +211,7 @@ fn texts(rows: Vec<Row>) -> Result<Vec<String>, FleetError> {
 /// Returns failed questions with their reasons: the first `most`.
 pub(super) fn dead(tx: &mut Tx<'_>, id: &str, most: usize) -> Result<Vec<Dead>, FleetError> {
     let rows = tx.rows(
-        "SELECT left(q.id, 1000), j.place, j.attempts, r.line FROM kd_jobs j JOIN kd_questions q USING (batch, place)
+        "SELECT coalesce(left(q.id, 1000), j.place::text), j.place, j.attempts, r.line FROM kd_jobs j LEFT JOIN kd_questions q USING (batch, place)
          JOIN kd_results r USING (batch, place) WHERE j.batch = $1 AND j.state = 3 AND octet_length(r.line) <= $3
          ORDER BY j.place LIMIT $2",
         &[&id, &signed(most as u64), &(LINE_BYTES_MAX as i32)],

@@ -2,14 +2,18 @@
 
 use super::error::FleetError;
 use super::link::Tx;
-use super::{now, unsigned};
+use super::{finish, now, unsigned};
 use crate::batch::Job;
-use kd_core::batch::QUESTION_BYTES_MAX;
+use jiff::Timestamp;
+use kd_core::batch::{Method, QUESTION_BYTES_MAX, Row};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Questions that a batch with a rate may start at once after a pause: those of this time.
 const BURST_MICROS: i64 = 1_000_000;
+
+/// Maximum time from the start of one question to the next, in microseconds: a day. `kd` asks for less.
+const EVERY_MAX: i64 = 86_400_000_000;
 
 /// How long a worker serves a batch with a higher priority before it looks at this one again.
 const PRECEDED: Duration = Duration::from_secs(1);
@@ -50,7 +54,7 @@ pub(super) fn claim(
 ) -> Result<(Claimed, Cursor), FleetError> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let about = tx.row(
-        "SELECT cancelled, limited, every FROM kd_batches WHERE id = $1",
+        "SELECT cancelled, limited, every, method FROM kd_batches WHERE id = $1",
         &[&batch],
     )?;
     let none = |idle| {
@@ -69,7 +73,8 @@ pub(super) fn claim(
     if !alone && is_preceded(tx, worker, batch)? {
         return none(Idle::Later(Some(PRECEDED)));
     }
-    let rate: Option<i64> = about.try_get(2)?;
+    let rate = about.try_get::<_, Option<i64>>(2)?;
+    let rate = rate.map(|every| every.min(EVERY_MAX));
     let (most, early) = match rate.filter(|every| *every > 0) {
         Some(every) => admitted(tx, batch, every, most)?,
         None => (most, None),
@@ -93,13 +98,17 @@ pub(super) fn claim(
         };
     }
     let jobs = questions(tx, batch, &mut places)?;
-    Ok((
-        Claimed {
-            jobs,
-            idle: Idle::Later(None),
-        },
-        next,
-    ))
+    let method = Method::of_word(about.try_get(3)?).unwrap_or_default();
+    for place in places.into_keys() {
+        let reason = format!(
+            "the database is damaged: the question is missing, or longer than {} MiB",
+            QUESTION_BYTES_MAX >> 20
+        );
+        let row = Row::failed(method, reason, Timestamp::now());
+        finish::end(tx, batch, place, &row, false)?;
+    }
+    let idle = Idle::Later(jobs.is_empty().then_some(Duration::ZERO));
+    Ok((Claimed { jobs, idle }, next))
 }
 
 /// A claimed place: its attempts and its token.
@@ -118,7 +127,7 @@ fn take(
              next AS MATERIALIZED (SELECT place FROM kd_jobs WHERE batch = $2 AND state = 0 AND due <= ",
             now!(),
             " AND (due, place) > ($4, $5) ORDER BY due, place LIMIT $3 FOR UPDATE SKIP LOCKED)
-             UPDATE kd_jobs j SET state = 1, worker = me.id, token = nextval('kd_tokens'), attempts = j.attempts + 1
+             UPDATE kd_jobs j SET state = 1, worker = me.id, token = nextval('kd_tokens'), attempts = least(j.attempts, 2147483646) + 1
              FROM next, me WHERE j.batch = $2 AND j.place = next.place AND j.state = 0
              RETURNING j.place, j.attempts, j.token, j.due"
         ),
@@ -133,6 +142,7 @@ fn take(
     Ok((places, next))
 }
 
+/// Takes the places with a question from `places`, which keeps those that are damaged.
 fn questions(tx: &mut Tx<'_>, batch: &str, places: &mut Places) -> Result<Vec<Job>, FleetError> {
     let wanted: Vec<i64> = places.keys().copied().collect();
     // What another program wrote there must not fill the memory.
@@ -145,10 +155,11 @@ fn questions(tx: &mut Tx<'_>, batch: &str, places: &mut Places) -> Result<Vec<Jo
     let mut jobs = Vec::new();
     for row in rows {
         let place: i64 = row.try_get(0)?;
-        let (Some((attempt, token)), Some(question)) =
-            (places.remove(&place), row.try_get::<_, Option<String>>(2)?)
-        else {
-            return Err(too_long(batch, place));
+        let Some(question) = row.try_get::<_, Option<String>>(2)? else {
+            continue;
+        };
+        let Some((attempt, token)) = places.remove(&place) else {
+            continue;
         };
         jobs.push(Job {
             place: unsigned(place),
@@ -158,17 +169,7 @@ fn questions(tx: &mut Tx<'_>, batch: &str, places: &mut Places) -> Result<Vec<Jo
             token,
         });
     }
-    match places.keys().next() {
-        Some(place) => Err(too_long(batch, *place)),
-        None => Ok(jobs),
-    }
-}
-
-fn too_long(batch: &str, place: i64) -> FleetError {
-    FleetError::Damaged(format!(
-        "question {place} of {batch} is missing, or longer than {} MiB",
-        QUESTION_BYTES_MAX >> 20
-    ))
+    Ok(jobs)
 }
 
 /// Returns whether a batch with a higher priority has jobs for this worker.
@@ -218,12 +219,14 @@ fn admitted(
 
 /// Counts questions that were started.
 fn count_started(tx: &mut Tx<'_>, batch: &str, every: i64, count: usize) -> Result<(), FleetError> {
-    let taken = every.saturating_mul(i64::try_from(count).unwrap_or(i64::MAX));
+    let taken = every
+        .saturating_mul(i64::try_from(count).unwrap_or(i64::MAX))
+        .min(i64::MAX / 4);
     tx.run(
         concat!(
-            "UPDATE kd_batches SET next_start = greatest(next_start, 1000 * ",
+            "UPDATE kd_batches SET next_start = least(greatest(next_start, 1000 * ",
             now!(),
-            " - $2) + $3 WHERE id = $1"
+            " - $2), 4000000000000000000) + $3 WHERE id = $1"
         ),
         &[&batch, &burst(every), &taken],
     )?;
@@ -239,7 +242,7 @@ fn burst(every: i64) -> i64 {
 fn idle(tx: &mut Tx<'_>, batch: &str) -> Result<Idle, FleetError> {
     let row = tx.row(
         concat!(
-            "SELECT (SELECT min(due) FROM kd_jobs WHERE batch = $1 AND state = 0) - ",
+            "SELECT (SELECT greatest(min(due), 0) FROM kd_jobs WHERE batch = $1 AND state = 0) - ",
             now!(),
             ", EXISTS (SELECT 1 FROM kd_jobs WHERE batch = $1 AND state = 1)"
         ),

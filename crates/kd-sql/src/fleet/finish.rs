@@ -4,7 +4,7 @@ use super::error::FleetError;
 use super::link::Tx;
 use super::{now, signed, stored, unsigned};
 use crate::batch::{Job, State};
-use kd_core::batch::{Row, Status};
+use kd_core::batch::{QUESTION_BYTES_MAX, Row, Status};
 use std::time::Duration;
 
 /// A file of a thread.
@@ -66,7 +66,8 @@ pub(super) fn write(
             end(tx, batch, place, row, *keep)?;
             for file in thread {
                 tx.run(
-                    "INSERT INTO kd_threads (batch, place, name, bytes) VALUES ($1, $2, $3, $4)",
+                    "INSERT INTO kd_threads (batch, place, name, bytes) VALUES ($1, $2, $3, $4)
+                     ON CONFLICT (batch, place, name) DO UPDATE SET bytes = excluded.bytes",
                     &[&batch, &place, &file.name, &file.bytes],
                 )?;
             }
@@ -106,13 +107,14 @@ pub(super) fn end(
     keep: bool,
 ) -> Result<(), FleetError> {
     let about = tx.row(
-        "SELECT q.id, q.question, q.key, j.attempts FROM kd_questions q JOIN kd_jobs j USING (batch, place)
-         WHERE q.batch = $1 AND q.place = $2",
-        &[&batch, &place],
+        "SELECT coalesce(left(q.id, 1000), j.place::text), CASE WHEN octet_length(q.question) <= $3 THEN q.question ELSE '' END,
+         coalesce(left(q.key, 1000), ''), j.attempts FROM kd_jobs j LEFT JOIN kd_questions q USING (batch, place)
+         WHERE j.batch = $1 AND j.place = $2",
+        &[&batch, &place, &(QUESTION_BYTES_MAX as i32)],
     )?;
     let Some(about) = about else {
         return Err(FleetError::Damaged(format!(
-            "question {place} of {batch} is missing"
+            "the job of question {place} of {batch} is missing"
         )));
     };
     let key: String = about.try_get(2)?;
@@ -158,7 +160,9 @@ pub(super) fn write_line(
 ) -> Result<(), FleetError> {
     let line = serde_json::to_string(row)?;
     tx.run(
-        "INSERT INTO kd_results (batch, place, key, kept, cached, line) VALUES ($1, $2, $3, $4, $5, $6)",
+        "INSERT INTO kd_results (batch, place, key, kept, cached, line) VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (batch, place) DO UPDATE SET key = excluded.key, kept = excluded.kept, cached = excluded.cached,
+         line = excluded.line, tx = excluded.tx",
         &[&batch, &place, &key, &keep, &row.cached, &stored(&line).as_ref()],
     )?;
     let state = match row.status {

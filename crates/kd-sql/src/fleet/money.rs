@@ -89,7 +89,8 @@ fn committed(
     (worker, request): (i64, i64),
 ) -> Result<Spent, FleetError> {
     let open = tx.row(
-        "SELECT coalesce(sum(calls), 0)::bigint, coalesce(sum(tokens), 0)::bigint, coalesce(sum(pico_usd), 0)::bigint
+        "SELECT least(coalesce(sum(calls), 0), 9223372036854775807)::bigint, least(coalesce(sum(tokens), 0), 9223372036854775807)::bigint,
+         least(coalesce(sum(pico_usd), 0), 9223372036854775807)::bigint
          FROM kd_requests WHERE batch = $1 AND NOT (worker = $2 AND request = $3)",
         &[&batch, &worker, &request],
     )?;
@@ -99,7 +100,8 @@ fn committed(
 /// Returns what a batch has spent.
 pub(super) fn spent(tx: &mut Tx<'_>, batch: &str) -> Result<Spent, FleetError> {
     let rows = tx.rows(
-        "SELECT sum(calls)::bigint, sum(tokens)::bigint, sum(pico_usd)::bigint, certainty
+        "SELECT least(sum(calls), 9223372036854775807)::bigint, least(sum(tokens), 9223372036854775807)::bigint,
+         least(sum(pico_usd), 9223372036854775807)::bigint, certainty
          FROM kd_spending WHERE batch = $1 GROUP BY certainty",
         &[&batch],
     )?;
@@ -123,25 +125,33 @@ fn amounts(row: &postgres::Row) -> Result<Spent, FleetError> {
     })
 }
 
-/// Counts settled requests. One that is no longer open was counted with its maximum when its worker was lost.
+/// Counts settled requests. One that is no longer open was counted with its maximum when its worker was lost; of one without
+/// a known maximum, only the call was.
 pub(super) fn settle(tx: &mut Tx<'_>, all: &[Settled]) -> Result<(), FleetError> {
     for settled in all {
         let gone = tx.row(
-            "DELETE FROM kd_requests WHERE worker = $1 AND request = $2 RETURNING batch",
+            "DELETE FROM kd_requests WHERE worker = $1 AND request = $2 RETURNING batch, calls",
             &[&settled.worker, &settled.request],
         )?;
         if let Some(row) = gone {
-            add(tx, row.try_get(0)?, settled.worker, &settled.spent)?;
+            let is_called = row.try_get::<_, i64>(1)? > 0;
+            let spent = Spent {
+                calls: if is_called { settled.spent.calls } else { 0 },
+                ..settled.spent
+            };
+            add(tx, row.try_get(0)?, settled.worker, &spent)?;
         }
     }
     Ok(())
 }
 
-/// Counts the requests that a lost worker has sent and not settled.
+/// Counts the requests that a lost worker has sent and not settled. One without a known maximum keeps its row, without its
+/// call: the worker may only have been stopped, and still know what it has spent.
 pub(super) fn close(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
     let open = tx.rows(
-        "WITH gone AS (DELETE FROM kd_requests WHERE worker = $1 RETURNING batch, calls, tokens, pico_usd)
-         SELECT sum(calls)::bigint, sum(tokens)::bigint, sum(pico_usd)::bigint, batch FROM gone GROUP BY batch ORDER BY batch",
+        "WITH gone AS (DELETE FROM kd_requests WHERE worker = $1 AND tokens > 0 RETURNING batch, calls, tokens, pico_usd)
+         SELECT least(sum(calls), 9223372036854775807)::bigint, least(sum(tokens), 9223372036854775807)::bigint,
+         least(sum(pico_usd), 9223372036854775807)::bigint, batch FROM gone GROUP BY batch ORDER BY batch",
         &[&worker],
     )?;
     for row in open {
@@ -150,6 +160,21 @@ pub(super) fn close(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
             ..amounts(&row)?
         };
         add(tx, row.try_get(3)?, worker, &most)?;
+    }
+    let unknown = tx.rows(
+        "WITH open AS (SELECT request, calls FROM kd_requests WHERE worker = $1 AND calls > 0 FOR UPDATE),
+         late AS (UPDATE kd_requests r SET calls = 0 FROM open WHERE r.worker = $1 AND r.request = open.request
+         RETURNING r.batch, open.calls)
+         SELECT least(sum(calls), 9223372036854775807)::bigint, batch FROM late GROUP BY batch ORDER BY batch",
+        &[&worker],
+    )?;
+    for row in unknown {
+        let least = Spent {
+            calls: unsigned(row.try_get(0)?),
+            certainty: Certainty::AtLeast,
+            ..Spent::default()
+        };
+        add(tx, row.try_get(1)?, worker, &least)?;
     }
     Ok(())
 }

@@ -239,6 +239,15 @@ impl Fleet {
         self.link.tx(|tx| workers::refuse(tx, id, batch, reason))
     }
 
+    /// Withdraws the refusal of a batch: this worker looks at it again.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn withdraw(&mut self, batch: &str) -> Result<(), FleetError> {
+        let id = self.id();
+        self.link.tx(|tx| workers::withdraw(tx, id, batch))
+    }
+
     /// Returns the ids of the batches that have jobs for this worker, in the order in which it serves them.
     ///
     /// # Errors

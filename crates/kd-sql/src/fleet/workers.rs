@@ -13,6 +13,9 @@ use std::time::Duration;
 /// Maximum characters of a name or a version that is shown.
 const NAME_CHARS_MAX: usize = 80;
 
+/// Maximum lease in milliseconds: a day. A longer one in the database holds for a day.
+const LEASE_MAX: i64 = 86_400_000;
+
 /// A worker to register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewWorker {
@@ -42,7 +45,7 @@ pub struct Worker {
 }
 
 pub(super) fn register(tx: &mut Tx<'_>, worker: &NewWorker) -> Result<i64, FleetError> {
-    let lease = i64::try_from(worker.lease.as_millis()).unwrap_or(i64::MAX);
+    let lease = i64::try_from(worker.lease.as_millis()).unwrap_or(LEASE_MAX);
     let row = tx.row(
         concat!(
             "INSERT INTO kd_workers (name, kd, lease, started, beat) VALUES ($1, $2, $3, ",
@@ -76,11 +79,13 @@ pub(super) fn reap(tx: &mut Tx<'_>, except: i64) -> Result<u64, FleetError> {
     let over = tx.rows(
         concat!(
             "SELECT id FROM kd_workers WHERE ended IS NULL AND id <> $1
-             AND greatest(beat, (extract(epoch FROM pg_postmaster_start_time()) * 1000)::bigint) + lease < ",
+             AND greatest(least(beat, ",
+            now!(),
+            "), (extract(epoch FROM pg_postmaster_start_time()) * 1000)::bigint) + least(lease, $2) < ",
             now!(),
             " FOR UPDATE SKIP LOCKED"
         ),
-        &[&except],
+        &[&except, &LEASE_MAX],
     )?;
     for row in &over {
         bury(tx, row.try_get(0)?)?;
@@ -187,16 +192,25 @@ pub(super) fn refuse(
     Ok(())
 }
 
+/// Withdraws the refusal of a batch.
+pub(super) fn withdraw(tx: &mut Tx<'_>, worker: i64, batch: &str) -> Result<(), FleetError> {
+    tx.run(
+        "DELETE FROM kd_refusals WHERE batch = $1 AND worker = $2",
+        &[&batch, &worker],
+    )?;
+    Ok(())
+}
+
 /// Returns the workers that are at work.
 pub(super) fn alive(tx: &mut Tx<'_>) -> Result<Vec<Worker>, FleetError> {
     let rows = tx.rows(
         concat!(
-            "SELECT w.id, w.name, w.kd, w.lease, ",
+            "SELECT w.id, left(w.name, 1000), left(w.kd, 1000), least(w.lease, $1), ",
             now!(),
-            " - w.beat, w.draining, (SELECT count(*) FROM kd_jobs j WHERE j.worker = w.id AND j.state = 1)
+            " - greatest(w.beat, 0), w.draining, (SELECT count(*) FROM kd_jobs j WHERE j.worker = w.id AND j.state = 1)
              FROM kd_workers w WHERE w.ended IS NULL ORDER BY w.id LIMIT 1000"
         ),
-        &[],
+        &[&LEASE_MAX],
     )?;
     let millis = |n: i64| Duration::from_millis(unsigned(n));
     let mut all = Vec::new();

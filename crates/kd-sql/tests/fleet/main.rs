@@ -21,7 +21,7 @@ use kd_sql::fleet::{FleetAccount, FleetError, FleetLimits, Idle, Store};
 use postgres::NoTls;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use support::{ID, LEASE, Site, answer, asked, back, finish, new, places};
+use support::{ID, LEASE, Site, answer, asked, back, finish, finish_job, new, places};
 
 #[test]
 fn equal_questions_are_asked_once_and_an_answer_serves_later_batches() {
@@ -115,7 +115,7 @@ fn a_result_of_a_worker_whose_lease_is_over_is_dropped_and_its_cost_counts() {
     other.beat().unwrap();
     assert_eq!(places(&mut other, 9), [1]);
     assert!(account.sending(2, &most).is_err(), "it may spend no more");
-    assert!(account.was_cut_off() && !account.is_exhausted());
+    assert!(account.was_cut_off(std::time::Instant::now() - LEASE) && !account.is_exhausted());
     account.settled(1, &Spent { tokens: 7, ..most });
     assert!(!support::finish_job(&mut slow, &old, &answer("late"), true));
     assert!(finish(&mut other, 1, &answer("first"), true));
@@ -227,7 +227,10 @@ fn limits_hold_over_all_workers() {
                     let sent = (0..12)
                         .filter(|n| account.sending(*n, &most).is_ok())
                         .count();
-                    assert!(account.is_exhausted() && !account.was_cut_off());
+                    assert!(
+                        account.is_exhausted()
+                            && !account.was_cut_off(std::time::Instant::now() - LEASE)
+                    );
                     sent
                 })
             })
@@ -389,11 +392,10 @@ fn what_another_program_wrote_is_data() {
     let Some(site) = Site::new() else { return };
     let mut fleet = site.created(&["One?", "Two?"]);
     site.sql("UPDATE kd_questions SET question = repeat('x', 2 << 20) WHERE place = 1");
-    let error = fleet.claim(ID, 9, true).unwrap_err();
-    assert!(
-        error.to_string().contains("question 1 of batch-1"),
-        "{error}"
-    );
+    assert_eq!(places(&mut fleet, 9), [2], "the others are asked");
+    let dead = fleet.dead(ID, 9).unwrap();
+    assert_eq!((dead.len(), dead[0].n), (1, 1));
+    assert!(dead[0].reason.contains("longer than 1 MiB"), "{dead:?}");
     site.sql(
         "UPDATE kd_batches SET source = E'\\x1b[2Jq.txt', command = E'kd \\x1b]0;x\\x07batch'",
     );
@@ -409,6 +411,126 @@ fn what_another_program_wrote_is_data() {
     let error = kd_sql::fleet::Fleet::open(&store, LEASE).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("pw@"), "{error:?}");
     assert_eq!(answer("x").status, Status::Answered);
+}
+
+/// Each row of another program ends its question, or means nothing; the other questions are asked.
+#[test]
+fn damaged_rows_stop_no_other_question_and_no_worker() {
+    let huge = i64::MAX;
+    let damages = [
+        "UPDATE kd_questions SET question = repeat('x', 2 << 20) WHERE place = 2".to_owned(),
+        "DELETE FROM kd_questions WHERE place = 2".to_owned(),
+        "UPDATE kd_questions SET id = repeat('x', 1 << 20), key = repeat('x', 1 << 20) WHERE place = 2".to_owned(),
+        "UPDATE kd_jobs SET attempts = 2147483647 WHERE place = 2".to_owned(),
+        format!("UPDATE kd_batches SET every = {huge}, next_start = -{huge}"),
+        format!("UPDATE kd_batches SET pause = {huge}, max_calls = {huge}"),
+        format!("INSERT INTO kd_results (batch, place, key, kept, cached, line) VALUES ('{ID}', 2, 'k', false, false, 'x')"),
+        format!("INSERT INTO kd_workers (name, kd, lease, started, beat) VALUES ('e', 'e', {huge}, 0, {huge})"),
+        format!("INSERT INTO kd_workers (name, kd, lease, started, beat) VALUES ('e', 'e', {huge}, 0, -{huge} - 1)"),
+        format!("INSERT INTO kd_requests (worker, request, batch, calls, tokens, pico_usd)
+            SELECT 99, n, '{ID}', {huge}, {huge}, {huge} FROM generate_series(1, 2) n"),
+        format!("INSERT INTO kd_spending (batch, worker, millis, calls, tokens, pico_usd)
+            SELECT '{ID}', n, {huge}, {huge}, {huge}, {huge} FROM generate_series(98, 99) n"),
+    ];
+    for damage in damages {
+        let Some(site) = Site::new() else { return };
+        let mut fleet = site.created(&["One?", "Two?", "Three?"]);
+        site.sql(&damage);
+        let mut answered = Vec::new();
+        for _ in 0..9 {
+            let claimed = fleet.claim(ID, 1, true);
+            let claimed = claimed.unwrap_or_else(|e| panic!("{damage}: {e}"));
+            for job in claimed.jobs {
+                answered.push(job.place);
+                let ended = finish_job(&mut fleet, &job, &answer("yes"), true);
+                assert!(ended, "{damage}");
+            }
+            // The rate of a batch may be any; time is not waited for.
+            site.sql("UPDATE kd_batches SET next_start = 0");
+        }
+        answered.sort_unstable();
+        assert!(
+            [&[1, 2, 3][..], &[1, 3]].contains(&&answered[..]),
+            "{damage}: {answered:?}"
+        );
+        fleet.beat().unwrap_or_else(|e| panic!("{damage}: {e}"));
+        fleet.workers().unwrap_or_else(|e| panic!("{damage}: {e}"));
+        let batch = fleet.get(ID).unwrap_or_else(|e| panic!("{damage}: {e}"));
+        assert!(batch.unwrap().batch.counts.is_over(), "{damage}");
+    }
+}
+
+/// A lease that another program made endless ends.
+#[test]
+fn no_lease_is_longer_than_a_day() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?"]);
+    let mut lost = site.worker();
+    assert_eq!(places(&mut lost, 1), [1]);
+    let day = Duration::from_secs(86_400).as_millis();
+    site.sql(&format!(
+        "UPDATE kd_workers SET lease = {} WHERE id = {}",
+        i64::MAX,
+        lost.worker()
+    ));
+    fleet.beat().unwrap();
+    assert_eq!(fleet.workers().unwrap().len(), 2);
+    let shown = fleet.workers().unwrap().pop().unwrap();
+    assert_eq!(shown.lease.as_millis(), day);
+}
+
+/// Without a known maximum a sum is a lower bound, until the worker tells what it has spent.
+#[test]
+fn a_request_without_a_known_maximum_is_counted_as_at_least_and_corrected_later() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?"]);
+    let mut slept = site.worker();
+    let accounts = FleetAccount::open(&slept, LEASE, None).unwrap();
+    let account = accounts.of(ID);
+    let unknown = Spent {
+        calls: 1,
+        certainty: Certainty::AtLeast,
+        ..Spent::default()
+    };
+    for request in 1..=2 {
+        account.sending(request, &unknown).unwrap();
+    }
+    site.pass(LEASE * 2, slept.worker());
+    fleet.beat().unwrap();
+    let spent = |fleet: &mut kd_sql::fleet::Fleet| fleet.get(ID).unwrap().unwrap().batch.spent;
+    assert_eq!(
+        spent(&mut fleet),
+        Spent {
+            calls: 2,
+            ..unknown
+        }
+    );
+    let real = Spent {
+        calls: 1,
+        tokens: 120,
+        pico_usd: 7,
+        ..Spent::default()
+    };
+    account.settled(1, &real);
+    slept.beat().unwrap();
+    slept.beat().unwrap();
+    let after = spent(&mut fleet);
+    assert_eq!((after.calls, after.tokens, after.pico_usd), (2, 120, 7));
+    assert_eq!(after.certainty, Certainty::AtLeast);
+}
+
+#[test]
+fn a_cut_off_request_concerns_only_questions_that_had_begun() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?"]);
+    let accounts = FleetAccount::open(&fleet, LEASE, None).unwrap();
+    let (account, other) = (accounts.of(ID), accounts.of("batch-2"));
+    let before = std::time::Instant::now();
+    fleet.leave().unwrap();
+    assert!(account.sending(1, &Spent::default()).is_err());
+    assert!(account.was_cut_off(before) && account.was_cut_off(before));
+    assert!(!account.was_cut_off(std::time::Instant::now()));
+    assert!(!other.was_cut_off(before), "of another batch");
 }
 
 /// The clock of a machine must not matter: leases, pauses and rates compare times of the database only.
