@@ -11,6 +11,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use rustix::fs::OFlags;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -114,7 +116,10 @@ impl Marks {
     /// Opens the file at this path, in an existing folder.
     pub(crate) fn at(path: &Path) -> Result<Self, Error> {
         let path = path.to_owned();
-        private::open(&path, OFlags::RDWR | OFlags::CREATE)?;
+        if let Some(file) = private::open(&path, OFlags::RDWR | OFlags::CREATE)? {
+            file.set_permissions(Permissions::from_mode(0o600))
+                .map_err(Error::io("restrict", &path))?;
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
@@ -484,7 +489,7 @@ mod tests {
     use super::*;
     use kd_core::Timestamp;
     use kd_eval::marks::By;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     fn dirs(home: &Path) -> UserDirs {
         UserDirs::from_env(&|name: &str| (name == "HOME").then(|| home.as_os_str().to_owned()))
@@ -532,6 +537,12 @@ mod tests {
             .unwrap()
             .permissions()
             .mode();
+        assert_eq!(mode & 0o777, 0o600);
+        // A file that others can read is closed to them before it is used.
+        let path = marks.path().to_owned();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(read(&dirs).unwrap().len(), 3);
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 
