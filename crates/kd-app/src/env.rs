@@ -216,9 +216,20 @@ impl Env {
     }
 
     /// Returns the time for marks and for what is told once a week: now, or the time in `KD_NOW`, for tests.
-    pub fn now(&self) -> Timestamp {
-        let set = self.var("KD_NOW").and_then(|text| text.parse().ok());
-        set.unwrap_or_else(Timestamp::now)
+    ///
+    /// # Errors
+    /// `KD_NOW` is not a time.
+    pub fn now(&self) -> Result<Timestamp, UserError> {
+        match self.var_os("KD_NOW").filter(|text| !text.is_empty()) {
+            None => Ok(Timestamp::now()),
+            Some(text) => text
+                .to_str()
+                .and_then(|text| text.parse().ok())
+                .ok_or_else(|| {
+                    UserError::usage("KD_NOW is not a time")
+                        .next("KD_NOW=2026-03-01T09:00:00Z, or unset it")
+                }),
+        }
     }
 
     /// The working folder.

@@ -660,7 +660,7 @@ fn bad_files_are_refused_with_their_line_before_anything_is_asked() {
         (
             "latin.txt",
             b"One?\nTwo\xe9?\n",
-            "line 2: this is no UTF-8 text",
+            "line 2: this is not UTF-8 text",
         ),
         (
             "long.jsonl",

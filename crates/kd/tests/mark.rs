@@ -545,3 +545,88 @@ fn an_empty_command_marks_nothing() {
     }
     assert_eq!(home.run(&["marks", "export"]).out, before);
 }
+
+#[test]
+fn a_file_of_wrong_types_marks_nothing_and_says_what_it_has() {
+    let home = home();
+    ok(&asked(&home, &["-q"]));
+    let id = home.threads()[0]
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    let long = "4".repeat(5_000);
+    let rows: Vec<(Value, &str)> = vec![
+        (
+            json!({"a": 391}),
+            "`{\"a\":391}` is not an answer to a number question",
+        ),
+        (json!([391]), "`[391]` is not an answer to"),
+        (json!(true), "`true` is not an answer to"),
+        (json!("right"), "`right` is not an answer to"),
+        (
+            json!("\u{1b}]0;x\u{7}\u{1b}[31mevil 0"),
+            "`evil 0` is not an answer to",
+        ),
+        (json!("about 391"), "`about 391` is not an answer to"),
+        (json!(format!("x{long}")), "x4444444"),
+    ];
+    for (value, why) in rows {
+        let row = json!({"thread": id, "gold": value});
+        fs::write(home.work().join("g.jsonl"), row.to_string()).expect("written");
+        let said = home.run(&["mark", "--gold", "g.jsonl"]);
+        assert_eq!(said.code, Some(1), "{value}: {}{}", said.out, said.err);
+        assert!(said.out.contains("marked 0 verdicts"), "{}", said.out);
+        assert!(
+            said.out.contains(why) && said.out.len() < 400,
+            "{value}: {}",
+            said.out
+        );
+    }
+    assert_eq!(home.run(&["marks", "export"]).out, "");
+    let said = Said::fed(home.kd(&["mark", "--gold", "-"]), "id;gold\nq;1\n");
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    assert!(
+        said.err.contains("standard input cannot be used"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("*.csv"), "{}", said.err);
+}
+
+#[test]
+fn a_mark_of_another_project_names_it_and_a_wrong_clock_is_refused() {
+    let home = home();
+    ok(&asked(&home, &["-q"]));
+    ok(&home.run(&["mark", "right"]));
+    assert!(!ok(&home.run(&["marks"])).contains("in project"));
+    let mut mark: Value =
+        serde_json::from_str(&home.run(&["marks", "export"]).out).expect("one mark");
+    mark["project"] = json!("copy-0123456789abcdef0123456789abcdef");
+    fs::write(home.work().join("m.jsonl"), mark.to_string()).expect("written");
+    ok(&home.run(&["marks", "import", "m.jsonl"]));
+    let listed = home.run(&["marks"]);
+    let there: Vec<&str> = ok(&listed).lines().collect();
+    assert_eq!(there.len(), 2, "{there:?}");
+    assert!(!there[0].contains("in project"), "{there:?}");
+    assert!(
+        there[1].ends_with("  in project copy-01234567"),
+        "{there:?}"
+    );
+    for now in ["garbage", "2026-03-01", " "] {
+        let mut kd = home.kd(&["mark", "wrong"]);
+        kd.env("KD_NOW", now);
+        let said = Said::fed(kd, "");
+        assert_eq!(said.code, Some(2), "{now:?}: {}{}", said.out, said.err);
+        assert!(
+            said.err.contains("KD_NOW=2026-03-01T09:00:00Z"),
+            "{}",
+            said.err
+        );
+    }
+    assert!(
+        ok(&home.run(&["marks"]))
+            .lines()
+            .all(|line| !line.contains("wrong"))
+    );
+}

@@ -6,7 +6,7 @@ use crate::env::Env;
 use crate::error::UserError;
 use crate::threads;
 use kd_core::batch::{Gold, Method, Of, Row, Status};
-use kd_core::deliberation::judge_by_answer;
+use kd_core::deliberation::judge_by_value;
 use kd_eval::marks::{By, Mark};
 use kd_sql::marks::Marks;
 use kd_store::{Layout, Place, Thread};
@@ -62,7 +62,7 @@ pub fn by_gold(batch: Option<&str>, gold: &[Gold], env: &Env) -> Result<ByGold, 
         batch: lookup.answered.as_ref().map(|a| a.batch.clone()),
         ..ByGold::default()
     };
-    let now = env.now();
+    let now = env.now()?;
     let mut marks: Vec<Mark> = Vec::new();
     let mut lines: BTreeMap<(String, u32), usize> = BTreeMap::new();
     for row in gold {
@@ -128,7 +128,7 @@ struct Lookup {
 impl Lookup {
     /// Returns the judged mark of a row, or why there is none.
     fn mark(&self, row: &Gold) -> Result<Mark, String> {
-        if row.answer.is_empty() {
+        if row.answer.is_null() {
             return Err("the file has no answer for it".to_owned());
         }
         let id = match &row.of {
@@ -145,7 +145,7 @@ impl Lookup {
             return Err("it has no verdict to mark".to_owned());
         };
         mark.by = By::Gold;
-        judge_by_answer(&mut mark, &row.answer, &report).map_err(|why| match mark.winner {
+        judge_by_value(&mut mark, &row.answer, &report).map_err(|why| match mark.winner {
             None => "an open answer cannot be compared: use `kd mark THREAD right`".to_owned(),
             Some(_) => why.to_string(),
         })?;

@@ -140,7 +140,7 @@ pub fn unjudged(why: &Unjudged) -> UserError {
 /// The file of marks cannot be written.
 #[cfg(feature = "forum")]
 pub fn keep(mut mark: Mark, env: &Env) -> Result<Marked, UserError> {
-    mark.at = env.now();
+    mark.at = env.now()?;
     let mut marks = kd_sql::marks::Marks::open(&env.user_dirs())?;
     let before = marks.add(&mark)?;
     let count = marks.all()?.len() as u64;

@@ -106,16 +106,16 @@ fn hint_file(env: &Env) -> Result<PathBuf, UserError> {
 /// Returns whether the last hint is at least seven days old. A file that cannot be read counts as a recent hint: it
 /// must not be shown each time.
 pub fn is_hint_due(env: &Env) -> bool {
-    let read = || -> Result<Option<Vec<u8>>, UserError> {
-        Ok(private::read(&hint_file(env)?, HINT_BYTES_MAX)?)
+    let read = || -> Result<_, UserError> {
+        Ok((env.now()?, private::read(&hint_file(env)?, HINT_BYTES_MAX)?))
     };
     match read() {
         Err(_) => false,
-        Ok(None) => true,
-        Ok(Some(bytes)) => {
+        Ok((_, None)) => true,
+        Ok((now, Some(bytes))) => {
             let text = String::from_utf8_lossy(&bytes);
             let last: Option<Timestamp> = text.trim().parse().ok();
-            let age = |last: Timestamp| env.now().as_second() - last.as_second();
+            let age = |last: Timestamp| now.as_second() - last.as_second();
             // A time in the future comes from a clock that was wrong.
             last.is_none_or(|last| !(0..WEEK_SECS).contains(&age(last)))
         }
@@ -130,6 +130,6 @@ pub fn hinted(env: &Env) -> Result<(), UserError> {
     make_private(env.user_dirs().state()?)?;
     Ok(private::replace_synced(
         &hint_file(env)?,
-        env.now().to_string().as_bytes(),
+        env.now()?.to_string().as_bytes(),
     )?)
 }

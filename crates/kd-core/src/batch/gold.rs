@@ -17,8 +17,8 @@ const EXAMPLE: &str =
 pub struct Gold {
     /// The question that it answers.
     pub of: Of,
-    /// The answer; empty if the file leaves it open.
-    pub answer: String,
+    /// The answer: a text without white space around it, or another JSON value; `null` if the file leaves it open.
+    pub answer: Value,
     /// The line on which its row begins, from 1.
     pub line: usize,
 }
@@ -48,7 +48,10 @@ pub fn read(bytes: &[u8], form: Form, id_field: Option<&str>) -> Result<Vec<Gold
             let lines = table::json_lines(text, EXAMPLE)?;
             lines.into_iter().map(object).collect::<Result<_, _>>()?
         }
-        Form::Lines => return Err(fail(1, "this is neither CSV nor JSON Lines", EXAMPLE)),
+        Form::Lines => {
+            let hint = format!("name a CSV file *.csv and JSON Lines *.jsonl; {EXAMPLE}");
+            return Err(fail(1, "this is neither CSV nor JSON Lines", hint));
+        }
     };
     if rows.is_empty() {
         return Err(fail(1, "the file has no row", EXAMPLE));
@@ -69,12 +72,9 @@ fn gold(line: usize, id_field: Option<&str>, row: &Map<String, Value>) -> Result
         }
     };
     let answer = match GOLD_FIELDS.iter().find_map(|name| row.get(*name)) {
-        Some(Value::String(answer)) => answer.trim().to_owned(),
-        Some(Value::Number(answer)) => answer.to_string(),
-        Some(Value::Bool(answer)) => if *answer { "yes" } else { "no" }.to_owned(),
-        Some(Value::Null) => String::new(),
-        // A list or an object, as the council would write it.
-        Some(other) => other.to_string(),
+        Some(Value::String(answer)) if answer.trim().is_empty() => Value::Null,
+        Some(Value::String(answer)) => answer.trim().into(),
+        Some(other) => other.clone(),
         None => return Err(unnamed(line, &GOLD_FIELDS, row, EXAMPLE)),
     };
     Ok(Gold { of, answer, line })
@@ -83,6 +83,7 @@ fn gold(line: usize, id_field: Option<&str>, row: &Map<String, Value>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn rows_name_questions_or_threads() {
@@ -93,22 +94,21 @@ mod tests {
             (
                 csv,
                 Form::Csv,
-                [(question("q1"), "391", 2), (question("q2"), "", 3)],
+                [
+                    (question("q1"), json!("391"), 2),
+                    (question("q2"), Value::Null, 3),
+                ],
             ),
             (
                 json,
                 Form::JsonLines,
                 [
-                    (question("7"), "391", 1),
-                    (Of::Thread("a94d".into()), "yes", 3),
+                    (question("7"), json!(391), 1),
+                    (Of::Thread("a94d".into()), json!(true), 3),
                 ],
             ),
         ] {
-            let expected = expected.map(|(of, answer, line)| Gold {
-                of,
-                answer: answer.to_owned(),
-                line,
-            });
+            let expected = expected.map(|(of, answer, line)| Gold { of, answer, line });
             assert_eq!(read(text.as_bytes(), form, None).unwrap(), expected);
         }
         let named = read(b"key,thread,gold\nk,a94d,1\n", Form::Csv, Some("key")).unwrap();
@@ -130,6 +130,32 @@ mod tests {
             ("id,gold\n1,2,3\n", Form::Csv, 2, "3 cells"),
             ("", Form::JsonLines, 1, "no row"),
             ("q1 391", Form::Lines, 1, "neither CSV nor JSON"),
+            ("id;gold\nq1;391\n", Form::Csv, 1, "not by `;`"),
+            ("id\tgold\nq1\t391\n", Form::Csv, 1, "not by tabs"),
+            (
+                "id,id,gold\na,b,1\n",
+                Form::Csv,
+                1,
+                "two columns are named `id`",
+            ),
+            (
+                "gold, gold ,id\n1,2,a\n",
+                Form::Csv,
+                1,
+                "two columns are named `gold`",
+            ),
+            (
+                "{\"id\":1,\"gold\":1}\n{\"id\":\"q1\",\"gold\":\"40\",\"gold\":\"41\"}",
+                Form::JsonLines,
+                2,
+                "two fields are named `gold`",
+            ),
+            (
+                "{\"id\":\"q1\",\"gold\":40x}",
+                Form::JsonLines,
+                1,
+                "not JSON from column",
+            ),
         ] {
             let error = read(text.as_bytes(), form, None).expect_err(what);
             assert_eq!(error.line, line, "{error:?}");

@@ -331,7 +331,7 @@ mod tests {
                 "is no text",
             ),
             (b"a\nb\0c", Form::Lines, 2, "NUL"),
-            (b"a\nb\n\xff", Form::Lines, 3, "no UTF-8"),
+            (b"a\nb\n\xff", Form::Lines, 3, "not UTF-8"),
             (b"\xff\xfea\0", Form::Lines, 1, "UTF-16"),
             (b"", Form::Lines, 1, "no question"),
             (b"id,question\n", Form::Csv, 1, "below the header"),

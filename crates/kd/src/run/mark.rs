@@ -27,6 +27,8 @@ use std::process::Command;
 const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Maximum characters of an answer in the list.
 const ANSWER_CHARS_MAX: usize = 60;
+/// Characters of the hash of a project's folder in the list.
+const HASH_CHARS: usize = 8;
 
 pub(super) fn mark(args: &Args, here: &Here) -> Result<Exit, Error> {
     if let Some(file) = &args.gold {
@@ -188,6 +190,8 @@ fn list(as_json: bool, here: &Here) -> Result<(), Error> {
         return Ok(());
     }
     let styles = here.out_styles();
+    let layout = here.find_layout().ok().flatten();
+    let current = layout.map(|layout| project_key(layout.root()));
     for mark in &all {
         let answer: String = mark
             .winner
@@ -205,15 +209,26 @@ fn list(as_json: bool, here: &Here) -> Result<(), Error> {
         };
         writeln!(
             out,
-            "{}  {}  {}  {}{named}  {}",
+            "{}  {}  {}  {}{named}  {}{}",
             clean::line(&at),
             styles.bold(&kept::place(mark)),
             clean::line(&mark.kind),
             kept::credit(mark),
-            styles.dim(&clean::line(&answer))
+            styles.dim(&clean::line(&answer)),
+            elsewhere(&mark.project, current.as_deref())
         )?;
     }
     Ok(())
+}
+
+/// Names the project of a mark if it is not the current one: the name of its folder, and the beginning of its hash.
+fn elsewhere(project: &str, current: Option<&str>) -> String {
+    if current == Some(project) {
+        return String::new();
+    }
+    let (name, hash) = project.rsplit_once('-').unwrap_or((project, ""));
+    let hash: String = hash.chars().take(HASH_CHARS).collect();
+    format!("  in project {}", clean::line(&format!("{name}-{hash}")))
 }
 
 /// Imports a marks file: all lines or, if one cannot be read, none.

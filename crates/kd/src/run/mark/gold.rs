@@ -27,7 +27,10 @@ pub(super) fn mark(args: &Args, file: &Path, here: &Here) -> Result<Exit, Error>
                 .next("kd mark --gold FILE, or kd mark BATCH --gold FILE"));
         }
     };
-    let named = clean::line(&file.display().to_string());
+    let named = match file.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => clean::line(&file.display().to_string()),
+    };
     let failed = |why: &dyn std::fmt::Display| {
         Error::usage(format!("{named} cannot be used; nothing was marked")).because(why)
     };
