@@ -183,7 +183,7 @@ pub(crate) enum Command {
     Mcp(mcp::Mcp),
     /// Run an agent for editors on stdin and stdout (Agent Client Protocol)
     Acp(acp::Acp),
-    /// Serve the council to programs on this machine: as a model, and over MCP
+    /// Serve the council to programs: as a model, over MCP, and as a page
     Serve(serve::Serve),
     /// Measure councils on recorded answers or simulated members
     Eval(Box<eval::Eval>),
