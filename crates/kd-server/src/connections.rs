@@ -1,8 +1,10 @@
-//! Accepts HTTP connections on loopback: a limited number, each with a time limit for its headers.
+//! Accepts HTTP connections: a limited number without an admitted request, each with a time limit for its headers.
 //!
-//! At the limit, the oldest connection without an admitted request is closed. A client with a token gets in at once,
-//! however many connections others hold open.
+//! At the limit, the oldest connection without an admitted request is closed once it had time to send a head. A client
+//! with a token gets in, however many connections others hold open. Admitted requests have [other
+//! limits](crate::places).
 
+use crate::places::Taken;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
@@ -16,7 +18,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,9 +33,10 @@ const HEADERS_MAX: usize = 128;
 /// Limits of connections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Maximum open connections: a quarter of the descriptors that the smallest common limit allows (256), and more
-    /// clients than one machine runs.
-    pub(crate) open: usize,
+    /// Maximum connections without an admitted request.
+    pub(crate) idle: usize,
+    /// How long such a connection is safe from newcomers: enough for a head that is on its way.
+    pub(crate) grace: Duration,
     /// Time limit for the head of a request.
     pub(crate) head: Duration,
     /// Time limit for its body.
@@ -43,7 +46,8 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            open: 64,
+            idle: 64,
+            grace: Duration::from_millis(100),
             head: Duration::from_secs(10),
             body: Duration::from_secs(30),
         }
@@ -66,9 +70,7 @@ pub(crate) async fn serve(
         };
         match accepted {
             Ok((stream, _)) => {
-                if open.len() >= limits.open && !open.close_oldest_idle() {
-                    continue;
-                }
+                open.make_room(limits).await;
                 let place = open.enter();
                 tasks.spawn(connection(
                     stream,
@@ -80,7 +82,7 @@ pub(crate) async fn serve(
             }
             Err(e) if is_clients_fault(&e) => {}
             Err(_) => {
-                open.close_oldest_idle();
+                open.close_oldest_idle(Duration::ZERO);
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -130,6 +132,7 @@ struct Open {
 }
 
 struct Entry {
+    since: Instant,
     mark: Mark,
     closed: CancellationToken,
 }
@@ -139,8 +142,18 @@ impl Open {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn len(&self) -> usize {
-        self.lock().1.len()
+    /// Waits until one more connection without an admitted request may be open; closes old ones.
+    async fn make_room(&self, limits: Limits) {
+        while self.count_idle() >= limits.idle {
+            if !self.close_oldest_idle(limits.grace) {
+                tokio::time::sleep(limits.grace.min(PAUSE)).await;
+            }
+        }
+    }
+
+    fn count_idle(&self) -> usize {
+        let places = self.lock();
+        places.1.values().filter(|e| e.mark.is_idle()).count()
     }
 
     fn enter(self: &Arc<Self>) -> Place {
@@ -152,6 +165,7 @@ impl Open {
         places.1.insert(
             number,
             Entry {
+                since: Instant::now(),
                 mark: mark.clone(),
                 closed: closed.clone(),
             },
@@ -165,10 +179,11 @@ impl Open {
         }
     }
 
-    /// Closes the oldest connection without an admitted request.
-    fn close_oldest_idle(&self) -> bool {
+    /// Closes the oldest connection without an admitted request, if it is at least this old.
+    fn close_oldest_idle(&self, age: Duration) -> bool {
         let mut places = self.lock();
         let idle = places.1.iter().find(|(_, entry)| entry.mark.is_idle());
+        let idle = idle.filter(|(_, entry)| entry.since.elapsed() >= age);
         let Some(number) = idle.map(|(number, _)| *number) else {
             return false;
         };
@@ -201,7 +216,10 @@ impl Mark {
     /// Keeps the connection open until this response is sent or dropped.
     pub(crate) fn hold(&self) -> Hold {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Hold(self.clone())
+        Hold {
+            mark: self.clone(),
+            taken: None,
+        }
     }
 
     fn is_idle(&self) -> bool {
@@ -210,9 +228,19 @@ impl Mark {
 }
 
 /// One admitted request.
-pub(crate) struct Hold(Mark);
+pub(crate) struct Hold {
+    mark: Mark,
+    taken: Option<Taken>,
+}
 
 impl Hold {
+    /// Keeps these places too.
+    pub(crate) fn with(self, taken: Taken) -> Self {
+        let mut hold = self;
+        hold.taken = Some(taken);
+        hold
+    }
+
     /// Ties the request to the body of its response.
     pub(crate) fn until_sent(self, response: Response) -> Response {
         response.map(|body| Body::new(Held { body, _hold: self }))
@@ -221,7 +249,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
+        self.mark.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -323,7 +351,8 @@ mod tests {
     #[tokio::test]
     async fn connections_that_say_nothing_keep_nobody_out() {
         let limits = Limits {
-            open: 4,
+            idle: 4,
+            grace: Duration::from_millis(5),
             head: NEVER,
             ..Limits::default()
         };
@@ -342,9 +371,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_head_on_its_way_is_waited_for_when_many_come_at_once() {
+        let limits = Limits {
+            idle: 4,
+            grace: NEVER,
+            ..Limits::default()
+        };
+        let (address, _) = server(limits).await;
+        let valid = "GET / HTTP/1.1\r\nHost: x\r\ntoken: t\r\nConnection: close\r\n\r\n";
+        let mut streams = Vec::new();
+        for _ in 0..40 {
+            streams.push(TcpStream::connect(address).await.unwrap());
+        }
+        for mut stream in streams {
+            stream.write_all(valid.as_bytes()).await.unwrap();
+            let answer = rest(stream).await;
+            assert!(answer.ends_with("yes\n"), "{answer}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_request_at_work_is_not_closed_for_newcomers() {
         let limits = Limits {
-            open: 2,
+            idle: 2,
+            grace: Duration::from_millis(5),
             head: NEVER,
             ..Limits::default()
         };
@@ -355,9 +405,11 @@ mod tests {
             // The head of the response: the request is admitted.
             stream.read_exact(&mut [0; 8]).await.unwrap();
         }
+        let mut silent = Vec::new();
         for _ in 0..5 {
-            assert_eq!(rest(send(address, "GET").await).await, "");
+            silent.push(send(address, "GET").await);
         }
+        assert_eq!(rest(silent.remove(0)).await, "");
         for stream in &mut busy {
             let mut rest = [0; 4096];
             while let Ok(n) = stream.try_read(&mut rest) {

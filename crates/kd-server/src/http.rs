@@ -10,6 +10,7 @@ use crate::mcp::sessions::{SESSIONS_MAX, Sessions};
 use crate::metrics::{self, Metrics};
 use crate::models;
 use crate::page;
+use crate::places::Places;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
@@ -26,7 +27,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// Path of MCP.
-const MCP: &str = "/mcp";
+pub(crate) const MCP: &str = "/mcp";
 /// The session ID header.
 const SESSION: &str = "mcp-session-id";
 /// Maximum bytes of a request: a question of 4 MiB and its surroundings.
@@ -197,6 +198,7 @@ impl Bound {
             hosts: named,
             origins,
             limits,
+            places: Places::default(),
             sessions: sessions.clone(),
             page: faces.page,
         };
@@ -246,6 +248,7 @@ struct Gate {
     /// The origins of its page.
     origins: Vec<String>,
     limits: Limits,
+    places: Places,
     sessions: Arc<Sessions>,
     /// Whether the page is served.
     page: bool,
@@ -309,8 +312,12 @@ async fn check(gate: &Gate, mut request: Request, next: Next) -> Response {
         return away(StatusCode::NOT_FOUND, "there is no such session");
     }
     let ends = request.method() == Method::DELETE;
+    let taken = match gate.places.take(&request, &identity) {
+        Ok(taken) => taken,
+        Err((status, why)) => return models::busy(&path, status, why),
+    };
     let mark = request.extensions().get::<Mark>().cloned();
-    let hold = mark.unwrap_or_default().hold();
+    let hold = mark.unwrap_or_default().hold().with(taken);
     request.extensions_mut().insert(identity.clone());
     let (head, body) = request.into_parts();
     let body = to_bytes(body, BODY_BYTES_MAX);
@@ -341,6 +348,7 @@ mod tests {
             hosts: vec!["127.0.0.1:80".into(), "localhost:80".into()],
             origins: vec!["http://127.0.0.1:80".into(), "http://localhost:80".into()],
             limits: Limits::default(),
+            places: Places::default(),
             sessions: Arc::new(Sessions::new(1)),
             page: true,
             metrics: Metrics::default(),

@@ -15,5 +15,6 @@ pub mod mcp;
 mod metrics;
 mod models;
 mod page;
+mod places;
 
 pub use identity::{BadTokens, Tokens, generate};

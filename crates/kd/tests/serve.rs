@@ -356,3 +356,49 @@ fn a_name_is_needed_beyond_this_machine_and_no_pattern_is_one() {
         assert!(said.err.contains(words), "{args:?}: {}", said.err);
     }
 }
+
+#[test]
+fn many_clients_at_once_and_many_followers_are_all_answered() {
+    let slow = json!({"runs": [[{"sleep_ms": 1500}, {"text": "Yes."}]]});
+    let home = Home::scripted(&[("ann", slow)]);
+    let served = &Served::start(&home, &[], 3);
+    let body = &json!({"model": "kd/ask", "messages": [user("So?")]});
+    let chats = |count: usize| -> Vec<u16> {
+        std::thread::scope(|scope| {
+            let ask = || served.chat(body).0;
+            let all: Vec<_> = (0..count).map(|_| scope.spawn(ask)).collect();
+            all.into_iter()
+                .map(|one| one.join().expect("an answer"))
+                .collect()
+        })
+    };
+    assert_eq!(chats(128), [200; 128]);
+    let thread = home.threads()[0].file_name().expect("a name").to_owned();
+    let thread = thread.to_str().expect("text");
+    let paths = [
+        format!("/threads/{thread}/events"),
+        format!("/page/threads/{thread}"),
+    ];
+    let mut followers = Vec::new();
+    for n in 0..70 {
+        let mut stream = served.open("GET", &paths[n % 2], &bearer(), &Value::Null);
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).expect("a status");
+        let status = if n < 64 {
+            "HTTP/1.1 200"
+        } else {
+            "HTTP/1.1 429"
+        };
+        assert_eq!(String::from_utf8_lossy(&head), status, "{n}");
+        followers.push(stream);
+    }
+    let mut refused = String::new();
+    followers[69].read_to_string(&mut refused).expect("text");
+    assert!(
+        refused.contains("retry-after: 2\r\n") && refused.contains("close one"),
+        "{refused}"
+    );
+    assert_eq!(served.send("GET", "/healthz", "", &Value::Null).0, 200);
+    assert_eq!(chats(5), [200; 5]);
+    drop(followers);
+}

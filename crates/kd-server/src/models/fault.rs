@@ -2,13 +2,16 @@
 
 use crate::answer::Answer;
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kd_core::clean::clean_line;
 use serde_json::{Value, json};
 
 /// Maximum characters of a name repeated in an error.
 pub(super) const NAME_CHARS_MAX: usize = 80;
+
+/// After how many seconds a request that found no place may be repeated.
+const RETRY_AFTER: &str = "2";
 
 /// The error format of an API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +140,9 @@ impl Fault {
         let ours = self.status.is_server_error();
         match shape {
             Shape::OpenAi => {
-                let kind = if ours {
+                let kind = if self.status == StatusCode::TOO_MANY_REQUESTS {
+                    "rate_limit_error"
+                } else if ours {
                     "api_error"
                 } else {
                     "invalid_request_error"
@@ -150,6 +155,7 @@ impl Fault {
                     403 => "permission_error",
                     404 | 405 => "not_found_error",
                     413 => "request_too_large",
+                    429 => "rate_limit_error",
                     503 => "overloaded_error",
                     _ if ours => "api_error",
                     _ => "invalid_request_error",
@@ -164,5 +170,15 @@ impl Fault {
         // Clients would retry, and members would be paid again.
         let headers = [("x-should-retry", "false")];
         (self.status, headers, Json(self.json(shape))).into_response()
+    }
+
+    /// Returns the response for a path of a request that found no place: nobody was asked, so it may be repeated.
+    pub(crate) fn busy(path: &str, status: StatusCode, why: &'static str) -> Response {
+        let mut response = super::turned_away(path, status, why);
+        for (name, value) in [("x-should-retry", "true"), ("retry-after", RETRY_AFTER)] {
+            let value = HeaderValue::from_static(value);
+            response.headers_mut().insert(name, value);
+        }
+        response
     }
 }

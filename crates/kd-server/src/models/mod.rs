@@ -74,6 +74,11 @@ pub(crate) fn turned_away(path: &str, status: StatusCode, why: &'static str) -> 
     }
 }
 
+/// Returns the error for a request that found no place.
+pub(crate) fn busy(path: &str, status: StatusCode, why: &'static str) -> Response {
+    Fault::busy(path, status, why)
+}
+
 /// The routes.
 pub(crate) fn router(host: Arc<dyn Host>, running: Consultations) -> Router {
     let face = Arc::new(Face {
