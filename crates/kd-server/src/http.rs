@@ -1,6 +1,7 @@
 //! The HTTP front ends, on this machine unless the user says otherwise: they require a bearer token, and check `Host` and `Origin` so that a web
 //! page cannot pretend to be local. Connections, sessions, sizes and times are limited.
 
+use crate::MCP;
 use crate::blocking::off;
 use crate::connections::{self, Limits, Mark};
 use crate::events;
@@ -26,8 +27,6 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Path of MCP.
-pub(crate) const MCP: &str = "/mcp";
 /// The session ID header.
 const SESSION: &str = "mcp-session-id";
 /// Maximum bytes of a request: a question of 4 MiB and its surroundings.

@@ -17,4 +17,7 @@ mod models;
 mod page;
 mod places;
 
+/// Path of MCP.
+pub(crate) const MCP: &str = "/mcp";
+
 pub use identity::{BadTokens, Tokens, generate};

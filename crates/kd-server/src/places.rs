@@ -84,7 +84,7 @@ fn follows(request: &Request) -> bool {
     let path = request.uri().path();
     let streams = ["/threads/", "/page/threads/"];
     request.method() == Method::GET
-        && (path == crate::http::MCP || streams.iter().any(|start| path.starts_with(start)))
+        && (path == crate::MCP || streams.iter().any(|start| path.starts_with(start)))
 }
 
 #[cfg(test)]

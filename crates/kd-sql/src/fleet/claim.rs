@@ -242,7 +242,7 @@ fn burst(every: i64) -> i64 {
 fn idle(tx: &mut Tx<'_>, batch: &str) -> Result<Idle, FleetError> {
     let row = tx.row(
         concat!(
-            "SELECT (SELECT greatest(min(due), 0) FROM kd_jobs WHERE batch = $1 AND state = 0) - ",
+            "SELECT (SELECT min(greatest(due, 0)) FROM kd_jobs WHERE batch = $1 AND state = 0) - ",
             now!(),
             ", EXISTS (SELECT 1 FROM kd_jobs WHERE batch = $1 AND state = 1)"
         ),
