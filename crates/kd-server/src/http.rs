@@ -166,21 +166,7 @@ impl Bound {
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> std::io::Result<()> {
         let ended = CancellationToken::new();
-        let port = self.address.port();
-        let hosts = ["localhost", "127.0.0.1", "[::1]"];
-        let here = hosts.iter().map(|host| format!("{host}:{port}"));
-        let others = self.names.iter().flat_map(|name| name.authorities(port));
-        let others: Vec<String> = others.collect();
-        let named: Vec<String> = here.clone().chain(others.iter().cloned()).collect();
-        let schemes = ["http", "https"];
-        let origins = schemes.iter().flat_map(|scheme| {
-            let of = others.iter().map(move |host| format!("{scheme}://{host}"));
-            of.collect::<Vec<_>>()
-        });
-        let origins: Vec<String> = here
-            .map(|host| format!("http://{host}"))
-            .chain(origins)
-            .collect();
+        let (named, origins) = self.names();
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(named.clone())
             .with_allowed_origins(origins.clone())
@@ -236,6 +222,26 @@ impl Bound {
         // Cut streams that do not end.
         let _ = tokio::time::timeout(FAREWELL, serving).await;
         Ok(())
+    }
+
+    /// Returns the hosts and the origins that requests may name.
+    fn names(&self) -> (Vec<String>, Vec<String>) {
+        let port = self.address.port();
+        let hosts = ["localhost", "127.0.0.1", "[::1]"];
+        let here = hosts.iter().map(|host| format!("{host}:{port}"));
+        let others = self.names.iter().flat_map(|name| name.authorities(port));
+        let others: Vec<String> = others.collect();
+        let named: Vec<String> = here.clone().chain(others.iter().cloned()).collect();
+        let schemes = ["http", "https"];
+        let origins = schemes.iter().flat_map(|scheme| {
+            let of = others.iter().map(move |host| format!("{scheme}://{host}"));
+            of.collect::<Vec<_>>()
+        });
+        let origins: Vec<String> = here
+            .map(|host| format!("http://{host}"))
+            .chain(origins)
+            .collect();
+        (named, origins)
     }
 }
 
