@@ -335,14 +335,9 @@ pub(crate) fn marks(_env: &Env, _kind: &str) -> (Arc<Evidence>, Option<String>) 
 }
 
 /// Returns a text that changes with the user's marks; empty without marks.
+#[cfg(feature = "forum")]
 pub(crate) fn state_of_marks(env: &Env) -> String {
-    #[cfg(feature = "forum")]
-    return kd_sql::marks::state(&env.user_dirs()).unwrap_or_default();
-    #[cfg(not(feature = "forum"))]
-    return {
-        let _ = env;
-        String::new()
-    };
+    kd_sql::marks::state(&env.user_dirs()).unwrap_or_default()
 }
 
 /// Plans by rules, where a planner's work could not be shown. `members` are the candidates; empty means as configured.

@@ -7,6 +7,7 @@ use crate::trust;
 use kd_backends::Backends;
 #[cfg(feature = "forum")]
 use kd_backends::Gate;
+#[cfg(feature = "forum")]
 use kd_backends::collect::Collector;
 use kd_core::config::Config;
 #[cfg(feature = "forum")]
