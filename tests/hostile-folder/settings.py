@@ -298,7 +298,6 @@ DANGEROUS = {
     "deliberation.preset": "diverse",
     "deliberation.certainty": 0.5,
     "serve.models.<name>.method": "deliberate",
-    "serve.models.<name>.members": ["ada"],
     "serve.models.<name>.preset": "diverse",
     "serve.models.<name>.protocol": "red-team",
     "agents.<name>.backend": "codex",
