@@ -506,7 +506,9 @@ impl FromProject {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{AgentConfig, Config, Price, ProviderConfig, RemoteConfig, ServerConfig};
+    use super::super::{
+        AgentConfig, Config, ModelConfig, Price, ProviderConfig, RemoteConfig, ServerConfig,
+    };
     use super::*;
     use serde_json::Value;
     use std::collections::BTreeSet;
@@ -517,8 +519,11 @@ mod tests {
         let mut forum = super::super::ForumConfig::default();
         forum.remotes.insert("r".into(), RemoteConfig::default());
         forum.servers.insert("s".into(), ServerConfig::default());
+        let mut serve = super::super::ServeConfig::default();
+        serve.models.insert("m".into(), ModelConfig::default());
         let config = Config {
             forum,
+            serve,
             agents: [("a".into(), AgentConfig::default())].into(),
             providers: [("p".into(), provider)].into(),
             ..Config::default()
