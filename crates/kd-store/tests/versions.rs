@@ -543,7 +543,9 @@ fn corpus(folder: &str) -> Vec<PathBuf> {
 fn every_format_that_is_read_has_a_case() {
     let cases = cases();
     let covered = |format: &&Format| cases.iter().any(|case| case.format == *format);
-    for format in FORMATS {
+    // On a server; `kd-sql/tests/fleet` refuses a newer one. There is only one version so far.
+    assert_eq!(formats::FLEET.version, 1);
+    for format in FORMATS.iter().filter(|f| f.what != formats::FLEET.what) {
         assert!(covered(format), "{}", format.what);
     }
 }

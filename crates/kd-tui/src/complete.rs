@@ -164,7 +164,7 @@ mod tests {
     fn members_commands_arguments_and_files() {
         assert_eq!(offered("ask @c"), ["@claude", "@codex", "@cursor"]);
         assert_eq!(offered("@a"), ["@all"]);
-        assert_eq!(offered("/m"), ["/mute", "/mode", "/members"]);
+        assert_eq!(offered("/m"), ["/mute", "/mark", "/mode", "/members"]);
         assert_eq!(offered("/ex"), ["/export"]);
         assert_eq!(offered("/mute co"), ["codex"]);
         assert_eq!(offered("/mode m"), ["manual"]);
