@@ -50,8 +50,7 @@ pub(super) fn is_difference(before: &str, behind: &str) -> bool {
         "más que los",
         "menos que los",
     ];
-    let head = end_of(before).to_lowercase();
-    let head = head.trim_end_matches([' ', '$', '€', '£', '*', '\u{a0}']);
+    let head = head_of(before);
     let tail = behind[..behind.floor_char_boundary(NEAR_BYTES_MAX)].to_lowercase();
     let mut words = tail.split_whitespace();
     let unit = words.clone().next().unwrap_or_default();
@@ -134,13 +133,12 @@ pub(super) fn is_limit(before: &str, behind: &str) -> bool {
         "algo",
         "略",
     ];
-    let head = end_of(before).to_lowercase();
-    let head = head.trim_end_matches([' ', '$', '€', '£', '*', '\u{a0}']);
+    let head = head_of(before);
     let behind = behind.trim_start_matches([' ', '*']);
     let Some(limit) = LIMITS
         .iter()
         .rev()
-        .find(|limit| head.ends_with(*limit) && cues::find(head, limit).is_some())
+        .find(|limit| head.ends_with(*limit) && cues::find(&head, limit).is_some())
     else {
         return false;
     };
@@ -245,6 +243,12 @@ pub(super) fn is_bound(sentence: &Sentence, numbers: &[Number], n: usize) -> boo
     n > 0 && joined(&numbers[n - 1], &numbers[n])
         || n + 1 < numbers.len() && joined(&numbers[n], &numbers[n + 1])
         || margin.iter().any(|m| head.trim_end().ends_with(m))
+}
+
+/// Returns the words before a number in lower case, without the signs of money and emphasis directly before it.
+fn head_of(before: &str) -> String {
+    let signs = [' ', '$', '€', '£', '*', '\u{a0}'];
+    end_of(before).trim_end_matches(signs).to_lowercase()
 }
 
 /// Returns the last bytes of a text.
