@@ -93,7 +93,12 @@ impl Kingdom {
         account: Arc<dyn Ledger>,
         collector: Option<Collector>,
     ) -> Self {
-        let env = self.env.quiet(true).in_batch(batch, account, collector);
+        self.in_env(self.env.quiet(true).in_batch(batch, account, collector))
+    }
+
+    /// The same settings in another environment, with an engine of its own.
+    #[cfg(feature = "forum")]
+    fn in_env(&self, env: Env) -> Self {
         Self {
             env,
             layout: OnceLock::new(),
@@ -105,14 +110,8 @@ impl Kingdom {
 
     /// The same without agent programs in place of services that have no key.
     #[cfg(feature = "forum")]
-    pub(crate) fn without_programs(&self) -> Self {
-        let mut own = Self {
-            env: self.env.clone(),
-            layout: OnceLock::new(),
-            loaded: self.loaded.clone(),
-            engine: OnceLock::new(),
-            announces: self.announces,
-        };
+    pub(crate) fn without_substitutes(&self) -> Self {
+        let mut own = self.in_env(self.env.clone());
         own.configure(|config| config.programs_for_models.clear());
         own
     }

@@ -36,7 +36,7 @@ pub(in super::super) fn prepare(
     fleet: FleetRequest,
     questions: &mut [Asked],
 ) -> Result<Prepared, UserError> {
-    let asks = asks::of(&kingdom.without_programs(), &request.how)?;
+    let asks = asks::of(&kingdom.without_substitutes(), &request.how)?;
     let whole = asks::recipe(&asks, false);
     for question in questions.iter_mut() {
         question.key = key::digest(&[&whole, &question.text]);

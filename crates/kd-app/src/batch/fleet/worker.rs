@@ -112,7 +112,7 @@ impl Kingdom {
         let (stop, stopped) = watch::channel(Stop::No);
         let (tell, news) = mpsc::unbounded_channel();
         let worker = Worker {
-            kingdom: Arc::new(self.without_programs()),
+            kingdom: Arc::new(self.without_substitutes()),
             gate: FleetGate::new(account.clone()),
             account,
             fleet: Arc::new(Mutex::new(fleet)),
