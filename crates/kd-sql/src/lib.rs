@@ -3,6 +3,7 @@
 //! All calls block. SQLite is inside the program. Tokio is inside the PostgreSQL client: its calls must not be made from a
 //! thread that runs an asynchronous task.
 
+mod amounts;
 pub mod batch;
 mod connect;
 pub mod fleet;

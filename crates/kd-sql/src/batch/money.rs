@@ -2,13 +2,10 @@
 //! known. Requests of a killed run count with their maximum, so a limit holds across kills.
 
 use super::rows::{certainty, certainty_name};
+use crate::amounts::signed;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
 use rusqlite::{OptionalExtension, Transaction, params};
-
-fn signed(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
-}
 
 pub(super) fn sending(
     tx: &Transaction<'_>,

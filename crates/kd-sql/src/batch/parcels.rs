@@ -4,6 +4,7 @@
 use super::batches::Batches;
 use super::money;
 use super::parcel_rows::exist;
+use crate::amounts::signed;
 use jiff::Timestamp;
 use kd_core::spending::Spent;
 use kd_core::usage::{Certainty, Usage};
@@ -67,10 +68,6 @@ pub struct Parcel {
     pub at: Timestamp,
     /// Its requests.
     pub items: Vec<ParcelItem>,
-}
-
-fn signed(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 impl Batches {

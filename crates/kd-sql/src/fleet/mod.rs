@@ -34,6 +34,8 @@ pub use pace::Slots;
 pub use store::Fleet;
 pub use workers::{NewWorker, Worker};
 
+use crate::amounts::signed;
+
 /// The time of the database, in milliseconds since 1970: an SQL expression.
 macro_rules! now {
     () => {
@@ -46,11 +48,6 @@ use now;
 const LINE_BYTES_MAX: i64 = 64 << 20;
 /// Maximum bytes of the files of a thread together.
 pub const THREAD_BYTES_MAX: usize = 64 << 20;
-
-/// Converts an amount for the database.
-fn signed(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
-}
 
 /// Converts an amount of the database; negative ones, which `kd` never writes, count as none.
 fn unsigned(n: i64) -> u64 {
