@@ -215,7 +215,7 @@ impl Env {
             .is_some_and(|v| !matches!(v.as_str(), "" | "0" | "false" | "no" | "off"))
     }
 
-    /// Returns the time for marks and for what is told once a week: now, or the time in `KD_NOW`, for tests.
+    /// Returns the time for marks and for the weekly hint: now, or the time in `KD_NOW`, for tests.
     ///
     /// # Errors
     /// `KD_NOW` is not a time.

@@ -249,7 +249,7 @@ fn within(plan: &Plan, config: &Config) -> Result<(), UserError> {
     )
     .because(format!("your settings allow {}", shown(own)))
     .next(match of {
-        None => "continue a fork by `kd ask --continue`, or deliberate anew".to_owned(),
+        None => "continue a fork by `kd ask --continue`, or start another deliberation".to_owned(),
         Some(_) => format!("{flag} {} allows it for this run", shown(of)),
     }))
 }
@@ -319,7 +319,7 @@ fn start_as_configured(
         ))
         .next(match what {
             "model" => "set the model of that agent back, or use --model if it names none",
-            _ => "set that agent back, or start anew: kd deliberate \"…\"",
+            _ => "set that agent back, or start another deliberation: kd deliberate \"…\"",
         }));
     }
     seat.member.launch = own.launch;
@@ -346,7 +346,9 @@ fn refusal(thread: &Thread, why: &CannotResume) -> UserError {
         ),
         CannotResume::Differs { .. } => (
             ErrorKind::Refused,
-            format!("kd replay {id} shows the difference; kd deliberate \"…\" starts anew"),
+            format!(
+                "kd replay {id} shows the difference; kd deliberate \"…\" starts another deliberation"
+            ),
         ),
     };
     UserError::new(kind, format!("{id} cannot go on: {why}")).next(next)

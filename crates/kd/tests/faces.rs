@@ -91,7 +91,7 @@ impl Stage {
         text.split_inclusive('\n').map(line).collect()
     }
 
-    /// Waits until so many rounds of a thread are over.
+    /// Waits until this number of rounds of a thread is over.
     fn rounds(&self, thread: &str, rounds: usize) {
         until("the rounds are over", || {
             let events = self.events(thread);
@@ -304,7 +304,7 @@ fn all_faces_of_a_thread_see_the_same_events_in_one_order_and_any_may_speak() {
         (streamed(&again.text()).len() == rest.len()).then_some(())
     });
     assert_eq!(streamed(&again.text()), rest);
-    // Each message was added once by whoever wrote it, in the order of their numbers.
+    // Each message was added once, by its author, in the order of their numbers.
     let added = log
         .iter()
         .filter(|(_, event)| kind(event) == "message_added");

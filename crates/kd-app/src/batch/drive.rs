@@ -84,7 +84,7 @@ pub enum Stop {
     Now,
 }
 
-/// Where a batch stands.
+/// The state of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// Its questions by state.
@@ -101,7 +101,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Where a batch stands before a run.
+    /// Returns the state of a batch before a run.
     pub fn of(batch: &Batch) -> Self {
         Self {
             counts: batch.counts,
@@ -128,7 +128,7 @@ pub enum Why {
 pub struct Ended {
     /// Why.
     pub why: Why,
-    /// Where the batch stands.
+    /// The state of the batch.
     pub batch: Batch,
     /// Questions that this run has ended.
     pub ended: u64,

@@ -63,7 +63,7 @@ pub(super) trait Queue: Send + 'static {
     fn rewrite(&mut self) -> Result<(), UserError> {
         Ok(())
     }
-    /// Returns where the batch stands.
+    /// Returns the state of the batch.
     fn batch(&mut self) -> Result<Batch, UserError>;
 }
 

@@ -242,7 +242,7 @@ impl Collector {
         let _ = handing.wait_for(|handing| *handing == 0).await;
     }
 
-    /// Registers a service whose requests are gathered, and whom its requests are charged to.
+    /// Registers a service whose requests are gathered, and the account that they are charged to.
     fn know(&self, service: &Arc<Service>, spending: &Spending) {
         let mut state = self.0.lock();
         let entry = state.links.entry(service.name.clone());
@@ -357,7 +357,7 @@ impl Inner {
     fn hand_over(&self, id: &str, digest: &str, answer: Answer, has_reply: bool) {
         let mut state = self.lock();
         if let Some(sender) = state.waiting.remove(id) {
-            // If nobody listens any more, the reply stays in the store for the next run.
+            // If the request was given up, the reply stays in the store for the next run.
             let _ = sender.send(answer);
             return;
         }

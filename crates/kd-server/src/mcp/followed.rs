@@ -51,7 +51,7 @@ impl Follows {
                 };
                 match followed {
                     None => return,
-                    // Pieces of answers are told to those who ask.
+                    // Clients that ask for them get pieces of answers.
                     Some(Followed::Piece(..)) => continue,
                     Some(Followed::Changed | Followed::Ended(_)) => {}
                 }

@@ -43,7 +43,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     let events = format!("{THREAD}{{id}}{EVENTS}{{?after}}");
     let mut events = ResourceTemplate::new(events, "events");
     events.description = Some(
-        "The events of a thread, one JSON object a line, in the order in which they happened, whoever wrote them; each has `id`, and `after` continues after one."
+        "The events of a thread, one JSON object a line, in the order in which they happened, from all programs; each has `id`, and `after` continues after one."
             .to_owned(),
     );
     events.mime_type = Some(LINES.to_owned());

@@ -1,7 +1,7 @@
 //! Batches on PostgreSQL, for processes on any number of machines: the fleet.
 //!
-//! Input: an address; questions, results, what requests may spend and have spent. Output: the jobs to do next, and where a
-//! batch stands. A worker is one start of a process: it holds a lease, renewed by [`Fleet::beat`], and every claim of a job
+//! Input: an address; questions, results, what requests may spend and have spent. Output: the jobs to do next, and the state
+//! of a batch. A worker is one start of a process: it holds a lease, renewed by [`Fleet::beat`], and every claim of a job
 //! has a token. A result is written, and its job is ended, in one transaction that the token guards. Time is the
 //! database's: no clock of a worker is compared with anything.
 //!

@@ -1,4 +1,4 @@
-//! Collects the results and threads of a batch of a fleet while they come, and tells how it stands.
+//! Collects the results and threads of a batch of a fleet as they arrive, and reports its state.
 
 use super::super::drive::{Ended, Progress, Stop, Why};
 use super::super::on::on;

@@ -83,7 +83,7 @@ impl Queue for FleetQueue {
         }
         let idle = match claimed.idle {
             _ if !claimed.jobs.is_empty() => Idle::Later(LOOK_MAX),
-            // A pause of the rate is as short as it is told; others are looked at again, because a worker may be lost.
+            // The pause of a rate is exact. Other jobs are looked at again, because a worker may be lost.
             fleet::Idle::Later(Some(wait)) if wait < SOON => {
                 Idle::Later(wait.clamp(Duration::from_millis(1), LOOK_MAX))
             }
