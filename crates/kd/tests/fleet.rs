@@ -27,6 +27,14 @@ struct Fleet {
 }
 
 impl Fleet {
+    /// Returns whether a worker refuses the newest batch for a reason that contains a text.
+    fn refuses(&self, home: &Home, why: &str) -> bool {
+        let status = self.run(home, &["batch", "status", "--json"]).out;
+        let status: Value = serde_json::from_str(&status).unwrap_or_default();
+        let refusals = status["refusals"].as_array();
+        refusals.is_some_and(|all| all.iter().any(|one| one.to_string().contains(why)))
+    }
+
     fn new() -> Option<Self> {
         // The password is not needed, and must be seen nowhere.
         let url = postgres_schema()?.replace("//kd@", "//kd:pass-word@");
@@ -508,6 +516,109 @@ async fn a_limit_holds_for_the_whole_fleet() {
         let said = fleet.run(&homes[0], &more);
         assert!(said.err.contains("goes on: "), "{}", said.err);
         assert_eq!(answers(&results(&homes[0])).len(), 60);
+    })
+    .await
+    .expect("it ends");
+}
+
+/// Returns a text without its line breaks.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A machine with two members at a service.
+fn at_service(url: &str) -> Value {
+    let agent = json!({"backend": "svc", "max_tokens": 100});
+    json!({
+        "agents": {"ada": agent, "bob": agent},
+        "council": {"members": ["ada", "bob"], "conclude": false},
+        "providers": {"svc": {"base_url": url, "model": "model-1", "attempts": 1,
+            "prices": {"model-1": {"input": 1.0, "output": 5.0}}}},
+    })
+}
+
+/// A service that answers every request.
+async fn answering(addr: std::net::SocketAddr) -> kd_fake::Fake {
+    let reply = kd_fake::Reply::words(&["yes"]);
+    let script = kd_fake::Script::always(kd_fake::Wire::OpenAi, reply);
+    kd_fake::Fake::start_at(script, addr)
+        .await
+        .expect("it listens")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_limit_of_one_worker_is_not_the_limit_of_the_fleet() {
+    let service = answering(([127, 0, 0, 1], 0).into()).await;
+    let config = at_service(&service.url());
+    tokio::task::spawn_blocking(move || {
+        let Some(fleet) = Fleet::new() else { return };
+        let home = Home::new(&config);
+        let small = like(&home, |config| {
+            config["limits"] = json!({"calls": 5, "usd_per_day": 1.0});
+        });
+        let worker = fleet.worker(&small);
+        let q = questions(&home, 12);
+        let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "0"];
+        let run = fleet.start(&home, &[&args[..], &["--max-calls", "1000"]].concat());
+        until("the refusal", || {
+            fleet.refuses(&home, "own configuration").then_some(())
+        });
+        let large = like(&home, |_| {});
+        let other = fleet.worker(&large);
+        let said = run.said();
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert_eq!(answers(&results(&home)).len(), 12);
+        worker.signal(Signal::TERM);
+        let said = worker.said().err;
+        assert!(words(&said).contains("own configuration"), "{said}");
+        assert!(!words(&said).contains("nothing is left"), "{said}");
+        drop(other);
+        // A limit of the batch ends it for all, though the worker has limits too.
+        let roomy = like(&home, |config| {
+            config["limits"] = json!({"usd_per_day": 1000.0, "calls": 900});
+        });
+        let worker = fleet.worker(&roomy);
+        let said = fleet.run(
+            &home,
+            &[&args[..], &["--max-calls", "7", "--fresh"]].concat(),
+        );
+        assert_eq!(said.code, Some(4), "{}", said.err);
+        worker.signal(Signal::TERM);
+        let said = worker.said().err;
+        assert!(words(&said).contains("a limit of batch-"), "{said}");
+    })
+    .await
+    .expect("it ends");
+    drop(service);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_looks_again_at_a_batch_that_it_could_not_serve_for_a_moment() {
+    // The port is free once the listener is dropped: connections are refused.
+    let addr = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("bound");
+        listener.local_addr().expect("an address")
+    };
+    let config = at_service(&format!("http://{addr}/v1"));
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let Some(fleet) = Fleet::new() else { return };
+        let home = Home::new(&config);
+        let machine = like(&home, |_| {});
+        let worker = fleet.worker(&machine);
+        let q = questions(&home, 4);
+        let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "0"];
+        let run = fleet.start(&home, &args);
+        until("the refusal", || {
+            fleet.refuses(&home, "cannot connect").then_some(())
+        });
+        let service = runtime.block_on(answering(addr));
+        let said = run.said();
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert_eq!(answers(&results(&home)).len(), 4);
+        worker.signal(Signal::TERM);
+        assert_eq!(worker.said().code, Some(0));
+        drop(service);
     })
     .await
     .expect("it ends");

@@ -89,6 +89,7 @@ pub(crate) fn news(name: &str, news: &News) -> String {
     match news {
         News::Serves(batch) => format!("{name}: serves {batch}"),
         News::Refuses(batch, why) => format!("{name}: does not serve {batch}: {why}"),
+        News::Limited(batch) => format!("{name}: a limit of {batch} is reached"),
         News::Done(batch) => format!("{name}: nothing is left of {batch}"),
         News::Lost(new) => format!(
             "{name}: its lease was over, and its questions were given to others; goes on as {new}"

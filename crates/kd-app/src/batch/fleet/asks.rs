@@ -19,6 +19,11 @@ const MEMBERS_MAX: usize = 64;
 /// Maximum characters of a name.
 const NAME_CHARS_MAX: usize = 200;
 
+/// Bounds of numbers: those of the settings of the same names.
+const TOKENS_MAX: u32 = 10_000_000;
+const SECS_MAX: u64 = 7 * 24 * 3600;
+const TEMPERATURE_MAX: f32 = 2.0;
+
 /// What the database says about how questions are asked: names, a method and numbers. No address, key or command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,6 +48,7 @@ type Parts = BTreeMap<String, String>;
 /// A member is an agent program, or an option works on one machine only.
 pub(super) fn of(kingdom: &Kingdom, how: &How) -> Result<Asks, UserError> {
     let spec = Spec::of(kingdom.config(), how)?;
+    spec.check(kingdom.config())?;
     refuse_programs(kingdom.config(), how)?;
     Ok(Asks {
         asks: json!(spec).to_string(),
@@ -72,6 +78,7 @@ pub(super) fn accept(kingdom: &mut Kingdom, asks: &Asks) -> Result<How, UserErro
     if spec.members.len() > MEMBERS_MAX || !spec.members.iter().all(is_name) {
         return Err(refused("it names members that no configuration has".into()));
     }
+    spec.check(kingdom.config())?;
     kingdom.configure(|config| config.council.private |= spec.private);
     let how = spec.how();
     refuse_programs(kingdom.config(), &how)?;
@@ -140,6 +147,59 @@ impl Spec {
         })
     }
 
+    /// Fails if a model, a member or a number is none that the user's own configuration allows: they decide what is paid.
+    fn check(&self, config: &Config) -> Result<(), UserError> {
+        let refused = |what: String, next: &str| {
+            let what = kd_core::clean::clean_text(&what)
+                .chars()
+                .take(300)
+                .collect::<String>();
+            Err(UserError::new(ErrorKind::Config, what).next(next))
+        };
+        const LIST: &str = "list the model in the configuration of every machine: agents.<name>.model, providers.<name>.model or providers.<name>.prices";
+        if let Some(model) = self
+            .model
+            .as_ref()
+            .filter(|model| !lists_model(config, model))
+        {
+            return refused(format!("the configuration lists no model `{model}`"), LIST);
+        }
+        let is_listed = |name: &&String| {
+            config.agents.contains_key(*name)
+                || config.providers.contains_key(*name)
+                || *name == LOCAL
+                || lists_model(config, name)
+                || is_known_program(name)
+        };
+        if let Some(name) = self.members.iter().find(|name| !is_listed(name)) {
+            let what = format!("the configuration lists no agent, service or model `{name}`");
+            return refused(what, LIST);
+        }
+        let is_over = [
+            (
+                "--max-tokens",
+                self.max_tokens
+                    .is_some_and(|n| !(1..=TOKENS_MAX).contains(&n)),
+            ),
+            (
+                "--timeout",
+                self.timeout.is_some_and(|n| !(1..=SECS_MAX).contains(&n)),
+            ),
+            (
+                "--temperature",
+                self.temperature
+                    .is_some_and(|n| !(0.0..=TEMPERATURE_MAX).contains(&n)),
+            ),
+        ];
+        match is_over.iter().find(|(_, is_over)| *is_over) {
+            Some((option, _)) => refused(
+                format!("{option} of the batch is out of bounds"),
+                "`kd batch run --help` and docs/configuration.md tell the bounds",
+            ),
+            None => Ok(()),
+        }
+    }
+
     fn how(self) -> How {
         let seats = SeatRequest {
             members: self.members,
@@ -178,6 +238,49 @@ impl Spec {
     }
 }
 
+/// The built-in model.
+const LOCAL: &str = "local";
+
+/// Returns whether the user's own configuration lists a model.
+fn lists_model(config: &Config, model: &str) -> bool {
+    let is_it = |one: &Option<String>| one.as_deref() == Some(model);
+    config.agents.values().any(|agent| is_it(&agent.model))
+        || config
+            .providers
+            .values()
+            .any(|provider| is_it(&provider.model) || provider.prices.contains_key(model))
+}
+
+fn is_known_program(name: &str) -> bool {
+    kd_core::config::KNOWN_AGENTS
+        .iter()
+        .any(|(known, backend)| *known == name && is_program(backend))
+}
+
+/// Returns further members that a method asks: the chair, the planner and those of `think`.
+fn further<'c>(config: &'c Config, how: &'c How) -> Vec<&'c String> {
+    let think = &config.think;
+    match how {
+        How::Ask(ask) if ask.no_conclusion => Vec::new(),
+        How::Ask(_) => config.council.chair.iter().collect(),
+        How::Think(asked) => [
+            (&asked.fast, &think.fast),
+            (&asked.rigorous, &think.rigorous),
+            (&asked.arbiter, &think.arbiter),
+        ]
+        .into_iter()
+        .filter_map(|(asked, own)| asked.as_ref().or(own.as_ref()))
+        .collect(),
+        How::Deliberate(_) => {
+            let deliberation = &config.deliberation;
+            let members = deliberation.council.members.iter().flatten();
+            let named = [&config.council.chair, &deliberation.meta.planner];
+            let named = named.into_iter().flatten();
+            named.chain(members.map(|member| &member.model)).collect()
+        }
+    }
+}
+
 /// Returns the members that a batch names.
 fn named(how: &How) -> Vec<&String> {
     match how {
@@ -206,13 +309,19 @@ fn agents<'c>(config: &'c Config, how: &How) -> Vec<(&'c String, &'c AgentConfig
 /// Fails if an agent program would have to answer: its login is somebody's, and not the fleet's.
 fn refuse_programs(config: &Config, how: &How) -> Result<(), UserError> {
     let agents = agents(config, how);
-    let programs = agents.iter().find(|(_, agent)| is_program(&agent.backend));
-    let direct = named(how).into_iter().find(|name| {
-        !config.agents.contains_key(*name)
-            && kd_core::config::KNOWN_AGENTS
-                .iter()
-                .any(|(known, backend)| known == name && is_program(backend))
-    });
+    let further = further(config, how);
+    let configured = config
+        .agents
+        .iter()
+        .filter(|(name, _)| further.contains(name));
+    let programs = agents.into_iter().chain(configured);
+    let programs = programs
+        .into_iter()
+        .find(|(_, agent)| is_program(&agent.backend));
+    let direct = named(how).into_iter().chain(further.iter().copied());
+    let direct = direct
+        .into_iter()
+        .find(|name| !config.agents.contains_key(*name) && is_known_program(name));
     let (name, backend) = match (programs, direct) {
         (Some((name, agent)), _) => ((*name).clone(), agent.backend.clone()),
         (None, Some(name)) => (name.clone(), name.clone()),
@@ -347,7 +456,7 @@ mod tests {
             ("agents.ada", |c| {
                 c.agents.entry("ada".into()).or_default().prompt = "p".into()
             }),
-            ("agents.ada", |c| drop(c.agents.remove("ada"))),
+            ("`ada`", |c| drop(c.agents.remove("ada"))),
             ("council", |c| c.council.preamble = Some("p".into())),
             ("prompts", |c| c.prompts.council = "p".into()),
             ("providers.openai", |c| {
@@ -389,9 +498,58 @@ mod tests {
             of(&kingdom(program), &ask(&["bob"])).is_ok(),
             "it is not asked"
         );
+        type Change = fn(&mut Config);
+        let thinks = || How::Think(Think::default());
+        let deliberates = || How::Deliberate(Deliberate::default());
+        let places: [(How, Change); 4] = [
+            (ask(&["bob"]), |c| c.council.chair = Some("codex".into())),
+            (deliberates(), |c| c.council.chair = Some("codex".into())),
+            (deliberates(), |c| {
+                c.deliberation.meta.planner = Some("codex".into())
+            }),
+            (thinks(), |c| c.think.arbiter = Some("codex".into())),
+        ];
+        for (how, change) in places {
+            let error = of(&kingdom(change), &how).unwrap_err();
+            assert!(
+                error.what.contains("`codex` is an agent program"),
+                "{}",
+                error.what
+            );
+        }
         let asks = of(&kingdom(|_| {}), &ask(&["ada"])).unwrap();
         assert!(accept(&mut kingdom(program), &asks).is_err());
+        let model = |name: &str| {
+            asks.asks
+                .replace("\"model\":null", &format!("\"model\":\"{name}\""))
+        };
+        let listed = Asks {
+            asks: model("m-2"),
+            ..asks.clone()
+        };
+        let lists = |config: &mut Config| {
+            let provider = config.providers.entry("openai".into()).or_default();
+            provider
+                .prices
+                .insert("m-2".into(), kd_core::config::Price::default());
+        };
+        assert!(accept(&mut kingdom(lists), &listed).is_ok());
+        let number = |name: &str, to: &str| {
+            let text = asks
+                .asks
+                .replace(&format!("\"{name}\":null"), &format!("\"{name}\":{to}"));
+            assert_ne!(text, asks.asks, "{name}");
+            text
+        };
         for text in [
+            model("m-2"),
+            model("gpt-5-pro"),
+            model("m/../../x"),
+            number("max_tokens", "4294967295"),
+            number("max_tokens", "0"),
+            number("timeout", "18446744073709551615"),
+            number("temperature", "1e30"),
+            asks.asks.replace("\"ada\"", "\"gpt-5-pro\""),
             r#"{"method":"ask","members":["ada"],"command":["rm"]}"#.to_owned(),
             asks.asks
                 .replace("\"ada\"", &format!("\"{}\"", "x".repeat(300))),

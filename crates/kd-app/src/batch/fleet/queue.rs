@@ -2,11 +2,17 @@
 
 use super::super::queue::{Back, Claimed, Done, Idle, Queue};
 use crate::error::UserError;
+use crate::kingdom::Kingdom;
 use jiff::Timestamp;
 use kd_core::batch::Row;
+use kd_core::config::LimitsConfig;
 use kd_core::ids::ThreadId;
+use kd_core::ledger::Ledger;
+use kd_core::spending::{Spent, pico};
 use kd_sql::batch::Batch;
-use kd_sql::fleet::{self, Ended, Fleet, FleetAccount, THREAD_BYTES_MAX, ThreadFile};
+use kd_sql::fleet::{
+    self, Ended, Fleet, FleetAccount, FleetBatch, FleetLimits, THREAD_BYTES_MAX, ThreadFile,
+};
 use kd_store::{Layout, carried};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,6 +25,9 @@ const SOON: Duration = Duration::from_secs(10);
 /// How often the time of a worker is written.
 const TIME: Duration = Duration::from_secs(5);
 
+/// Why a worker whose own limit is reached serves a batch no more.
+pub(super) const OWN_LIMIT: &str = "a limit of the worker's own configuration is reached";
+
 /// The queue of one batch.
 pub(super) struct FleetQueue {
     pub(super) fleet: Arc<Mutex<Fleet>>,
@@ -28,8 +37,10 @@ pub(super) struct FleetQueue {
     pub(super) alone: bool,
     /// Where its threads are on this machine.
     pub(super) layout: Layout,
-    /// Whether the batch has limits of its own.
-    pub(super) limited: bool,
+    /// Counts what this process has spent for the batch.
+    pub(super) kingdom: Arc<Kingdom>,
+    /// This process's own limits.
+    pub(super) own: LimitsConfig,
     pub(super) look: Duration,
     pub(super) time: Duration,
 }
@@ -60,6 +71,29 @@ impl FleetQueue {
         Ok(files.into_iter().map(file).collect())
     }
 
+    /// Returns whether this process's own limits, and not those of the batch, leave less.
+    fn is_own_limit(&self) -> Result<bool, UserError> {
+        let batch = self.on(|fleet| fleet.get(&self.batch))?;
+        let Some(FleetBatch { batch, left, .. }) = batch else {
+            return Ok(false);
+        };
+        let used = self.kingdom.spent();
+        let day = self.own.usd_per_day.map(|usd| {
+            let today = self.account.today().unwrap_or(u64::MAX);
+            pico(usd).saturating_sub(today)
+        });
+        let usd = self
+            .own
+            .usd
+            .map(|usd| pico(usd).saturating_sub(used.pico_usd));
+        let own = FleetLimits {
+            calls: self.own.calls.map(|n| n.saturating_sub(used.calls)),
+            tokens: self.own.tokens.map(|n| n.saturating_sub(used.tokens)),
+            pico_usd: usd.into_iter().chain(day).min(),
+        };
+        Ok(requests(&own, &batch.spent) < requests(&left, &batch.spent))
+    }
+
     fn flush_time(&mut self) -> Result<(), UserError> {
         let time = std::mem::take(&mut self.time);
         match time.is_zero() {
@@ -67,6 +101,20 @@ impl FleetQueue {
             false => self.on(|fleet| fleet.add_time(&self.batch, time)),
         }
     }
+}
+
+/// Returns about how many more requests limits allow, of the size of those so far.
+fn requests(left: &FleetLimits, spent: &Spent) -> u64 {
+    let calls = spent.calls.max(1);
+    let parts = [
+        (left.calls, 1),
+        (left.tokens, spent.tokens / calls),
+        (left.pico_usd, spent.pico_usd / calls),
+    ];
+    let counts = parts
+        .into_iter()
+        .filter_map(|(left, each)| Some(left? / each.max(1)));
+    counts.min().unwrap_or(u64::MAX)
 }
 
 /// Returns the threads of jobs that have ended.
@@ -131,11 +179,11 @@ impl Queue for FleetQueue {
     }
 
     fn limited(&mut self) -> Result<(), UserError> {
-        if self.account.is_over() || self.limited {
+        // The limits of the process that runs the batch are the batch's.
+        if self.account.is_over() || self.alone || !self.is_own_limit()? {
             return self.on(|fleet| fleet.limit(&self.batch));
         }
-        let why = "a limit of the worker's own configuration is reached";
-        self.on(|fleet| fleet.refuse(&self.batch, why))
+        self.on(|fleet| fleet.refuse(&self.batch, OWN_LIMIT))
     }
 
     fn add_time(&mut self, time: Duration) -> Result<(), UserError> {
@@ -153,5 +201,33 @@ impl Queue for FleetQueue {
             created: Timestamp::UNIX_EPOCH,
             ..Batch::default()
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_compared_by_the_requests_that_they_allow() {
+        let spent = Spent {
+            calls: 10,
+            tokens: 1000,
+            pico_usd: 50,
+            ..Spent::default()
+        };
+        let calls = |n| FleetLimits {
+            calls: Some(n),
+            ..FleetLimits::default()
+        };
+        let money = |n| FleetLimits {
+            pico_usd: Some(n),
+            ..FleetLimits::default()
+        };
+        assert_eq!(requests(&FleetLimits::default(), &spent), u64::MAX);
+        assert_eq!(requests(&money(20), &spent), 4);
+        assert!(requests(&money(4), &spent) < requests(&calls(1), &spent));
+        assert!(requests(&calls(0), &spent) < requests(&money(900), &spent));
+        assert_eq!(requests(&calls(7), &Spent::default()), 7);
     }
 }

@@ -1,18 +1,18 @@
 //! A worker: takes jobs of the batches that it can serve, one loop for each batch, and renews its lease.
 
 use super::super::ask::{self, Account, Asking};
-use super::super::drive::{Ended, Pace, Progress, Slots, Stop, work};
+use super::super::drive::{Ended, Pace, Progress, Slots, Stop, Why, work};
 use super::super::on::on;
 use super::asks;
 use super::gate::FleetGate;
 use super::outside;
-use super::queue::FleetQueue;
+use super::queue::{FleetQueue, OWN_LIMIT};
 use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use kd_core::config::LimitsConfig;
 use kd_core::ledger::Ledger;
 use kd_sql::fleet::{Fleet, FleetAccount, FleetBatch, NewWorker, Store};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -21,6 +21,9 @@ use tokio::task::{JoinHandle, JoinSet};
 /// Pauses between two looks for batches: the first, doubled up to the maximum.
 const LOOK: Duration = Duration::from_millis(200);
 const LOOK_MAX: Duration = Duration::from_secs(2);
+/// Pauses before a worker looks again at a batch that it could not serve: the first, doubled up to the maximum.
+const RETRY: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(60);
 /// Maximum time between two signs of life.
 const BEAT_MAX: Duration = Duration::from_secs(10);
 
@@ -61,6 +64,8 @@ pub enum News {
     Refuses(String, String),
     /// Nothing is left of a batch for it.
     Done(String),
+    /// A limit of the batch is reached.
+    Limited(String),
     /// Its lease was over: what it was asking was given to others.
     Lost(String),
 }
@@ -120,6 +125,7 @@ impl Kingdom {
             request,
             loops: JoinSet::new(),
             served: BTreeSet::new(),
+            refused: BTreeMap::new(),
             stop: stopped,
             tell,
             beat: Instant::now(),
@@ -157,9 +163,19 @@ struct Worker {
     request: WorkerRequest,
     loops: JoinSet<(String, Result<Ended, UserError>)>,
     served: BTreeSet<String>,
+    /// Batches that it could not serve, for causes that may pass.
+    refused: BTreeMap<String, Refused>,
     stop: watch::Receiver<Stop>,
     tell: mpsc::UnboundedSender<News>,
     beat: Instant,
+}
+
+/// A batch that could not be served.
+struct Refused {
+    reason: String,
+    /// When it is looked at again; `None` while it is served again.
+    until: Option<Instant>,
+    pause: Duration,
 }
 
 impl Worker {
@@ -224,6 +240,7 @@ impl Worker {
 
     /// Looks for batches with jobs, and starts loops for those that are not served yet. Returns whether there were any.
     async fn look(&mut self) -> Result<bool, UserError> {
+        self.look_again().await?;
         let only = self.request.only.clone();
         let ready = match only {
             Some(only) if self.served.contains(&only) => return Ok(false),
@@ -248,13 +265,46 @@ impl Worker {
         Ok(found)
     }
 
-    async fn refuse(&self, id: String, error: &UserError) -> Result<(), UserError> {
+    async fn refuse(&mut self, id: String, error: &UserError) -> Result<(), UserError> {
         let mut reason = error.what.clone();
         if let Some(why) = &error.why {
             reason = format!("{reason}: {why}");
         }
-        let _ = self.tell.send(News::Refuses(id.clone(), reason.clone()));
+        // The configuration of a worker stays as it is; a key, a disk or a service may be back.
+        let may_pass = !matches!(error.kind, ErrorKind::Config | ErrorKind::Usage);
+        self.refused_for(id.clone(), &reason, may_pass);
         on(&self.fleet, move |fleet| Ok(fleet.refuse(&id, &reason)?)).await
+    }
+
+    /// Tells a refusal once, and remembers to look at the batch again if its cause may pass.
+    fn refused_for(&mut self, id: String, reason: &str, may_pass: bool) {
+        let before = self.refused.remove(&id);
+        if before.as_ref().is_none_or(|before| before.reason != reason) {
+            let _ = self.tell.send(News::Refuses(id.clone(), reason.to_owned()));
+        }
+        if may_pass {
+            let pause = before.map_or(RETRY, |before| (before.pause * 2).min(RETRY_MAX));
+            let refused = Refused {
+                reason: reason.to_owned(),
+                until: Some(Instant::now() + pause),
+                pause,
+            };
+            self.refused.insert(id, refused);
+        }
+    }
+
+    /// Withdraws refusals whose pause is over.
+    async fn look_again(&mut self) -> Result<(), UserError> {
+        let now = Instant::now();
+        for (id, refused) in &mut self.refused {
+            if refused.until.is_none_or(|until| until > now) {
+                continue;
+            }
+            refused.until = None;
+            let id = id.clone();
+            on(&self.fleet, move |fleet| Ok(fleet.withdraw(&id)?)).await?;
+        }
+        Ok(())
     }
 
     /// Starts the loop of a batch.
@@ -271,7 +321,8 @@ impl Worker {
             Arc::new(self.gate.clone()),
         );
         let asks = batch.asks.clone();
-        let limits = limits(self.kingdom.config().limits, &batch);
+        let own_limits = self.kingdom.config().limits;
+        let limits = limits(own_limits, &batch);
         let seated = tokio::task::spawn_blocking(move || {
             let mut own = own;
             let how = asks::accept(&mut own, &asks)?;
@@ -283,13 +334,15 @@ impl Worker {
         let (own, how, layout) = seated.await.map_err(|e| {
             UserError::new(ErrorKind::Engine, "a batch could not be opened").because(e)
         })??;
+        let own = Arc::new(own);
         let queue = FleetQueue {
             fleet: Arc::clone(&self.fleet),
             batch: id.to_owned(),
             account: account.clone(),
             alone: self.request.only.is_some(),
             layout,
-            limited: batch.left != kd_sql::fleet::FleetLimits::default(),
+            kingdom: Arc::clone(&own),
+            own: own_limits,
             look: Duration::ZERO,
             time: Duration::ZERO,
         };
@@ -299,7 +352,7 @@ impl Worker {
             pause: batch.pause,
             every: None,
         };
-        let handler = Asking::new(Arc::new(own), how, Account::Fleet(account));
+        let handler = Asking::new(own, how, Account::Fleet(account));
         let (progress, _) = watch::channel(Progress::of(&batch.batch));
         let (id, slots, stop) = (id.to_owned(), self.slots.clone(), self.stop.clone());
         self.loops.spawn(async move {
@@ -324,10 +377,34 @@ impl Worker {
         }
         self.served.remove(&id);
         match ended {
-            Ok(_) => drop(self.tell.send(News::Done(id))),
+            Ok(ended) if ended.why == Why::Limit => self.limited(id).await?,
+            Ok(_) => {
+                self.refused.remove(&id);
+                let _ = self.tell.send(News::Done(id));
+            }
             Err(error) => self.refuse(id, &error).await?,
         }
         Ok(false)
+    }
+
+    /// Hears that a limit has ended a loop: one of the batch, or of this worker. What is left of the day grows at midnight; the
+    /// other limits of a worker hold for as long as it runs.
+    async fn limited(&mut self, id: String) -> Result<(), UserError> {
+        let of = id.clone();
+        let batch = on(&self.fleet, move |fleet| Ok(fleet.get(&of)?)).await?;
+        if batch.is_none_or(|batch| batch.limited) {
+            let _ = self.tell.send(News::Limited(id));
+            return Ok(());
+        }
+        let LimitsConfig {
+            calls,
+            tokens,
+            usd,
+            usd_per_day,
+        } = self.kingdom.config().limits;
+        let for_day = calls.is_none() && tokens.is_none() && usd.is_none();
+        self.refused_for(id, OWN_LIMIT, for_day && usd_per_day.is_some());
+        Ok(())
     }
 }
 
