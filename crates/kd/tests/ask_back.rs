@@ -211,7 +211,8 @@ fn on_terminal(home: &Home, answer: &str) -> (String, u32) {
         seen.push_str(&String::from_utf8_lossy(&more));
         if !typed && seen.contains("(Enter for none): ") {
             typed = true;
-            keys.write_all(format!("{answer}\n").as_bytes())
+            let enter = if answer == "\u{3}" { "" } else { "\n" };
+            keys.write_all(format!("{answer}{enter}").as_bytes())
                 .expect("typed");
         }
     }
@@ -270,6 +271,16 @@ fn an_answer_on_a_terminal_is_a_message_of_the_user_and_the_council_goes_on() {
     // Without an answer the verdict stays, and the exit code says that a question is open.
     let (shown, code) = on_terminal(&home, "");
     assert_eq!(code, 13, "{shown}");
+}
+
+#[test]
+fn ctrl_c_at_the_question_stops_and_keeps_the_verdict() {
+    let home = split("How long is it?");
+    let (shown, code) = on_terminal(&home, "\u{3}");
+    assert_eq!(code, 130, "{shown}");
+    let shown = home.run(&["show"]);
+    assert!(shown.out.contains("How long is it?"), "{}", shown.out);
+    assert!(home.run(&["replay"]).out.contains("byte for byte"));
 }
 
 #[test]

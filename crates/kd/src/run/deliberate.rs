@@ -6,6 +6,7 @@ pub(super) mod record;
 mod resume;
 mod whatif;
 
+use self::ask_back::Answered;
 use super::here::Here;
 use super::notices::notice_line;
 use super::stage::{self, Played};
@@ -91,10 +92,14 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     }
     let first = planned.plan.clone();
     let (mut played, mut opened) = played(args, &planning, planned, planned_in, here)?;
-    if let (Some(answer), Some(before)) = (ask_back::answer(args, &played, here), &opened) {
-        let planned = ask_back::planned(first, &played, answer, &masked);
-        let there = PlannedIn::after(before)?;
-        (played, opened) = self::played(args, &planning, planned, Some(there), here)?;
+    match (ask_back::answer(args, &played, here)?, &opened) {
+        (Answered::With(answer), Some(before)) => {
+            let planned = ask_back::planned(first, &played, answer, &masked);
+            let there = PlannedIn::after(before)?;
+            (played, opened) = self::played(args, &planning, planned, Some(there), here)?;
+        }
+        (Answered::Stopped, _) => played.stopped = true,
+        _ => {}
     }
     ended((args, here), planning.config(), opened, &played)
 }

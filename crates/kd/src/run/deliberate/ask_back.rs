@@ -2,6 +2,7 @@
 //! the same thread.
 
 use crate::args::deliberate::Deliberate;
+use crate::error::Error;
 use crate::render::clean;
 use crate::render::wrap::wrap;
 use crate::run::here::Here;
@@ -11,17 +12,33 @@ use kd_core::SeatName;
 use kd_core::deliberation::Plan;
 use kd_core::planner::Planned;
 use kd_core::secrets::Secrets;
+use kd_tui::signals::{Caught, Signals};
 use std::io::{self, BufRead, IsTerminal, Write};
 
 /// The indent of the council's question.
 const INDENT: &str = "  ";
 
-/// Returns the user's answer to the council's question, if there is one and a terminal to give it on.
-pub(super) fn answer(args: &Deliberate, played: &Played, here: &Here) -> Option<String> {
-    let (by, question) = question(played)?;
+/// What the user did with the council's question.
+pub(super) enum Answered {
+    /// Answered it.
+    With(String),
+    /// Was not asked, or gave no answer.
+    No,
+    /// Stopped the program.
+    Stopped,
+}
+
+/// Asks the user the council's question, if there is one and a terminal to answer it on.
+///
+/// # Errors
+/// If signals cannot be handled.
+pub(super) fn answer(args: &Deliberate, played: &Played, here: &Here) -> Result<Answered, Error> {
+    let Some((by, question)) = question(played) else {
+        return Ok(Answered::No);
+    };
     let has_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if args.output.quiet || args.output.is_json() || played.stopped || !has_terminal {
-        return None;
+        return Ok(Answered::No);
     }
     // Discards what was typed before the question.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
@@ -31,10 +48,40 @@ pub(super) fn answer(args: &Deliberate, played: &Played, here: &Here) -> Option<
     }
     let _ = write!(err, "your answer (Enter for none): ");
     let _ = err.flush();
-    let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).ok()?;
-    let answer = line.trim().to_owned();
-    (!answer.is_empty()).then_some(answer)
+    drop(err);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let answered = runtime.block_on(typed());
+    // The thread that reads the terminal may still wait for a line.
+    runtime.shutdown_background();
+    answered
+}
+
+/// Waits for a line, or for a signal to stop. The handlers of the deliberation catch signals for as long as the program
+/// runs, so that a blocking read would not be interrupted.
+async fn typed() -> Result<Answered, Error> {
+    let mut signals = Signals::listen(false)?;
+    let mut line = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line).map(|_| line)
+    });
+    loop {
+        tokio::select! {
+            read = &mut line => {
+                let line = read.ok().and_then(Result::ok).unwrap_or_default();
+                let line = line.trim();
+                return Ok(match line.is_empty() {
+                    true => Answered::No,
+                    false => Answered::With(line.to_owned()),
+                });
+            }
+            signal = signals.next() => if matches!(signal, Caught::Interrupt | Caught::End) {
+                let _ = writeln!(crate::out::stderr());
+                return Ok(Answered::Stopped);
+            },
+        }
+    }
 }
 
 /// Returns the question, and the member that worded it.
