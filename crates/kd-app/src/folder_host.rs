@@ -8,7 +8,7 @@ use crate::host::{Followed, Following, Host, Listed, Method, Model, Query, Refus
 use crate::kingdom::Kingdom;
 use crate::request::{Ask, Question, Terms, ThreadChoice};
 use crate::think::Think;
-use crate::{forks, forum, marks, page, seating, secrets, threads, trust};
+use crate::{forks, forum, marks, page, ready, seating, secrets, threads, trust};
 use kd_backends::remote::RemoteForum;
 use kd_backends::servers::Servers;
 use kd_core::clean::clean_line;
@@ -84,6 +84,8 @@ pub struct FolderHost {
     visit: Option<Visit>,
     /// The amount of text that the visit may still be shown.
     budget: Mutex<Budget>,
+    /// The names of agent programs that are not offered to other machines.
+    left_out: Vec<String>,
     /// Names of tokens: the forum's registered agents.
     tokens: Vec<String>,
     /// Opened on first use.
@@ -107,6 +109,7 @@ impl FolderHost {
             store: None,
             visit: None,
             budget: Mutex::default(),
+            left_out: Vec::new(),
             tokens: Vec::new(),
             forum: Mutex::default(),
             elsewhere: None,
@@ -120,7 +123,21 @@ impl FolderHost {
         let mut left_out = Vec::new();
         let mut kingdom = self.kingdom;
         kingdom.configure(|config| left_out = config.without_programs());
-        (Self { kingdom, ..self }, left_out)
+        let host = Self {
+            kingdom,
+            left_out: left_out.clone(),
+            ..self
+        };
+        (host, left_out)
+    }
+
+    /// Fails if one of these names, from a request or a model of the settings, is a program that was left out.
+    fn are_offered(&self, members: &[String]) -> Result<(), Refusal> {
+        let mut named = members.iter();
+        match named.find(|name| self.left_out.contains(name)) {
+            None => Ok(()),
+            Some(name) => Err(refusal(ready::program_of_others(name))),
+        }
     }
 
     /// Sets the forum, its store and the visit.
@@ -359,6 +376,7 @@ impl Host for FolderHost {
     }
 
     fn ask(&self, query: &Query) -> Result<Started, Refusal> {
+        self.are_offered(&query.members)?;
         let secrets = secrets::of(self.kingdom.config(), false, self.kingdom.env());
         let (question, masked) = secrets.mask(&query.question);
         let query = &Query {
@@ -375,6 +393,7 @@ impl Host for FolderHost {
         if self.visit.is_some() {
             return Err(Refusal("a visit has no council".into()));
         }
+        self.are_offered(&errand.members)?;
         let started = self.kingdom.act(errand.clone(), self.offline);
         let mut started = started.map_err(refusal)?;
         started.notices.splice(0..0, self.held());
@@ -449,6 +468,10 @@ impl Host for FolderHost {
     }
 
     fn mark(&self, id: &str, word: &str) -> Result<String, Refusal> {
+        if self.kingdom.config().serves_others {
+            let why = "marks are those of the person who runs the server, and cannot be given from other machines: use `kd mark` there";
+            return Err(Refusal(why.to_owned()));
+        }
         let thread = self.open_thread(id)?;
         let env = self.kingdom.env();
         let layout = env.layout().map_err(refusal)?;

@@ -85,15 +85,15 @@ fn not_for_others<'a>(
     let program = members.find(|member| is_program(&member.backend));
     match program.filter(|_| config.serves_others) {
         None => Ok(()),
-        Some(member) => {
-            let what = format!(
-                "{} is an agent program, which is not offered to other machines",
-                member.name
-            );
-            Err(UserError::new(ErrorKind::NoSeat, what)
-                .next("name members that are asked over HTTP, or the built-in model"))
-        }
+        Some(member) => Err(program_of_others(member.name.as_str())),
     }
+}
+
+/// Returns the error for an agent program that another machine asked for.
+pub(crate) fn program_of_others(name: &str) -> UserError {
+    let what = format!("{name} is an agent program, which is not offered to other machines");
+    UserError::new(ErrorKind::NoSeat, what)
+        .next("name members that are asked over HTTP, or the built-in model")
 }
 
 /// Fails if every one of these members lacks its program, its key or its model: one line per cause, and one that

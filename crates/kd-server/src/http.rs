@@ -12,7 +12,7 @@ use crate::metrics::{self, Metrics};
 use crate::models;
 use crate::page;
 use crate::places::Places;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -325,13 +325,18 @@ async fn check(gate: &Gate, mut request: Request, next: Next) -> Response {
     let hold = mark.unwrap_or_default().hold().with(taken);
     request.extensions_mut().insert(identity.clone());
     let (head, body) = request.into_parts();
+    let too_long = || {
+        let why = "the body is longer than 8 MiB, or was cut off";
+        away(StatusCode::PAYLOAD_TOO_LARGE, why)
+    };
+    // A declared length that is too long need not be waited for.
+    if body.size_hint().lower() > BODY_BYTES_MAX as u64 {
+        return too_long();
+    }
     let body = to_bytes(body, BODY_BYTES_MAX);
     let body = match tokio::time::timeout(gate.limits.body, body).await {
         Ok(Ok(body)) => body,
-        Ok(Err(_)) => {
-            let why = "the body is longer than 8 MiB, or was cut off";
-            return away(StatusCode::PAYLOAD_TOO_LARGE, why);
-        }
+        Ok(Err(_)) => return too_long(),
         Err(_) => return away(StatusCode::REQUEST_TIMEOUT, "the body took too long"),
     };
     let request = Request::from_parts(head, Body::from(body));

@@ -209,6 +209,9 @@ fn what_is_too_large_is_refused_and_the_server_goes_on() {
         answer.is_empty() || answer.starts_with("HTTP/1.1 413"),
         "{answer}"
     );
+    // A declared length is enough: nothing of the body is sent.
+    let answer = raw(&served, &head("Content-Length: 99999999999\r\n"), b"");
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     let answer = raw(
         &served,
         &head(&format!("X-Large: {}\r\n", "x".repeat(80 << 10))),
@@ -243,10 +246,13 @@ fn other_machines_are_served_under_stated_names_and_get_no_agent_program() {
     config["agents"]["own"] = json!({"backend": "command", "command": ["cat"]});
     config["council"] = json!({"members": ["ann", "own", "claude"], "chair": "claude"});
     config["think"] = json!({"fast": "own", "rigorous": "ann"});
+    config["serve"] =
+        json!({"models": {"decide": {"method": "deliberate", "members": ["ann", "own"]}}});
     std::fs::write(home.config_file(), config.to_string()).expect("written");
     let mut command = home.kd(&[
         "serve",
         "--models",
+        "--page",
         "--listen",
         "0.0.0.0:0",
         "--host",
@@ -309,6 +315,8 @@ fn other_machines_are_served_under_stated_names_and_get_no_agent_program() {
         "kd/ask:claude",
         "kd/think:ann,codex",
         "kd/deliberate:gemini,ann,ann",
+        "kd/ask:own",
+        "kd/decide",
     ] {
         let (status, text) = send("kd.example.org", "", Some(model));
         assert_eq!(status, 422, "{model}: {text}");
@@ -317,8 +325,20 @@ fn other_machines_are_served_under_stated_names_and_get_no_agent_program() {
             "{model}: {text}"
         );
     }
-    let (status, text) = send("kd.example.org", "", Some("kd/ask:own"));
-    assert_eq!(status, 422, "{text}");
+    let thread = home.threads()[0].file_name().expect("a name").to_owned();
+    let thread = thread.to_str().expect("text");
+    let mark = format!(
+        "POST /page/threads/{thread}/mark HTTP/1.1\r\nHost: kd.example.org\r\nConnection: close\r\n{}Content-Type: application/json\r\nContent-Length: 16\r\n\r\n{{\"mark\":\"right\"}}",
+        bearer()
+    );
+    let mut stream = TcpStream::connect(&address).expect("it listens");
+    stream.write_all(mark.as_bytes()).expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    assert!(
+        text.starts_with("HTTP/1.1 422") && text.contains("cannot be given from other machines"),
+        "{text}"
+    );
     let health = |at: &str| home.run(&["serve", "--health", "--listen", at]);
     assert_eq!(health(&format!("0.0.0.0:{port}")).out, "ok\n");
     let _ = child.kill();

@@ -5,7 +5,7 @@ use super::{Config, KNOWN_AGENTS, is_program};
 
 impl Config {
     /// Leaves agent programs out: members that are named and defaults that would choose one. Returns their names. A request
-    /// that names one is refused ([`Config::serves_others`]).
+    /// or a model that names one is refused ([`Config::serves_others`]).
     pub fn without_programs(&mut self) -> Vec<String> {
         self.serves_others = true;
         self.programs_for_models.clear();
@@ -27,8 +27,9 @@ impl Config {
             left_out.extend(list.iter().filter(|name| is_out(name)).cloned());
             list.retain(|name| !is_out(name));
         }
-        for model in self.serve.models.values_mut() {
-            model.members.retain(|name| !is_out(name));
+        // A model of the settings is what it says: it is refused, not asked without a member.
+        for model in self.serve.models.values() {
+            left_out.extend(model.members.iter().filter(|name| is_out(name)).cloned());
         }
         for one in [
             &mut self.council.chair,
