@@ -205,9 +205,11 @@ impl View {
         let next = self.seq == 0 || record.seq == self.seq + 1;
         self.seq = record.seq;
         self.now = Some(record.ts);
-        if self.thread.as_ref() != Some(&record.thread) {
-            self.thread = Some(record.thread.clone());
-            self.report.thread = Some(record.thread.clone());
+        // A view that was opened with a thread has no report of it yet.
+        for thread in [&mut self.thread, &mut self.report.thread] {
+            if thread.as_ref() != Some(&record.thread) {
+                *thread = Some(record.thread.clone());
+            }
         }
         self.fold(&record.event);
         next
