@@ -238,6 +238,7 @@ fn import(file: &Path, here: &Here) -> Result<(), Error> {
         Error::usage(format!("{named} cannot be imported; nothing was changed")).because(why)
     };
     let text = infile::read_text(file, FILE_BYTES_MAX).map_err(|e| failed(&e))?;
+    let now = here.now()?;
     let mut found = Vec::new();
     for (at, line) in text
         .lines()
@@ -249,12 +250,8 @@ fn import(file: &Path, here: &Here) -> Result<(), Error> {
             .map_err(|newer| failed(&format!("line {number} has {newer}")).next(Newer::HINT))?;
         let mut mark: Mark =
             serde_json::from_str(line).map_err(|e| failed(&format!("line {number}: {e}")))?;
-        let is_share = |share: f64| (0.0..=1.0).contains(&share);
-        let confidences = mark.members.iter().filter_map(|member| member.confidence);
-        if !is_share(mark.credit) || !confidences.into_iter().all(is_share) {
-            return Err(failed(&format!(
-                "line {number}: a share is not from 0 to 1"
-            )));
+        if let Some(why) = mark.fault(now) {
+            return Err(failed(&format!("line {number}: {why}")));
         }
         mark.by = By::Import;
         found.push(mark);
