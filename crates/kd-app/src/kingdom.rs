@@ -93,7 +93,10 @@ impl Kingdom {
         account: Arc<dyn Ledger>,
         collector: Option<Collector>,
     ) -> Self {
-        self.in_env(self.env.quiet(true).in_batch(batch, account, collector))
+        let mut own = self.in_env(self.env.quiet(true).in_batch(batch, account, collector));
+        // Nobody is there to answer a question of the council.
+        own.configure(|config| config.deliberation.ask_back = false);
+        own
     }
 
     /// The same settings in another environment, with an engine of its own.

@@ -4,6 +4,7 @@ mod support;
 
 use portable_pty::{CommandBuilder, native_pty_system};
 use serde_json::{Value, json};
+use std::fs;
 use std::io::Write;
 use support::pty::{listen, size};
 use support::{Home, Said};
@@ -17,10 +18,16 @@ fn says(answer: &str, question: &str) -> Value {
     json!({"runs": [[{"text": reply.to_string()}, {"finish": {}}]]})
 }
 
+/// A council of which one member disagrees. It answers first: once the others have a majority, nobody waits for it.
 fn split(question: &str) -> Home {
+    let later = |mut script: Value| {
+        let steps = script["runs"][0].as_array_mut().expect("steps");
+        steps.insert(0, json!({"sleep_ms": 300}));
+        script
+    };
     Home::scripted(&[
-        ("ann", says("40", question)),
-        ("bob", says("40", question)),
+        ("ann", later(says("40", question))),
+        ("bob", later(says("40", question))),
         ("cyd", says("60", question)),
     ])
 }
@@ -271,6 +278,37 @@ fn an_answer_on_a_terminal_is_a_message_of_the_user_and_the_council_goes_on() {
     // Without an answer the verdict stays, and the exit code says that a question is open.
     let (shown, code) = on_terminal(&home, "");
     assert_eq!(code, 13, "{shown}");
+}
+
+#[test]
+fn a_batch_asks_nothing_back() {
+    let home = split("How long is it?");
+    let text = fs::read_to_string(home.config_file()).expect("read");
+    let mut config: Value = serde_json::from_str(&text).expect("JSON");
+    config["deliberation"] = json!({"askBack": true});
+    fs::write(home.config_file(), config.to_string()).expect("written");
+    let said = asked(&home, &["--json"]);
+    assert_eq!(
+        said.json()["verdict"]["asks_back"],
+        json!("How long is it?")
+    );
+    fs::write(home.work().join("q.txt"), QUESTION).expect("written");
+    let args = [
+        "batch",
+        "run",
+        "q.txt",
+        "--as",
+        "deliberate",
+        "-o",
+        "r.jsonl",
+    ];
+    config["deliberation"]["protocol"] = json!("vote");
+    config["deliberation"]["answer"] = json!("number");
+    fs::write(home.config_file(), config.to_string()).expect("written");
+    let said = home.run(&args);
+    let results = fs::read_to_string(home.work().join("r.jsonl")).expect("results");
+    assert!(results.contains("\"answered\""), "{}{results}", said.err);
+    assert!(!results.contains("How long is it?"), "{results}");
 }
 
 #[test]
