@@ -193,6 +193,13 @@ fn a_project_can_switch_it_off_and_not_on() {
 
 /// Runs the program on a terminal, and types an answer to the council's question.
 fn on_terminal(home: &Home, answer: &str) -> (String, u32) {
+    let (seen, code, was_asked) = on_terminal_with(home, answer, &[]);
+    assert!(was_asked, "{seen}");
+    (seen, code)
+}
+
+/// The same with further options. Also returns whether the user was asked.
+fn on_terminal_with(home: &Home, answer: &str, more: &[&str]) -> (String, u32, bool) {
     let pty = native_pty_system()
         .openpty(size(80, 24))
         .expect("a terminal");
@@ -207,7 +214,7 @@ fn on_terminal(home: &Home, answer: &str) -> (String, u32) {
         command.env(name, value);
     }
     command.env("HOME", home.path());
-    command.args([&ASK[..], &["--plain", "--ask-back", QUESTION]].concat());
+    command.args([&ASK[..], more, &["--plain", "--ask-back", QUESTION]].concat());
     command.cwd(home.work());
     let mut child = pty.slave.spawn_command(command).expect("it starts");
     drop(pty.slave);
@@ -223,10 +230,10 @@ fn on_terminal(home: &Home, answer: &str) -> (String, u32) {
                 .expect("typed");
         }
     }
-    assert!(typed, "{seen}");
     (
         seen.replace("\r\n", "\n"),
         child.wait().expect("it ends").exit_code(),
+        typed,
     )
 }
 
@@ -309,6 +316,26 @@ fn a_batch_asks_nothing_back() {
     let results = fs::read_to_string(home.work().join("r.jsonl")).expect("results");
     assert!(results.contains("\"answered\""), "{}{results}", said.err);
     assert!(!results.contains("How long is it?"), "{results}");
+}
+
+#[test]
+fn nobody_answers_for_nothing() {
+    // The first deliberation takes five calls; another one would need four.
+    for (limits, covers) in [
+        (["--max-calls", "8"], false),
+        (["--max-calls", "9"], true),
+        (["--max-total-tokens", "60000"], true),
+    ] {
+        let home = split("How long is it?");
+        let (shown, code, was_asked) = on_terminal_with(&home, "", &limits);
+        assert_eq!(code, 13, "{limits:?}: {shown}");
+        assert_eq!(was_asked, covers, "{limits:?}: {shown}");
+        assert_eq!(
+            shown.contains("what is left of the limits"),
+            !covers,
+            "{shown}"
+        );
+    }
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
     }
     let first = planned.plan.clone();
     let (mut played, mut opened) = played(args, &planning, planned, planned_in, here)?;
-    match (ask_back::answer(args, &played, here)?, &opened) {
+    match (ask_back::answer(args, &first, &played, here)?, &opened) {
         (Answered::With(answer), Some(before)) => {
             let planned = ask_back::planned(first, &played, answer, &masked);
             let there = PlannedIn::after(before)?;

@@ -9,7 +9,7 @@ use crate::run::here::Here;
 use crate::run::notices::notice_line;
 use crate::run::stage::Played;
 use kd_core::SeatName;
-use kd_core::deliberation::Plan;
+use kd_core::deliberation::{Plan, forecast};
 use kd_core::planner::Planned;
 use kd_core::secrets::Secrets;
 use kd_tui::signals::{Caught, Signals};
@@ -32,12 +32,21 @@ pub(super) enum Answered {
 ///
 /// # Errors
 /// If signals cannot be handled.
-pub(super) fn answer(args: &Deliberate, played: &Played, here: &Here) -> Result<Answered, Error> {
+pub(super) fn answer(
+    args: &Deliberate,
+    plan: &Plan,
+    played: &Played,
+    here: &Here,
+) -> Result<Answered, Error> {
     let Some((by, question)) = question(played) else {
         return Ok(Answered::No);
     };
     let has_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     if args.output.quiet || args.output.is_json() || played.stopped || !has_terminal {
+        return Ok(Answered::No);
+    }
+    if !is_affordable(&rest(plan, played)) {
+        notice_line("note: what is left of the limits does not cover another deliberation");
         return Ok(Answered::No);
     }
     // Discards what was typed before the question.
@@ -106,8 +115,32 @@ fn asking(by: &str, question: &str, columns: usize) -> Vec<String> {
         .collect()
 }
 
-/// Returns the plan of the second deliberation: the first one, with the answer in its question, with the limits that are
-/// left, and without another question to the user.
+/// Returns the plan of a second deliberation: with the limits that are left, and without another question to the user.
+fn rest(plan: &Plan, played: &Played) -> Plan {
+    let mut rest = Plan {
+        ask_back: None,
+        ..plan.clone()
+    };
+    if let Some(verdict) = &played.view.report.verdict {
+        rest.limits.take(verdict.spent);
+    }
+    rest
+}
+
+/// Returns whether the limits of a plan cover what it will probably spend.
+fn is_affordable(plan: &Plan) -> bool {
+    let (expected, limits) = (forecast(plan), plan.limits.ceiling());
+    let micro_usd = expected.usd.map_or(0, |usd| (usd * 1e6).ceil() as u64);
+    [
+        (expected.calls, limits.calls),
+        (expected.tokens, limits.tokens),
+        (micro_usd, limits.micro_usd),
+    ]
+    .into_iter()
+    .all(|(expected, limit)| limit.is_none_or(|limit| expected <= limit))
+}
+
+/// Returns the plan of the second deliberation: what is left of the first one, with the answer in its question.
 pub(super) fn planned(
     plan: Plan,
     played: &Played,
@@ -118,19 +151,13 @@ pub(super) fn planned(
         notice_line(&line);
     }
     let asked = question(played).map_or("", |(_, question)| question);
-    let mut limits = plan.limits;
-    if let Some(verdict) = &played.view.report.verdict {
-        limits.take(verdict.spent);
-    }
     Planned {
         plan: Plan {
             question: format!(
                 "{}\n\nThe council asked: {asked}\nThe answer is: {answer}",
                 plan.question
             ),
-            ask_back: None,
-            limits,
-            ..plan
+            ..rest(&plan, played)
         },
         notices: Vec::new(),
     }
