@@ -111,6 +111,7 @@ enum Trust {
 pub(crate) fn connect(url: &str, name: &str, limit: Duration) -> Result<Client, ConnectError> {
     let Address { mut config, trust } = Address::parse(url)?;
     config.application_name(name).connect_timeout(limit);
+    notice_silence(&mut config);
     let Some(trust) = trust else {
         return Ok(config.ssl_mode(SslMode::Disable).connect(NoTls)?);
     };
@@ -119,6 +120,29 @@ pub(crate) fn connect(url: &str, name: &str, limit: Duration) -> Result<Client, 
         .ssl_mode(SslMode::Require)
         .connect(connector)
         .map_err(|error| why(error, &trust))
+}
+
+/// How long a connection may be silent while the other side should answer, before it counts as broken: a firewall or a cut
+/// drops packets without a word, and the system alone would wait for up to two hours.
+const SILENCE: Duration = Duration::from_secs(20);
+/// How long nothing is heard before the other side is asked whether it lives, and how often then.
+const PROBE: Duration = Duration::from_secs(5);
+
+/// Makes a connection end if packets get lost for long. Settings in the address hold.
+fn notice_silence(config: &mut Config) {
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(SILENCE);
+    }
+    if config.get_keepalives_idle() == Config::new().get_keepalives_idle() {
+        config.keepalives_idle(PROBE);
+    }
+    if config.get_keepalives_interval().is_none() {
+        config.keepalives_interval(PROBE);
+    }
+    if config.get_keepalives_retries().is_none() {
+        let probes = SILENCE.as_secs() / PROBE.as_secs();
+        config.keepalives_retries(u32::try_from(probes).unwrap_or(1));
+    }
 }
 
 impl Address {
@@ -294,6 +318,29 @@ mod tests {
         }
         let error = Address::parse("postgresql://u@localhost/db?sslmode=on").unwrap_err();
         assert!(error.to_string().contains("verify-full"), "{error}");
+    }
+
+    #[test]
+    fn a_connection_whose_packets_are_lost_ends_soon_unless_the_address_says_otherwise() {
+        let settings = |url: &str| {
+            let mut config = Address::parse(url).unwrap().config;
+            notice_silence(&mut config);
+            (
+                config.get_tcp_user_timeout().copied().unwrap(),
+                config.get_keepalives_idle(),
+                config.get_keepalives_interval(),
+                config.get_keepalives_retries(),
+            )
+        };
+        assert_eq!(
+            settings("postgresql://u@example.org/db"),
+            (SILENCE, PROBE, Some(PROBE), Some(4))
+        );
+        let minute = Duration::from_secs(60);
+        let (user, idle, interval, _) = settings(
+            "postgresql://u@example.org/db?tcp_user_timeout=60&keepalives_idle=60&keepalives_interval=60",
+        );
+        assert_eq!((user, idle, interval), (minute, minute, Some(minute)));
     }
 
     #[test]
