@@ -21,6 +21,9 @@ pub enum FleetError {
     /// The connection broke, and could not be made again in time.
     #[error("the connection to the database of batches is lost: {0}")]
     Lost(String),
+    /// The server has no space left, or no memory, and did not get any in time.
+    #[error("the database of batches has no room: {0}")]
+    Full(String),
     /// The database reported an error.
     #[error("the database of batches refused: {0}")]
     Database(String),
@@ -43,15 +46,16 @@ impl FleetError {
         match self {
             Self::Open { help, .. } => help.clone(),
             Self::Lost(_) => "check that the server runs and can be reached; then run the same command again, which goes on".into(),
+            Self::Full(_) => "free space on the disk of the server; then run the same command again, which goes on".into(),
             Self::Database(_) => "check the user's rights: it needs to create tables in its schema, once, and to read and write them".into(),
             Self::Newer { .. } => Newer::HINT.into(),
             Self::Damaged(_) => "ask who else writes to this database; `kd` uses the tables that begin with kd_".into(),
         }
     }
 
-    /// Returns whether a new connection may help.
+    /// Returns whether the same transaction may succeed later, on a new connection.
     pub(super) fn is_lost(&self) -> bool {
-        matches!(self, Self::Lost(_))
+        matches!(self, Self::Lost(_) | Self::Full(_))
     }
 
     /// Returns the error of a connection that could not be made.
@@ -80,10 +84,17 @@ impl From<postgres::Error> for FleetError {
     fn from(error: postgres::Error) -> Self {
         let told = connect::told(&error);
         match may_pass(&error) {
+            _ if is_full(&error) => Self::Full(told),
             true => Self::Lost(told),
             false => Self::Database(told),
         }
     }
+}
+
+/// Returns whether the server lacks space or memory.
+fn is_full(error: &postgres::Error) -> bool {
+    const FULL: [&SqlState; 2] = [&SqlState::DISK_FULL, &SqlState::OUT_OF_MEMORY];
+    error.code().is_some_and(|code| FULL.contains(&code))
 }
 
 /// Returns whether the same transaction may succeed on another connection, or later.
@@ -100,7 +111,9 @@ pub(super) fn may_pass(error: &postgres::Error) -> bool {
         SqlState::QUERY_CANCELED,
     ];
     match error.as_db_error() {
-        Some(db) => LATER.contains(db.code()) || db.code().code().starts_with("08"),
+        Some(db) => {
+            is_full(error) || LATER.contains(db.code()) || db.code().code().starts_with("08")
+        }
         // Everything that is no answer of the server: the connection.
         None => {
             error.is_closed()

@@ -154,7 +154,7 @@ impl Link {
             return Err(FleetError::Lost("there is no connection".into()));
         };
         let done = open.transact(act);
-        if let Err(FleetError::Lost(_)) = &done {
+        if done.as_ref().is_err_and(FleetError::is_lost) {
             // Also after a deadlock, which keeps the connection: one more is cheap.
             self.close();
         }

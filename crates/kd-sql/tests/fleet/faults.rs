@@ -1,7 +1,7 @@
 //! Workers and the server killed at any moment, by seeds; every result compared with an undisturbed run.
 
 use crate::postgres_server::start;
-use crate::support::{ID, Site, answer, asked, new};
+use crate::support::{ID, Site, answer, asked, finish, new, places};
 use jiff::Timestamp;
 use kd_core::ledger::Ledger;
 use kd_core::spending::Spent;
@@ -127,6 +127,30 @@ fn crash(url: &str) {
     {
         let _ = kill_process(pid, Signal::KILL);
     }
+}
+
+/// Once as many transactions as asked have failed, the disk has space again.
+#[test]
+fn a_full_disk_of_the_server_is_waited_for() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?"]);
+    site.sql(
+        "CREATE SEQUENCE tries;
+         CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             IF nextval('tries') < 3 THEN RAISE EXCEPTION 'no space left on device' USING ERRCODE = 'disk_full'; END IF;
+             RETURN NEW;
+         END $$;
+         CREATE TRIGGER no_space BEFORE INSERT ON kd_results FOR EACH ROW EXECUTE FUNCTION no_space()",
+    );
+    assert_eq!(places(&mut fleet, 1), [1]);
+    assert!(finish(&mut fleet, 1, &answer("1"), true));
+    assert_eq!(site.lines(&mut fleet, ID).len(), 1);
+    // What is not tried again tells what to do.
+    site.sql("ALTER SEQUENCE tries RESTART; CREATE TRIGGER no_space BEFORE INSERT ON kd_batches FOR EACH ROW EXECUTE FUNCTION no_space()");
+    let error = fleet.create(&new("batch-2"), &asked(&["One?"]), Timestamp::now());
+    let error = error.unwrap_err();
+    assert!(error.to_string().contains("no space left"), "{error}");
+    assert!(error.hint().contains("free space"), "{}", error.hint());
 }
 
 /// `KD_BATCH_SEEDS=50` disturbs more; `tests/batch/run --full` does.
