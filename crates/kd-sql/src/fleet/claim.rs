@@ -2,6 +2,7 @@
 
 use super::error::FleetError;
 use super::link::Tx;
+use super::workers::LAST_CHANCE;
 use super::{finish, now, unsigned};
 use crate::batch::Job;
 use jiff::Timestamp;
@@ -18,6 +19,9 @@ const EVERY_MAX: i64 = 86_400_000_000;
 /// How long a worker serves a batch with a higher priority before it looks at this one again.
 const PRECEDED: Duration = Duration::from_secs(1);
 
+/// The pause of a worker that waits until it can ask a question alone, or until such a question has ended.
+pub(super) const LONE: Duration = Duration::from_millis(200);
+
 /// The place up to which the waiting jobs of a batch were claimed: what is before it was dead when it was looked at. A
 /// transaction that is held open for long keeps the index entries of claimed jobs, and every claim would read all of them.
 pub(super) type Cursor = (i64, i64);
@@ -29,6 +33,19 @@ pub struct Claimed {
     pub jobs: Vec<Job>,
     /// What is left if there are none.
     pub idle: Idle,
+    /// Whether the worker must ask nothing else meanwhile, or take nothing else before: see [`Fleet::claim`](super::Fleet::claim).
+    pub alone: bool,
+}
+
+impl Claimed {
+    /// Returns that there is no job.
+    pub(super) fn none(idle: Idle) -> Self {
+        Self {
+            jobs: Vec::new(),
+            idle,
+            alone: false,
+        }
+    }
 }
 
 /// What is left of a batch to claim.
@@ -57,10 +74,7 @@ pub(super) fn claim(
         "SELECT cancelled, limited, every, method FROM kd_batches WHERE id = $1",
         &[&batch],
     )?;
-    let none = |idle| {
-        let jobs = Vec::new();
-        Ok((Claimed { jobs, idle }, cursor))
-    };
+    let none = |idle| Ok((Claimed::none(idle), cursor));
     let Some(about) = about else {
         return none(Idle::Cancelled);
     };
@@ -83,19 +97,34 @@ pub(super) fn claim(
         return none(Idle::Later(Some(early)));
     }
     let (mut places, next) = take(tx, (worker, batch), most, cursor)?;
-    if let Some(every) = rate.filter(|every| *every > 0 && !places.is_empty()) {
-        count_started(tx, batch, every, places.len())?;
-    }
+    let mut alone = false;
     if places.is_empty() {
-        return match cursor {
-            (0, 0) => none(idle(tx, batch)?),
+        if cursor != (0, 0) {
             // Something may have been put back before the cursor.
-            _ => {
-                let idle = Idle::Later(Some(Duration::ZERO));
-                let jobs = Vec::new();
-                Ok((Claimed { jobs, idle }, (0, 0)))
+            let idle = Idle::Later(Some(Duration::ZERO));
+            return Ok((Claimed::none(idle), (0, 0)));
+        }
+        match last_chance(tx, worker, batch)? {
+            LastChance::None => return none(idle(tx, batch)?),
+            LastChance::Waits => {
+                let idle = Idle::Later(Some(LONE));
+                let alone = true;
+                return Ok((
+                    Claimed {
+                        alone,
+                        ..Claimed::none(idle)
+                    },
+                    cursor,
+                ));
             }
-        };
+            LastChance::Taken(place, taken) => {
+                alone = true;
+                places.insert(place, taken);
+            }
+        }
+    }
+    if let Some(every) = rate.filter(|every| *every > 0) {
+        count_started(tx, batch, every, places.len())?;
     }
     let jobs = questions(tx, batch, &mut places)?;
     let method = Method::of_word(about.try_get(3)?).unwrap_or_default();
@@ -108,7 +137,7 @@ pub(super) fn claim(
         finish::end(tx, batch, place, &row, false)?;
     }
     let idle = Idle::Later(jobs.is_empty().then_some(Duration::ZERO));
-    Ok((Claimed { jobs, idle }, next))
+    Ok((Claimed { jobs, idle, alone }, next))
 }
 
 /// A claimed place: its attempts and its token.
@@ -126,12 +155,12 @@ fn take(
             "WITH me AS MATERIALIZED (SELECT id FROM kd_workers WHERE id = $1 AND ended IS NULL FOR KEY SHARE),
              next AS MATERIALIZED (SELECT place FROM kd_jobs WHERE batch = $2 AND state = 0 AND due <= ",
             now!(),
-            " AND (due, place) > ($4, $5) ORDER BY due, place LIMIT $3 FOR UPDATE SKIP LOCKED)
+            " AND due <> $6 AND (due, place) > ($4, $5) ORDER BY due, place LIMIT $3 FOR UPDATE SKIP LOCKED)
              UPDATE kd_jobs j SET state = 1, worker = me.id, token = nextval('kd_tokens'), attempts = least(j.attempts, 2147483646) + 1
              FROM next, me WHERE j.batch = $2 AND j.place = next.place AND j.state = 0
              RETURNING j.place, j.attempts, j.token, j.due"
         ),
-        &[&worker, &batch, &most, &cursor.0, &cursor.1],
+        &[&worker, &batch, &most, &cursor.0, &cursor.1, &LAST_CHANCE],
     )?;
     let (mut places, mut next) = (Places::new(), cursor);
     for row in rows {
@@ -140,6 +169,43 @@ fn take(
         places.insert(place, (row.try_get(1)?, row.try_get(2)?));
     }
     Ok((places, next))
+}
+
+/// A question that is asked alone.
+enum LastChance {
+    /// There is none.
+    None,
+    /// This worker holds other jobs, or another worker has just taken it.
+    Waits,
+    /// Its place, its attempts and its token.
+    Taken(i64, (i32, i64)),
+}
+
+/// Takes a question that has one attempt left and may kill its worker, if this worker holds nothing.
+fn last_chance(tx: &mut Tx<'_>, worker: i64, batch: &str) -> Result<LastChance, FleetError> {
+    let waits = tx.row(
+        "SELECT EXISTS (SELECT 1 FROM kd_jobs WHERE worker = $1 AND state = 1) FROM kd_jobs
+         WHERE batch = $2 AND state = 0 AND due = $3 LIMIT 1",
+        &[&worker, &batch, &LAST_CHANCE],
+    )?;
+    match waits {
+        None => return Ok(LastChance::None),
+        Some(row) if row.try_get(0)? => return Ok(LastChance::Waits),
+        Some(_) => {}
+    }
+    let taken = tx.row(
+        "WITH me AS MATERIALIZED (SELECT id FROM kd_workers WHERE id = $1 AND ended IS NULL FOR KEY SHARE),
+         next AS MATERIALIZED (SELECT place FROM kd_jobs WHERE batch = $2 AND state = 0 AND due = $3 ORDER BY place LIMIT 1
+         FOR UPDATE SKIP LOCKED)
+         UPDATE kd_jobs j SET state = 1, worker = me.id, token = nextval('kd_tokens'), attempts = least(j.attempts, 2147483646) + 1
+         FROM next, me WHERE j.batch = $2 AND j.place = next.place AND j.state = 0
+         RETURNING j.place, j.attempts, j.token",
+        &[&worker, &batch, &LAST_CHANCE],
+    )?;
+    Ok(match taken {
+        Some(row) => LastChance::Taken(row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?)),
+        None => LastChance::Waits,
+    })
 }
 
 /// Takes the places with a question from `places`, which keeps those that are damaged.

@@ -19,6 +19,10 @@ use std::time::{Duration, Instant};
 /// How long a claim starts from its cursor: what was put back before it waits that long.
 const CURSOR: Duration = Duration::from_secs(5);
 
+/// How long a question that must be asked alone keeps a worker from taking jobs of other batches; its own batch is looked at more
+/// often than that.
+const LONE_WAITS: Duration = Duration::from_secs(3);
+
 /// The database of a fleet.
 pub struct Fleet {
     link: Link,
@@ -27,6 +31,10 @@ pub struct Fleet {
     draining: bool,
     /// The tokens of the jobs that this worker holds.
     held: BTreeSet<i64>,
+    /// The job that is asked alone.
+    lone: Option<i64>,
+    /// The batch with a question to be asked alone, and when it was found: this worker ends what it holds first.
+    waits_for: Option<(String, Instant)>,
     cursors: HashMap<String, (Cursor, Instant)>,
     pending: Arc<Mutex<Vec<Settled>>>,
 }
@@ -53,6 +61,8 @@ impl Fleet {
             worker: None,
             draining: false,
             held: BTreeSet::new(),
+            lone: None,
+            waits_for: None,
             cursors: HashMap::new(),
             pending: Arc::default(),
         })
@@ -259,10 +269,17 @@ impl Fleet {
 
     /// Takes up to `most` jobs of a batch that are due. `alone`: batches with a higher priority do not matter.
     ///
+    /// A question that was lost with its worker in all attempts but one may be what kills its workers. It is taken after all
+    /// others, by a worker that holds nothing else, which takes nothing else until it has ended: so its last attempt takes no
+    /// other question with it.
+    ///
     /// # Errors
     /// The database fails.
     pub fn claim(&mut self, batch: &str, most: usize, alone: bool) -> Result<Claimed, FleetError> {
         self.reconcile()?;
+        if self.lone.is_some_and(|token| self.held.contains(&token)) || self.ends_first(batch) {
+            return Ok(Claimed::none(Idle::Later(Some(claim::LONE))));
+        }
         let worker = self.id();
         let cursor = match self.cursors.get(batch) {
             Some((cursor, since)) if since.elapsed() < CURSOR => *cursor,
@@ -272,6 +289,13 @@ impl Fleet {
             .link
             .tx(|tx| claim::claim(tx, (worker, batch), most, alone, cursor))?;
         self.held.extend(claimed.jobs.iter().map(|job| job.token));
+        if claimed.alone {
+            self.lone = claimed.jobs.first().map(|job| job.token);
+            let waits = self.lone.is_none();
+            self.waits_for = waits.then(|| (batch.to_owned(), Instant::now()));
+        } else if self.waits_for.as_ref().is_some_and(|(of, _)| of == batch) {
+            self.waits_for = None;
+        }
         let since = match self.cursors.get(batch) {
             Some((_, since)) if cursor != (0, 0) => *since,
             _ => Instant::now(),
@@ -283,6 +307,12 @@ impl Fleet {
         // A commit whose answer was lost has claimed other jobs.
         self.reconcile()?;
         Ok(claimed)
+    }
+
+    /// Returns whether a question of another batch waits for this worker to hold nothing.
+    fn ends_first(&self, batch: &str) -> bool {
+        let waits = self.waits_for.as_ref();
+        waits.is_some_and(|(of, since)| of != batch && since.elapsed() < LONE_WAITS)
     }
 
     /// Writes what jobs gave, with what their requests have spent, in one transaction. Returns for each whether its claim still
@@ -332,6 +362,7 @@ impl Fleet {
     pub fn release(&mut self, batch: &str) -> Result<(), FleetError> {
         let id = self.id();
         self.cursors.remove(batch);
+        (self.lone, self.waits_for) = (None, None);
         self.link.tx(|tx| workers::release(tx, id, Some(batch)))
     }
 

@@ -13,6 +13,10 @@ use std::time::Duration;
 /// Maximum characters of a name or a version that is shown.
 const NAME_CHARS_MAX: usize = 80;
 
+/// When a question is due whose worker was lost, and that has one attempt left: at once, and marked by this time. It may be what
+/// kills its workers, so it is asked alone, and its companions do not fail with it.
+pub(super) const LAST_CHANCE: i64 = 1;
+
 /// Maximum lease in milliseconds: a day. A longer one in the database holds for a day.
 const LEASE_MAX: i64 = 86_400_000;
 
@@ -111,7 +115,11 @@ fn bury(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
         let (batch, place): (String, i64) = (row.try_get(0)?, row.try_get(1)?);
         let (asked, most): (i32, i32) = (row.try_get(2)?, row.try_get(4)?);
         if asked < most {
-            put_back(tx, &batch, place)?;
+            let due = match asked == most - 1 {
+                true => LAST_CHANCE,
+                false => 0,
+            };
+            put_back(tx, &batch, place, due)?;
             continue;
         }
         let times = match asked {
@@ -131,11 +139,11 @@ fn bury(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
     Ok(())
 }
 
-fn put_back(tx: &mut Tx<'_>, batch: &str, place: i64) -> Result<(), FleetError> {
+fn put_back(tx: &mut Tx<'_>, batch: &str, place: i64, due: i64) -> Result<(), FleetError> {
     tx.run(
-        "UPDATE kd_jobs j SET worker = NULL, token = 0, due = 0, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
+        "UPDATE kd_jobs j SET worker = NULL, token = 0, due = $3, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
          FROM kd_batches b WHERE b.id = j.batch AND j.batch = $1 AND j.place = $2",
-        &[&batch, &place],
+        &[&batch, &place, &due],
     )?;
     Ok(())
 }

@@ -129,6 +129,47 @@ fn crash(url: &str) {
     }
 }
 
+/// Lets the lease of a worker end.
+fn lose(site: &Site, victim: &Fleet, watcher: &mut Fleet) {
+    site.pass(crate::support::LEASE * 2, victim.worker());
+    watcher.beat().unwrap();
+}
+
+#[test]
+fn a_question_that_kills_its_workers_takes_no_other_with_it() {
+    let Some(site) = Site::new() else { return };
+    let mut watcher = site.created(&["One?", "Two?", "Three?"]);
+    for attempt in 1..=2 {
+        let mut victim = site.worker();
+        assert_eq!(places(&mut victim, 2), [1, 2], "attempt {attempt}");
+        lose(&site, &victim, &mut watcher);
+    }
+    // Both have one attempt left: they are asked after all others, and alone.
+    let (mut busy, mut victim) = (site.worker(), site.worker());
+    assert_eq!(places(&mut busy, 9), [3]);
+    for _ in 0..2 {
+        // The first look is from the cursor on.
+        assert_eq!(places(&mut busy, 9), [] as [u64; 0], "it holds another one");
+    }
+    let other = asked(&["Other?"]);
+    busy.create(&new("batch-2"), &other, Timestamp::now())
+        .unwrap();
+    let of_other = |fleet: &mut Fleet| fleet.claim("batch-2", 9, true).unwrap().jobs.len();
+    assert_eq!(of_other(&mut busy), 0, "it first ends what it holds");
+    assert_eq!(places(&mut victim, 9), [1]);
+    assert_eq!(places(&mut victim, 9), [] as [u64; 0], "it asks this alone");
+    assert_eq!(of_other(&mut victim), 0);
+    assert!(finish(&mut busy, 3, &answer("3"), true));
+    assert_eq!(places(&mut busy, 9), [2]);
+    lose(&site, &victim, &mut watcher);
+    assert!(finish(&mut busy, 2, &answer("2"), true));
+    assert_eq!(of_other(&mut busy), 1, "then it goes on with others");
+    let dead = watcher.dead(ID, 9).unwrap();
+    assert_eq!(dead.len(), 1);
+    assert_eq!((dead[0].n, dead[0].attempts), (1, 3));
+    assert_eq!(watcher.claim(ID, 9, true).unwrap().idle, Idle::Over);
+}
+
 /// Once as many transactions as asked have failed, the disk has space again.
 #[test]
 fn a_full_disk_of_the_server_is_waited_for() {
