@@ -17,7 +17,8 @@ use tokio::sync::watch;
 /// Pauses between two looks for results: the first, doubled up to the maximum while none come.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOK_MAX: Duration = Duration::from_secs(1);
-/// Share of the time that looks at a large batch may take: one part in this many.
+/// Share of the time that looks at a large batch may take: one part in this many. Fetching results is no look: the more have come,
+/// the sooner the next must be fetched.
 const SHARE: u32 = 10;
 
 /// The process that runs a batch.
@@ -79,7 +80,6 @@ impl Follow {
         let mut has_host = true;
         let before = progress.borrow().counts.ended();
         loop {
-            let began = Instant::now();
             let stopping = *stop.borrow_and_update();
             if let Some(worker) = &self.worker {
                 match stopping {
@@ -92,7 +92,9 @@ impl Follow {
             }
             let ended = progress.borrow().counts.ended();
             self.fetch().await?;
+            let began = Instant::now();
             let batch = self.look().await?;
+            let looked = began.elapsed();
             let counts = batch.batch.counts;
             progress.send_modify(|progress| {
                 progress.counts = counts;
@@ -107,7 +109,7 @@ impl Follow {
                 true => LOOK,
                 false => (pause * 2).min(LOOK_MAX),
             }
-            .max(began.elapsed() * SHARE);
+            .max(looked * SHARE);
             tokio::select! {
                 ended = async { match &mut self.worker {
                     Some(worker) => worker.ended().await,
