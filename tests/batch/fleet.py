@@ -34,52 +34,72 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def program():
     for path in (os.environ.get("KD"), ROOT / "target/release/kd", ROOT / "target/debug/kd"):
         if path and pathlib.Path(path).exists():
-            return str(path)
+            return str(pathlib.Path(path).resolve())
     sys.exit("build kd first: cargo build --release")
+
+
+def owned(*paths):
+    """Gives paths to the user of PostgreSQL, which refuses to run as root."""
+    if os.geteuid() == 0:
+        for path in paths:
+            shutil.chown(path, "postgres", "postgres")
 
 
 class Postgres:
     """A server in a folder of its own, on a socket there."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, options="", within=(), initdb_options=()):
+        """`options` of the server; `within`: a command that starts another one, for example in a namespace."""
         found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"))
         initdb = shutil.which("initdb") or (found and str(found[-1]))
         if not initdb:
             sys.exit("PostgreSQL is not installed")
         self.bin = pathlib.Path(initdb).parent
         self.folder = folder / "pg"
-        self.folder.mkdir()
-        self.user = {}
+        self.folder.mkdir(exist_ok=True)
+        self.within, self.user = list(within), []
         if os.geteuid() == 0:
-            # PostgreSQL refuses to run as root.
             owner = pwd.getpwnam("postgres")
-            self.user = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-            for path in (folder, self.folder):
-                os.chown(path, owner.pw_uid, owner.pw_gid)
-        data = self.folder / "data"
-        self.call("initdb", "-A", "trust", "-U", "kd", "-E", "UTF8", "--locale=C", "-D", str(data))
-        options = f"-k {self.folder} -c listen_addresses= -c max_connections=200"
-        self.call("pg_ctl", "-D", str(data), "-o", options, "-l", str(self.folder / "log"), "-w", "start")
+            self.user = ["setpriv", f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups"]
+            owned(folder, self.folder)
+        self.data = self.folder / "data"
+        self.call("initdb", "-A", "trust", "-U", "kd", "-E", "UTF8", "--locale=C", "--no-sync", "-D", self.data, *initdb_options)
+        self.options = f"-k {self.folder} -c listen_addresses= -c max_connections=200 {options}"
+        self.start()
         self.url = f"postgresql://kd@/postgres?host={self.folder}"
 
-    def call(self, name, *args):
-        subprocess.run([self.bin / name, *args], check=True, cwd=self.folder,
-                       stdout=subprocess.DEVNULL, **self.user)
+    def call(self, name, *args, check=True):
+        command = [*self.within, *self.user, self.bin / name, *args]
+        return subprocess.run(command, check=check, cwd=self.folder, stdout=subprocess.DEVNULL).returncode
+
+    def start(self):
+        self.call("pg_ctl", "-D", self.data, "-o", self.options, "-l", self.folder / "log", "-w", "start")
+
+    def psql(self):
+        # What Debian puts on the PATH is a slow wrapper.
+        psql = next(pathlib.Path("/usr/lib/postgresql").glob("*/bin/psql"), None) or shutil.which("psql")
+        return psql and [psql, "-h", self.folder, "-U", "kd", "-qAt", "postgres"]
+
+    def sql(self, text):
+        command = self.psql()
+        if not command:
+            return None
+        return subprocess.run([*command, "-c", text], check=True, capture_output=True, text=True).stdout.strip()
+
+    def session(self):
+        """A session that reads statements from its standard input."""
+        return subprocess.Popen(self.psql(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
     def size_mib(self):
         files = (self.folder / "data/base").rglob("*")
         return sum(path.stat().st_size for path in files if path.is_file()) >> 20
 
     def dead_rows(self):
-        psql = shutil.which("psql") or next(pathlib.Path("/usr/lib/postgresql").glob("*/bin/psql"), None)
-        if not psql:
-            return "an unknown number of"
-        sql = "SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables"
-        command = [psql, "-h", str(self.folder), "-U", "kd", "-At", "-c", sql, "postgres"]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+        dead = self.sql("SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables")
+        return "an unknown number of" if dead is None else dead
 
     def stop(self):
-        self.call("pg_ctl", "-D", str(self.folder / "data"), "-m", "fast", "stop")
+        self.call("pg_ctl", "-D", self.data, "-m", "fast", "stop")
 
 
 class Machine:
