@@ -286,7 +286,7 @@ def snapshot(folder, args):
               + f"; {asked} asked, {collected} collected")
         repeated = sum(n - 1 for n in Service.asked.values())
         starved = min(rates["held"]) < 0.7 * mean["before"]
-        if starved or repeated or collected < asked - 10 * rate:
+        if starved or repeated or collected < 0.9 * asked:
             raise Broken(f"starved: {starved}, repeated: {repeated}, collected {collected} of {asked}")
     finally:
         if psql:

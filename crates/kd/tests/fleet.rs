@@ -422,6 +422,38 @@ fn signals_drain_and_the_same_command_goes_on() {
     );
 }
 
+#[test]
+fn a_second_signal_ends_a_worker_whose_database_does_not_answer() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(50);
+    let q = questions(&home, 200);
+    let mut worker = fleet.worker(&home);
+    let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "0"];
+    let run = fleet.start(&home, &args);
+    until("the first results", || {
+        let text = fs::read_to_string(home.work().join("r.jsonl")).unwrap_or_default();
+        (!text.is_empty()).then_some(())
+    });
+    let mut database = fleet.database();
+    database
+        .batch_execute("BEGIN; LOCK TABLE kd_workers")
+        .expect("locked");
+    // Signals that come together count as one.
+    until("the end", || {
+        let is_over = worker.is_over();
+        if !is_over {
+            worker.signal(Signal::TERM);
+        }
+        is_over.then_some(())
+    });
+    let said = worker.said();
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let told = words(&said.err);
+    assert!(told.contains("the database did not answer"), "{told}");
+    assert!(told.contains("when its lease is over"), "{told}");
+    drop(run);
+}
+
 /// `KD_BATCH_SEEDS=50` disturbs more; `tests/batch/run --full` does.
 #[test]
 fn killed_and_stopped_workers_lose_and_double_nothing() {

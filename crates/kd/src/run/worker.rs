@@ -10,7 +10,12 @@ use crate::exit::Exit;
 use crate::face::fleet as face;
 use kd_app::batch::fleet::{LEASE_MIN, WorkerRequest};
 use kd_app::{Kingdom, Runtime};
-use kd_tui::signals::{Caught, Signals};
+use kd_tui::signals::Signals;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long a worker that is stopped at once tries to put back what it asks.
+const PUT_BACK: Duration = Duration::from_secs(2);
 
 pub(super) fn run(args: &Worker, here: &Here) -> Result<Exit, Error> {
     let Some(store) = batch::store(&args.store, here)? else {
@@ -28,8 +33,7 @@ pub(super) fn run(args: &Worker, here: &Here) -> Result<Exit, Error> {
 }
 
 async fn work(args: &Worker, kingdom: &Kingdom, request: WorkerRequest) -> Result<(), Error> {
-    let mut signals = Signals::listen(false)
-        .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
+    let mut signals = Stops::listen()?;
     let tell = |text: String| {
         if !args.quiet {
             notice_line(&text);
@@ -39,8 +43,7 @@ async fn work(args: &Worker, kingdom: &Kingdom, request: WorkerRequest) -> Resul
     let mut worker = kingdom.worker(request)?;
     let mut name = worker.name.clone();
     tell(face::begins(&name, &store, args.concurrency, lease));
-    let mut news = std::mem::replace(&mut worker.news, tokio::sync::mpsc::unbounded_channel().1);
-    let mut stops = 0_u32;
+    let mut news = std::mem::replace(&mut worker.news, mpsc::unbounded_channel().1);
     loop {
         tokio::select! {
             ended = worker.ended() => return Ok(ended?),
@@ -50,15 +53,62 @@ async fn work(args: &Worker, kingdom: &Kingdom, request: WorkerRequest) -> Resul
                     name = new;
                 }
             }
-            signal = signals.next() => if matches!(signal, Caught::Interrupt | Caught::End) {
-                stops += 1;
-                if stops == 1 {
+            Some(stop) = signals.recv() => match stop {
+                Stop::Drain => {
                     tell(format!("{name}: finishing what it asks; Ctrl+C again stops at once"));
                     worker.drain();
-                } else {
-                    worker.stop();
+                }
+                Stop::Now => worker.stop(),
+                Stop::Leave => {
+                    let what = format!("{name} ended, and the database did not answer");
+                    return Err(Error::new("store", Exit::Error, what).next(
+                        "nothing is left to do: its questions are given to others when its lease is over",
+                    ));
                 }
             },
         }
+    }
+}
+
+/// How a worker stops.
+enum Stop {
+    /// It finishes what it asks.
+    Drain,
+    /// It puts that back.
+    Now,
+    /// It could not put that back in time.
+    Leave,
+}
+
+/// Hears signals on a thread of its own: while the database is away, all threads of the runtime may wait for it.
+struct Stops;
+
+impl Stops {
+    fn listen() -> Result<mpsc::UnboundedReceiver<Stop>, Error> {
+        let failed = |e| Error::new("io", Exit::Error, "cannot handle signals").because(e);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let mut signals = {
+            let _inside = runtime.enter();
+            Signals::listen(false).map_err(failed)?
+        };
+        let (tell, told) = mpsc::unbounded_channel();
+        let hear = async move {
+            for stop in [Stop::Drain, Stop::Now] {
+                while !signals.next().await.stops() {}
+                if tell.send(stop).is_err() {
+                    return;
+                }
+            }
+            tokio::time::sleep(PUT_BACK).await;
+            let _ = tell.send(Stop::Leave);
+        };
+        let thread = std::thread::Builder::new().name("kd-signals".into());
+        thread
+            .spawn(move || runtime.block_on(hear))
+            .map_err(failed)?;
+        Ok(told)
     }
 }

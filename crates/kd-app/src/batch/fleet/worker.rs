@@ -182,6 +182,10 @@ impl Worker {
     async fn run(mut self) -> Result<(), UserError> {
         let done = self.work().await;
         self.loops.shutdown().await;
+        // Without the database, its lease ends by itself; the worker has just waited a minute for it.
+        if matches!(&done, Err(error) if error.kind == ErrorKind::Store) {
+            return done;
+        }
         let left = on(&self.fleet, |fleet| Ok(fleet.leave()?)).await;
         done.and(left)
     }
