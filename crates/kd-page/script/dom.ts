@@ -25,6 +25,13 @@ export function one<E extends HTMLElement = HTMLElement>(selector: string, withi
   return found;
 }
 
+/** Parses the server's own markup, one element. The page's policy lets no script in it run. */
+export function parsed(html: string): HTMLElement {
+  const holder = document.createElement("template");
+  holder.innerHTML = html;
+  return holder.content.firstElementChild as HTMLElement;
+}
+
 /** Says something to whoever listens to the page. */
 export function announce(text: string): void {
   one("#status").textContent = text;

@@ -1,6 +1,6 @@
 // The server's page: the list of threads, one open thread that grows, and the question to the council.
 
-import { announce, make, one } from "./dom.js";
+import { announce, make, one, parsed } from "./dom.js";
 import { equip, follow, type Words } from "./reading.js";
 
 interface Listed {
@@ -91,7 +91,7 @@ export class Live {
       if (response) {
         const { html } = (await response.json()) as { html: string };
         if (signal.aborted) return;
-        if (html !== shown) one("#open").replaceChildren(this.element(html));
+        if (html !== shown) one("#open").replaceChildren(parsed(html));
         shown = html;
         document.title = "Batches";
       }
@@ -288,7 +288,7 @@ export class Live {
     }
     for (const [id, words] of Object.entries(line.words ?? {})) this.words.set(id, words);
     const atEnd = this.isAtEnd();
-    for (const part of line.parts ?? []) this.put(thread, part.id, this.element(part.html));
+    for (const part of line.parts ?? []) this.put(thread, part.id, parsed(part.html));
     this.seat();
     equip(thread, this.words);
     this.offerForks(thread);
@@ -298,13 +298,6 @@ export class Live {
     if (to) to.scrollIntoView();
     else if (this.painted && atEnd) this.toEnd();
     this.painted = true;
-  }
-
-  /** The server's own markup: the page's policy lets no script in it run. */
-  private element(html: string): HTMLElement {
-    const holder = document.createElement("template");
-    holder.innerHTML = html;
-    return holder.content.firstElementChild as HTMLElement;
   }
 
   private put(thread: HTMLElement, id: string, element: HTMLElement): void {

@@ -1,5 +1,7 @@
-// The script of the page: for an exported thread, which is complete, and for a server's page, which grows.
+// The script of the page: for an exported thread, which is complete, for a server's page, which grows, and for the MCP App,
+// which gets a thread from its client.
 
+import { App } from "./app.js";
 import { make } from "./dom.js";
 import { Live } from "./live.js";
 import { equip, follow, type Words } from "./reading.js";
@@ -14,6 +16,8 @@ document.body.append(
 );
 if (document.body.hasAttribute("data-live")) {
   new Live(words);
+} else if (document.body.hasAttribute("data-app")) {
+  new App();
 } else {
   equip(document, words);
   follow(document);

@@ -42,11 +42,11 @@ fn sides(facts: &Facts<'_>, verdict: &Verdict) -> Markup {
     html! {
         div.sides {
             div {
-                h3 { "For it (" (verdict.support.len()) ")" }
+                h2 { "For it (" (verdict.support.len()) ")" }
                 ul { @for seat in &verdict.support { li { (seat_link(facts, seat.as_str())) } } }
             }
             div {
-                h3 { "Against it (" (verdict.dissent.len()) ")" }
+                h2 { "Against it (" (verdict.dissent.len()) ")" }
                 @if verdict.dissent.is_empty() { p.faint { "Nobody." } }
                 ul {
                     @for other in &verdict.dissent {

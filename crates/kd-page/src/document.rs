@@ -18,13 +18,27 @@ pub struct Page<'a> {
     pub main: Markup,
     /// Data for the script, such as the Markdown of messages.
     pub data: &'a Value,
-    /// Whether the script may connect to the server that sent the page.
-    pub live: bool,
+    /// Where it is shown.
+    pub place: Place,
+}
+
+/// Where a document is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a browser, from a file.
+    File,
+    /// In a browser, by the server that its script connects to.
+    Served,
+    /// In the sandbox of an MCP client, which sends it the result of a tool.
+    App,
 }
 
 /// Returns the document and its policy, which is also in the document. A server sends it as `Content-Security-Policy`.
 pub fn page(page: &Page<'_>) -> (String, String) {
-    let connect = if page.live { "'self'" } else { "'none'" };
+    let connect = match page.place {
+        Place::Served => "'self'",
+        Place::File | Place::App => "'none'",
+    };
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; connect-src {connect}; base-uri 'none'; form-action 'none'",
         hash(SCRIPT),
@@ -42,7 +56,7 @@ pub fn page(page: &Page<'_>) -> (String, String) {
                 title { (page.title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body data-live[page.live] {
+            body data-live[page.place == Place::Served] data-app[page.place == Place::App] {
                 main id="main" { (page.main) }
                 script type="application/json" id="data" { (PreEscaped(island(page.data))) }
                 script { (PreEscaped(SCRIPT)) }
@@ -85,8 +99,22 @@ pub fn shell() -> (String, String) {
         title: "kd",
         main,
         data: &Value::Null,
-        live: true,
+        place: Place::Served,
     })
+}
+
+/// Returns the document of the MCP App, which shows nothing until the client has sent it the result of a tool.
+pub fn app() -> String {
+    let main = html! {
+        div #open { p.faint role="status" { "Waiting for the council." } }
+    };
+    let (text, _) = page(&Page {
+        title: "kd",
+        main,
+        data: &Value::Null,
+        place: Place::App,
+    });
+    text
 }
 
 fn hash(text: &str) -> String {
@@ -110,7 +138,7 @@ mod tests {
             title: "</title><script>1</script>",
             main: html! { p { "x" } },
             data: &data,
-            live: false,
+            place: Place::File,
         });
         assert_eq!(page.matches("<script").count(), 2, "{page}");
         assert_eq!(page.matches("</script").count(), 2);

@@ -19,12 +19,12 @@ mod sure;
 mod trail;
 
 pub use batches::batches;
-pub use document::{Page, page, shell};
+pub use document::{Page, Place, app, page, shell};
 pub use facts::{Relative, Thread, Turn};
 
 use facts::{Facts, plain};
 use maud::{Markup, html};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 /// A section of a thread's page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -173,17 +173,28 @@ pub fn document(threads: &[Thread]) -> String {
         if title.is_empty() {
             title = facts.title();
         }
-        for message in &facts.shown {
-            words.insert(facts.anchor(message.seq), plain(&message.body).into());
-        }
+        words.extend(self::words(&facts));
     }
     let (text, _) = page(&Page {
         title: &title,
         main,
         data: &json!({ "words": words }),
-        live: false,
+        place: Place::File,
     });
     text
+}
+
+/// Renders a thread for the [app](app): `{"html", "words"}`, its markup and the Markdown of each message by anchor.
+pub fn shown_in_app(thread: &Thread) -> Value {
+    let facts = Facts::of(thread, 0);
+    let words: Map<_, _> = words(&facts).collect();
+    json!({ "html": self::thread(thread, 0).into_string(), "words": words })
+}
+
+/// Returns the Markdown of each message, by anchor.
+fn words(facts: &Facts<'_>) -> impl Iterator<Item = (String, Value)> {
+    let all = facts.shown.iter();
+    all.map(|message| (facts.anchor(message.seq), plain(&message.body).into()))
 }
 
 /// Renders the question, the members and, if there is one, the verdict.

@@ -20,26 +20,49 @@ pub fn render(text: &str) -> Markup {
     let clean = clean_text(text);
     let source = bounded(&clean);
     let mut out = String::with_capacity(source.len() * 5 / 4);
-    // Whether each open link was allowed: its content is kept in any case.
-    let mut links = Vec::new();
-    let events = Parser::new_ext(&source, OPTIONS).filter_map(|event| harmless(event, &mut links));
+    let mut open = Open::default();
+    let events = Parser::new_ext(&source, OPTIONS).filter_map(|event| harmless(event, &mut open));
     pulldown_cmark::html::push_html(&mut out, events);
     PreEscaped(out)
 }
 
+/// What is open while a text is rendered.
+#[derive(Default)]
+struct Open {
+    /// Whether each open link was allowed: its content is kept in any case.
+    links: Vec<bool>,
+    /// The levels of the headings above, as in the text.
+    above: Vec<HeadingLevel>,
+}
+
+impl Open {
+    /// Opens a heading, and returns its level in the page: no level is left out, whatever the text begins with.
+    fn heading(&mut self, level: HeadingLevel) -> HeadingLevel {
+        self.above.retain(|above| *above < level);
+        self.above.push(level);
+        self.level()
+    }
+
+    /// Returns the level of the last heading in the page.
+    fn level(&self) -> HeadingLevel {
+        let below = (self.above.len() + TOP - 1).min(6);
+        HeadingLevel::try_from(below).unwrap_or(HeadingLevel::H6)
+    }
+}
+
 /// Returns the event without anything a browser would act on.
-fn harmless<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
+fn harmless<'a>(event: Event<'a>, open: &mut Open) -> Option<Event<'a>> {
     Some(match event {
         Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
         Event::Start(Tag::Heading { level, .. }) => Event::Start(Tag::Heading {
-            level: lower(level),
+            level: open.heading(level),
             id: None,
             classes: Vec::new(),
             attrs: Vec::new(),
         }),
-        Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(lower(level))),
+        Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Heading(open.level())),
         Event::Start(Tag::Link {
             link_type,
             dest_url,
@@ -50,9 +73,9 @@ fn harmless<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
                 true => CowStr::from(format!("mailto:{dest_url}")),
                 false => dest_url,
             };
-            let open = goes_out(&to);
-            links.push(open);
-            if !open {
+            let goes_out = goes_out(&to);
+            open.links.push(goes_out);
+            if !goes_out {
                 return None;
             }
             let tag =
@@ -66,7 +89,7 @@ fn harmless<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
             )
         }
         Event::End(TagEnd::Link) => {
-            if !links.pop()? {
+            if !open.links.pop()? {
                 return None;
             }
             Event::InlineHtml("</a>".into())
@@ -89,14 +112,34 @@ fn goes_out(to: &str) -> bool {
     SCHEMES.iter().any(begins)
 }
 
-fn lower(level: HeadingLevel) -> HeadingLevel {
-    let below = (level as usize + TOP - 1).min(6);
-    HeadingLevel::try_from(below).unwrap_or(HeadingLevel::H6)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headings_leave_out_no_level() {
+        for (text, levels) in [
+            ("# A\n## B\n# C", vec![3, 4, 3]),
+            ("## A\n### B\n## C\n# D", vec![3, 4, 3, 3]),
+            ("# A\n#### B\n###### C\n### D\n## E", vec![3, 4, 5, 4, 4]),
+            ("# A\n## B\n### C\n#### D\n##### E", vec![3, 4, 5, 6, 6]),
+        ] {
+            let html = render(text).into_string();
+            let opened = html
+                .split("<h")
+                .skip(1)
+                .map(|rest| rest[..1].parse::<u32>().unwrap());
+            assert_eq!(opened.collect::<Vec<_>>(), levels, "{text:?}: {html}");
+            for level in 3..=6 {
+                let count = |tag: String| html.matches(&tag).count();
+                assert_eq!(
+                    count(format!("<h{level}>")),
+                    count(format!("</h{level}>")),
+                    "{html}"
+                );
+            }
+        }
+    }
 
     /// All tags that a rendered message may contain.
     const TAGS: [&str; 26] = [

@@ -26,7 +26,21 @@ impl Client {
         Self::start_with(home, args, |_| {})
     }
 
+    /// Starts a client that names these extensions in its handshake.
+    fn with_extensions(home: &Home, extensions: Value) -> Self {
+        Self::begin(home, &[], |_| {}, json!({ "extensions": extensions }))
+    }
+
     fn start_with(home: &Home, args: &[&str], change: impl Fn(&mut Command)) -> Self {
+        Self::begin(home, args, change, json!({}))
+    }
+
+    fn begin(
+        home: &Home,
+        args: &[&str],
+        change: impl Fn(&mut Command),
+        capabilities: Value,
+    ) -> Self {
         let all: Vec<&str> = ["mcp"].iter().chain(args).copied().collect();
         let mut command = home.kd(&all);
         change(&mut command);
@@ -43,7 +57,7 @@ impl Client {
             last: 0,
             told: Vec::new(),
         };
-        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+        let params = json!({"protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"}});
         let hello = client.call("initialize", params);
         assert_eq!(hello["result"]["serverInfo"]["name"], "kd", "{hello}");
         client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
@@ -1063,4 +1077,59 @@ fn prompts_are_listed_and_call_a_tool_that_exists() {
         assert!(refused["error"]["message"].is_string(), "{refused}");
     }
     client.leave();
+}
+
+/// The extension of clients that show apps.
+const APPS: &str = "io.modelcontextprotocol/ui";
+const APP: &str = "ui://kd/council";
+
+#[test]
+fn the_app_is_a_document_that_fetches_nothing_and_the_tools_of_the_council_name_it() {
+    let home = Home::scripted(&[("ann", say("Yes."))]);
+    let mut client = Client::start(&home, &[]);
+    let listed = client.call("resources/list", json!({}));
+    let rows = listed["result"]["resources"].as_array().expect("a list");
+    let row = rows.iter().find(|row| row["uri"] == APP).expect("a row");
+    assert_eq!(row["mimeType"], "text/html;profile=mcp-app");
+    let read = client.call("resources/read", json!({ "uri": APP }));
+    let contents = &read["result"]["contents"][0];
+    assert_eq!(contents["mimeType"], "text/html;profile=mcp-app");
+    let html = contents["text"].as_str().expect("text");
+    assert!(html.contains("connect-src 'none'") && html.contains("data-app"));
+    assert!(!html.contains("http:") && !html.contains("https:"));
+    let tools = client.call("tools/list", json!({}));
+    for tool in tools["result"]["tools"].as_array().expect("a list") {
+        let council = ["ask_council", "think", "deliberate"]
+            .contains(&tool["name"].as_str().expect("a name"));
+        let named = &tool["_meta"]["ui"]["resourceUri"];
+        assert_eq!(named == APP, council, "{tool}");
+    }
+    client.leave();
+}
+
+#[test]
+fn only_clients_that_show_apps_get_the_page_with_the_result_and_its_texts_are_no_markup() {
+    let hostile =
+        "Yes. <script>alert(1)</script> <img src=x onerror=alert(1)> [x](javascript:alert(1))";
+    let home = Home::scripted(&[("ann", say(hostile)), ("bob", say("No."))]);
+    let ask = json!({"name": "ask_council", "arguments": {"question": "Is <b>it</b> safe?"}});
+    let mut plain = Client::start(&home, &[]);
+    let answer = plain.call("tools/call", ask.clone());
+    assert_eq!(answer["result"].get("_meta"), None, "{answer}");
+    plain.leave();
+    let mut host = Client::with_extensions(
+        &home,
+        json!({ APPS: {"mimeTypes": ["text/html;profile=mcp-app"]} }),
+    );
+    let answer = host.call("tools/call", ask);
+    let page = &answer["result"]["_meta"]["kd/page"];
+    let html = page["html"].as_str().expect("a page");
+    assert!(html.starts_with("<article class=\"thread\""), "{html}");
+    assert!(html.contains("alert(1)") && html.contains("bob"), "{html}");
+    for never in ["<script", "<img", "href=\"javascript", "<b>it"] {
+        assert!(!html.contains(never), "{never}: {html}");
+    }
+    let words = page["words"].as_object().expect("words");
+    assert!(words.values().any(|text| text == hostile), "{words:?}");
+    host.leave();
 }

@@ -4,6 +4,7 @@
 //! progress while a council works; a cancelled request stops it. No caller can post under another's name: the token or
 //! the way the server was started identifies the caller, and a tool's argument counts only where neither does.
 
+mod app;
 mod followed;
 mod lines;
 mod news;
@@ -257,6 +258,7 @@ impl ServerHandler for Server {
             return Ok(ListResourcesResult::with_all_items(Vec::new()));
         }
         let mut listed = resources::list(&self.host).await?;
+        listed.resources.insert(0, app::row());
         if self.caller(&context).is_some() {
             listed.resources.insert(0, news::row());
         }
@@ -312,6 +314,9 @@ impl ServerHandler for Server {
         if request.uri == news::NEWS {
             let caller = self.reader_of_news(&request.uri, &context)?;
             return Ok(news::read(&self.host, caller).await?.into());
+        }
+        if request.uri == app::APP {
+            return Ok(app::read().into());
         }
         Ok(resources::read(&self.host, request.uri).await?.into())
     }

@@ -1,13 +1,13 @@
 //! Long deliberations as tasks (the extension `io.modelcontextprotocol/tasks`): a client that knows it gets a handle at
 //! once, asks for the state and the result, and may cancel. A task survives the connection, as its thread does.
 
+use super::app::Presenter;
 use crate::answer::Told;
 use crate::consult::Running;
 use crate::identity::{Identity, generate};
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResult, CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload,
-    TaskStatus,
+    CreateTaskResult, DetailedTask, GetTaskResult, JsonObject, Task, TaskPayload, TaskStatus,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ impl Tasks {
         &self,
         owner: Owner,
         mut running: Running,
-        answered: fn(&crate::answer::Answer) -> CallToolResult,
+        presenter: Presenter,
     ) -> Result<CreateTaskResult, ErrorData> {
         let id = generate().map_err(|e| ErrorData::internal_error(e.to_string(), None))?;
         let stop = CancellationToken::new();
@@ -111,7 +111,7 @@ impl Tasks {
             }
             let ended = match running.end().await {
                 _ if cancelled => Ended::Cancelled,
-                Ok(answer) => match serde_json::to_value(answered(&answer)) {
+                Ok(answer) => match serde_json::to_value(presenter.present(&answer).await) {
                     Ok(Value::Object(result)) => Ended::Done(result),
                     _ => Ended::Failed("the answer cannot be written".into()),
                 },

@@ -1,8 +1,9 @@
 //! The tools: those that consult the council, one row each, and those of the forum, from its own table.
 
+use super::app::{self, Presenter};
 use super::{Server, off};
+use crate::answer;
 use crate::answer::Told;
-use crate::answer::{self, Answer};
 use crate::identity::Caller;
 use kd_app::Started;
 use kd_app::host::{Host, Method, PlanChoice, Query};
@@ -93,6 +94,7 @@ impl Row {
             schema["properties"]["preset"] = json!({"type": "string", "enum": names, "description": "The members and how they decide; default: as configured, or by the question."});
         }
         let mut tool = Tool::new(self.name, self.doc, object(schema));
+        tool.meta = Some(app::meta());
         tool.output_schema = Some(Arc::new(object(answer::schema())));
         tool.annotations = Some(
             ToolAnnotations::new()
@@ -200,7 +202,9 @@ async fn ask(
         Ok(started) if knows_tasks && row.method == Method::Deliberate => {
             let owner = super::task_owner(context);
             let running = server.running.start(started);
-            let task = server.tasks.begin(owner, running, answered)?;
+            let task = server
+                .tasks
+                .begin(owner, running, Presenter::new(&server.host, context))?;
             Ok(CallToolResponse::Task(task))
         }
         Ok(started) => Ok(consult(server, started, context).await.into()),
@@ -265,20 +269,9 @@ async fn consult(
         }
     }
     match running.end().await {
-        Ok(answer) => answered(&answer),
+        Ok(answer) => Presenter::new(&server.host, context).present(&answer).await,
         Err(why) => refused(&why),
     }
-}
-
-/// Returns an answer as text and JSON.
-fn answered(answer: &Answer) -> CallToolResult {
-    let content = vec![ContentBlock::text(answer.text())];
-    let mut result = match answer.is_answer() {
-        true => CallToolResult::success(content),
-        false => CallToolResult::error(content),
-    };
-    result.structured_content = Some(answer.json());
-    result
 }
 
 /// The visible actions open to a caller without a name.
