@@ -400,17 +400,38 @@ impl Permit {
     /// # Errors
     /// The turn was closed meanwhile, and its reservation with it: the request would not be charged, so it must not be
     /// sent.
-    pub fn sending(&self) -> Result<(), Failure> {
+    pub async fn sending(&self) -> Result<(), Failure> {
+        let (ledger, most) = {
+            let mut books = lock(&self.account.0.books);
+            let ledger = books.day.ledger.clone();
+            let Some(open) = books.open.get_mut(&self.reservation) else {
+                return Err(over());
+            };
+            match ledger {
+                Some(ledger) if !open.sent => (ledger, open.lost),
+                _ => {
+                    open.sent = true;
+                    return Ok(());
+                }
+            }
+        };
+        // The books are not held while the ledger writes: other requests are announced meanwhile.
+        let mut announced = Announced {
+            ledger: Some(&*ledger),
+            reservation: self.reservation,
+        };
+        let noted = ledger.sending(self.reservation, &most).await;
+        if let Err(why) = noted {
+            announced.ledger = None;
+            return Err(unnoted(&why));
+        }
         let mut books = lock(&self.account.0.books);
-        let ledger = books.day.ledger.clone();
         let Some(open) = books.open.get_mut(&self.reservation) else {
+            drop(books);
             return Err(over());
         };
-        if let Some(ledger) = ledger.filter(|_| !open.sent) {
-            let noted = ledger.sending(self.reservation, &open.lost);
-            noted.map_err(|why| unnoted(&why))?;
-        }
         open.sent = true;
+        announced.ledger = None;
         Ok(())
     }
 
@@ -444,6 +465,21 @@ impl Permit {
                 books.book(self.reservation, spent, usage);
             }
             None => books.lose(self.reservation),
+        }
+    }
+}
+
+/// A request that the ledger may have recorded already. If it is not sent after all, because its turn ends first, the
+/// ledger hears that it has spent nothing.
+struct Announced<'l> {
+    ledger: Option<&'l dyn Ledger>,
+    reservation: u64,
+}
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        if let Some(ledger) = self.ledger {
+            ledger.settled(self.reservation, &Spent::default());
         }
     }
 }
@@ -749,8 +785,73 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_turn_that_was_closed_sends_nothing_that_it_had_reserved() {
+    /// Answers when it is told to.
+    #[derive(Debug, Default)]
+    struct Slow {
+        said: Mutex<Vec<String>>,
+        open: Arc<tokio::sync::Notify>,
+    }
+
+    impl Ledger for Slow {
+        fn book(&self, _: Entry) {}
+
+        fn today(&self) -> Option<u64> {
+            None
+        }
+
+        fn sending(&self, reservation: u64, _: &Spent) -> kd_core::ledger::Noted {
+            lock(&self.said).push(format!("sending {reservation}"));
+            let open = Arc::clone(&self.open);
+            Box::pin(async move {
+                open.notified().await;
+                Ok(())
+            })
+        }
+
+        fn settled(&self, reservation: u64, spent: &Spent) {
+            lock(&self.said).push(format!("settled {reservation}: {} calls", spent.calls));
+        }
+    }
+
+    /// A ledger on another machine must make no other request wait, and must hear of what was not sent after all.
+    #[tokio::test]
+    async fn requests_are_announced_together_and_taken_back_if_their_turn_ends_first() {
+        let ledger = Arc::new(Slow::default());
+        let day = Day {
+            ledger: Some(Arc::clone(&ledger) as Arc<dyn Ledger>),
+            usd: None,
+        };
+        let run = Spending::recorded(Ceiling::default(), day);
+        let turns = [(); 3].map(|()| run.turn(Spent::default()));
+        let permits: Vec<Permit> = turns
+            .iter()
+            .map(|turn| turn.reserve(Worst::default()).unwrap())
+            .collect();
+        let mut waiting: Vec<_> = permits.iter().map(|one| Box::pin(one.sending())).collect();
+        for one in &mut waiting {
+            assert!(futures::poll!(one).is_pending());
+        }
+        assert_eq!(lock(&ledger.said).len(), 3, "none waits for another");
+        // One turn ends while its request is recorded, one request is dropped, one is sent.
+        turns[0].close();
+        ledger.open.notify_one();
+        let failure = waiting.remove(0).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Cancelled);
+        drop(waiting.remove(0));
+        ledger.open.notify_one();
+        waiting.remove(0).await.unwrap();
+        assert_eq!(run.used(), Spent::default());
+        assert_eq!(turns[2].close().requests, 1);
+        let said = lock(&ledger.said).clone();
+        let settled = |at: usize, calls| {
+            let number = said[at].replace("sending", "settled");
+            format!("{number}: {calls} calls")
+        };
+        assert_eq!(said[3..], [settled(0, 0), settled(1, 0), settled(2, 1)]);
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_was_closed_sends_nothing_that_it_had_reserved() {
         let run = Spending::default();
         let turn = run.turn(Spent::default());
         let permits = [
@@ -759,14 +860,14 @@ mod tests {
         ];
         assert_eq!(turn.close(), Used::default());
         for permit in permits {
-            let failure = permit.sending().unwrap_err();
+            let failure = permit.sending().await.unwrap_err();
             assert_eq!(failure.kind, FailureKind::Cancelled);
         }
         assert_eq!(run.used(), Spent::default());
         // Requests sent earlier count in full.
         let turn = run.turn(Spent::default());
         let permit = turn.reserve(Worst::default()).unwrap();
-        permit.sending().unwrap();
+        permit.sending().await.unwrap();
         assert_eq!(turn.close().requests, 1);
         assert_eq!(run.used().calls, 1);
     }

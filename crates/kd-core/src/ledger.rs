@@ -7,6 +7,8 @@ use crate::usage::Certainty;
 use crate::usage::Usage;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::future::Future;
+use std::pin::Pin;
 
 /// The way in which a member's backend is paid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -121,20 +123,21 @@ impl Entry {
     }
 }
 
+/// Whether a request may be sent, once the ledger has recorded it; an error says why it must not, for users.
+pub type Noted = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
 /// The ledger of all requests, shared by all runs of the user.
 pub trait Ledger: std::fmt::Debug + Send + Sync {
     /// Records a request. Must not block for long.
     fn book(&self, entry: Entry);
     /// Returns the money paid today by all runs, in pico-dollars. `None` if unknown.
     fn today(&self) -> Option<u64>;
-    /// A request is about to be sent: at most this is spent if nobody learns how it ended.
-    ///
-    /// # Errors
-    /// Why it must not be sent, for users.
-    fn sending(&self, _reservation: u64, _at_most: &Spent) -> Result<(), String> {
-        Ok(())
+    /// A request is about to be sent: at most this is spent if nobody learns how it ended. Must not block: a ledger on
+    /// another machine answers through the future.
+    fn sending(&self, _reservation: u64, _at_most: &Spent) -> Noted {
+        Box::pin(std::future::ready(Ok(())))
     }
-    /// A request that was announced by [`Ledger::sending`] has spent this.
+    /// A request that was announced by [`Ledger::sending`] has spent this. Also called if it was not sent after all.
     fn settled(&self, _reservation: u64, _spent: &Spent) {}
     /// A limit of the whole run, or of the day, refused a request.
     fn exhausted(&self) {}

@@ -30,11 +30,11 @@ pub(crate) struct Staged {
 impl Staged {
     /// Creates the hidden folder, and removes those left by killed processes.
     pub(crate) fn new(layout: &Layout) -> Result<Self, Error> {
-        let threads = Folder::make(&layout.threads_folder())?;
-        for left in left_in(&threads)? {
-            // A folder that cannot be removed does no harm.
-            let _ = left.remove();
-        }
+        Self::new_in(&swept(layout)?)
+    }
+
+    /// Creates the hidden folder in a folder that was swept before.
+    pub(crate) fn new_in(threads: &Folder) -> Result<Self, Error> {
         for _ in 0..TRIES_MAX {
             let name = format!("{PREFIX}{}{SUFFIX}", crate::layout::chance()?);
             if !threads.create_folder(&name)? {
@@ -45,16 +45,16 @@ impl Staged {
             };
             // On a file system without locks, folders of other processes are never removed.
             let swept = matches!(folder.as_file().try_lock(), Err(TryLockError::WouldBlock));
-            if !swept && is_at(&threads, &name, &folder)? {
+            if !swept && is_at(threads, &name, &folder)? {
                 return Ok(Self {
-                    threads,
+                    threads: threads.clone(),
                     name,
                     folder,
                     is_done: false,
                 });
             }
         }
-        Err(crowded(&threads))
+        Err(crowded(threads))
     }
 
     /// The folder to be filled.
@@ -95,6 +95,16 @@ impl Drop for Staged {
             let _ = self.threads.remove_all(&self.name);
         }
     }
+}
+
+/// Opens the folder of threads, without the folders that killed processes have left there.
+pub(crate) fn swept(layout: &Layout) -> Result<Folder, Error> {
+    let threads = Folder::make(&layout.threads_folder())?;
+    for left in left_in(&threads)? {
+        // A folder that cannot be removed does no harm.
+        let _ = left.remove();
+    }
+    Ok(threads)
 }
 
 /// A folder left by a killed process. It is locked, so no other process uses it meanwhile.

@@ -77,7 +77,7 @@ impl Backend for Paid {
             (inner, Some(permit)),
             |(mut inner, mut permit)| async move {
                 if let Some(reserved) = &permit
-                    && let Err(failure) = reserved.sending()
+                    && let Err(failure) = reserved.sending().await
                 {
                     return Some((Err(failure), (stream::empty().boxed(), None)));
                 }

@@ -592,7 +592,7 @@ async fn post(
     call: reqwest::RequestBuilder,
     permit: Permit,
 ) -> Result<reqwest::Result<(reqwest::Response, Permit)>, Failure> {
-    permit.sending()?;
+    permit.sending().await?;
     Ok(match call.send().await {
         Ok(response) => Ok((response, permit)),
         Err(error) => {

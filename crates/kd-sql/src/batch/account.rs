@@ -2,8 +2,9 @@
 //! user's ledger when they are paid.
 
 use super::batches::Batches;
-use kd_core::ledger::{Entry, Ledger};
+use kd_core::ledger::{Entry, Ledger, Noted};
 use kd_core::spending::Spent;
+use std::future::ready;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -64,14 +65,14 @@ impl Ledger for BatchAccount {
         self.user.as_ref()?.today()
     }
 
-    fn sending(&self, reservation: u64, at_most: &Spent) -> Result<(), String> {
+    fn sending(&self, reservation: u64, at_most: &Spent) -> Noted {
         let noted = self
             .lock()
             .sending((&self.batch, self.run), reservation, at_most);
-        noted.map_err(|error| {
+        Box::pin(ready(noted.map_err(|error| {
             self.exhausted();
             error.to_string()
-        })
+        })))
     }
 
     fn settled(&self, reservation: u64, spent: &Spent) {

@@ -1,65 +1,17 @@
-//! The account of a worker: what its requests may spend is recorded in the database before they are sent. It has a connection
-//! and a thread of its own, because requests are sent from threads that run asynchronous tasks.
+//! The account of a worker: what its requests may spend is recorded in the database before they are sent.
 
-use super::address::Store;
+use super::clerk::Clerk;
 use super::error::FleetError;
-use super::link::Link;
-use super::money::{self, Sending, Settled};
+use super::money::{Request, Sending, Settled};
 use super::pace::{self, Slots};
 use super::store::Fleet;
-use kd_core::ledger::{Entry, Ledger};
+use kd_core::ledger::{Entry, Ledger, Noted};
 use kd_core::spending::Spent;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-
-/// A call to the database.
-type Call = Box<dyn FnOnce(&mut Link) + Send>;
-
-/// The second connection of a worker.
-#[derive(Clone)]
-pub(super) struct Clerk {
-    calls: Sender<Call>,
-}
-
-impl Clerk {
-    fn start(store: &Store, lease: Duration) -> Result<Self, FleetError> {
-        let mut link = Link::open(store, lease)?;
-        let (calls, todo) = channel::<Call>();
-        std::thread::Builder::new()
-            .name("kd-fleet".into())
-            .spawn(move || {
-                while let Ok(call) = todo.recv() {
-                    call(&mut link);
-                }
-            })
-            .map_err(|e| FleetError::Lost(e.to_string()))?;
-        Ok(Self { calls })
-    }
-
-    /// Makes a call, and hands its result to `then` on the thread of the connection.
-    fn call<T: Send + 'static>(
-        &self,
-        call: impl FnOnce(&mut Link) -> Result<T, FleetError> + Send + 'static,
-        then: impl FnOnce(Result<T, FleetError>) + Send + 'static,
-    ) {
-        // If the thread has ended, the call is dropped, and with it what waits for its result.
-        let _ = self.calls.send(Box::new(move |link| then(call(link))));
-    }
-
-    /// Makes a call, and waits for its result.
-    fn wait<T: Send + 'static>(
-        &self,
-        call: impl FnOnce(&mut Link) -> Result<T, FleetError> + Send + 'static,
-    ) -> Result<T, FleetError> {
-        let (tell, told) = channel();
-        self.call(call, move |done| drop(tell.send(done)));
-        told.recv()
-            .unwrap_or_else(|_| Err(FleetError::Lost("its thread has ended".into())))
-    }
-}
+use tokio::sync::oneshot;
 
 /// The account of a worker for a batch: records in the user's ledger, and in the database.
 #[derive(Clone)]
@@ -171,6 +123,34 @@ impl FleetAccount {
         );
     }
 
+    /// Hears whether a request is recorded, and returns whether it may be sent.
+    fn noted(
+        &self,
+        reservation: u64,
+        key: (i64, i64),
+        noted: Result<Sending, String>,
+    ) -> Result<(), String> {
+        match noted {
+            Ok(Sending::Yes) => {
+                self.open_requests().insert(reservation, key);
+                Ok(())
+            }
+            Ok(Sending::Over(cut)) => {
+                self.is_over.store(true, Ordering::SeqCst);
+                self.exhausted();
+                Err(format!("{} of the batch is reached", cut.words()))
+            }
+            Ok(Sending::Gone | Sending::Limited) => {
+                self.cut_off();
+                Err("the lease of this worker is over".to_owned())
+            }
+            Err(error) => {
+                self.cut_off();
+                Err(error)
+            }
+        }
+    }
+
     fn open_requests(&self) -> std::sync::MutexGuard<'_, HashMap<u64, (i64, i64)>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -187,34 +167,30 @@ impl Ledger for FleetAccount {
         self.user.as_ref()?.today()
     }
 
-    fn sending(&self, reservation: u64, at_most: &Spent) -> Result<(), String> {
-        let request = (
-            self.worker.load(Ordering::SeqCst),
-            self.next.fetch_add(1, Ordering::SeqCst),
-        );
-        let (batch, most) = (Arc::clone(&self.batch), *at_most);
-        let sent = self
-            .clerk
-            .wait(move |link| link.tx(|tx| money::sending(tx, request, &batch, &most)));
-        match sent {
-            Ok(Sending::Yes) => {
-                self.open_requests().insert(reservation, request);
-                Ok(())
+    fn sending(&self, reservation: u64, at_most: &Spent) -> Noted {
+        let request = Request {
+            worker: self.worker.load(Ordering::SeqCst),
+            number: self.next.fetch_add(1, Ordering::SeqCst),
+            batch: Arc::clone(&self.batch),
+            most: *at_most,
+        };
+        let (tell, told) = oneshot::channel();
+        let (account, key) = (self.clone(), (request.worker, request.number));
+        self.clerk.announce(request, move |noted| {
+            let noted = account.noted(reservation, key, noted);
+            let is_recorded = noted.is_ok();
+            if tell.send(noted).is_err() && is_recorded {
+                // Nobody waits for it any more: it is not sent.
+                account.settled(reservation, &Spent::default());
             }
-            Ok(Sending::Over(cut)) => {
-                self.is_over.store(true, Ordering::SeqCst);
-                self.exhausted();
-                Err(format!("{} of the batch is reached", cut.words()))
-            }
-            Ok(Sending::Gone) => {
-                self.cut_off();
-                Err("the lease of this worker is over".to_owned())
-            }
-            Err(error) => {
-                self.cut_off();
-                Err(error.to_string())
-            }
-        }
+        });
+        let account = self.clone();
+        Box::pin(async move {
+            told.await.unwrap_or_else(|_| {
+                account.cut_off();
+                Err("the thread of the database has ended".to_owned())
+            })
+        })
     }
 
     fn settled(&self, reservation: u64, spent: &Spent) {

@@ -25,7 +25,7 @@ pub struct FleetLimits {
 /// Maximum bytes of a description of how a batch is asked.
 const ASKS_BYTES_MAX: i32 = 1 << 20;
 /// Results that are read together.
-const LINES: usize = 64;
+pub(super) const LINES: usize = 64;
 
 /// How a batch is asked, and digests of everything that decides an answer. Both are JSON of the crate above.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

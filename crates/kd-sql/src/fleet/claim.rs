@@ -7,7 +7,6 @@ use super::{finish, now, unsigned};
 use crate::batch::Job;
 use jiff::Timestamp;
 use kd_core::batch::{Method, QUESTION_BYTES_MAX, Row};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Questions that a batch with a rate may start at once after a pause: those of this time.
@@ -70,10 +69,7 @@ pub(super) fn claim(
     cursor: Cursor,
 ) -> Result<(Claimed, Cursor), FleetError> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let about = tx.row(
-        "SELECT cancelled, limited, every, method FROM kd_batches WHERE id = $1",
-        &[&batch],
-    )?;
+    let about = tx.row(ABOUT, &[&batch, &worker, &!alone])?;
     let none = |idle| Ok((Claimed::none(idle), cursor));
     let Some(about) = about else {
         return none(Idle::Cancelled);
@@ -84,7 +80,7 @@ pub(super) fn claim(
     if about.try_get(1)? {
         return none(Idle::Limited);
     }
-    if !alone && is_preceded(tx, worker, batch)? {
+    if about.try_get(4)? {
         return none(Idle::Later(Some(PRECEDED)));
     }
     let rate = about.try_get::<_, Option<i64>>(2)?;
@@ -96,39 +92,39 @@ pub(super) fn claim(
     if let Some(early) = early {
         return none(Idle::Later(Some(early)));
     }
-    let (mut places, next) = take(tx, (worker, batch), most, cursor)?;
+    let mut taken = take(tx, (worker, batch), most, cursor)?;
     let mut alone = false;
-    if places.is_empty() {
+    if taken.is_empty() {
         if cursor != (0, 0) {
             // Something may have been put back before the cursor.
             let idle = Idle::Later(Some(Duration::ZERO));
             return Ok((Claimed::none(idle), (0, 0)));
         }
+        alone = true;
         match last_chance(tx, worker, batch)? {
             LastChance::None => return none(idle(tx, batch)?),
             LastChance::Waits => {
-                let idle = Idle::Later(Some(LONE));
-                let alone = true;
-                return Ok((
-                    Claimed {
-                        alone,
-                        ..Claimed::none(idle)
-                    },
-                    cursor,
-                ));
+                let waits = Claimed::none(Idle::Later(Some(LONE)));
+                return Ok((Claimed { alone, ..waits }, cursor));
             }
-            LastChance::Taken(place, taken) => {
-                alone = true;
-                places.insert(place, taken);
+            LastChance::Taken(one) => {
+                taken = Taken {
+                    next: cursor,
+                    ..one
+                }
             }
         }
     }
+    let Taken {
+        jobs,
+        damaged,
+        next,
+    } = taken;
     if let Some(every) = rate.filter(|every| *every > 0) {
-        count_started(tx, batch, every, places.len())?;
+        count_started(tx, batch, every, jobs.len() + damaged.len())?;
     }
-    let jobs = questions(tx, batch, &mut places)?;
     let method = Method::of_word(about.try_get(3)?).unwrap_or_default();
-    for place in places.into_keys() {
+    for place in damaged {
         let reason = format!(
             "the database is damaged: the question is missing, or longer than {} MiB",
             QUESTION_BYTES_MAX >> 20
@@ -140,35 +136,89 @@ pub(super) fn claim(
     Ok((Claimed { jobs, idle, alone }, next))
 }
 
-/// A claimed place: its attempts and its token.
-type Places = BTreeMap<i64, (i32, i64)>;
+/// What was claimed.
+struct Taken {
+    jobs: Vec<Job>,
+    /// The places of questions that cannot be asked.
+    damaged: Vec<i64>,
+    next: Cursor,
+}
+
+/// Claims the jobs of `$2` that a condition selects, for the worker `$1`, and reads their questions, those of `$3` bytes at most.
+macro_rules! taking {
+    ($($which:expr),+) => {
+        concat!(
+            // The lock on the worker's row makes a worker that is being given up wait, or claim nothing.
+            "WITH me AS MATERIALIZED (SELECT id FROM kd_workers WHERE id = $1 AND ended IS NULL FOR KEY SHARE),
+             next AS MATERIALIZED (SELECT place FROM kd_jobs WHERE batch = $2 AND state = 0 AND ",
+            $($which,)+
+            " FOR UPDATE SKIP LOCKED),
+             taken AS (UPDATE kd_jobs j SET state = 1, worker = me.id, token = nextval('kd_tokens'),
+             attempts = least(j.attempts, 2147483646) + 1
+             FROM next, me WHERE j.batch = $2 AND j.place = next.place AND j.state = 0
+             RETURNING j.place, j.attempts, j.token, j.due)
+             SELECT t.place, t.attempts, t.token, t.due, left(q.id, 1000),
+             CASE WHEN octet_length(q.question) <= $3 THEN q.question END
+             FROM taken t LEFT JOIN kd_questions q ON q.batch = $2 AND q.place = t.place ORDER BY t.place"
+        )
+    };
+}
+
+/// What another program wrote there must not fill the memory.
+const BYTES: i32 = QUESTION_BYTES_MAX as i32;
 
 fn take(
     tx: &mut Tx<'_>,
     (worker, batch): (i64, &str),
     most: i64,
     cursor: Cursor,
-) -> Result<(Places, Cursor), FleetError> {
-    // The lock on the worker's row makes a worker that is being given up wait, or claim nothing.
+) -> Result<Taken, FleetError> {
     let rows = tx.rows(
-        concat!(
-            "WITH me AS MATERIALIZED (SELECT id FROM kd_workers WHERE id = $1 AND ended IS NULL FOR KEY SHARE),
-             next AS MATERIALIZED (SELECT place FROM kd_jobs WHERE batch = $2 AND state = 0 AND due <= ",
+        taking!(
+            "due <= ",
             now!(),
-            " AND due <> $6 AND (due, place) > ($4, $5) ORDER BY due, place LIMIT $3 FOR UPDATE SKIP LOCKED)
-             UPDATE kd_jobs j SET state = 1, worker = me.id, token = nextval('kd_tokens'), attempts = least(j.attempts, 2147483646) + 1
-             FROM next, me WHERE j.batch = $2 AND j.place = next.place AND j.state = 0
-             RETURNING j.place, j.attempts, j.token, j.due"
+            " AND due <> $4 AND (due, place) > ($5, $6) ORDER BY due, place LIMIT $7"
         ),
-        &[&worker, &batch, &most, &cursor.0, &cursor.1, &LAST_CHANCE],
+        &[
+            &worker,
+            &batch,
+            &BYTES,
+            &LAST_CHANCE,
+            &cursor.0,
+            &cursor.1,
+            &most,
+        ],
     )?;
-    let (mut places, mut next) = (Places::new(), cursor);
-    for row in rows {
-        let place: i64 = row.try_get(0)?;
-        next = next.max((row.try_get(3)?, place));
-        places.insert(place, (row.try_get(1)?, row.try_get(2)?));
+    Taken::of(&rows, cursor)
+}
+
+impl Taken {
+    fn of(rows: &[postgres::Row], cursor: Cursor) -> Result<Self, FleetError> {
+        let mut taken = Self {
+            jobs: Vec::new(),
+            damaged: Vec::new(),
+            next: cursor,
+        };
+        for row in rows {
+            let place: i64 = row.try_get(0)?;
+            taken.next = taken.next.max((row.try_get(3)?, place));
+            match row.try_get::<_, Option<String>>(5)? {
+                Some(question) => taken.jobs.push(Job {
+                    place: unsigned(place),
+                    id: row.try_get(4)?,
+                    question,
+                    attempt: u32::try_from(row.try_get::<_, i32>(1)?).unwrap_or(0),
+                    token: row.try_get(2)?,
+                }),
+                None => taken.damaged.push(place),
+            }
+        }
+        Ok(taken)
     }
-    Ok((places, next))
+
+    fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.damaged.is_empty()
+    }
 }
 
 /// A question that is asked alone.
@@ -177,8 +227,8 @@ enum LastChance {
     None,
     /// This worker holds other jobs, or another worker has just taken it.
     Waits,
-    /// Its place, its attempts and its token.
-    Taken(i64, (i32, i64)),
+    /// It was claimed.
+    Taken(Taken),
 }
 
 /// Takes a question that has one attempt left and may kill its worker, if this worker holds nothing.
@@ -193,67 +243,27 @@ fn last_chance(tx: &mut Tx<'_>, worker: i64, batch: &str) -> Result<LastChance, 
         Some(row) if row.try_get(0)? => return Ok(LastChance::Waits),
         Some(_) => {}
     }
-    let taken = tx.row(
-        "WITH me AS MATERIALIZED (SELECT id FROM kd_workers WHERE id = $1 AND ended IS NULL FOR KEY SHARE),
-         next AS MATERIALIZED (SELECT place FROM kd_jobs WHERE batch = $2 AND state = 0 AND due = $3 ORDER BY place LIMIT 1
-         FOR UPDATE SKIP LOCKED)
-         UPDATE kd_jobs j SET state = 1, worker = me.id, token = nextval('kd_tokens'), attempts = least(j.attempts, 2147483646) + 1
-         FROM next, me WHERE j.batch = $2 AND j.place = next.place AND j.state = 0
-         RETURNING j.place, j.attempts, j.token",
-        &[&worker, &batch, &LAST_CHANCE],
+    let rows = tx.rows(
+        taking!("due = $4 ORDER BY place LIMIT 1"),
+        &[&worker, &batch, &BYTES, &LAST_CHANCE],
     )?;
-    Ok(match taken {
-        Some(row) => LastChance::Taken(row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?)),
-        None => LastChance::Waits,
+    let taken = Taken::of(&rows, (0, 0))?;
+    Ok(match taken.is_empty() {
+        false => LastChance::Taken(taken),
+        true => LastChance::Waits,
     })
 }
 
-/// Takes the places with a question from `places`, which keeps those that are damaged.
-fn questions(tx: &mut Tx<'_>, batch: &str, places: &mut Places) -> Result<Vec<Job>, FleetError> {
-    let wanted: Vec<i64> = places.keys().copied().collect();
-    // What another program wrote there must not fill the memory.
-    let bytes = QUESTION_BYTES_MAX as i32;
-    let rows = tx.rows(
-        "SELECT place, left(id, 1000), CASE WHEN octet_length(question) <= $3 THEN question END
-         FROM kd_questions WHERE batch = $1 AND place = ANY($2) ORDER BY place",
-        &[&batch, &wanted, &bytes],
-    )?;
-    let mut jobs = Vec::new();
-    for row in rows {
-        let place: i64 = row.try_get(0)?;
-        let Some(question) = row.try_get::<_, Option<String>>(2)? else {
-            continue;
-        };
-        let Some((attempt, token)) = places.remove(&place) else {
-            continue;
-        };
-        jobs.push(Job {
-            place: unsigned(place),
-            id: row.try_get(1)?,
-            question,
-            attempt: u32::try_from(attempt).unwrap_or(0),
-            token,
-        });
-    }
-    Ok(jobs)
-}
-
-/// Returns whether a batch with a higher priority has jobs for this worker.
-fn is_preceded(tx: &mut Tx<'_>, worker: i64, batch: &str) -> Result<bool, FleetError> {
-    let found = tx.row(
-        concat!(
-            "SELECT 1 FROM kd_batches b JOIN kd_batches h ON h.priority > b.priority AND NOT h.cancelled AND NOT h.limited
-             WHERE b.id = $2 AND (h.every IS NULL OR h.next_start <= 1000 * ",
-            now!(),
-            ") AND NOT EXISTS (SELECT 1 FROM kd_refusals r WHERE r.batch = h.id AND r.worker = $1)
-             AND EXISTS (SELECT 1 FROM kd_jobs j WHERE j.batch = h.id AND j.state = 0 AND j.due <= ",
-            now!(),
-            ") LIMIT 1"
-        ),
-        &[&worker, &batch],
-    )?;
-    Ok(found.is_some())
-}
+/// What a batch is, and if `$3`, whether one with a higher priority has jobs for the worker.
+const ABOUT: &str = concat!(
+    "SELECT b.cancelled, b.limited, b.every, b.method, $3 AND EXISTS (SELECT 1 FROM kd_batches h
+     WHERE h.priority > b.priority AND NOT h.cancelled AND NOT h.limited AND (h.every IS NULL OR h.next_start <= 1000 * ",
+    now!(),
+    ") AND NOT EXISTS (SELECT 1 FROM kd_refusals r WHERE r.batch = h.id AND r.worker = $2)
+     AND EXISTS (SELECT 1 FROM kd_jobs j WHERE j.batch = h.id AND j.state = 0 AND j.due <= ",
+    now!(),
+    ")) FROM kd_batches b WHERE b.id = $1"
+);
 
 /// Returns how many questions the rate of a batch admits now, up to `most`; else after which time it admits one. The row of the
 /// batch stays locked, so that no other worker is admitted at the same time.

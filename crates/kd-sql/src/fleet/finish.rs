@@ -5,7 +5,11 @@ use super::link::Tx;
 use super::{now, signed, stored, unsigned};
 use crate::batch::{Job, State};
 use kd_core::batch::{QUESTION_BYTES_MAX, Row, Status};
+use std::collections::BTreeSet;
 use std::time::Duration;
+
+/// Bytes of lines and threads that are sent to the database together: a message of its protocol has at most 1 GiB.
+const BYTES: usize = 16 << 20;
 
 /// A file of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,61 +45,181 @@ pub enum Ended {
     },
 }
 
-/// Writes what a job gave, if its claim still holds. Returns whether it did.
+/// A result to write: its job, the line, and the files of its thread.
+struct Finished<'e> {
+    job: &'e Job,
+    row: Row,
+    line: String,
+    keep: bool,
+    thread: &'e [ThreadFile],
+}
+
+/// Writes what jobs gave, those whose claims still hold. Returns for each whether it did.
 pub(super) fn write(
     tx: &mut Tx<'_>,
     worker: i64,
     batch: &str,
-    ended: &Ended,
-) -> Result<bool, FleetError> {
-    match ended {
-        Ended::Finished {
+    all: &[Ended],
+) -> Result<Vec<bool>, FleetError> {
+    let mut held = BTreeSet::new();
+    let mut together: Vec<Finished<'_>> = Vec::new();
+    let mut bytes = 0;
+    for one in all {
+        match one {
+            Ended::Back { job, pause, asked } => {
+                if put_back(tx, (worker, batch), job, *pause, *asked)? {
+                    held.insert(job.token);
+                }
+            }
+            Ended::Finished { .. } => {
+                let Some(one) = Finished::of(batch, one)? else {
+                    continue;
+                };
+                let more = one.bytes();
+                if bytes + more > BYTES && !together.is_empty() {
+                    held.extend(write_together(tx, worker, batch, &together)?);
+                    together.clear();
+                    bytes = 0;
+                }
+                bytes += more;
+                together.push(one);
+            }
+        }
+    }
+    if !together.is_empty() {
+        held.extend(write_together(tx, worker, batch, &together)?);
+    }
+    let holds = |one: &Ended| {
+        let (Ended::Finished { job, .. } | Ended::Back { job, .. }) = one;
+        held.contains(&job.token)
+    };
+    Ok(all.iter().map(holds).collect())
+}
+
+impl<'e> Finished<'e> {
+    fn of(batch: &str, ended: &'e Ended) -> Result<Option<Self>, FleetError> {
+        let Ended::Finished {
             job,
             row,
             keep,
             thread,
-        } => {
-            let place = signed(job.place);
-            let held = tx.row(
-                "SELECT 1 FROM kd_jobs WHERE batch = $1 AND place = $2 AND worker = $3 AND token = $4 AND state = 1 FOR UPDATE",
-                &[&batch, &place, &worker, &job.token],
-            )?;
-            if held.is_none() {
-                return Ok(false);
-            }
-            end(tx, batch, place, row, *keep)?;
-            for file in thread {
-                tx.run(
-                    "INSERT INTO kd_threads (batch, place, name, bytes) VALUES ($1, $2, $3, $4)
-                     ON CONFLICT (batch, place, name) DO UPDATE SET bytes = excluded.bytes",
-                    &[&batch, &place, &file.name, &file.bytes],
-                )?;
-            }
-            Ok(true)
-        }
-        Ended::Back { job, pause, asked } => {
-            let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX / 4);
-            let held = tx.run(
-                concat!(
-                    "UPDATE kd_jobs j SET worker = NULL, token = 0, attempts = j.attempts - $6,
-                     due = CASE WHEN $5::bigint = 0 THEN 0 ELSE ",
-                    now!(),
-                    " + $5 END, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
-                     FROM kd_batches b WHERE b.id = j.batch AND j.batch = $1 AND j.place = $2 AND j.worker = $3
-                     AND j.token = $4 AND j.state = 1"
-                ),
-                &[
-                    &batch,
-                    &signed(job.place),
-                    &worker,
-                    &job.token,
-                    &pause,
-                    &i32::from(!asked),
-                ],
-            )?;
-            Ok(held > 0)
+        } = ended
+        else {
+            return Ok(None);
+        };
+        let row = Row {
+            batch: batch.to_owned(),
+            id: job.id.clone(),
+            n: job.place,
+            question: job.question.clone(),
+            attempts: job.attempt,
+            ..(**row).clone()
+        };
+        Ok(Some(Self {
+            job,
+            line: stored(&serde_json::to_string(&row)?).into_owned(),
+            keep: *keep && row.status == Status::Answered,
+            row,
+            thread,
+        }))
+    }
+
+    fn bytes(&self) -> usize {
+        let files = self.thread.iter().map(|file| file.bytes.len());
+        self.line.len() + files.sum::<usize>()
+    }
+}
+
+/// Writes results in one statement. Returns the tokens of those whose claims held.
+fn write_together(
+    tx: &mut Tx<'_>,
+    worker: i64,
+    batch: &str,
+    all: &[Finished<'_>],
+) -> Result<Vec<i64>, FleetError> {
+    let column = |value: &dyn Fn(&Finished<'_>) -> i64| all.iter().map(value).collect::<Vec<_>>();
+    let states: Vec<i16> = all.iter().map(|one| state(&one.row) as i16).collect();
+    let flags = |flag: &dyn Fn(&Finished<'_>) -> bool| all.iter().map(flag).collect::<Vec<_>>();
+    let lines: Vec<&str> = all.iter().map(|one| one.line.as_str()).collect();
+    let files = || {
+        all.iter()
+            .flat_map(|one| one.thread.iter().map(move |file| (one, file)))
+    };
+    let tokens_of_files: Vec<i64> = files().map(|(one, _)| one.job.token).collect();
+    let names: Vec<&str> = files().map(|(_, file)| file.name.as_str()).collect();
+    let bytes: Vec<&[u8]> = files().map(|(_, file)| file.bytes.as_slice()).collect();
+    let rows = tx.rows(
+        "WITH new AS MATERIALIZED (SELECT * FROM unnest($3::bigint[], $4::bigint[], $5::smallint[], $6::boolean[], $7::boolean[], $8::text[])
+             AS n (place, token, state, kept, cached, line)),
+         held AS MATERIALIZED (SELECT n.* FROM new n JOIN kd_jobs j ON j.batch = $1 AND j.place = n.place
+             WHERE j.worker = $2 AND j.token = n.token AND j.state = 1 ORDER BY j.place FOR UPDATE OF j),
+         ended AS (UPDATE kd_jobs j SET state = h.state, worker = NULL, token = 0 FROM held h WHERE j.batch = $1 AND j.place = h.place),
+         written AS (INSERT INTO kd_results (batch, place, key, kept, cached, line)
+             SELECT $1, h.place, coalesce(left(q.key, 1000), ''), h.kept, h.cached, h.line
+             FROM held h LEFT JOIN kd_questions q ON q.batch = $1 AND q.place = h.place
+             ON CONFLICT (batch, place) DO UPDATE SET key = excluded.key, kept = excluded.kept, cached = excluded.cached,
+             line = excluded.line, tx = excluded.tx),
+         files AS (INSERT INTO kd_threads (batch, place, name, bytes)
+             SELECT $1, h.place, f.name, f.bytes FROM unnest($9::bigint[], $10::text[], $11::bytea[]) AS f (token, name, bytes)
+             JOIN held h ON h.token = f.token
+             ON CONFLICT (batch, place, name) DO UPDATE SET bytes = excluded.bytes)
+         SELECT h.token, EXISTS (SELECT 1 FROM kd_jobs t WHERE t.batch = $1 AND t.twin = h.place AND t.state = 5) FROM held h",
+        &[
+            &batch,
+            &worker,
+            &column(&|one| signed(one.job.place)),
+            &column(&|one| one.job.token),
+            &states,
+            &flags(&|one| one.keep),
+            &flags(&|one| one.row.cached),
+            &lines,
+            &tokens_of_files,
+            &names,
+            &bytes,
+        ],
+    )?;
+    let mut held = Vec::new();
+    for row in rows {
+        let token = row.try_get(0)?;
+        held.push(token);
+        if row.try_get(1)?
+            && let Some(one) = all.iter().find(|one| one.job.token == token)
+        {
+            let place = signed(one.job.place);
+            twins(tx, (batch, place), &one.row, one.keep)?;
         }
     }
+    Ok(held)
+}
+
+/// Puts a job back. Returns whether its claim still held.
+fn put_back(
+    tx: &mut Tx<'_>,
+    (worker, batch): (i64, &str),
+    job: &Job,
+    pause: Duration,
+    asked: bool,
+) -> Result<bool, FleetError> {
+    let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX / 4);
+    let held = tx.run(
+        concat!(
+            "UPDATE kd_jobs j SET worker = NULL, token = 0, attempts = j.attempts - $6,
+             due = CASE WHEN $5::bigint = 0 THEN 0 ELSE ",
+            now!(),
+            " + $5 END, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
+             FROM kd_batches b WHERE b.id = j.batch AND j.batch = $1 AND j.place = $2 AND j.worker = $3
+             AND j.token = $4 AND j.state = 1"
+        ),
+        &[
+            &batch,
+            &signed(job.place),
+            &worker,
+            &job.token,
+            &pause,
+            &i32::from(!asked),
+        ],
+    )?;
+    Ok(held > 0)
 }
 
 /// Ends a job, and the jobs of equal questions if its answer is kept. Otherwise the next of them is asked.
@@ -128,14 +252,25 @@ pub(super) fn end(
     };
     let keep = keep && row.status == Status::Answered;
     write_line(tx, (batch, place), &key, &row, keep)?;
+    twins(tx, (batch, place), &row, keep)
+}
+
+/// Ends the jobs of equal questions if an answer is kept. Otherwise the next of them is asked.
+fn twins(
+    tx: &mut Tx<'_>,
+    (batch, place): (&str, i64),
+    row: &Row,
+    keep: bool,
+) -> Result<(), FleetError> {
     let twins = tx.rows(
-        "SELECT j.place, q.id FROM kd_jobs j JOIN kd_questions q USING (batch, place)
+        "SELECT j.place, q.id, coalesce(left(q.key, 1000), '') FROM kd_jobs j JOIN kd_questions q USING (batch, place)
          WHERE j.batch = $1 AND j.twin = $2 AND j.state = 5 ORDER BY j.place FOR UPDATE OF j",
         &[&batch, &place],
     )?;
     if keep {
         for twin in &twins {
             let (at, id): (i64, String) = (twin.try_get(0)?, twin.try_get(1)?);
+            let key: String = twin.try_get(2)?;
             let line = row.for_another(batch, &id, unsigned(at), row.at);
             write_line(tx, (batch, at), &key, &line, false)?;
         }
@@ -165,13 +300,17 @@ pub(super) fn write_line(
          line = excluded.line, tx = excluded.tx",
         &[&batch, &place, &key, &keep, &row.cached, &stored(&line).as_ref()],
     )?;
-    let state = match row.status {
-        Status::Answered => State::Done,
-        Status::Failed => State::Dead,
-    };
     tx.run(
         "UPDATE kd_jobs SET state = $3, worker = NULL, token = 0 WHERE batch = $1 AND place = $2",
-        &[&batch, &place, &(state as i16)],
+        &[&batch, &place, &(state(row) as i16)],
     )?;
     Ok(())
+}
+
+/// Returns the state of a job with this line.
+fn state(row: &Row) -> State {
+    match row.status {
+        Status::Answered => State::Done,
+        Status::Failed => State::Dead,
+    }
 }

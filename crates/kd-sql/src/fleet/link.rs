@@ -35,8 +35,15 @@ struct Open {
 
 /// A transaction.
 pub(super) struct Tx<'a> {
-    tx: Transaction<'a>,
+    on: On<'a>,
     ready: &'a mut HashMap<&'static str, Statement>,
+}
+
+/// Where statements are run.
+enum On<'a> {
+    Transaction(Transaction<'a>),
+    /// Each statement is a transaction.
+    Connection(&'a mut Client),
 }
 
 impl Tx<'_> {
@@ -44,7 +51,10 @@ impl Tx<'_> {
         if let Some(statement) = self.ready.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.tx.prepare(sql)?;
+        let statement = match &mut self.on {
+            On::Transaction(tx) => tx.prepare(sql),
+            On::Connection(client) => client.prepare(sql),
+        }?;
         self.ready.insert(sql, statement.clone());
         Ok(statement)
     }
@@ -56,7 +66,10 @@ impl Tx<'_> {
         args: Args<'_>,
     ) -> Result<Vec<Row>, postgres::Error> {
         let statement = self.prepared(sql)?;
-        self.tx.query(&statement, args)
+        match &mut self.on {
+            On::Transaction(tx) => tx.query(&statement, args),
+            On::Connection(client) => client.query(&statement, args),
+        }
     }
 
     /// Returns the first row, if there is one.
@@ -75,12 +88,18 @@ impl Tx<'_> {
         args: Args<'_>,
     ) -> Result<u64, postgres::Error> {
         let statement = self.prepared(sql)?;
-        self.tx.execute(&statement, args)
+        match &mut self.on {
+            On::Transaction(tx) => tx.execute(&statement, args),
+            On::Connection(client) => client.execute(&statement, args),
+        }
     }
 
     /// Runs several statements without parameters.
     pub(super) fn script(&mut self, sql: &str) -> Result<(), postgres::Error> {
-        self.tx.batch_execute(sql)
+        match &mut self.on {
+            On::Transaction(tx) => tx.batch_execute(sql),
+            On::Connection(client) => client.batch_execute(sql),
+        }
     }
 }
 
@@ -121,10 +140,22 @@ impl Link {
         &mut self,
         mut act: impl FnMut(&mut Tx<'_>) -> Result<T, FleetError>,
     ) -> Result<T, FleetError> {
+        Self::patiently(|| self.once(&mut act))
+    }
+
+    /// Runs one statement as [`Link::tx`] does, with one message to the server instead of three.
+    pub(super) fn statement<T>(
+        &mut self,
+        mut act: impl FnMut(&mut Tx<'_>) -> Result<T, FleetError>,
+    ) -> Result<T, FleetError> {
+        Self::patiently(|| self.on_connection(|open| act(&mut open.alone())))
+    }
+
+    fn patiently<T>(mut act: impl FnMut() -> Result<T, FleetError>) -> Result<T, FleetError> {
         let deadline = Instant::now() + PATIENCE;
         let mut pause = PAUSE;
         loop {
-            let error = match self.once(&mut act) {
+            let error = match act() {
                 Err(error) if error.is_lost() && Instant::now() < deadline => error,
                 done => return done,
             };
@@ -138,6 +169,13 @@ impl Link {
     pub(super) fn once<T>(
         &mut self,
         act: &mut impl FnMut(&mut Tx<'_>) -> Result<T, FleetError>,
+    ) -> Result<T, FleetError> {
+        self.on_connection(|open| open.transact(act))
+    }
+
+    fn on_connection<T>(
+        &mut self,
+        act: impl FnOnce(&mut Open) -> Result<T, FleetError>,
     ) -> Result<T, FleetError> {
         if self.open.is_none() {
             self.lost = true;
@@ -153,7 +191,7 @@ impl Link {
         let Some(open) = &mut self.open else {
             return Err(FleetError::Lost("there is no connection".into()));
         };
-        let done = open.transact(act);
+        let done = act(open);
         if done.as_ref().is_err_and(FleetError::is_lost) {
             // Also after a deadlock, which keeps the connection: one more is cheap.
             self.close();
@@ -170,16 +208,25 @@ impl Link {
 }
 
 impl Open {
+    fn alone(&mut self) -> Tx<'_> {
+        Tx {
+            on: On::Connection(&mut self.client),
+            ready: &mut self.ready,
+        }
+    }
+
     fn transact<T>(
         &mut self,
         act: &mut impl FnMut(&mut Tx<'_>) -> Result<T, FleetError>,
     ) -> Result<T, FleetError> {
         let mut tx = Tx {
-            tx: self.client.transaction()?,
+            on: On::Transaction(self.client.transaction()?),
             ready: &mut self.ready,
         };
         let done = act(&mut tx)?;
-        tx.tx.commit()?;
+        if let On::Transaction(tx) = tx.on {
+            tx.commit()?;
+        }
         Ok(done)
     }
 }

@@ -11,6 +11,7 @@ mod account;
 mod address;
 mod batches;
 mod claim;
+mod clerk;
 mod create;
 mod error;
 mod finish;

@@ -6,6 +6,8 @@ use super::{signed, unsigned};
 use crate::batch::{certainty, certainty_name};
 use kd_core::spending::{Cut, Spent};
 use kd_core::usage::Certainty;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A request that has been settled, and is not in the database yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,84 +17,143 @@ pub(super) struct Settled {
     pub(super) spent: Spent,
 }
 
+/// A request that is about to be sent.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Request {
+    pub(super) worker: i64,
+    pub(super) number: i64,
+    pub(super) batch: Arc<str>,
+    /// What it may spend at most.
+    pub(super) most: Spent,
+}
+
 /// Whether a request may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sending {
     /// It may.
     Yes,
+    /// The batch has limits, so it is not recorded yet.
+    Limited,
     /// A limit of the batch forbids it.
     Over(Cut),
     /// The lease of the worker is over.
     Gone,
 }
 
-/// Records that a request is about to be sent, if it fits into the limits of the batch.
-pub(super) fn sending(
-    tx: &mut Tx<'_>,
-    (worker, request): (i64, i64),
-    batch: &str,
-    most: &Spent,
-) -> Result<Sending, FleetError> {
+/// Records that requests are about to be sent, in one statement; not those of batches with limits.
+pub(super) fn sending(tx: &mut Tx<'_>, all: &[Request]) -> Result<Vec<Sending>, FleetError> {
     // A worker whose lease is over must not spend: what it holds was given to others.
-    let alive = tx.row(
-        "SELECT id FROM kd_workers WHERE id = $1 AND ended IS NULL FOR KEY SHARE",
-        &[&worker],
+    let rows = tx.rows(
+        "WITH new AS (SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
+             AS n (worker, request, batch, calls, tokens, pico_usd)),
+         me AS MATERIALIZED (SELECT id FROM kd_workers WHERE id = ANY($1) AND ended IS NULL ORDER BY id FOR KEY SHARE),
+         found AS MATERIALIZED (SELECT n.*, num_nonnulls(b.max_calls, b.max_tokens, b.max_pico_usd) > 0 AS limited
+             FROM new n JOIN me ON me.id = n.worker JOIN kd_batches b ON b.id = n.batch),
+         sent AS (INSERT INTO kd_requests (worker, request, batch, calls, tokens, pico_usd)
+             SELECT worker, request, batch, calls, tokens, pico_usd FROM found WHERE NOT limited
+             ON CONFLICT (worker, request) DO NOTHING)
+         SELECT worker, request, limited FROM found",
+        &[
+            &column(all, |one| one.worker),
+            &column(all, |one| one.number),
+            &all.iter().map(|one| &*one.batch).collect::<Vec<_>>(),
+            &column(all, |one| signed(one.most.calls)),
+            &column(all, |one| signed(one.most.tokens)),
+            &column(all, |one| signed(one.most.pico_usd)),
+        ],
     )?;
-    if alive.is_none() {
-        return Ok(Sending::Gone);
+    let mut found = HashMap::new();
+    for row in rows {
+        let key: (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        let is_limited: bool = row.try_get(2)?;
+        found.insert(key, is_limited);
     }
+    let answer = |one: &Request| match found.get(&(one.worker, one.number)) {
+        None => Sending::Gone,
+        Some(true) => Sending::Limited,
+        Some(false) => Sending::Yes,
+    };
+    Ok(all.iter().map(answer).collect())
+}
+
+fn column<F, T>(all: &[F], value: impl Fn(&F) -> T) -> Vec<T> {
+    all.iter().map(value).collect()
+}
+
+/// Records that requests of a batch with limits are about to be sent, those that fit into them, in this order.
+pub(super) fn sending_limited(
+    tx: &mut Tx<'_>,
+    batch: &str,
+    requests: &[&Request],
+) -> Result<Vec<Sending>, FleetError> {
+    // A worker whose lease is over must not spend: what it holds was given to others.
+    let alive = tx.rows(
+        "SELECT id FROM kd_workers WHERE id = ANY($1) AND ended IS NULL ORDER BY id FOR KEY SHARE",
+        &[&column(requests, |one| one.worker)],
+    )?;
+    let alive: Result<Vec<i64>, postgres::Error> = alive.iter().map(|row| row.try_get(0)).collect();
+    let alive = alive?;
+    // One worker after the other, so that two do not both take the last of a limit.
     let limits = tx.row(
-        "SELECT max_calls, max_tokens, max_pico_usd FROM kd_batches WHERE id = $1",
+        "SELECT max_calls, max_tokens, max_pico_usd FROM kd_batches WHERE id = $1 FOR NO KEY UPDATE",
         &[&batch],
     )?;
     let Some(limits) = limits else {
-        return Ok(Sending::Gone);
+        return Ok(vec![Sending::Gone; requests.len()]);
     };
     let limits: [Option<i64>; 3] = [limits.try_get(0)?, limits.try_get(1)?, limits.try_get(2)?];
-    if limits.iter().any(Option::is_some) {
-        // One request after the other, so that two do not both take the last of a limit.
-        tx.row(
-            "SELECT id FROM kd_batches WHERE id = $1 FOR NO KEY UPDATE",
-            &[&batch],
-        )?;
-        let spent = committed(tx, batch, (worker, request))? + *most;
-        let over = |limit: Option<i64>, n: u64| limit.is_some_and(|limit| n > unsigned(limit));
-        for (limit, n, cut) in [
-            (limits[0], spent.calls, Cut::Calls),
-            (limits[1], spent.tokens, Cut::Tokens),
-            (limits[2], spent.pico_usd, Cut::Money),
-        ] {
-            if over(limit, n) {
-                return Ok(Sending::Over(cut));
+    let over = |spent: &Spent| {
+        let amounts = [spent.calls, spent.tokens, spent.pico_usd];
+        let cuts = [Cut::Calls, Cut::Tokens, Cut::Money];
+        let mut all = limits.iter().zip(amounts).zip(cuts);
+        let found = all.find(|((limit, n), _)| limit.is_some_and(|limit| *n > unsigned(limit)));
+        found.map(|(_, cut)| cut)
+    };
+    let mut committed = committed(tx, batch, requests)?;
+    let mut answers = Vec::new();
+    for one in requests {
+        let spent = committed + one.most;
+        answers.push(match over(&spent) {
+            _ if !alive.contains(&one.worker) => Sending::Gone,
+            Some(cut) => Sending::Over(cut),
+            None => {
+                committed = spent;
+                Sending::Yes
             }
-        }
+        });
     }
+    let fitting = requests.iter().zip(&answers);
+    let fitting = fitting.filter(|(_, answer)| **answer == Sending::Yes);
+    let fitting: Vec<&Request> = fitting.map(|(one, _)| *one).collect();
     tx.run(
-        "INSERT INTO kd_requests (worker, request, batch, calls, tokens, pico_usd) VALUES ($1, $2, $3, $4, $5, $6)
+        "INSERT INTO kd_requests (worker, request, batch, calls, tokens, pico_usd)
+         SELECT n.worker, n.request, $1, n.calls, n.tokens, n.pico_usd
+         FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) AS n (worker, request, calls, tokens, pico_usd)
          ON CONFLICT (worker, request) DO NOTHING",
         &[
-            &worker,
-            &request,
             &batch,
-            &signed(most.calls),
-            &signed(most.tokens),
-            &signed(most.pico_usd),
+            &column(&fitting, |one| one.worker),
+            &column(&fitting, |one| one.number),
+            &column(&fitting, |one| signed(one.most.calls)),
+            &column(&fitting, |one| signed(one.most.tokens)),
+            &column(&fitting, |one| signed(one.most.pico_usd)),
         ],
     )?;
-    Ok(Sending::Yes)
+    Ok(answers)
 }
 
-/// Returns what a batch has spent and may still spend for requests that were sent, except one.
-fn committed(
-    tx: &mut Tx<'_>,
-    batch: &str,
-    (worker, request): (i64, i64),
-) -> Result<Spent, FleetError> {
+/// Returns what a batch has spent and may still spend for requests that were sent, except these.
+fn committed(tx: &mut Tx<'_>, batch: &str, except: &[&Request]) -> Result<Spent, FleetError> {
     let open = tx.row(
         "SELECT least(coalesce(sum(calls), 0), 9223372036854775807)::bigint, least(coalesce(sum(tokens), 0), 9223372036854775807)::bigint,
          least(coalesce(sum(pico_usd), 0), 9223372036854775807)::bigint
-         FROM kd_requests WHERE batch = $1 AND NOT (worker = $2 AND request = $3)",
-        &[&batch, &worker, &request],
+         FROM kd_requests r WHERE batch = $1 AND NOT EXISTS (SELECT 1 FROM unnest($2::bigint[], $3::bigint[]) AS e (worker, request)
+         WHERE e.worker = r.worker AND e.request = r.request)",
+        &[
+            &batch,
+            &column(except, |one| one.worker),
+            &column(except, |one| one.number),
+        ],
     )?;
     Ok(spent(tx, batch)? + open.map_or(Ok(Spent::default()), |row| amounts(&row))?)
 }
@@ -128,7 +189,31 @@ fn amounts(row: &postgres::Row) -> Result<Spent, FleetError> {
 /// Counts settled requests. One that is no longer open was counted with its maximum when its worker was lost; of one without
 /// a known maximum, only the call was.
 pub(super) fn settle(tx: &mut Tx<'_>, all: &[Settled]) -> Result<(), FleetError> {
-    for settled in all {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let (exact, others): (Vec<&Settled>, Vec<&Settled>) = all
+        .iter()
+        .partition(|one| one.spent.certainty == Certainty::Exact);
+    tx.run(
+        "WITH gone AS (DELETE FROM kd_requests r
+             USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS s (worker, request, calls, tokens, pico_usd)
+             WHERE r.worker = s.worker AND r.request = s.request
+             RETURNING r.batch, r.worker, CASE WHEN r.calls > 0 THEN s.calls ELSE 0 END AS calls, s.tokens, s.pico_usd)
+         INSERT INTO kd_spending (batch, worker, calls, tokens, pico_usd)
+         SELECT batch, worker, least(sum(calls), 9223372036854775807)::bigint, least(sum(tokens), 9223372036854775807)::bigint,
+         least(sum(pico_usd), 9223372036854775807)::bigint FROM gone GROUP BY batch, worker ORDER BY batch, worker
+         ON CONFLICT (batch, worker) DO UPDATE SET calls = kd_spending.calls + excluded.calls,
+         tokens = kd_spending.tokens + excluded.tokens, pico_usd = kd_spending.pico_usd + excluded.pico_usd",
+        &[
+            &column(&exact, |one| one.worker),
+            &column(&exact, |one| one.request),
+            &column(&exact, |one| signed(one.spent.calls)),
+            &column(&exact, |one| signed(one.spent.tokens)),
+            &column(&exact, |one| signed(one.spent.pico_usd)),
+        ],
+    )?;
+    for settled in others {
         let gone = tx.row(
             "DELETE FROM kd_requests WHERE worker = $1 AND request = $2 RETURNING batch, calls",
             &[&settled.worker, &settled.request],

@@ -325,10 +325,7 @@ impl Fleet {
         let settled = self.settled();
         let written = self.link.tx(|tx| {
             money::settle(tx, &settled)?;
-            let held = ended
-                .iter()
-                .map(|one| finish::write(tx, worker, batch, one));
-            held.collect::<Result<Vec<_>, _>>()
+            finish::write(tx, worker, batch, ended)
         });
         let written = self.or_pending(settled, written)?;
         for one in ended {
@@ -390,21 +387,20 @@ impl Fleet {
         self.link.tx(|tx| money::add_time(tx, batch, id, millis))
     }
 
-    /// Calls `each` with every result that `seen` has not, with its place.
+    /// Calls `some` with the results that `seen` has not, some at a time, each with its place.
     ///
     /// # Errors
-    /// The database fails, or the error of `each`.
+    /// The database fails, or the error of `some`.
     pub fn new_results<E: From<FleetError>>(
         &mut self,
         batch: &str,
         seen: &mut Seen,
-        mut each: impl FnMut(&mut Self, u64, &str) -> Result<(), E>,
+        mut some: impl FnMut(&mut Self, Vec<(u64, String)>) -> Result<(), E>,
     ) -> Result<u64, E> {
         let (places, next) = self.link.tx(|tx| batches::unseen(tx, batch, seen))?;
-        for chunk in places.chunks(64) {
-            for (place, line) in self.link.tx(|tx| batches::lines(tx, batch, chunk))? {
-                each(self, place, &line)?;
-            }
+        for chunk in places.chunks(batches::LINES) {
+            let lines = self.link.tx(|tx| batches::lines(tx, batch, chunk))?;
+            some(self, lines)?;
         }
         *seen = next;
         Ok(places.len() as u64)
@@ -432,12 +428,25 @@ impl Fleet {
         }
     }
 
-    /// Returns the files of the thread of a question.
+    /// Calls `each` with the files of the threads of these questions, those that have one.
     ///
     /// # Errors
-    /// The database fails, or they are too large.
-    pub fn thread(&mut self, batch: &str, place: u64) -> Result<Vec<ThreadFile>, FleetError> {
-        self.link.tx(|tx| threads::files(tx, batch, place))
+    /// The database fails, a thread is too large, or the error of `each`.
+    pub fn threads<E: From<FleetError>>(
+        &mut self,
+        batch: &str,
+        places: &[u64],
+        mut each: impl FnMut(u64, Vec<ThreadFile>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if places.is_empty() {
+            return Ok(());
+        }
+        for some in self.link.tx(|tx| threads::together(tx, batch, places))? {
+            for (place, files) in self.link.tx(|tx| threads::files(tx, batch, &some))? {
+                each(place, files)?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the failed questions of a batch with their reasons: the first `most`.

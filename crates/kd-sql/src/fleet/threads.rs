@@ -3,39 +3,64 @@
 use super::error::FleetError;
 use super::finish::ThreadFile;
 use super::link::Tx;
-use super::{THREAD_BYTES_MAX, signed};
+use super::{THREAD_BYTES_MAX, signed, unsigned};
+use std::collections::BTreeMap;
 
-/// Returns the files of the thread of a question; none if it has none, or more than a thread may have.
+/// Bytes of threads that are read together, unless one has more.
+const BYTES: usize = 16 << 20;
+
+/// Returns the places of those questions that have a thread, in the groups in which they can be read.
+pub(super) fn together(
+    tx: &mut Tx<'_>,
+    batch: &str,
+    places: &[u64],
+) -> Result<Vec<Vec<i64>>, FleetError> {
+    let places: Vec<i64> = places.iter().copied().map(signed).collect();
+    let rows = tx.rows(
+        "SELECT place, sum(octet_length(bytes) + octet_length(name))::bigint FROM kd_threads
+         WHERE batch = $1 AND place = ANY($2) GROUP BY place ORDER BY place",
+        &[&batch, &places],
+    )?;
+    let mut groups: Vec<Vec<i64>> = Vec::new();
+    let mut left = 0;
+    for row in rows {
+        let place: i64 = row.try_get(0)?;
+        let size = usize::try_from(row.try_get::<_, i64>(1)?).unwrap_or(usize::MAX);
+        if size > THREAD_BYTES_MAX {
+            return Err(FleetError::Damaged(format!(
+                "the thread of question {place} of {batch} has more than {} MiB",
+                THREAD_BYTES_MAX >> 20
+            )));
+        }
+        match groups.last_mut() {
+            Some(group) if size <= left => group.push(place),
+            _ => {
+                groups.push(vec![place]);
+                left = BYTES;
+            }
+        }
+        left = left.saturating_sub(size);
+    }
+    Ok(groups)
+}
+
+/// Returns the files of the threads of questions.
 pub(super) fn files(
     tx: &mut Tx<'_>,
     batch: &str,
-    place: u64,
-) -> Result<Vec<ThreadFile>, FleetError> {
-    let place = signed(place);
-    let size = tx.row(
-        "SELECT coalesce(sum(octet_length(bytes) + octet_length(name)), 0)::bigint FROM kd_threads WHERE batch = $1 AND place = $2",
-        &[&batch, &place],
-    )?;
-    let size: i64 = match size {
-        Some(row) => row.try_get(0)?,
-        None => 0,
-    };
-    if size > signed(THREAD_BYTES_MAX as u64) {
-        return Err(FleetError::Damaged(format!(
-            "the thread of question {place} of {batch} has more than {} MiB",
-            THREAD_BYTES_MAX >> 20
-        )));
-    }
+    places: &[i64],
+) -> Result<BTreeMap<u64, Vec<ThreadFile>>, FleetError> {
     let rows = tx.rows(
-        "SELECT name, bytes FROM kd_threads WHERE batch = $1 AND place = $2 ORDER BY name",
-        &[&batch, &place],
+        "SELECT place, name, bytes FROM kd_threads WHERE batch = $1 AND place = ANY($2) ORDER BY place, name",
+        &[&batch, &places],
     )?;
-    let mut files = Vec::new();
+    let mut threads: BTreeMap<u64, Vec<ThreadFile>> = BTreeMap::new();
     for row in rows {
+        let files = threads.entry(unsigned(row.try_get(0)?)).or_default();
         files.push(ThreadFile {
-            name: row.try_get(0)?,
-            bytes: row.try_get(1)?,
+            name: row.try_get(1)?,
+            bytes: row.try_get(2)?,
         });
     }
-    Ok(files)
+    Ok(threads)
 }

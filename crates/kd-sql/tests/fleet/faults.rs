@@ -1,7 +1,7 @@
 //! Workers and the server killed at any moment, by seeds; every result compared with an undisturbed run.
 
 use crate::postgres_server::start;
-use crate::support::{ID, Site, answer, asked, finish, new, places};
+use crate::support::{ID, Site, answer, asked, finish, new, places, sending};
 use jiff::Timestamp;
 use kd_core::ledger::Ledger;
 use kd_core::spending::Spent;
@@ -52,7 +52,7 @@ fn work(url: &str) {
                 tokens: 100,
                 ..Spent::default()
             };
-            if account.sending(request, &most).is_err() {
+            if sending(&account, request, &most).is_err() {
                 continue;
             }
             std::thread::sleep(Duration::from_micros(500));

@@ -17,11 +17,11 @@ use kd_core::batch::{Method, Row, Status};
 use kd_core::ledger::Ledger;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
-use kd_sql::fleet::{FleetAccount, FleetError, FleetLimits, Idle, Store};
+use kd_sql::fleet::{Ended, FleetAccount, FleetError, FleetLimits, Idle, Store, ThreadFile};
 use postgres::NoTls;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use support::{ID, LEASE, Site, answer, asked, back, finish, finish_job, new, places};
+use support::{ID, LEASE, Site, answer, asked, back, finish, finish_job, new, places, sending};
 
 #[test]
 fn equal_questions_are_asked_once_and_an_answer_serves_later_batches() {
@@ -107,14 +107,14 @@ fn a_result_of_a_worker_whose_lease_is_over_is_dropped_and_its_cost_counts() {
         tokens: 100,
         ..Spent::default()
     };
-    account.sending(1, &most).unwrap();
+    sending(&account, 1, &most).unwrap();
     let mut other = site.worker();
     other.beat().unwrap();
     assert_eq!(places(&mut other, 9), [] as [u64; 0], "its lease holds");
     site.pass(LEASE * 2, slow.worker());
     other.beat().unwrap();
     assert_eq!(places(&mut other, 9), [1]);
-    assert!(account.sending(2, &most).is_err(), "it may spend no more");
+    assert!(sending(&account, 2, &most).is_err(), "it may spend no more");
     assert!(account.was_cut_off(std::time::Instant::now() - LEASE) && !account.is_exhausted());
     account.settled(1, &Spent { tokens: 7, ..most });
     assert!(!support::finish_job(&mut slow, &old, &answer("late"), true));
@@ -225,7 +225,7 @@ fn limits_hold_over_all_workers() {
                     let worker = site.worker();
                     let account = FleetAccount::open(&worker, LEASE, None).unwrap().of(ID);
                     let sent = (0..12)
-                        .filter(|n| account.sending(*n, &most).is_ok())
+                        .filter(|n| sending(&account, *n, &most).is_ok())
                         .count();
                     assert!(
                         account.is_exhausted()
@@ -341,9 +341,9 @@ fn results_are_read_once_in_the_order_of_their_transactions() {
     let read = |fleet: &mut kd_sql::fleet::Fleet, seen: &mut _| {
         let mut places = Vec::new();
         fleet
-            .new_results(ID, seen, |_, place, line| {
-                assert!(line.starts_with("{\"v\":"));
-                places.push(place);
+            .new_results(ID, seen, |_, lines| {
+                assert!(lines.iter().all(|(_, line)| line.starts_with("{\"v\":")));
+                places.extend(lines.into_iter().map(|(place, _)| place));
                 Ok::<_, FleetError>(())
             })
             .unwrap();
@@ -493,7 +493,7 @@ fn a_request_without_a_known_maximum_is_counted_as_at_least_and_corrected_later(
         ..Spent::default()
     };
     for request in 1..=2 {
-        account.sending(request, &unknown).unwrap();
+        sending(&account, request, &unknown).unwrap();
     }
     site.pass(LEASE * 2, slept.worker());
     fleet.beat().unwrap();
@@ -527,10 +527,108 @@ fn a_cut_off_request_concerns_only_questions_that_had_begun() {
     let (account, other) = (accounts.of(ID), accounts.of("batch-2"));
     let before = std::time::Instant::now();
     fleet.leave().unwrap();
-    assert!(account.sending(1, &Spent::default()).is_err());
+    assert!(sending(&account, 1, &Spent::default()).is_err());
     assert!(account.was_cut_off(before) && account.was_cut_off(before));
     assert!(!account.was_cut_off(std::time::Instant::now()));
     assert!(!other.was_cut_off(before), "of another batch");
+}
+
+/// Requests that wait at the same time are recorded together: a limit holds within them, and who no longer waits sends nothing.
+#[test]
+fn requests_that_are_announced_together_keep_to_the_limit_and_can_be_taken_back() {
+    let Some(site) = Site::new() else { return };
+    let mut limited = new(ID);
+    limited.limits.calls = Some(10);
+    let mut fleet = site.worker();
+    let questions = asked(&["One?"]);
+    fleet
+        .create(&limited, &questions, Timestamp::now())
+        .unwrap();
+    let accounts = FleetAccount::open(&fleet, LEASE, None).unwrap();
+    let account = accounts.of(ID);
+    let most = Spent {
+        calls: 1,
+        tokens: 5,
+        ..Spent::default()
+    };
+    let waiting: Vec<_> = (0..30).map(|n| account.sending(n, &most)).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.unwrap();
+    let sent: Vec<bool> = waiting
+        .into_iter()
+        .map(|one| runtime.block_on(one).is_ok())
+        .collect();
+    assert_eq!(sent.iter().filter(|is_sent| **is_sent).count(), 10);
+    assert!(account.is_over());
+    fleet
+        .create(&new("batch-2"), &questions, Timestamp::now())
+        .unwrap();
+    let other = accounts.of("batch-2");
+    drop(other.sending(1, &most));
+    sending(&other, 2, &most).unwrap();
+    fleet.beat().unwrap();
+    let mut database = postgres::Client::connect(&site.url, NoTls).unwrap();
+    let open = "SELECT count(*) FROM kd_requests WHERE batch = 'batch-2'";
+    let open: i64 = database.query_one(open, &[]).unwrap().get(0);
+    assert_eq!(open, 1, "nothing is left of the one that was dropped");
+    let spent = fleet.get("batch-2").unwrap().unwrap().batch.spent;
+    assert_eq!(spent, Spent::default());
+}
+
+/// Results are written together, each under its own claim.
+#[test]
+fn of_results_that_are_written_together_only_those_whose_claims_hold_count() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?", "Two?", "Three?", "Two?", "Three?", "Four?"]);
+    assert_eq!(places(&mut fleet, 1), [1]);
+    let old = support::held(1);
+    fleet.release(ID).unwrap();
+    assert_eq!(places(&mut fleet, 3), [1, 2, 3]);
+    let ended = |job: &kd_sql::batch::Job, text: &str, keep| Ended::Finished {
+        job: job.clone(),
+        row: Box::new(answer(text)),
+        keep,
+        thread: vec![ThreadFile {
+            name: "thread.json".into(),
+            bytes: text.as_bytes().to_vec(),
+        }],
+    };
+    let all = [
+        ended(&old, "old", true),
+        ended(&support::held(3), "3", false),
+        ended(&support::held(1), "1", true),
+        ended(&support::held(2), "2", true),
+    ];
+    assert_eq!(fleet.write(ID, &all).unwrap(), [false, true, true, true]);
+    assert_eq!(fleet.write(ID, &all).unwrap(), [false; 4], "again");
+    let lines = site.lines(&mut fleet, ID);
+    let lines: Vec<_> = lines
+        .iter()
+        .map(|row| (row.n, row.id.as_str(), row.answer.as_deref(), row.cached))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            (1, "q1", Some("1"), false),
+            (2, "q2", Some("2"), false),
+            (3, "q3", Some("3"), false),
+            (4, "q4", Some("2"), true)
+        ]
+    );
+    assert_eq!(
+        places(&mut fleet, 9),
+        [5, 6],
+        "equal to one that was not kept"
+    );
+    let mut threads = Vec::new();
+    fleet
+        .threads(ID, &[1, 2, 3, 4, 5], |place, files| {
+            threads.push((place, files[0].bytes.clone()));
+            Ok::<_, FleetError>(())
+        })
+        .unwrap();
+    let expected = [(1, b"1".to_vec()), (2, b"2".to_vec()), (3, b"3".to_vec())];
+    assert_eq!(threads, expected);
 }
 
 /// The clock of a machine must not matter: leases, pauses and rates compare times of the database only.

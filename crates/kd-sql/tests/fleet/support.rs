@@ -3,8 +3,10 @@
 use crate::postgres_server::postgres_schema;
 use jiff::Timestamp;
 use kd_core::batch::{Method, Row, Status};
+use kd_core::ledger::Ledger;
+use kd_core::spending::Spent;
 use kd_sql::batch::{Asked, Job, NewBatch};
-use kd_sql::fleet::{Ended, Fleet, FleetError, NewFleetBatch, NewWorker, Store};
+use kd_sql::fleet::{Ended, Fleet, FleetAccount, FleetError, NewFleetBatch, NewWorker, Store};
 use postgres::{Client, NoTls};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -141,4 +143,11 @@ pub(crate) fn back(fleet: &mut Fleet, place: u64, pause: Duration, asked: bool) 
     let job = held(place);
     let ended = Ended::Back { job, pause, asked };
     assert!(fleet.write(ID, &[ended]).expect("written")[0]);
+}
+
+/// Announces a request, and waits until it is recorded.
+pub(crate) fn sending(account: &FleetAccount, request: u64, most: &Spent) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let noted = account.sending(request, most);
+    runtime.expect("a runtime").block_on(noted)
 }

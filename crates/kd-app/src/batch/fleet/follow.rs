@@ -8,7 +8,9 @@ use crate::error::UserError;
 use kd_core::batch::Row;
 use kd_core::ids::ThreadId;
 use kd_sql::fleet::{Fleet, FleetBatch, Seen};
-use kd_store::{Layout, carried};
+use kd_store::Layout;
+use kd_store::carried::Incoming;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -25,7 +27,7 @@ const SHARE: u32 = 10;
 pub(super) struct Follow {
     fleet: Arc<Mutex<Fleet>>,
     id: String,
-    layout: Layout,
+    threads: Incoming,
     results: Option<Arc<Mutex<Results>>>,
     worker: Option<Working>,
     seen: Arc<Mutex<Seen>>,
@@ -35,14 +37,14 @@ impl Follow {
     pub(super) fn new(
         fleet: Arc<Mutex<Fleet>>,
         id: String,
-        layout: Layout,
+        threads: Incoming,
         results: Option<Results>,
         worker: Option<Working>,
     ) -> Self {
         Self {
             fleet,
             id,
-            layout,
+            threads,
             results: results.map(|results| Arc::new(Mutex::new(results))),
             worker,
             seen: Arc::default(),
@@ -136,27 +138,22 @@ impl Follow {
 
     /// Appends new results to the file, and stores their threads.
     async fn fetch(&self) -> Result<(), UserError> {
-        let (id, layout) = (self.id.clone(), self.layout.clone());
+        let (id, threads) = (self.id.clone(), self.threads.clone());
         let (results, seen) = (self.results.clone(), Arc::clone(&self.seen));
         on(&self.fleet, move |fleet| {
             let mut seen = seen
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
-            let mut rows = Vec::new();
-            fleet.new_results(&id, &mut seen, |fleet, place, line| {
-                let Some(row) = parsed(&id, place, line) else {
-                    return Ok(());
-                };
-                take_thread(fleet, &id, &layout, &row)?;
-                rows.push(row);
+            fleet.new_results(&id, &mut seen, |fleet, lines| {
+                let rows = taken(fleet, &id, &threads, &lines)?;
+                if let Some(results) = results.as_ref().filter(|_| !rows.is_empty()) {
+                    let mut results = results
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner);
+                    results.append(&rows)?;
+                }
                 Ok::<_, UserError>(())
             })?;
-            if let Some(results) = results.filter(|_| !rows.is_empty()) {
-                let mut results = results
-                    .lock()
-                    .unwrap_or_else(std::sync::PoisonError::into_inner);
-                results.append(&rows)?;
-            }
             Ok(())
         })
         .await
@@ -164,11 +161,9 @@ impl Follow {
 
     /// Stores the threads of all results.
     pub(super) fn collect(fleet: &mut Fleet, id: &str, layout: &Layout) -> Result<(), UserError> {
-        fleet.new_results(id, &mut Seen::default(), |fleet, place, line| match parsed(
-            id, place, line,
-        ) {
-            Some(row) => take_thread(fleet, id, layout, &row),
-            None => Ok(()),
+        let threads = Incoming::open(layout)?;
+        fleet.new_results(id, &mut Seen::default(), |fleet, lines| {
+            taken(fleet, id, &threads, &lines).map(drop)
         })?;
         Ok(())
     }
@@ -228,21 +223,35 @@ fn parsed(id: &str, place: u64, line: &str) -> Option<Row> {
     (row.batch == id && row.n == place).then_some(row)
 }
 
-/// Stores the thread of a result on this machine, if it is not there.
-fn take_thread(fleet: &mut Fleet, id: &str, layout: &Layout, row: &Row) -> Result<(), UserError> {
-    let Some(thread) = row.thread.clone().filter(|_| !row.cached).map(ThreadId) else {
-        return Ok(());
-    };
-    if carried::exists(layout, &thread)? {
-        return Ok(());
+/// Stores the threads of results on this machine, those that are not there; returns the results.
+fn taken(
+    fleet: &mut Fleet,
+    id: &str,
+    threads: &Incoming,
+    lines: &[(u64, String)],
+) -> Result<Vec<Row>, UserError> {
+    let rows = lines
+        .iter()
+        .filter_map(|(place, line)| parsed(id, *place, line));
+    let rows: Vec<Row> = rows.collect();
+    let mut missing = BTreeMap::new();
+    for row in rows.iter().filter(|row| !row.cached) {
+        if let Some(thread) = row.thread.clone().map(ThreadId)
+            && !threads.has(&thread)
+        {
+            missing.insert(row.n, thread);
+        }
     }
-    let files = fleet.thread(id, row.n)?;
-    let files: Vec<_> = files
-        .into_iter()
-        .map(|file| (file.name, file.bytes))
-        .collect();
-    if !files.is_empty() {
-        carried::put(layout, &thread, &files)?;
-    }
-    Ok(())
+    let places: Vec<u64> = missing.keys().copied().collect();
+    fleet.threads(id, &places, |place, files| {
+        let files: Vec<_> = files
+            .into_iter()
+            .map(|file| (file.name, file.bytes))
+            .collect();
+        if let Some(thread) = missing.get(&place) {
+            threads.put(thread, &files)?;
+        }
+        Ok::<_, UserError>(())
+    })?;
+    Ok(rows)
 }

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use kd_core::spending::pico;
 use kd_sql::batch::{Asked, Batch};
 use kd_sql::fleet::{Asks, FleetLimits, NewFleetBatch};
+use kd_store::carried::Incoming;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
@@ -126,7 +127,7 @@ impl Prepared {
         let follow = Follow::new(
             Arc::new(Mutex::new(fleet)),
             id.clone(),
-            layout.in_fleet(&id),
+            Incoming::open(&layout.in_fleet(&id))?,
             results,
             worker,
         );
