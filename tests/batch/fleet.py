@@ -2,10 +2,14 @@
 """Figures of batches on several workers, over a PostgreSQL that is started for it:
 
   tests/batch/fleet.py throughput [--questions 2000] [--pause-ms 1000] [--concurrency 16] [--workers 4,8]
+  tests/batch/fleet.py big [--questions 100000] [--pause-ms 0] [--concurrency 16] [--workers 4,8]
   tests/batch/fleet.py rate [--per-minute 600] [--seconds 30] [--workers 8]
   tests/batch/fleet.py soak --minutes 90 [--workers 4] [--questions 5000]
 
 `throughput` compares with `kd batch run` alone at the same concurrency in all. `--pause-ms 0` asks questions that take no time.
+`big` does the same with very many questions, and prints a row every few seconds: what is done, and the memory of each process.
+Both count the results, and tell the CPU time for a question (of `kd batch run`, the workers, and PostgreSQL with everything that it
+does meanwhile), and the size of the database before and after. For one process the database is its file in the data folder.
 `rate` asks a service that answers 429 above its rate. `soak` runs one batch after the other, and prints a line each minute: questions
 a second, memory of each worker, size and dead rows of the database, and the time from a claim to its end.
 
@@ -94,6 +98,32 @@ class Postgres:
         files = (self.folder / "data/base").rglob("*")
         return sum(path.stat().st_size for path in files if path.is_file()) >> 20
 
+    def processes(self):
+        """The server and its processes."""
+        first = int((self.folder / "data/postmaster.pid").read_text().split()[0])
+        children = pathlib.Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return [first, *map(int, children)]
+
+    def cpu_seconds(self):
+        total = 0
+        for pid in self.processes():
+            try:
+                total += cpu_seconds(pid)
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+        return total
+
+    def memory_mib(self):
+        """Memory of all its processes, in which shared memory counts once."""
+        total = 0
+        for pid in self.processes():
+            try:
+                shares = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+                total += next((int(line.split()[1]) for line in shares if line.startswith("Pss:")), 0)
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+        return total >> 10
+
     def dead_rows(self):
         dead = self.sql("SELECT coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables")
         return "an unknown number of" if dead is None else dead
@@ -114,9 +144,16 @@ class Machine:
         if url:
             self.env["KD_BATCH_STORE"] = url
 
+    def results_file(self):
+        return self.home / "work/r.jsonl"
+
     def start(self, *args):
         return subprocess.Popen([program(), *args], cwd=self.home / "work", env=self.env,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def size_mib(self):
+        files = self.home.glob(".local/share/kd/batches/*")
+        return sum(path.stat().st_size for path in files) >> 20
 
     def questions(self, count, name="q.txt"):
         text = "".join(f"Question {name} {n}?\n" for n in range(1, count + 1))
@@ -153,34 +190,115 @@ def memory_kib(process):
     return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
 
 
+def cpu_seconds(pid):
+    """CPU time of a process and of its children that have ended."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def ended(process):
+    """Waits for a process; returns its CPU time."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, process.returncode
+    return usage.ru_utime + usage.ru_stime
+
+
+class Meter(threading.Thread):
+    """Looks at processes until it is stopped: the memory of each, and how many results there are."""
+
+    def __init__(self, processes, database, results, every):
+        super().__init__(daemon=True)
+        self.processes, self.database, self.results, self.every = processes, database, results, every
+        self.peaks = collections.Counter()
+        self.over = threading.Event()
+        self.done, self.read = 0, 0
+
+    def count(self):
+        try:
+            with open(self.results, "rb") as file:
+                file.seek(self.read)
+                while chunk := file.read(1 << 20):
+                    self.read += len(chunk)
+                    self.done += chunk.count(b"\n")
+        except FileNotFoundError:
+            pass
+
+    def look(self):
+        memory = {}
+        for name, process in self.processes.items():
+            try:
+                memory[name] = memory_kib(process) >> 10
+            except (FileNotFoundError, ProcessLookupError, StopIteration):
+                continue
+            self.peaks[name] = max(self.peaks[name], memory[name])
+        if self.database:
+            memory["postgres"] = self.database.memory_mib()
+            self.peaks["postgres"] = max(self.peaks["postgres"], memory["postgres"])
+        return memory
+
+    def run(self):
+        began, told = time.monotonic(), (0.0, 0)
+        if self.every:
+            print("  seconds  questions  per second  MiB of each process", flush=True)
+        while not self.over.wait(1):
+            memory = self.look()
+            took = time.monotonic() - began
+            if self.every and took - told[0] >= self.every:
+                self.count()
+                rate = (self.done - told[1]) / (took - told[0])
+                told = (took, self.done)
+                shown = "  ".join(f"{name} {mib}" for name, mib in memory.items())
+                print(f"  {took:7.0f}  {self.done:9}  {rate:10.0f}  {shown}", flush=True)
+
+    def stop(self):
+        self.over.set()
+        self.join()
+
+
+def measured(args, running, database, machine, concurrency):
+    """Asks the questions of a machine; returns questions a second and figures for people."""
+    name = machine.questions(args.questions)
+    before = {process: cpu_seconds(process.pid) for process in running}
+    server = database and database.cpu_seconds()
+    size = database.size_mib() if database else 0
+    began = time.monotonic()
+    run = machine.start("batch", "run", name, "-o", "r.jsonl", "-q", "--concurrency", str(concurrency))
+    processes = {f"worker {n}": process for n, process in enumerate(running, 1)} | {"batch run": run}
+    meter = Meter(processes, database, machine.results_file(), args.every)
+    meter.start()
+    cpu = ended(run)
+    rate = args.questions / (time.monotonic() - began)
+    meter.stop()
+    machine.results(args.questions)
+    each = 1000 / args.questions
+    told = f"CPU for a question: {each * cpu:.2f} ms batch run"
+    if running:
+        told += f", {each * sum(cpu_seconds(process.pid) - before[process] for process in running):.2f} ms workers"
+    if database:
+        told += f", {each * (database.cpu_seconds() - server):.2f} ms PostgreSQL"
+    told += "; most MiB: " + ", ".join(f"{name} {mib}" for name, mib in meter.peaks.items())
+    after = database.size_mib() if database else machine.size_mib()
+    return rate, f"{told}; database {size} to {after} MiB"
+
+
 def throughput(args, folder):
     config = scripted(folder, args.pause_ms)
-    alone = Machine(folder, "alone", config, None)
-    name = alone.questions(args.questions)
     total = args.concurrency * 4
-    began = time.monotonic()
-    code = alone.start("batch", "run", name, "-o", "r.jsonl", "-q", "--concurrency", str(min(total, 512))).wait()
-    assert code == 0, code
-    base = args.questions / (time.monotonic() - began)
-    alone.results(args.questions)
-    print(f"in one process, concurrency {total}: {base:.1f} questions/s", flush=True)
+    alone = Machine(folder, "alone", config, None)
+    base, told = measured(args, [], None, alone, min(total, 512))
+    print(f"in one process, concurrency {total}: {base:.1f} questions/s; {told}", flush=True)
     for count in args.workers:
-        database = Postgres(pathlib.Path(tempfile.mkdtemp(dir=folder)))
+        own = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        database = Postgres(own)
         running = workers(folder, config, database.url, count, max(1, total // count))
         time.sleep(2)
-        runner = Machine(folder, f"run-{count}", config, database.url)
-        name = runner.questions(args.questions)
-        began = time.monotonic()
-        code = runner.start("batch", "run", name, "-o", "r.jsonl", "-q", "--concurrency", "0").wait()
-        rate = args.questions / (time.monotonic() - began)
-        assert code == 0, code
-        runner.results(args.questions)
-        kib = [memory_kib(process) for process in running]
-        size = database.size_mib()
-        print(f"{count} workers, {max(1, total // count)} each: {rate:.1f} questions/s ({100 * rate / base:.0f} %), "
-              f"workers {min(kib) >> 10} to {max(kib) >> 10} MiB, database {size} MiB", flush=True)
+        runner = Machine(own, f"run-{count}", config, database.url)
+        rate, told = measured(args, running, database, runner, 0)
+        print(f"{count} workers, {max(1, total // count)} each: {rate:.1f} questions/s ({100 * rate / base:.0f} %); {told}", flush=True)
         end(running)
         database.stop()
+        shutil.rmtree(own)
 
 
 class Service(http.server.BaseHTTPRequestHandler):
@@ -284,22 +402,26 @@ def soak(args, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["throughput", "rate", "soak"])
-    parser.add_argument("--questions", type=int, default=2000)
+    parser.add_argument("what", choices=["throughput", "big", "rate", "soak"])
+    parser.add_argument("--questions", type=int, default=None)
+    parser.add_argument("--every", type=float, default=None, help="seconds from a row of `big` to the next")
     parser.add_argument("--pause-ms", type=int, default=None)
-    parser.add_argument("--concurrency", type=int, default=16, help="of each worker; of four together in `throughput`")
+    parser.add_argument("--concurrency", type=int, default=16, help="of each worker; of four together in `throughput` and `big`")
     parser.add_argument("--workers", type=lambda text: [int(n) for n in text.split(",")], default=None)
     parser.add_argument("--per-minute", type=int, default=600)
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--minutes", type=float, default=90)
     args = parser.parse_args()
-    args.workers = args.workers or {"throughput": [4, 8], "rate": [8], "soak": [4]}[args.what]
+    args.workers = args.workers or {"throughput": [4, 8], "big": [4, 8], "rate": [8], "soak": [4]}[args.what]
     if args.pause_ms is None:
-        args.pause_ms = 0 if args.what == "soak" else 1000
+        args.pause_ms = 0 if args.what in ("big", "soak") else 1000
+    args.questions = args.questions or {"big": 100_000, "soak": 5000}.get(args.what, 2000)
+    if args.what == "big":
+        args.every = args.every or 10
     folder = pathlib.Path(tempfile.mkdtemp(prefix="kd-fleet-", dir="/tmp"))
     os.chmod(folder, 0o755)
     try:
-        return {"throughput": throughput, "rate": rate, "soak": soak}[args.what](args, folder)
+        return {"throughput": throughput, "big": throughput, "rate": rate, "soak": soak}[args.what](args, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
