@@ -17,7 +17,7 @@ use kd_core::prompt::PREAMBLE;
 use kd_core::secrets::Secrets;
 use kd_core::{Op, Roster};
 use kd_engine::{Engine, Opening, Session};
-use kd_eval::marks::Evidence;
+use kd_eval::marks::{Evidence, Published};
 use kd_store::{Layout, Thread, memory};
 use std::sync::Arc;
 
@@ -324,14 +324,19 @@ pub(crate) fn brief(
 pub fn marks(env: &Env, kind: &str) -> (Arc<Evidence>, Option<String>) {
     match kd_sql::marks::of_kind(&env.user_dirs(), kind) {
         Ok(marks) => (marks.into(), None),
-        Err(error) => (Arc::default(), Some(error.to_string())),
+        Err(error) => (unmarked(), Some(error.to_string())),
     }
 }
 
 /// Without databases there are no marks.
 #[cfg(not(feature = "forum"))]
 pub(crate) fn marks(_env: &Env, _kind: &str) -> (Arc<Evidence>, Option<String>) {
-    Default::default()
+    (unmarked(), None)
+}
+
+/// Returns what is known about models without any mark.
+fn unmarked() -> Arc<Evidence> {
+    Evidence::default().with(Published::all()).into()
 }
 
 /// Returns a text that changes with the user's marks; empty without marks.

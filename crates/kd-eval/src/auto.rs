@@ -7,6 +7,8 @@
 //! `kd eval` on recorded answers), voting helps with reasoning and discussion with knowledge (Kaesberg et al. 2025,
 //! arXiv 2502.19130), and work in many dependent steps is best done by one member (arXiv 2512.08296).
 
+use super::enough::MARGIN;
+use super::intervals::{Interval, wilson};
 use super::weights::odds;
 use kd_vote::{NANOS, Nano, nanos};
 
@@ -56,6 +58,11 @@ impl Strength {
         };
         (right * n + 1.0) / (n + 2.0)
     }
+
+    /// Returns the 95 % interval of the estimate (Wilson 1927): wide if few questions were measured.
+    pub fn interval(self) -> Interval {
+        wilson(self.estimate() * self.questions as f64, self.questions)
+    }
 }
 
 /// The facts that are known before a council starts.
@@ -65,6 +72,10 @@ pub struct Known {
     pub task: Task,
     /// The strength of each member, in council order; `None` if not measured.
     pub members: Vec<Option<Strength>>,
+    /// Weights fitted on questions that all members answered, in council order; `None` with too few of them.
+    pub joint: Option<Vec<f64>>,
+    /// The share of questions to which each member gave no answer, in council order; empty if not known.
+    pub silent: Vec<f64>,
     /// Whether to save calls if that costs little accuracy.
     pub thrifty: bool,
 }
@@ -80,6 +91,9 @@ pub struct Auto {
     pub weights: Vec<Nano>,
     /// The members to ask, in order; a cascade asks the last one only if the others disagree.
     pub seats: Vec<usize>,
+    /// Whether the weights were fitted on answers of all members together. Then a member's silence counts as a wrong answer
+    /// already, and any number of votes decides.
+    pub fitted: bool,
     /// Whether a checker should discard wrong answers before the vote.
     pub verify: bool,
     /// The strongest member, if known; it breaks ties.
@@ -98,13 +112,23 @@ pub fn auto(known: &Known) -> Auto {
         .iter()
         .map(|m| m.map(Strength::estimate))
         .collect();
-    let weights = weights_of(n, estimates.as_deref());
+    let joint = known
+        .joint
+        .as_ref()
+        .filter(|joint| joint.len() == n && estimates.is_some());
+    let raw = match (joint, estimates.as_deref()) {
+        (Some(joint), _) => joint.clone(),
+        (None, Some(right)) => odds(right),
+        (None, None) => vec![1.0; n],
+    };
+    let weights = scaled(&raw);
     let best = estimates.as_deref().and_then(strongest);
     let mut auto = Auto {
         protocol: "vote",
         rule: "plurality",
         weights: weights.iter().map(|w| nanos(*w)).collect(),
         seats: (0..n).collect(),
+        fitted: joint.is_some(),
         verify: false,
         best,
         why: Vec::new(),
@@ -139,11 +163,14 @@ pub fn auto(known: &Known) -> Auto {
         }
         _ => {}
     }
-    // A member that all others together cannot outvote decides alone: asking them would change nothing.
-    if let (Some(best), Some(_)) = (best, &estimates) {
-        let own = weights[best];
+    // A member that all others together cannot outvote decides alone: asking them would change nothing, unless it is
+    // silent too often.
+    if let (Some(heaviest), Some(_)) = (strongest(&weights), &estimates) {
+        let own = weights[heaviest];
         let others: f64 = weights.iter().sum::<f64>() - own;
-        if own >= others {
+        let silent = known.silent.get(heaviest).copied().unwrap_or(0.0);
+        if own >= others && silent <= MARGIN {
+            auto.best = Some(heaviest);
             auto.alone(
                 "sample-vote",
                 "the strongest member outweighs all others together: its own samples vote",
@@ -214,8 +241,10 @@ fn judge_strength(auto: &mut Auto, estimates: Option<&[f64]>) {
             top * 100.0
         ));
     }
-    auto.why
-        .push("a vote weighs the odds that its voter is right".into());
+    auto.why.push(match auto.fitted {
+        true => "votes weigh what fits the marked questions that all members answered: those who err together share a weight".into(),
+        false => "a vote weighs the odds that its voter is right".into(),
+    });
 }
 
 /// Returns the minimum number of voters of a weighted vote: most of those asked, or any number with most of their weight.
@@ -235,10 +264,11 @@ pub fn quorum(votes: impl Iterator<Item = (Nano, bool)>) -> u64 {
     }
 }
 
-/// Returns weights with a mean of one.
-fn weights_of(n: usize, estimates: Option<&[f64]>) -> Vec<f64> {
-    let raw = estimates.map_or_else(|| vec![1.0; n], odds);
-    let sum: f64 = raw.iter().sum();
+/// Scales weights to a mean of one.
+fn scaled(raw: &[f64]) -> Vec<f64> {
+    let n = raw.len();
+    let positive = |w: &f64| if w.is_finite() { w.max(0.0) } else { 0.0 };
+    let sum: f64 = raw.iter().map(positive).sum();
     if sum <= 0.0 {
         return vec![1.0; n];
     }
@@ -246,7 +276,7 @@ fn weights_of(n: usize, estimates: Option<&[f64]>) -> Vec<f64> {
     // Rounded to billionths, so that the values compared here are the ones counted later. Never 0, so that an answer
     // that only weak members gave still counts.
     raw.iter()
-        .map(|w| nanos(w * scale).max(LEAST) as f64 / NANOS as f64)
+        .map(|w| nanos(positive(w) * scale).max(LEAST) as f64 / NANOS as f64)
         .collect()
 }
 
@@ -311,6 +341,16 @@ mod tests {
     }
 
     #[test]
+    fn a_member_that_is_often_silent_is_not_asked_alone() {
+        let known = |silent: f64| Known {
+            silent: vec![0.0, silent, 0.0, 0.0],
+            ..council(Task::Reasoning, &[0.5, 0.95, 0.6, 0.6])
+        };
+        assert_eq!(auto(&known(0.004)).protocol, "sample-vote");
+        assert_eq!(auto(&known(0.006)).protocol, "vote");
+    }
+
+    #[test]
     fn unequal_members_are_weighted_and_the_king_is_warned() {
         let auto = auto(&council(Task::Reasoning, &[0.8, 0.7, 0.7, 0.6]));
         assert_eq!(
@@ -320,6 +360,31 @@ mod tests {
         assert_eq!(auto.weights.iter().sum::<Nano>(), 4 * NANOS);
         assert!(auto.weights[0] > auto.weights[1] && auto.weights[1] > auto.weights[3]);
         assert!(auto.warning.is_some());
+    }
+
+    #[test]
+    fn weights_fitted_on_all_members_together_replace_odds() {
+        let known = Known {
+            joint: Some(vec![1.0, 2.0, -0.5, 1.5]),
+            ..council(Task::Reasoning, &[0.8, 0.7, 0.7, 0.6])
+        };
+        let fitted = auto(&known);
+        assert!(fitted.fitted && fitted.protocol == "vote", "{fitted:?}");
+        assert!(fitted.weights[1] > fitted.weights[3] && fitted.weights[3] > fitted.weights[0]);
+        assert!(
+            fitted.weights[2] > 0,
+            "a member without weight still decides among none"
+        );
+        let alone = auto(&Known {
+            joint: Some(vec![1.0, 3.0, 0.5, 1.0]),
+            ..known.clone()
+        });
+        assert_eq!((alone.protocol, alone.seats), ("sample-vote", vec![1]));
+        let unknown = auto(&Known {
+            members: vec![None; 4],
+            ..known
+        });
+        assert!(!unknown.fitted, "{unknown:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Whether stated probabilities are accurate: scores of forecasts, and a map from stated to observed frequencies.
 
 use serde::Serialize;
+use statrs::function::erf::erf;
 
 /// A forecast: the stated probability, 0 to 1, and whether it came true.
 pub type Forecast = (f64, bool);
@@ -16,6 +17,10 @@ pub struct Calibration {
     pub came: f64,
     /// Expected calibration error: ten bins of equal width, closed on the right.
     pub ece: f64,
+    /// [`Calibration::ece`] without most of the error that even exact probabilities show, because the number of forecasts
+    /// is finite: the normal-debiased estimate of Kumar, Liang and Ma (2019, arXiv 1909.10155). It can be slightly
+    /// negative.
+    pub debiased_ece: f64,
     /// Expected calibration error with ten bins of counts as equal as tied forecasts allow.
     pub adaptive_ece: f64,
     /// The mean squared error (Brier 1950).
@@ -84,6 +89,7 @@ pub fn calibration(forecasts: &[Forecast]) -> Option<Calibration> {
         said: mean(&|f| f.0),
         came,
         ece: gap(&bins),
+        debiased_ece: 2.0 * gap(&bins) - redrawn_gap(&bins, n),
         adaptive_ece: gap(&equal_count(&groups, sorted.len())),
         brier: mean(&|(p, c)| (p - f64::from(u8::from(*c))).powi(2)),
         reliability: over(&|g| (g.said - g.came).powi(2)),
@@ -97,6 +103,24 @@ pub fn calibration(forecasts: &[Forecast]) -> Option<Calibration> {
         selective: [0.8, 0.9, 1.0].map(|coverage| selective(&groups, coverage * n)),
         bins,
     })
+}
+
+/// Returns the calibration error to expect if outcomes were drawn again with the observed share of each bin, as normal
+/// variables: as much above the observed error as that is above the true one, or less.
+fn redrawn_gap(bins: &[Bin], n: f64) -> f64 {
+    let each = bins.iter().map(|bin| {
+        let mean = (bin.said - bin.came).abs();
+        let error = (bin.came * (1.0 - bin.came) / bin.n as f64).sqrt();
+        let folded = if error > 0.0 {
+            let z = mean / error;
+            let density = (-z * z / 2.0).exp() * (2.0 / std::f64::consts::PI).sqrt();
+            error * density + mean * erf(z / std::f64::consts::SQRT_2)
+        } else {
+            mean
+        };
+        bin.n as f64 / n * folded
+    });
+    each.sum()
 }
 
 fn share(forecasts: &[Forecast]) -> f64 {
@@ -333,6 +357,36 @@ mod tests {
         near(c.selective[0], (2.0 + 1.8 * 0.5) / 4.8);
         assert_eq!(calibration(&[]), None);
         assert_eq!(calibration(&[(0.5, true)]).unwrap().auroc, None);
+    }
+
+    #[test]
+    fn a_debiased_error_is_near_zero_for_exact_forecasts_and_keeps_large_errors() {
+        use rand::rngs::ChaCha12Rng;
+        use rand::{RngExt, SeedableRng};
+        let mut chance = ChaCha12Rng::seed_from_u64(4);
+        let mut mean = |off: f64| {
+            let (mut plain, mut debiased) = (0.0, 0.0);
+            for _ in 0..200 {
+                let told: Vec<Forecast> = (0..500)
+                    .map(|_| {
+                        let p = chance.random::<f64>() * 0.8 + 0.1;
+                        (p, chance.random::<f64>() < p + off)
+                    })
+                    .collect();
+                let found = calibration(&told).unwrap();
+                plain += found.ece / 200.0;
+                debiased += found.debiased_ece / 200.0;
+            }
+            (plain, debiased)
+        };
+        let (plain, debiased) = mean(0.0);
+        assert!(plain > 0.04 && debiased < 0.7 * plain, "{plain} {debiased}");
+        let (plain, debiased) = mean(0.1);
+        assert!(
+            (debiased - 0.1).abs() < 0.01 && debiased <= plain,
+            "{plain} {debiased}"
+        );
+        assert_eq!(calibration(&[(0.5, true)]).unwrap().debiased_ece, 0.5);
     }
 
     #[test]

@@ -10,8 +10,9 @@
 
 use super::deciders::Halves;
 use super::intervals::{Z95, Z95_ONE_SIDED};
-use super::weights::{Labelled, learned, odds};
+use super::weights::{Labelled, PRIOR, learned_from, odds};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The largest chance, in millionths.
 pub const SURE: u32 = 1_000_000;
@@ -100,9 +101,13 @@ impl Enough {
             return None;
         }
         let halves = Halves::drawn(rows.len(), seed);
-        let part = |half: usize| -> Vec<Labelled<'_>> {
-            let of = |at: &usize| halves.of(*at) == half;
-            (0..rows.len()).filter(of).map(|at| rows[at]).collect()
+        let cases = Case::of(rows, &halves, costs.len());
+        let part = |half: usize| -> Vec<Case> {
+            let of = |case: &Case| Case {
+                times: case.in_half[half],
+                ..case.clone()
+            };
+            cases.iter().map(of).filter(|case| case.times > 0).collect()
         };
         let parts = [part(0), part(1)];
         let mut best: Option<(f64, bool, u32, Forecast)> = None;
@@ -112,7 +117,11 @@ impl Enough {
             for (taught, walked) in [(0, 1), (1, 0)] {
                 let rule =
                     Self::taught(&parts[taught], ordered(&parts[taught], costs, cheap_first));
-                walks.extend(parts[walked].iter().map(|row| rule.walk(row)));
+                walks.extend(
+                    parts[walked]
+                        .iter()
+                        .map(|case| (rule.walk(case), case.times)),
+                );
             }
             let (threshold, forecast) = chosen(&walks, costs, aim);
             let cost = forecast.cost;
@@ -124,7 +133,7 @@ impl Enough {
         Some(Self {
             threshold,
             forecast: Some(forecast),
-            ..Self::taught(rows, ordered(rows, costs, cheap_first))
+            ..Self::taught(&cases, ordered(&cases, costs, cheap_first))
         })
     }
 
@@ -187,18 +196,23 @@ impl Enough {
     }
 
     /// Learns weights and chances for an order.
-    fn taught(rows: &[Labelled<'_>], order: Vec<usize>) -> Self {
-        let weights = learned(rows, order.len());
+    fn taught(cases: &[Case], order: Vec<usize>) -> Self {
+        let labelled = cases
+            .iter()
+            .map(|case| (case.labelled(), case.times as f64));
+        let weights = learned_from(labelled, &vec![0.0; order.len()], PRIOR);
         let mut rule = Self::unlearned(order, &weights);
-        let walks: Vec<Walk> = rows.iter().map(|row| rule.walk(row)).collect();
+        let walks: Vec<(Walk, u64)> = (cases.iter())
+            .map(|case| (rule.walk(case), case.times))
+            .collect();
         rule.chances = (0..rule.order.len())
-            .map(|at| steps(walks.iter().map(|walk| walk[at])))
+            .map(|at| steps(walks.iter().map(|(walk, times)| (walk[at], *times))))
             .collect();
         rule
     }
 
     /// Asks everybody about a question, one after another.
-    fn walk(&self, row: &Labelled<'_>) -> Walk {
+    fn walk(&self, row: &Case) -> Walk {
         let mut asked = Vec::new();
         let stop = |member: &usize| {
             asked.push((*member, row.answers.get(*member).copied().flatten()));
@@ -211,6 +225,53 @@ impl Enough {
             }
         };
         self.order.iter().map(stop).collect()
+    }
+}
+
+/// Questions on which members agreed and erred alike. A thousand questions of five members are a few dozen cases.
+#[derive(Clone)]
+struct Case {
+    /// Each member's answer, numbered in the order in which they occur.
+    answers: Vec<Option<usize>>,
+    right: Vec<bool>,
+    /// Number of such questions.
+    times: u64,
+    /// Number of them in each half.
+    in_half: [u64; 2],
+}
+
+impl Case {
+    /// Groups questions.
+    fn of(rows: &[Labelled<'_>], halves: &Halves, members: usize) -> Vec<Self> {
+        let mut found: BTreeMap<(Vec<Option<usize>>, Vec<bool>), [u64; 2]> = BTreeMap::new();
+        for (at, row) in rows.iter().enumerate() {
+            let (mut seen, mut right) = (Vec::new(), Vec::new());
+            let mut number = |key: usize| match seen.iter().position(|known| *known == key) {
+                Some(number) => number,
+                None => {
+                    seen.push(key);
+                    right.push(row.right.get(key) == Some(&true));
+                    seen.len() - 1
+                }
+            };
+            let given = (0..members).map(|member| row.answers.get(member).copied().flatten());
+            let answers: Vec<Option<usize>> = given.map(|key| key.map(&mut number)).collect();
+            found.entry((answers, right)).or_default()[halves.of(at)] += 1;
+        }
+        let case = |((answers, right), in_half): ((_, _), [u64; 2])| Self {
+            answers,
+            right,
+            times: in_half[0] + in_half[1],
+            in_half,
+        };
+        found.into_iter().map(case).collect()
+    }
+
+    fn labelled(&self) -> Labelled<'_> {
+        Labelled {
+            answers: &self.answers,
+            right: &self.right,
+        }
     }
 }
 
@@ -227,15 +288,15 @@ struct Stop {
 }
 
 /// Returns the members, those that are right more often first; or the cheaper ones first, and among equals those.
-fn ordered(rows: &[Labelled<'_>], costs: &[f64], cheap_first: bool) -> Vec<usize> {
+fn ordered(cases: &[Case], costs: &[f64], cheap_first: bool) -> Vec<usize> {
     let right = |member: usize| {
-        let hit = |row: &&Labelled<'_>| {
-            let answer = row.answers.get(member).copied().flatten();
-            answer.is_some_and(|key| row.right.get(key) == Some(&true))
+        let hit = |case: &&Case| {
+            let answer = case.answers.get(member).copied().flatten();
+            answer.is_some_and(|key| case.right.get(key) == Some(&true))
         };
-        rows.iter().filter(hit).count()
+        cases.iter().filter(hit).map(|case| case.times).sum()
     };
-    let hits: Vec<usize> = (0..costs.len()).map(right).collect();
+    let hits: Vec<u64> = (0..costs.len()).map(right).collect();
     let mut order: Vec<usize> = (0..costs.len()).collect();
     order.sort_by_key(|member| std::cmp::Reverse(hits[*member]));
     if cheap_first {
@@ -274,14 +335,18 @@ fn part(of: u64, whole: u64) -> u32 {
 
 /// Returns the observed chance from each lead on: a monotonic fit with one right and one wrong answer's worth of doubt,
 /// half of each.
-fn steps(stops: impl Iterator<Item = Stop>) -> Vec<(u32, u32)> {
-    let mut stops: Vec<Stop> = stops.filter(|stop| stop.look.leader.is_some()).collect();
-    stops.sort_by_key(|stop| stop.look.lead);
+fn steps(stops: impl Iterator<Item = (Stop, u64)>) -> Vec<(u32, u32)> {
+    let mut stops: Vec<(Stop, u64)> = stops
+        .filter(|(stop, _)| stop.look.leader.is_some())
+        .collect();
+    stops.sort_by_key(|(stop, _)| stop.look.lead);
     // Blocks of (least lead, stops, right ones); a block that is no better than the one before is merged with it.
     let mut blocks: Vec<(u32, u64, u64)> = Vec::new();
-    for same in stops.chunk_by(|a, b| a.look.lead == b.look.lead) {
-        let right = same.iter().filter(|stop| stop.is_right).count();
-        blocks.push((same[0].look.lead, same.len() as u64, right as u64));
+    for same in stops.chunk_by(|(a, _), (b, _)| a.look.lead == b.look.lead) {
+        let all = same.iter().map(|(_, times)| times).sum();
+        let right = same.iter().filter(|(stop, _)| stop.is_right);
+        let right = right.map(|(_, times)| times).sum();
+        blocks.push((same[0].0.look.lead, all, right));
         while let [.., before, last] = blocks.as_slice()
             && before.2 * last.1 >= last.2 * before.1
         {
@@ -301,7 +366,7 @@ fn steps(stops: impl Iterator<Item = Stop>) -> Vec<(u32, u32)> {
 }
 
 /// Chooses the threshold that costs least within the aim.
-fn chosen(walks: &[Walk], costs: &[f64], aim: Aim) -> (u32, Forecast) {
+fn chosen(walks: &[(Walk, u64)], costs: &[f64], aim: Aim) -> (u32, Forecast) {
     let limit = |forecast: &Forecast| match aim {
         Aim::Margin(margin) => forecast.loss_likely <= margin,
         Aim::Chance(_) => true,
@@ -319,9 +384,9 @@ fn chosen(walks: &[Walk], costs: &[f64], aim: Aim) -> (u32, Forecast) {
 }
 
 /// Plays all questions with a threshold.
-fn played(walks: &[Walk], costs: &[f64], threshold: u32) -> Forecast {
+fn played(walks: &[(Walk, u64)], costs: &[f64], threshold: u32) -> Forecast {
     let (mut calls, mut losses, mut cost) = (Vec::new(), Vec::new(), 0.0);
-    for walk in walks {
+    for (walk, times) in walks {
         let end = walk
             .iter()
             .position(|stop| stop.look.is_settled || stop.look.chance >= threshold);
@@ -329,18 +394,18 @@ fn played(walks: &[Walk], costs: &[f64], threshold: u32) -> Forecast {
         let (Some(stopped), Some(last)) = (walk.get(end), walk.last()) else {
             continue;
         };
-        calls.push((end + 1) as f64);
-        cost += walk[..=end]
-            .iter()
-            .map(|stop| costs[stop.member])
-            .sum::<f64>();
-        losses.push(f64::from(u8::from(last.is_right)) - f64::from(u8::from(stopped.is_right)));
+        calls.push(((end + 1) as f64, *times));
+        let asked = walk[..=end].iter().map(|stop| costs[stop.member]);
+        cost += asked.sum::<f64>() * *times as f64;
+        let loss = f64::from(u8::from(last.is_right)) - f64::from(u8::from(stopped.is_right));
+        losses.push((loss, *times));
     }
+    let questions: u64 = walks.iter().map(|(_, times)| times).sum();
     let (calls, calls_error) = mean(&calls);
     let (loss, loss_error) = mean(&losses);
-    let all = costs.iter().sum::<f64>() * walks.len() as f64;
+    let all = costs.iter().sum::<f64>() * questions as f64;
     Forecast {
-        questions: walks.len(),
+        questions: questions as usize,
         calls,
         calls_interval: (calls - Z95 * calls_error, calls + Z95 * calls_error),
         cost: if all > 0.0 { cost / all } else { 1.0 },
@@ -350,16 +415,18 @@ fn played(walks: &[Walk], costs: &[f64], threshold: u32) -> Forecast {
     }
 }
 
-/// Returns the mean and its standard error. Outcomes without any variation still have the error of one exception, so
-/// that few questions prove little.
-fn mean(values: &[f64]) -> (f64, f64) {
-    let n = values.len().max(1) as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let spread = values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / n;
+/// Returns the mean of values that each occurred a number of times, and its standard error. Outcomes without any variation
+/// still have the error of one exception, so that few questions prove little.
+fn mean(values: &[(f64, u64)]) -> (f64, f64) {
+    let n = values.iter().map(|(_, times)| times).sum::<u64>().max(1) as f64;
+    let over = |of: &dyn Fn(f64) -> f64| {
+        let each = values
+            .iter()
+            .map(|(value, times)| of(*value) * *times as f64);
+        each.sum::<f64>() / n
+    };
+    let mean = over(&|value| value);
+    let spread = over(&|value| (value - mean).powi(2));
     (mean, (spread.max(1.0 / n) / n).sqrt())
 }
 

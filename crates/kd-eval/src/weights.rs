@@ -26,7 +26,7 @@ pub fn odds(right: &[f64]) -> Vec<f64> {
 }
 
 /// Strength with which [`learned`] shrinks weights towards zero: the precision of a normal prior with variance one.
-const PRIOR: f64 = 1.0;
+pub(crate) const PRIOR: f64 = 1.0;
 /// Maximum steps; Newton's method needs five to eight here.
 const STEPS: usize = 40;
 /// Maximum length of a Newton step in any weight, in log-odds.
@@ -48,17 +48,34 @@ pub struct Labelled<'a> {
 /// are fitted jointly, those with correlated errors share one weight and no correlation has to be specified. Questions
 /// that no member or every member answered correctly, and those with one answer, are uninformative and skipped.
 pub fn learned(questions: &[Labelled<'_>], n: usize) -> Vec<f64> {
+    learned_towards(questions, &vec![0.0; n], PRIOR)
+}
+
+/// Returns weights like [`learned`], shrunk towards `prior`, one weight per member, with this precision.
+pub fn learned_towards(questions: &[Labelled<'_>], prior: &[f64], precision: f64) -> Vec<f64> {
+    learned_from(questions.iter().map(|q| (*q, 1.0)), prior, precision)
+}
+
+/// Returns weights like [`learned_towards`], from questions that each occurred a number of times.
+pub(crate) fn learned_from<'a>(
+    questions: impl Iterator<Item = (Labelled<'a>, f64)>,
+    prior: &[f64],
+    precision: f64,
+) -> Vec<f64> {
+    let n = prior.len();
     // Equal contests are added once, with their number.
     let mut taught: BTreeMap<Contest, f64> = BTreeMap::new();
-    for contest in questions.iter().filter_map(|q| Contest::of(q, n)) {
-        *taught.entry(contest).or_default() += 1.0;
+    for (question, times) in questions {
+        if let Some(contest) = Contest::of(&question, n) {
+            *taught.entry(contest).or_default() += times;
+        }
     }
-    let mut w = vec![0.0; n];
+    let mut w = prior.to_vec();
     for _ in 0..STEPS {
         let (mut gradient, mut curvature) = (vec![0.0; n], vec![vec![0.0; n]; n]);
         for m in 0..n {
-            gradient[m] = -PRIOR * w[m];
-            curvature[m][m] = PRIOR;
+            gradient[m] = precision * (prior[m] - w[m]);
+            curvature[m][m] = precision;
         }
         for (contest, times) in &taught {
             contest.add(*times, &w, &mut gradient, &mut curvature);
@@ -227,5 +244,6 @@ mod tests {
         };
         assert_eq!(learned(&[same, none, silent], 2), [0.0, 0.0]);
         assert_eq!(learned(&[], 0), Vec::<f64>::new());
+        assert_eq!(learned_towards(&[none], &[0.5, 2.0], 4.0), [0.5, 2.0]);
     }
 }

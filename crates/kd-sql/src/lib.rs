@@ -5,6 +5,7 @@
 
 mod amounts;
 pub mod batch;
+mod brief;
 mod connect;
 pub mod fleet;
 pub mod forget;

@@ -2,8 +2,9 @@
 //!
 //! Returns the newest mark of each verdict; earlier ones are kept until they are forgotten.
 
+use crate::brief;
 use kd_core::formats::{self, Format, MARK, MARKS};
-use kd_eval::marks::{Evidence, Mark, RECENT, Sum, Sums};
+use kd_eval::marks::{Evidence, Mark, Published, RECENT, Sum, Sums};
 use kd_store::error::Error;
 use kd_store::private;
 use kd_store::user_dirs::{UserDirs, make_private};
@@ -45,6 +46,9 @@ CREATE TABLE sums (
     PRIMARY KEY (kind, model)
 ) WITHOUT ROWID;";
 
+/// Version 3: marks are also kept in a form that is read faster.
+const SCHEMA_3: &str = "ALTER TABLE marks ADD COLUMN brief BLOB;";
+
 /// The user's marks.
 pub struct Marks {
     path: PathBuf,
@@ -70,25 +74,25 @@ pub fn read(dirs: &UserDirs) -> Result<Vec<Mark>, Error> {
     }
 }
 
-/// Reads what the user's marks say about a kind of question; empty if nothing was ever marked.
+/// Reads what the user's marks say about a kind of question; only what is published if nothing was ever marked.
 ///
 /// # Errors
 /// Those of [`Marks::open`].
 pub fn of_kind(dirs: &UserDirs, kind: &str) -> Result<Evidence, Error> {
     match private::open(&path(dirs)?, OFlags::RDONLY)? {
         Some(_) => Marks::open(dirs)?.of_kind(kind),
-        None => Ok(Evidence::default()),
+        None => Ok(Evidence::default().with(Published::all())),
     }
 }
 
-/// Reads what the user's marks say about a verdict; empty if nothing was ever marked.
+/// Reads what the user's marks say about a verdict; only what is published if nothing was ever marked.
 ///
 /// # Errors
 /// Those of [`Marks::open`].
 pub fn like(dirs: &UserDirs, verdict: &Mark) -> Result<Evidence, Error> {
     match private::open(&path(dirs)?, OFlags::RDONLY)? {
         Some(_) => Marks::open(dirs)?.like(verdict),
-        None => Ok(Evidence::default()),
+        None => Ok(Evidence::default().with(Published::all())),
     }
 }
 
@@ -143,7 +147,10 @@ impl Marks {
                 tx.execute_batch(SCHEMA)?;
             }
             if (0..FILE_VERSION).contains(&version) {
-                tx.execute_batch(SCHEMA_2)?;
+                if version < 2 {
+                    tx.execute_batch(SCHEMA_2)?;
+                }
+                tx.execute_batch(SCHEMA_3)?;
                 index(&tx)?;
                 tx.pragma_update(None, "user_version", FILE_VERSION)?;
             }
@@ -187,6 +194,7 @@ impl Marks {
         Ok(Evidence {
             sums: self.sums()?,
             recent: self.newest("kind", kind)?,
+            published: Published::all(),
         })
     }
 
@@ -212,6 +220,7 @@ impl Marks {
         Ok(Evidence {
             sums: self.sums()?,
             recent,
+            published: Published::all(),
         })
     }
 
@@ -227,16 +236,37 @@ impl Marks {
 
     /// Returns the newest marks with this value in an indexed column, oldest first.
     fn newest(&self, column: &str, value: &str) -> Result<Vec<Mark>, Error> {
-        let texts = || -> Result<Vec<String>, rusqlite::Error> {
-            let mut found = self.db.prepare_cached(&format!(
-                "SELECT mark FROM marks WHERE {column} = ?1 AND current = 1
+        let failed = |source| refused(&self.path, source);
+        let mut found = self
+            .db
+            .prepare_cached(&format!(
+                "SELECT brief, id FROM marks WHERE {column} = ?1 AND current = 1
                  ORDER BY marked_us DESC, id DESC LIMIT {RECENT}"
-            ))?;
-            let rows = found.query_map([value], |row| row.get(0))?;
-            rows.collect()
-        };
-        let texts = texts().map_err(|source| refused(&self.path, source))?;
-        texts.iter().rev().map(|text| self.parse(text)).collect()
+            ))
+            .map_err(failed)?;
+        let mut rows = found.query([value]).map_err(failed)?;
+        let mut marks = Vec::new();
+        while let Some(row) = rows.next().map_err(failed)? {
+            let bytes = row.get_ref(0).map_err(failed)?;
+            let mark = match bytes.as_blob_or_null() {
+                Ok(Some(bytes)) => brief::read(bytes).filter(|mark| mark.v == MARK.version),
+                _ => None,
+            };
+            marks.push(match mark {
+                Some(mark) => mark,
+                None => self.by_id(row.get(1).map_err(failed)?)?,
+            });
+        }
+        marks.reverse();
+        Ok(marks)
+    }
+
+    fn by_id(&self, id: i64) -> Result<Mark, Error> {
+        let query = "SELECT mark FROM marks WHERE id = ?1";
+        let text = self
+            .db
+            .query_row(query, [id], |row| row.get::<_, String>(0));
+        self.parse(&text.map_err(|source| refused(&self.path, source))?)
     }
 
     fn sums(&self) -> Result<Sums, Error> {
@@ -294,8 +324,8 @@ impl Marks {
                 .optional()?;
             tx.execute(&format!("UPDATE marks SET current = 0 WHERE {here}"), of)?;
             tx.execute(
-                "INSERT INTO marks (project, thread, message, current, mark, kind, council, marked_us)
-                 VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7)",
+                "INSERT INTO marks (project, thread, message, current, mark, kind, council, marked_us, brief)
+                 VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8)",
                 params![
                     mark.project,
                     mark.thread,
@@ -303,7 +333,8 @@ impl Marks {
                     text,
                     mark.kind,
                     council(mark),
-                    mark.at.as_microsecond()
+                    mark.at.as_microsecond(),
+                    brief::write(mark)
                 ],
             )?;
             if let Some(old) = old.as_deref().and_then(known) {
@@ -415,19 +446,20 @@ fn known(text: &str) -> Option<Mark> {
         .filter(|mark: &Mark| mark.v == MARK.version)
 }
 
-/// Fills the columns that version 1 did not have, and the sums.
+/// Fills the columns that earlier versions did not have, and the sums.
 fn index(tx: &rusqlite::Transaction<'_>) -> Result<(), rusqlite::Error> {
     let mut found = tx.prepare("SELECT id, mark FROM marks")?;
     let mut rows = found.query([])?;
     while let Some(row) = rows.next()? {
         if let Some(mark) = known(&row.get::<_, String>(1)?) {
             tx.execute(
-                "UPDATE marks SET kind = ?2, council = ?3, marked_us = ?4 WHERE id = ?1",
+                "UPDATE marks SET kind = ?2, council = ?3, marked_us = ?4, brief = ?5 WHERE id = ?1",
                 params![
                     row.get::<_, i64>(0)?,
                     mark.kind,
                     council(&mark),
-                    mark.at.as_microsecond()
+                    mark.at.as_microsecond(),
+                    brief::write(&mark)
                 ],
             )?;
         }
@@ -626,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_version_1_becomes_one_of_version_2() {
+    fn a_file_of_version_1_becomes_one_of_this_version() {
         let home = tempfile::tempdir().unwrap();
         let dirs = dirs(home.path());
         drop(Marks::open(&dirs).unwrap());
@@ -647,8 +679,17 @@ mod tests {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
         let marks = Marks::open(&dirs).unwrap();
         let found = marks.like(&council_mark(99, "number", "m", true)).unwrap();
-        assert_eq!(found, Evidence::of(marks.all().unwrap()));
+        assert_eq!(
+            found,
+            Evidence::of(marks.all().unwrap()).with(Published::all())
+        );
         assert_eq!(found.recent.len(), 20);
+        // A mark whose short form is missing or broken is read from its text.
+        let db = Connection::open(&file).unwrap();
+        let broken = "UPDATE marks SET brief = CASE id % 3 WHEN 0 THEN NULL WHEN 1 THEN x'0102' ELSE brief END";
+        assert_eq!(db.execute(broken, []).unwrap(), 20);
+        let again = marks.like(&council_mark(99, "number", "m", true)).unwrap();
+        assert_eq!(again, found);
     }
 
     #[test]
@@ -685,11 +726,11 @@ mod tests {
         drop(Marks::open(&dirs).unwrap());
         let file = path(&dirs).unwrap();
         let db = Connection::open(&file).unwrap();
-        db.pragma_update(None, "user_version", 3).unwrap();
+        db.pragma_update(None, "user_version", 4).unwrap();
         drop(db);
         let newer = read(&dirs).unwrap_err().to_string();
         assert!(
-            newer.contains("version 3 of the database of marks"),
+            newer.contains("version 4 of the database of marks"),
             "{newer}"
         );
         std::fs::write(&file, "not a database, but long enough to be read as one").unwrap();

@@ -108,8 +108,8 @@ pub(super) fn count_cast(
     let mut rules = Rules::of(board.candidates.iter().map(|c| c.name.clone()));
     rules.seed = plan.seed;
     rules.question = board.question.clone();
-    // A learned rule has counted silent members already.
-    let is_enough = plan.enough.is_some() && rule.weighted;
+    // A learned rule, and weights fitted on all members together, have counted silent members already.
+    let is_enough = (plan.enough.is_some() || plan.fitted) && rule.weighted;
     rules.quorum = match rule.weighted {
         _ if is_enough => 1,
         true => quorum(ballots.iter().map(|b| (b.weight, is_cast(&b.mark)))),

@@ -61,6 +61,10 @@ pub struct Plan {
     /// in plans written by hand: then members are asked in their order until nothing can change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enough: Option<Enough>,
+    /// Whether the weights of votes were fitted on marked answers of all members together. Then a member's silence counts
+    /// as a wrong answer already, and any number of votes decides.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fitted: bool,
     /// When the council asks the user a question. `None` if it never does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_back: Option<AskBack>,

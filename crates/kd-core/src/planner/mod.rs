@@ -236,7 +236,7 @@ pub fn plan_with(
         notices.push(format!("auto chose {protocol}: {}", auto.why.join("; ")));
         notices.extend(auto.warning.clone());
         why.extend(auto.why.iter().map(|w| format!("auto: {w}")));
-        why.extend(learned_words(answers.name(), &seats, &learned.strengths));
+        why.extend(learned_words(answers.name(), &seats, &learned));
         let fault = brief.marks_fault.as_ref();
         notices.extend(fault.map(|fault| format!("your marks are not used: {fault}")));
         let opining = seats.iter_mut().filter(|s| s.has(Duty::Opine));
@@ -350,6 +350,7 @@ pub fn plan_with(
         judged,
         spending: SPENDING,
         writing: WRITING,
+        fitted: auto.as_ref().is_some_and(|auto| auto.fitted),
         enough: enough.map(|(rule, _)| rule),
         ask_back: None,
     };
@@ -481,29 +482,41 @@ fn learned(brief: &Brief<'_>, kind: &str, seats: &[Seat]) -> Learned {
     Learned::of(&brief.marks, kind, &models, is_blind)
 }
 
-/// Describes the result; `None` without marks.
-fn learned_words(kind: &str, seats: &[Seat], learned: &[Option<Strength>]) -> Option<String> {
+/// Describes the strengths of members, each with its 95 % interval and its origin; `None` if none is known.
+fn learned_words(kind: &str, seats: &[Seat], learned: &Learned) -> Option<String> {
     let opining = seats.iter().filter(|s| s.has(Duty::Opine));
-    let told: Vec<String> = opining
-        .zip(learned)
+    let known = opining.zip(learned.strengths.iter().zip(&learned.sources));
+    let told: Vec<String> = known
         .filter(|(seat, _)| seat.reliability.is_none())
-        .filter_map(|(seat, strength)| {
-            let right = 100.0 * (*strength)?.estimate();
-            Some(format!("{} {right:.0} %", seat.name()))
+        .filter_map(|(seat, (strength, source))| {
+            let strength = (*strength)?;
+            let percent = |share: f64| format!("{:.0}", share * 100.0);
+            let interval = strength.interval();
+            Some(format!(
+                "{} {} % ({} to {}; {})",
+                seat.name(),
+                percent(strength.estimate()),
+                percent(interval.low),
+                percent(interval.high),
+                source.words()
+            ))
         })
         .collect();
     let told = told.join(", ");
     (!told.is_empty()).then(|| {
-        format!("auto: your marks of {kind} questions say how often members are right: {told}")
+        format!(
+            "auto: how often members are right on {kind} questions, with 95 % intervals: {told}"
+        )
     })
 }
 
 /// Returns the choice of `auto` for the members that give opinions, in table names.
 fn choose(task: Task, seats: &[Seat], learned: &Learned) -> Auto {
     use kd_eval::auto::Task as Kind;
-    let members = seats
-        .iter()
-        .filter(|s| s.has(Duty::Opine))
+    let opining = || seats.iter().filter(|s| s.has(Duty::Opine));
+    // Configured reliabilities replace what marks say.
+    let is_learned = opining().all(|seat| seat.reliability.is_none());
+    let members = opining()
         .zip(&learned.strengths)
         .map(|(s, learned)| {
             // A configured reliability is assumed to be measured: it counts as a hundred questions.
@@ -524,6 +537,8 @@ fn choose(task: Task, seats: &[Seat], learned: &Learned) -> Auto {
             Task::Estimate => Kind::Estimate,
         },
         members,
+        joint: is_learned.then(|| learned.joint()).flatten(),
+        silent: learned.silent(),
         thrifty: false,
     })
 }

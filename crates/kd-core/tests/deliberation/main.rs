@@ -14,6 +14,7 @@ mod resume;
 mod room;
 mod sameness;
 mod seal;
+mod strengths;
 mod versions;
 mod whatif;
 mod wording;

@@ -85,6 +85,7 @@ pub(crate) fn plan() -> Plan {
         spending: kd_core::deliberation::SPENDING,
         writing: kd_core::deliberation::WRITING,
         enough: None,
+        fitted: false,
         ask_back: None,
     }
 }

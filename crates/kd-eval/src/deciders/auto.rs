@@ -5,7 +5,7 @@ use crate::auto::Auto;
 
 pub(super) const DECIDER: Decider = Decider {
     name: "auto",
-    doc: "what `auto` chooses from marks of the other half: votes weigh the odds of their voters, or the strongest is asked alone",
+    doc: "what `auto` chooses from marks of the other half: votes weigh what fits the answers of all members, with few marks the odds of their voters, or the strongest is asked alone",
     source: "this project",
     needs: Needs::Members,
     decide,
@@ -21,7 +21,13 @@ fn decide(setting: &Setting<'_>) -> Vec<Decision> {
                 false => (0..q.answers.len()).collect(),
             };
             Decision {
-                winners: vote::weighted(setting, &asked, &chosen.weights, None, q),
+                winners: vote::weighted(
+                    setting,
+                    &asked,
+                    &chosen.weights,
+                    chosen.fitted.then_some(1),
+                    q,
+                ),
                 asked: is_alone.then_some(asked),
             }
         },

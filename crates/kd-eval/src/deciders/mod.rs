@@ -227,6 +227,8 @@ impl<'a> Setting<'a> {
         let learned = self.marked(half);
         super::auto::auto(&Known {
             task: Task::Reasoning,
+            joint: learned.joint(),
+            silent: learned.silent(),
             members: learned.strengths,
             thrifty: false,
         })

@@ -4,6 +4,7 @@
 //! in a database, so that a decision does not read all marks.
 
 use super::mark::Mark;
+use super::published::Published;
 use std::collections::BTreeMap;
 
 /// Maximum number of recent marks that a decision reads. The strictest promise needs about half of them.
@@ -16,6 +17,9 @@ pub struct Evidence {
     pub sums: Sums,
     /// Recent marks, oldest first: at least those that matter for the decision, at most [`RECENT`] of these.
     pub recent: Vec<Mark>,
+    /// What is published about models. Empty unless it is set: a test on recorded answers must not learn from a table that
+    /// was derived from them.
+    pub published: Published,
 }
 
 impl Evidence {
@@ -24,6 +28,7 @@ impl Evidence {
         Self {
             sums: Sums::of(&marks),
             recent: marks,
+            published: Published::default(),
         }
     }
 
@@ -31,6 +36,12 @@ impl Evidence {
     pub fn add(&mut self, mark: Mark) {
         self.sums.add(&mark);
         self.recent.push(mark);
+    }
+
+    /// Adds what is published about models.
+    pub fn with(mut self, published: Published) -> Self {
+        self.published = published;
+        self
     }
 
     /// Returns whether there are no marks.
@@ -76,6 +87,14 @@ impl Sums {
             sum.right = sum.right.saturating_sub(u64::from(right));
             sum.questions = sum.questions.saturating_sub(1);
         });
+    }
+
+    /// Subtracts right answers and questions of a model that were added before.
+    pub fn take(&mut self, kind: &str, model: &str, sum: Sum) {
+        if let Some(known) = self.0.get_mut(kind).and_then(|of| of.get_mut(model)) {
+            known.right = known.right.saturating_sub(sum.right);
+            known.questions = known.questions.saturating_sub(sum.questions);
+        }
     }
 
     /// Sets the sum of a model.

@@ -5,10 +5,14 @@
 
 use super::evidence::{Evidence, RECENT};
 use super::mark::Mark;
-use super::strength::strengths;
+use super::strength::{Source, sources, strengths};
 use crate::auto::Strength;
 use crate::enough::{Aim, Enough};
-use crate::weights::Labelled;
+use crate::weights::{Labelled, learned};
+
+/// Minimum number of questions that all members answered for weights that are fitted on them. With fewer, odds weights are
+/// right more often (`docs/eval.md`).
+pub const JOINT_QUESTIONS: usize = 200;
 
 /// A marked question that all members of a council answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +28,8 @@ pub struct Row {
 pub struct Learned {
     /// Their strengths; all `None` without informative marks.
     pub strengths: Vec<Option<Strength>>,
+    /// Where each strength comes from.
+    pub sources: Vec<Source>,
     /// The questions that all of them answered, oldest first.
     pub rows: Vec<Row>,
 }
@@ -45,9 +51,29 @@ impl Learned {
             .collect();
         rows.reverse();
         Self {
-            strengths: strengths(&evidence.sums, kind, models),
+            strengths: strengths(evidence, kind, models),
+            sources: sources(evidence, kind, models),
             rows,
         }
+    }
+
+    /// Returns weights fitted on the questions that all members answered: those that err together share a weight, and an
+    /// answer that is missing counts as wrong. `None` with fewer than [`JOINT_QUESTIONS`] questions.
+    pub fn joint(&self) -> Option<Vec<f64>> {
+        let labelled: Vec<Labelled<'_>> = self.rows.iter().map(Row::labelled).collect();
+        let is_enough = labelled.len() >= JOINT_QUESTIONS;
+        is_enough.then(|| learned(&labelled, self.strengths.len()))
+    }
+
+    /// Returns the share of the questions to which each member gave no answer; empty without questions.
+    pub fn silent(&self) -> Vec<f64> {
+        let n = self.rows.len();
+        let share = |member: usize| {
+            let none = |row: &&Row| row.answers.get(member).copied().flatten().is_none();
+            self.rows.iter().filter(none).count() as f64 / n as f64
+        };
+        let members = if n == 0 { 0 } else { self.strengths.len() };
+        (0..members).map(share).collect()
     }
 
     /// Returns when enough members have answered; `None` with too few questions.
@@ -152,6 +178,10 @@ mod tests {
         let learned = Learned::of(&evidence, "number", &["a", "b"], |name| name == "vote");
         assert_eq!(learned.rows.len(), 1, "the others saw reviews");
         assert!(learned.strengths.iter().all(Option::is_some));
+        assert_eq!(learned.silent(), [0.0, 0.0]);
+        let evidence = Evidence::of(vec![mark("vote", &silent, 1.0), mark("vote", &all, 1.0)]);
+        let learned = Learned::of(&evidence, "number", &["a", "b"], |_| true);
+        assert_eq!(learned.silent(), [0.5, 0.0]);
     }
 
     #[test]

@@ -159,7 +159,7 @@ pub fn family(model: &str) -> &str {
     let digits = |text: &str, n: usize| text.len() == n && text.bytes().all(|b| b.is_ascii_digit());
     let mut rest = model;
     while let Some((name, part)) = rest.rsplit_once('-') {
-        let is_version = digits(part, 8) || digits(part, 6) || digits(part, 4) || digits(part, 2);
+        let is_version = [8, 6, 4, 3, 2].iter().any(|n| digits(part, *n));
         if !(is_version || part == "latest" || part == "preview") || name.is_empty() {
             break;
         }

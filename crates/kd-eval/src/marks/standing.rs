@@ -8,9 +8,7 @@
 //! often, the promise is withdrawn, and only later marks count.
 
 use super::warranty::{first_group, holds, ranked};
-use super::{
-    Evidence, Mark, Promise, RECENT, Scored, Sums, Warranty, Watch, fit, score, strengths,
-};
+use super::{Evidence, Mark, Promise, RECENT, Scored, Sum, Warranty, Watch, fit, score, strengths};
 use crate::auto::Strength;
 use crate::calibration::{Forecast, Logistic};
 use crate::weights::odds;
@@ -32,6 +30,8 @@ const PRIOR: Logistic = Logistic {
 };
 /// How much that counts: about as much as one undecided mark.
 const PRIOR_PRECISION: f64 = 0.25;
+/// The parts of the marks from which a probability is learned: each part is scored with weights from the others.
+const FOLDS: usize = 4;
 
 /// The evidence of the marks about a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -160,8 +160,8 @@ fn kind_words(kind: &str) -> String {
 }
 
 /// Weights each model's vote by the odds that it is right on this kind; 1 for all if some model has no marks.
-fn weights(sums: &Sums, kind: &str, models: &[&str]) -> BTreeMap<String, f64> {
-    let known: Option<Vec<f64>> = strengths(sums, kind, models)
+fn weights(evidence: &Evidence, kind: &str, models: &[&str]) -> BTreeMap<String, f64> {
+    let known: Option<Vec<f64>> = strengths(evidence, kind, models)
         .into_iter()
         .map(|strength| strength.map(Strength::estimate))
         .collect();
@@ -253,8 +253,8 @@ pub struct Basis {
     test: Vec<(Timestamp, Scored)>,
     /// The promises that hold, weakest first.
     found: Vec<(f64, Warranty)>,
-    /// Maps scores to shares of right verdicts.
-    map: Logistic,
+    /// The probability that a verdict is right.
+    probability: Probability,
     withdrawn: Option<Timestamp>,
 }
 
@@ -274,14 +274,18 @@ impl Basis {
         like.sort_by_key(|mark| (mark.at, &mark.thread, mark.message));
         let mut like = like.split_off(like.len().saturating_sub(RECENT));
         let count = like.len() as u64;
-        let test = like.split_off(like.len() / 4);
-        let mut sums = evidence.sums.clone();
-        for mark in own.iter().chain(&test) {
-            sums.subtract(mark);
+        let tested = like.split_off(like.len() / 4);
+        let mut others = Evidence {
+            sums: evidence.sums.clone(),
+            recent: Vec::new(),
+            published: evidence.published.clone(),
+        };
+        for mark in own {
+            others.sums.subtract(mark);
         }
-        let weights = weights(&sums, &verdict.kind, &models);
+        let weights = weights(&without(&others, &tested), &verdict.kind, &models);
         let mut scorer = Scorer::new(&weights);
-        let mut test: Vec<(Timestamp, Scored)> = (test.into_iter())
+        let mut test: Vec<(Timestamp, Scored)> = (tested.iter())
             .map(|mark| {
                 let score = scorer.score(mark).unwrap_or(f64::NEG_INFINITY);
                 let right = mark.is_right();
@@ -296,15 +300,18 @@ impl Basis {
             test.drain(..=at);
             found = fitted(&test, required);
         }
-        let forecasts: Vec<Forecast> = (test.iter())
-            .map(|(_, mark)| (mark.score, mark.right))
-            .collect();
+        // After a withdrawal only later marks tell of the members as they are now.
+        let late = tested[tested.len() - test.len()..].iter().copied();
+        let counted: Vec<&Mark> = match withdrawn {
+            None => like.iter().copied().chain(late).collect(),
+            Some(_) => late.collect(),
+        };
         Self {
             kind: verdict.kind.clone(),
             count,
             required,
+            probability: Probability::of(&others, &counted, &verdict.kind, &models),
             weights,
-            map: Logistic::fit(&forecasts, PRIOR, PRIOR_PRECISION),
             test,
             found,
             withdrawn,
@@ -323,17 +330,11 @@ impl Basis {
             .map(|(right, _)| *right)
     }
 
-    /// Returns the probability that a similar verdict is right: how often test verdicts with a similar score were
-    /// right, never quite 0 or 1. `None` with fewer than [`PROBABILITY_MARKS`] of them.
+    /// Returns the probability that a similar verdict is right: how often verdicts with a similar score were right, never
+    /// quite 0 or 1. `None` with fewer than [`PROBABILITY_MARKS`] test marks.
     pub fn probability(&self, verdict: &Mark) -> Option<f64> {
-        self.chance(scored(verdict, &self.weights)?)
-    }
-
-    fn chance(&self, score: f64) -> Option<f64> {
-        let n = self.test.len() as f64;
-        let edge = 1.0 / (n + 2.0);
-        let share = self.map.at(score).clamp(edge, 1.0 - edge);
-        (self.test.len() >= PROBABILITY_MARKS).then_some(share)
+        (self.test.len() >= PROBABILITY_MARKS).then_some(())?;
+        self.probability.at(verdict)
     }
 
     /// Returns the weight of a model's vote in the score.
@@ -405,7 +406,7 @@ impl Basis {
             kind: self.kind.clone(),
             marks: self.count,
             score: own,
-            probability: own.and_then(|score| self.chance(score)),
+            probability: self.probability(verdict),
             state,
             withdrawn: self.withdrawn,
         }
@@ -432,6 +433,86 @@ impl Basis {
             more: more.map(|n| (n * 4).div_ceil(3)),
         }
     }
+}
+
+/// How often verdicts with a similar score were right. Other than a promise it needs no separate test, so all marks teach
+/// both the weights and the map.
+#[derive(Clone, Debug, PartialEq)]
+struct Probability {
+    /// The weights learned from all marks.
+    weights: BTreeMap<String, f64>,
+    /// Maps scores to shares of right verdicts.
+    map: Logistic,
+    marks: usize,
+}
+
+impl Probability {
+    /// Learns from `counted` marks and from those of `others`, which include them. A mark is scored with weights that it
+    /// did not teach, as a new verdict is.
+    fn of(others: &Evidence, counted: &[&Mark], kind: &str, models: &[&str]) -> Self {
+        let mut forecasts: Vec<Forecast> = Vec::with_capacity(counted.len());
+        for fold in 0..FOLDS {
+            let is_here = |(at, _): &(usize, &&Mark)| fold_of(*at) == fold;
+            let here = counted.iter().enumerate().filter(is_here);
+            let here: Vec<&Mark> = here.map(|(_, mark)| *mark).collect();
+            let weights = weights(&without(others, &here), kind, models);
+            let mut scorer = Scorer::new(&weights);
+            let scores = here.iter().map(|mark| {
+                let score = scorer.score(mark).unwrap_or(f64::NEG_INFINITY);
+                (score, mark.is_right())
+            });
+            forecasts.extend(scores);
+        }
+        Self {
+            weights: weights(others, kind, models),
+            map: Logistic::fit(&forecasts, PRIOR, PRIOR_PRECISION),
+            marks: counted.len(),
+        }
+    }
+
+    fn at(&self, verdict: &Mark) -> Option<f64> {
+        let edge = 1.0 / (self.marks as f64 + 2.0);
+        let score = scored(verdict, &self.weights)?;
+        Some(self.map.at(score).clamp(edge, 1.0 - edge))
+    }
+}
+
+/// Returns the fold of a mark: without a pattern, as marks may have one.
+fn fold_of(at: usize) -> usize {
+    ((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize % FOLDS
+}
+
+/// Returns the evidence without these marks, which are of one kind and mostly of the same models.
+fn without(evidence: &Evidence, marks: &[&Mark]) -> Evidence {
+    let mut found: Vec<(&str, Sum)> = Vec::new();
+    for mark in marks {
+        for (place, member) in mark.members.iter().enumerate() {
+            let Some(right) = mark.was_right(member) else {
+                continue;
+            };
+            let is_it = |(model, _): &(&str, Sum)| *model == member.model;
+            let at = match found.get(place).is_some_and(is_it) {
+                true => place,
+                false => found.iter().position(is_it).unwrap_or_else(|| {
+                    found.push((&member.model, Sum::default()));
+                    found.len() - 1
+                }),
+            };
+            found[at].1.right += u64::from(right);
+            found[at].1.questions += 1;
+        }
+    }
+    let mut rest = Evidence {
+        sums: evidence.sums.clone(),
+        recent: Vec::new(),
+        published: evidence.published.clone(),
+    };
+    if let Some(first) = marks.first() {
+        for (model, sum) in found {
+            rest.sums.take(&first.kind, model, sum);
+        }
+    }
+    rest
 }
 
 /// The risk of every promise: [`Promise::of`].

@@ -3,12 +3,14 @@
 mod councils;
 mod drifts;
 mod promises;
+mod public;
 mod read;
 mod report;
 
 pub use councils::{Behind, COMPLETE, Councils, Gain, councils};
 pub use drifts::{Change, DriftTrial, Drifts, Noticed, drifts};
 pub use promises::{Calibrated, Kept, Promises, Trial, marked, promises};
+pub use public::{PUBLIC, Public};
 pub use read::{Empty, ReadError, Select, Table, read_csv, read_debates};
 pub use report::{
     Agreement, Council, Debate, Errors, MemberReport, Pattern, Report, Reward, RuleReport, Setup,
