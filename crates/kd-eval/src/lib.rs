@@ -14,6 +14,7 @@ pub mod enough;
 pub mod intervals;
 pub mod jury;
 pub mod marks;
+pub mod page;
 pub mod paired;
 pub mod reliability;
 pub mod replay;

@@ -4,6 +4,7 @@
 use crate::join::About;
 use kd_eval::deciders::{Halves, Setting, Way};
 use kd_eval::intervals::wilson;
+use kd_eval::page::{Gain, Study};
 use kd_eval::replay::{Question, Replay, fingerprint};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -64,6 +65,110 @@ pub fn written(
     files
 }
 
+/// Returns the files for a study of random councils: a summary for each set and way to decide, without samples.
+pub fn study(study: &Study, (seconds, version): (u64, &str)) -> Vec<Written> {
+    let mut files = Vec::new();
+    for set in &study.sets {
+        for row in &set.rows {
+            let id = format!("{}/{DEVELOPER}_random_{}/{seconds}", set.name, row.way);
+            let details = json!({
+                "deployment_type": "unknown",
+                "model_availability": "unknown",
+                "decided_by": row.way,
+                "councils": study.draw.councils.to_string(),
+                "members_per_council": study.draw.size.to_string(),
+                "seed": study.draw.seed.to_string(),
+                "members_asked": format!("{:.4}", row.asked),
+            });
+            let result = |metric: &str, name: &str, least: f64, score: Value| {
+                json!({
+                    "evaluation_result_id": format!("{id}/{metric}"),
+                    "evaluation_name": set.name,
+                    "source_data": {"dataset_name": set.name, "source_type": "other"},
+                    "metric_config": {
+                        "metric_id": metric,
+                        "metric_name": name,
+                        "metric_unit": "proportion",
+                        "lower_is_better": false,
+                        "score_type": "continuous",
+                        "min_score": least,
+                        "max_score": 1.0,
+                    },
+                    "score_details": score,
+                })
+            };
+            let gain = |gain: &Gain| {
+                json!({
+                    "score": gain.mean,
+                    "uncertainty": {
+                        "confidence_interval": {
+                            "lower": gain.interval.low,
+                            "upper": gain.interval.high,
+                            "confidence_level": 0.95,
+                            "method": "paired bootstrap over questions",
+                        },
+                        "num_samples": set.questions,
+                    },
+                })
+            };
+            let results = [
+                result(
+                    "accuracy",
+                    "Accuracy; mean over councils",
+                    0.0,
+                    json!({"score": row.right}),
+                ),
+                result(
+                    "gain_over_best_member",
+                    "Accuracy minus that of the council's best member, known only afterwards",
+                    -1.0,
+                    gain(&row.over_best),
+                ),
+                result(
+                    "gain_over_picked_member",
+                    "Accuracy minus that of the member that is best on the other half of the questions",
+                    -1.0,
+                    gain(&row.over_picked),
+                ),
+            ];
+            let mut summary = json!({
+                "schema_version": SCHEMA,
+                "evaluation_id": id,
+                "retrieved_timestamp": seconds.to_string(),
+                "source_metadata": source_metadata(),
+                "eval_library": {"name": DEVELOPER, "version": version},
+                "model_info": {
+                    "name": format!("{} of {} random models", row.way, study.draw.size),
+                    "id": format!("{DEVELOPER}/random-{}", row.way),
+                    "developer": DEVELOPER,
+                    "additional_details": details,
+                },
+            });
+            summary["evaluation_results"] = json!(results);
+            let text = format!("{summary:#}\n");
+            let folder = format!(
+                "data/{}/{DEVELOPER}/random-{}",
+                folder(&set.name),
+                folder(row.way)
+            );
+            files.push(Written {
+                path: format!("{folder}/{}.json", uuid(&[&text])),
+                text,
+            });
+        }
+    }
+    files
+}
+
+fn source_metadata() -> Value {
+    json!({
+        "source_name": "kd eval",
+        "source_type": "evaluation_run",
+        "source_organization_name": "unknown",
+        "evaluator_relationship": "other",
+    })
+}
+
 /// The decisions of a rule on a task.
 struct Council<'a> {
     way: &'a str,
@@ -121,12 +226,7 @@ impl Council<'_> {
             "schema_version": SCHEMA,
             "evaluation_id": self.id,
             "retrieved_timestamp": seconds.to_string(),
-            "source_metadata": {
-                "source_name": "kd eval",
-                "source_type": "evaluation_run",
-                "source_organization_name": "unknown",
-                "evaluator_relationship": "other",
-            },
+            "source_metadata": source_metadata(),
             "eval_library": {"name": DEVELOPER, "version": version},
             "model_info": {
                 "name": format!("{} of {}", self.way, self.members.join(", ")),

@@ -124,6 +124,44 @@ fn random_councils_are_compared_with_their_best_member() {
 }
 
 #[test]
+fn a_page_compares_councils_with_their_best_member() {
+    let home = Home::new(&json!({}));
+    let file = data("zeroeval_crux_51models.csv");
+    let page = |more: &[&str]| {
+        let start = ["eval", "--replay", &file, "--page", "2", "--seed", "1"];
+        home.run(&[&start, more].concat())
+    };
+    let markdown = page(&[]);
+    assert_eq!(markdown.code, Some(0), "{}", markdown.err);
+    let head = "# Do councils beat their best member?\n\n2 random councils of 5 models from each of 1 set";
+    assert!(markdown.out.starts_with(head), "{}", markdown.out);
+    assert!(markdown.out.contains("| CRUXEval | auto |"), "{}", markdown.out);
+    assert!(page(&["--format", "html"]).out.contains("<td>CRUXEval</td><td>auto</td>"));
+    let folder = home.path().join("records");
+    let folder = folder.display().to_string();
+    let written = page(&["--format", "eee", "-o", &folder]);
+    assert_eq!(written.out.lines().count(), 3, "{}", written.out);
+    let first = written.out.lines().next().unwrap();
+    let summary: Value = serde_json::from_str(&std::fs::read_to_string(first).unwrap()).unwrap();
+    assert_eq!(summary["schema_version"], "0.3.0");
+    let gain = &summary["evaluation_results"][1]["score_details"];
+    let interval = &gain["uncertainty"]["confidence_interval"];
+    let score = gain["score"].as_f64();
+    assert!(interval["lower"].as_f64() < score && score < interval["upper"].as_f64());
+    // What does not go together says what to do.
+    for (more, next) in [
+        (&["--format", "csv"][..], "choose --format md, html or eee"),
+        (&["--format", "eee"], "add -o FOLDER"),
+    ] {
+        let said = page(more);
+        assert_eq!(said.code, Some(2), "{more:?}");
+        assert!(said.err.contains(next), "{}", said.err);
+    }
+    let without = home.run(&["eval", "--replay", &file, "--format", "html"]);
+    assert!(without.err.contains("add --page"), "{}", without.err);
+}
+
+#[test]
 fn costs_and_stated_confidence_are_counted_where_they_are_recorded() {
     let (_folder, path) = file(
         "answers.csv",

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Measure councils on recorded answers or simulated members
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(
     group(clap::ArgGroup::new("what").required(true).args(["replay", "simulate", "list"])),
     after_help = "\
@@ -18,6 +18,7 @@ Examples:
   kd eval --replay logs/*.eval                                   logs of Inspect, one for each model
   kd eval --replay ada=samples_sums_1.jsonl bob=samples_sums_2.jsonl --metric exact_match,none
   kd eval --replay results.jsonl --gold gold.csv                 results of `kd batch run`
+  kd eval --replay gsm.csv math.csv --page --format html -o page.html    a page: do councils beat their best member?
   kd eval --replay debates.jsonl --mode CoT --rule first-round,last-round,trajectory
   kd eval --simulate spec.json
   kd eval --list                                                 list deciders and protocols to simulate
@@ -74,6 +75,9 @@ pub(crate) struct Eval {
     /// Change something after the marks, and count the marks until broken promises are withdrawn
     #[arg(long, requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"])]
     pub(crate) drift: bool,
+    /// Compare N random councils of five from each file with their best member, as a page [default: 40]
+    #[arg(long, value_name = "N", requires = "replay", num_args = 0..=1, default_missing_value = "40", conflicts_with_all = ["members", "rule", "options", "councils", "promise", "mode", "json"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) page: Option<u32>,
     /// The metric or scorer that says what is right [default: the first of the file]
     #[arg(long, value_name = "NAME", requires = "replay")]
     pub(crate) metric: Option<String>,
@@ -92,10 +96,10 @@ pub(crate) struct Eval {
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Write the joined answers (csv), or the decisions in the form of Every Eval Ever (eee)
+    /// Write the joined answers (csv) or the decisions in the form of Every Eval Ever (eee); or the page (md, html, eee)
     #[arg(long, value_name = "FORMAT", requires = "replay", conflicts_with_all = ["json", "councils", "promise"], help_heading = "Output")]
     pub(crate) format: Option<Format>,
-    /// Write to this file (csv) or below this folder (eee)
+    /// Write to this file (csv, md, html) or below this folder (eee)
     #[arg(
         short,
         long,
@@ -112,4 +116,6 @@ pub(crate) struct Eval {
 pub(crate) enum Format {
     Csv,
     Eee,
+    Md,
+    Html,
 }

@@ -1,5 +1,6 @@
 //! `kd eval`: replays recorded answers or simulates members. Input: files. Output: tables, or one JSON object.
 
+mod page;
 mod recorded;
 mod words;
 mod written;
@@ -40,6 +41,8 @@ pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
             words::simulated(&mut out, &simulated, &styles)?;
         }
         out.flush()?;
+    } else if let Some(councils) = args.page {
+        page::write(args, councils, here)?;
     } else {
         let (recorded, mut origin) = recorded::open(args)?;
         match recorded {
@@ -99,8 +102,15 @@ fn debates(args: &Eval, origin: &Origin, text: &str, styles: &Styles) -> Result<
 
 /// Writes the answers, or the decisions on them, in the form of `--format`.
 fn write(args: &Eval, table: &Table, origin: &Origin, here: &Here) -> Result<(), Error> {
-    if args.format == Some(Format::Csv) {
-        return written::csv(args, table, origin, here);
+    match args.format {
+        Some(Format::Csv) => return written::csv(args, table, origin, here),
+        Some(Format::Md | Format::Html) => {
+            return Err(
+                Error::usage("--format md and html write the page of --page")
+                    .next("add --page, or choose csv or eee"),
+            );
+        }
+        Some(Format::Eee) | None => {}
     }
     let replay = table
         .council(&args.members)

@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use kd_app::{Env, outfile};
 use kd_eval::deciders::Way;
 use kd_eval::replay::{Replay, Table};
-use kd_records::About;
+use kd_records::{About, Written};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -96,15 +96,30 @@ pub(super) fn eee(
     origin: &Origin,
     env: &Env,
 ) -> Result<(), Error> {
+    if args.output.is_none() {
+        return Err(needs_folder());
+    }
+    let files = kd_records::written(replay, ways, &origin.about, (options, args.seed), now());
+    self::files(&files, args, env)
+}
+
+/// Returns the time in seconds since 1970, and the version of this program.
+pub(super) fn now() -> (u64, &'static str) {
+    let now = kd_core::Timestamp::now();
+    (now.as_second().unsigned_abs(), env!("CARGO_PKG_VERSION"))
+}
+
+/// Returns the error without a folder for several files.
+pub(super) fn needs_folder() -> Error {
+    Error::usage("--format eee writes several files")
+        .next("add -o FOLDER: they are written below it, as `data/TASK/kingdom/RULE/…`")
+}
+
+/// Writes files below the folder of `--output`, and prints their paths.
+pub(super) fn files(files: &[Written], args: &Eval, env: &Env) -> Result<(), Error> {
     let Some(folder) = &args.output else {
-        return Err(Error::usage("--format eee writes several files")
-            .next("add -o FOLDER: they are written below it, as `data/TASK/kingdom/RULE/…`"));
+        return Err(needs_folder());
     };
-    let now = (
-        kd_core::Timestamp::now().as_second().unsigned_abs(),
-        env!("CARGO_PKG_VERSION"),
-    );
-    let files = kd_records::written(replay, ways, &origin.about, (options, args.seed), now);
     let mut out = crate::out::stdout().lock();
     for file in files {
         let path = folder.join(&file.path);
