@@ -1,0 +1,69 @@
+//! Forgetting marks: nothing of them stays in the file.
+
+use super::sums::sum_up;
+use super::{Marks, refused};
+use kd_store::error::Error;
+use rusqlite::params;
+
+impl Marks {
+    /// Forgets the marks of a thread, or of some of its messages, including all earlier ones. Returns the number of
+    /// verdicts that had a mark; changes nothing in a dry run.
+    ///
+    /// # Errors
+    /// Those of [`Marks::add`].
+    pub fn forget(
+        &mut self,
+        project: &str,
+        thread: &str,
+        messages: Option<&[u32]>,
+        dry: bool,
+    ) -> Result<usize, Error> {
+        let path = self.path.clone();
+        let mut forget = || -> Result<usize, rusqlite::Error> {
+            let tx = self.db.transaction()?;
+            let mut gone = 0;
+            let here = "project = ?1 AND thread = ?2";
+            let numbers: Vec<u32> = {
+                let mut found =
+                    tx.prepare(&format!("SELECT DISTINCT message FROM marks WHERE {here}"))?;
+                let rows = found.query_map(params![project, thread], |row| row.get(0))?;
+                rows.collect::<Result<_, _>>()?
+            };
+            for number in numbers {
+                if messages.is_none_or(|messages| messages.contains(&number)) {
+                    gone += 1;
+                    if !dry {
+                        tx.execute(
+                            &format!("DELETE FROM marks WHERE {here} AND message = ?3"),
+                            params![project, thread, number],
+                        )?;
+                    }
+                }
+            }
+            if gone > 0 && !dry {
+                sum_up(&tx)?;
+            }
+            tx.commit()?;
+            Ok(gone)
+        };
+        forget().map_err(|source| refused(&path, source))
+    }
+
+    /// Forgets all marks. Returns the number of verdicts that had one.
+    ///
+    /// # Errors
+    /// Those of [`Marks::add`].
+    pub fn forget_all(&mut self) -> Result<usize, Error> {
+        let path = self.path.clone();
+        let mut forget = || -> Result<usize, rusqlite::Error> {
+            let tx = self.db.transaction()?;
+            let count = tx.execute("DELETE FROM marks WHERE current = 1", [])?;
+            tx.execute("DELETE FROM marks", [])?;
+            tx.execute("DELETE FROM sums", [])?;
+            tx.commit()?;
+            self.db.execute_batch("VACUUM")?;
+            Ok(count)
+        };
+        forget().map_err(|source| refused(&path, source))
+    }
+}

@@ -1,0 +1,225 @@
+use super::*;
+use kd_core::Timestamp;
+use kd_eval::marks::By;
+use std::os::unix::fs::symlink;
+
+fn dirs(home: &Path) -> UserDirs {
+    UserDirs::from_env(&|name: &str| (name == "HOME").then(|| home.as_os_str().to_owned()))
+}
+
+fn mark(thread: &str, message: u32, credit: f64) -> Mark {
+    Mark {
+        v: MARK.version,
+        project: "p-1".into(),
+        thread: thread.into(),
+        message,
+        at: Timestamp::UNIX_EPOCH,
+        by: By::User,
+        kind: "number".into(),
+        protocol: "council".into(),
+        members: Vec::new(),
+        winner: Some("MARKER-391".into()),
+        credit,
+        answer: None,
+        calls: 3,
+        usd: 0.0,
+    }
+}
+
+#[test]
+fn the_newest_mark_of_a_verdict_counts() {
+    let home = tempfile::tempdir().unwrap();
+    let dirs = dirs(home.path());
+    assert_eq!(read(&dirs).unwrap(), []);
+    assert!(!path(&dirs).unwrap().exists(), "reading makes no file");
+    let mut marks = Marks::open(&dirs).unwrap();
+    assert_eq!(marks.add(&mark("council-1", 5, 1.0)).unwrap(), None);
+    assert_eq!(marks.add(&mark("council-2", 5, 1.0)).unwrap(), None);
+    let old = marks
+        .add(&mark("council-1", 5, 0.0))
+        .unwrap()
+        .expect("corrected");
+    assert_eq!(old.credit, 1.0);
+    let mut elsewhere = mark("council-1", 5, 0.5);
+    elsewhere.project = "p-2".into();
+    marks.add(&elsewhere).unwrap();
+    let credits: Vec<f64> = read(&dirs).unwrap().iter().map(|m| m.credit).collect();
+    assert_eq!(credits, [1.0, 0.0, 0.5]);
+    let mode = std::fs::metadata(marks.path())
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // A file that others can read is closed to them before it is used.
+    let path = marks.path().to_owned();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(read(&dirs).unwrap().len(), 3);
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+/// A mark of a council with one member each, right or wrong.
+fn council_mark(at: i64, kind: &str, model: &str, right: bool) -> Mark {
+    Mark {
+        at: Timestamp::from_second(at).unwrap(),
+        kind: kind.into(),
+        members: vec![kd_eval::marks::Member {
+            name: "ann".into(),
+            model: model.into(),
+            key: Some("391".into()),
+            backs: true,
+            confidence: None,
+        }],
+        ..mark(&format!("council-{at}"), 5, f64::from(u8::from(right)))
+    }
+}
+
+#[test]
+fn what_a_decision_reads_is_what_all_marks_say() {
+    let home = tempfile::tempdir().unwrap();
+    let mut marks = Marks::open(&dirs(home.path())).unwrap();
+    let agree = |marks: &Marks, what: &str| {
+        let all = marks.all().unwrap();
+        let evidence = marks.of_kind("number").unwrap();
+        assert_eq!(evidence.sums, Sums::of(&all), "{what}");
+        let here: Vec<&Mark> = all.iter().filter(|mark| mark.kind == "number").collect();
+        let recent: Vec<&Mark> = evidence.recent.iter().collect();
+        assert_eq!(recent, here, "{what}");
+    };
+    for at in 0..30 {
+        let kind = if at % 3 == 0 { "choice" } else { "number" };
+        let model = format!("m-{}", at % 2);
+        marks
+            .add(&council_mark(at, kind, &model, at % 5 > 0))
+            .unwrap();
+    }
+    agree(&marks, "marked");
+    let found = marks
+        .like(&council_mark(99, "number", "m-1", true))
+        .unwrap();
+    assert_eq!(found.recent.len(), 10);
+    let own = marks.like(&council_mark(4, "choice", "m-1", true)).unwrap();
+    assert!(
+        own.recent.iter().any(|mark| mark.thread == "council-4"),
+        "its own mark"
+    );
+    let state = marks.state().unwrap();
+    // Corrected at its time, so the order stays.
+    marks.add(&council_mark(4, "choice", "m-9", false)).unwrap();
+    let sums = marks.of_kind("number").unwrap().sums;
+    assert_eq!(sums, Sums::of(&marks.all().unwrap()), "corrected");
+    assert_ne!(marks.state().unwrap(), state);
+    marks.forget("p-1", "council-4", None, false).unwrap();
+    agree(&marks, "forgotten");
+    marks.forget_all().unwrap();
+    agree(&marks, "all forgotten");
+}
+
+#[test]
+fn the_newest_marks_are_read_and_no_more() {
+    let home = tempfile::tempdir().unwrap();
+    let mut marks = Marks::open(&dirs(home.path())).unwrap();
+    let many = RECENT as i64 + 5;
+    // The oldest are added last, as by an import.
+    let all: Vec<Mark> = (0..many)
+        .rev()
+        .map(|at| council_mark(at, "number", "m", true))
+        .collect();
+    marks.add_all(&all).unwrap();
+    let found = marks.like(&council_mark(-1, "number", "m", true)).unwrap();
+    let times: Vec<i64> = found
+        .recent
+        .iter()
+        .map(|mark| mark.at.as_second())
+        .collect();
+    assert!(times.iter().copied().eq(5..many), "{times:?}");
+    let sums: Vec<_> = found.sums.iter().collect();
+    assert_eq!(sums[0].2.questions, RECENT as u64 + 5);
+}
+
+#[test]
+fn a_file_of_version_1_becomes_one_of_this_version() {
+    let home = tempfile::tempdir().unwrap();
+    let dirs = dirs(home.path());
+    drop(Marks::open(&dirs).unwrap());
+    let file = path(&dirs).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let db = Connection::open(&file).unwrap();
+    db.execute_batch(SCHEMA).unwrap();
+    db.pragma_update(None, "user_version", 1).unwrap();
+    for at in 0..20 {
+        let mark = council_mark(at, "number", "m", at > 2);
+        db.execute(
+            "INSERT INTO marks (project, thread, message, current, mark) VALUES ('p-1', ?1, 5, 1, ?2)",
+            params![mark.thread, serde_json::to_string(&mark).unwrap()],
+        )
+        .unwrap();
+    }
+    drop(db);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let marks = Marks::open(&dirs).unwrap();
+    let found = marks.like(&council_mark(99, "number", "m", true)).unwrap();
+    assert_eq!(
+        found,
+        Evidence::of(marks.all().unwrap()).with(Published::all())
+    );
+    assert_eq!(found.recent.len(), 20);
+    // A mark whose short form is missing or broken is read from its text.
+    let db = Connection::open(&file).unwrap();
+    let broken =
+        "UPDATE marks SET brief = CASE id % 3 WHEN 0 THEN NULL WHEN 1 THEN x'0102' ELSE brief END";
+    assert_eq!(db.execute(broken, []).unwrap(), 20);
+    let again = marks.like(&council_mark(99, "number", "m", true)).unwrap();
+    assert_eq!(again, found);
+}
+
+#[test]
+fn nothing_of_a_forgotten_mark_is_left_in_the_file() {
+    let home = tempfile::tempdir().unwrap();
+    let dirs = dirs(home.path());
+    let mut marks = Marks::open(&dirs).unwrap();
+    for message in [3, 5] {
+        marks.add(&mark("council-1", message, 1.0)).unwrap();
+        marks.add(&mark("council-1", message, 0.0)).unwrap();
+    }
+    let mut other = mark("council-2", 5, 1.0);
+    other.winner = None;
+    marks.add(&other).unwrap();
+    assert_eq!(marks.forget("p-1", "council-1", None, true).unwrap(), 2);
+    assert_eq!(marks.all().unwrap().len(), 3);
+    assert_eq!(
+        marks.forget("p-1", "council-1", Some(&[5]), false).unwrap(),
+        1
+    );
+    assert_eq!(marks.forget("p-2", "council-1", None, false).unwrap(), 0);
+    assert_eq!(marks.forget("p-1", "council-1", None, false).unwrap(), 1);
+    assert_eq!(marks.all().unwrap(), [other]);
+    let bytes = std::fs::read(marks.path()).unwrap();
+    assert!(!bytes.windows(10).any(|w| w == b"MARKER-391"));
+    assert_eq!(marks.forget_all().unwrap(), 1);
+    assert_eq!(marks.all().unwrap(), []);
+}
+
+#[test]
+fn files_that_are_not_ours_are_refused_and_left() {
+    let home = tempfile::tempdir().unwrap();
+    let dirs = dirs(home.path());
+    drop(Marks::open(&dirs).unwrap());
+    let file = path(&dirs).unwrap();
+    let db = Connection::open(&file).unwrap();
+    db.pragma_update(None, "user_version", 4).unwrap();
+    drop(db);
+    let newer = read(&dirs).unwrap_err().to_string();
+    assert!(
+        newer.contains("version 4 of the database of marks"),
+        "{newer}"
+    );
+    std::fs::write(&file, "not a database, but long enough to be read as one").unwrap();
+    assert!(read(&dirs).is_err());
+    assert!(std::fs::read(&file).unwrap().starts_with(b"not a database"));
+    std::fs::remove_file(&file).unwrap();
+    let elsewhere = home.path().join("elsewhere.db");
+    symlink(&elsewhere, &file).unwrap();
+    assert!(Marks::open(&dirs).is_err());
+    assert!(!elsewhere.exists());
+}
