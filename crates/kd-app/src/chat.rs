@@ -151,7 +151,7 @@ impl Kingdom {
         self.configure(|config| request.terms.lay_over(config));
         let secrets = secrets::of(self.config(), request.terms.allow_secrets, self.env());
         Ok(Chat {
-            engine: self.engine(self.config(), secrets.clone()),
+            engine: self.promising(self.engine(self.config(), secrets.clone()), None),
             kingdom: self,
             layout,
             request,

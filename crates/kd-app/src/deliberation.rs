@@ -68,7 +68,7 @@ impl Kingdom {
             Some(thread) => Some((env.layout()?, thread)),
             None => None,
         };
-        start(self, self.config(), &engine, planned, old)
+        start(self, self.config(), &engine, planned, old, None)
     }
 
     /// Begins to plan a deliberation of a question, with these settings and secrets.
@@ -233,7 +233,15 @@ impl Planning<'_> {
         planned_in: Option<PlannedIn>,
     ) -> Result<Started, UserError> {
         let old = planned_in.map(|planned_in| (planned_in.layout, planned_in.thread));
-        start(self.kingdom, &self.config, &self.engine, planned, old)
+        let required = self.brief.rest.required;
+        start(
+            self.kingdom,
+            &self.config,
+            &self.engine,
+            planned,
+            old,
+            required,
+        )
     }
 }
 
@@ -265,6 +273,7 @@ fn start(
     engine: &Engine,
     planned: Planned,
     old: Option<(Layout, Thread)>,
+    required: Option<f64>,
 ) -> Result<Started, UserError> {
     let is_new = old.is_none();
     let (layout, thread) = match old {
@@ -275,6 +284,7 @@ fn start(
     let opened = Opened::of(layout, &thread, is_new);
     let opening = opening(config, planned, &thread)?;
     let engine = engine.clone().telling(held_event(kingdom, &[]));
+    let engine = kingdom.promising(engine, required);
     Ok(Started {
         session: engine.run(thread, opening)?,
         say,

@@ -132,6 +132,11 @@ impl Env {
         }
     }
 
+    /// Whether the questions are those of a fleet, which may be somebody else's.
+    pub(crate) fn is_in_fleet(&self) -> bool {
+        self.gate.is_some()
+    }
+
     /// Returns the seed for a question of a batch with provider batches: the same in every run, so that the next run asks
     /// for the same replies.
     pub(crate) fn seed_of(&self, question: &str) -> Option<u64> {

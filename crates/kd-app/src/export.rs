@@ -3,6 +3,7 @@
 use crate::env::Env;
 use crate::error::UserError;
 use crate::json;
+use crate::marks::{self, Promised};
 use crate::page::{self, redacted};
 use kd_core::redact::Redactor;
 use kd_store::{Problem, Thread, export};
@@ -73,9 +74,14 @@ pub fn write_redacted(
                 None => head,
             };
             out.write_all(head.as_bytes())?;
+            let promised = promised(open, redactor.is_some());
             open.each(|message| -> Result<(), UserError> {
                 let message = redacted(message, redactor.as_deref_mut())?;
-                Ok(out.write_all(export::section(&message).as_bytes())?)
+                out.write_all(export::section(&message).as_bytes())?;
+                for promised in promised.iter().filter(|p| p.message == message.seq) {
+                    writeln!(out, "\n*{}*", promised.promise.words_then())?;
+                }
+                Ok(())
             })?
         }
         Format::Json => write_json(open, redactor, out)?,
@@ -91,6 +97,15 @@ pub fn write_redacted(
     Ok(())
 }
 
+/// Returns what was promised about the verdicts of a thread. What the user marked is private.
+fn promised(open: &Thread, redacts: bool) -> Vec<Promised> {
+    match redacts {
+        true => Vec::new(),
+        // Messages are exported also if the log cannot be read.
+        false => marks::promised(open).unwrap_or_default(),
+    }
+}
+
 fn write_json(
     open: &Thread,
     mut redactor: Option<&mut Redactor>,
@@ -100,6 +115,10 @@ fn write_json(
     let mut frame = export::json(open.meta(), &[]);
     if let Some(redactor) = redactor.as_deref_mut() {
         redactor.value(&mut frame);
+    }
+    let promised = promised(open, redactor.is_some());
+    if !promised.is_empty() {
+        frame["promised_then"] = serde_json::json!(promised);
     }
     let frame = json::text(&frame, true)?;
     let (before, after) = frame.split_once(EMPTY).unwrap_or((&frame, ""));

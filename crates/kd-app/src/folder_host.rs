@@ -131,6 +131,11 @@ impl FolderHost {
         (host, left_out)
     }
 
+    /// Returns whether readers may see an event. A promise tells what the owner marked, which is not for other machines.
+    fn is_for_readers(&self, event: &kd_core::Event) -> bool {
+        !(self.kingdom.config().serves_others && matches!(event, kd_core::Event::Promised { .. }))
+    }
+
     /// Fails if one of these names, from a request or a model of the settings, is a program that was left out.
     fn are_offered(&self, members: &[String]) -> Result<(), Refusal> {
         let mut named = members.iter();
@@ -504,6 +509,8 @@ impl Host for FolderHost {
     fn page(&self, id: &str) -> Result<kd_page::Thread, Refusal> {
         let thread = self.open_thread(id)?;
         let (mut page, _) = page::read(&thread, None).map_err(refusal)?;
+        page.records
+            .retain(|record| self.is_for_readers(&record.event));
         let layout = self.kingdom.env().layout().map_err(refusal)?;
         let lineages = forks::lineages(&layout).map_err(refusal)?;
         page.family = forks::family(&lineages, thread.id(), |id| {
@@ -522,7 +529,11 @@ impl Host for FolderHost {
 
     fn events(&self, id: &str, at: u64) -> Result<Option<Vec<(u64, Record)>>, Refusal> {
         let thread = self.open_thread(id)?;
-        kd_store::log::read_from(&thread, at).map_err(|e| refusal(e.into()))
+        let found = kd_store::log::read_from(&thread, at).map_err(|e| refusal(e.into()))?;
+        Ok(found.map(|mut records| {
+            records.retain(|(_, record)| self.is_for_readers(&record.event));
+            records
+        }))
     }
 
     fn shown(&self, tool: &str, answer: &Value) -> Option<String> {

@@ -71,6 +71,12 @@ pub fn read(
         faults.push(format!("the page shows messages alone: {error}"));
         Vec::new()
     });
+    // What the user marked is private too.
+    let is_promised = |event: &Event| redactor.is_some() && matches!(event, Event::Promised { .. });
+    let records: Vec<Record> = records
+        .into_iter()
+        .filter(|record| !is_promised(&record.event))
+        .collect();
     let pieces = |record: &Record| !matches!(record.event, Event::TurnDelta { .. });
     let mut kept = Vec::new();
     for record in records.into_iter().filter(pieces) {

@@ -33,6 +33,8 @@ pub struct Resuming<'k> {
     thread: Thread,
     config: Config,
     found: Unfinished,
+    /// The share of right verdicts that the user requires: also tested as a promise.
+    pub required: Option<f64>,
 }
 
 /// The recorded part of a deliberation that can go on.
@@ -66,6 +68,7 @@ impl Kingdom {
             thread,
             config,
             found,
+            required: None,
         })
     }
 }
@@ -181,6 +184,7 @@ impl Resuming<'_> {
         };
         let engine = self.kingdom.engine(&self.config, masked);
         let engine = engine.telling(held_event(self.kingdom, &[]));
+        let engine = self.kingdom.promising(engine, self.required);
         Ok(Started {
             session: engine.run_on(self.thread, opening, resumed.view)?,
             say: Op::Resume,

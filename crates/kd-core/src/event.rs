@@ -8,6 +8,7 @@ use crate::request::Delta;
 use crate::review::Report;
 use crate::usage::Usage;
 use jiff::Timestamp;
+use kd_eval::marks::Standing;
 use serde::{Deserialize, Serialize};
 
 /// The version of the event format printed by `--jsonl` and kept in the log.
@@ -272,6 +273,13 @@ pub enum Event {
     Deliberated {
         /// The fact.
         fact: Box<Fact>,
+    },
+    /// What the marks of the person who asked promised about the verdict that fell. No decision depends on it.
+    Promised {
+        /// The number of the verdict's message.
+        message: u32,
+        /// The promise, or why there is none.
+        promise: Box<Standing>,
     },
     /// A review ended: its findings, and who agreed.
     Reviewed {

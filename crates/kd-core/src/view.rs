@@ -339,6 +339,13 @@ impl View {
             }
             // Folded into `report` above.
             Event::Deliberated { .. } => {}
+            // Folded into `report` above, if it can be true.
+            Event::Promised { .. } => {
+                if let Some(promise) = &self.report.promised {
+                    let text = promise.words();
+                    self.push(Content::Notice(text));
+                }
+            }
             Event::Reviewed { report } => self.review = Some(report.clone()),
             Event::Noticed { text } => {
                 self.notices.push(text.clone());

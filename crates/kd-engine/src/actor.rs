@@ -9,6 +9,8 @@ use crate::lease::{Freed, Leases, Taken};
 use crate::scribe::{Order, Scribe};
 use crate::watch::Watch;
 use kd_backends::{Backend, Spending};
+use kd_core::deliberation::Fact;
+use kd_core::deliberation::report::Report;
 use kd_core::event::FORMAT;
 use kd_core::secrets::Secrets;
 use kd_core::spending::Spent;
@@ -21,6 +23,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -35,6 +38,9 @@ const NEARLY: Duration = Duration::from_millis(24);
 /// Finds the backend for a member.
 pub(crate) type Reach =
     dyn Fn(&Member, &Spending) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
+
+/// Returns what is promised about the verdict of a report, as an event.
+pub(crate) type Promising = dyn Fn(&Report) -> Option<Event> + Send + Sync;
 
 /// An instruction of a session to its event loop.
 pub(crate) enum Instruction {
@@ -83,6 +89,8 @@ pub(crate) struct Start {
     pub(crate) folder: Arc<Thread>,
     /// Masked in everything users and members say.
     pub(crate) secrets: Arc<Secrets>,
+    /// Tells what is promised when a verdict falls.
+    pub(crate) promising: Option<Arc<Promising>>,
 }
 
 /// Creates the inbox of a loop, before the loop itself so that the writer thread can send to it.
@@ -138,6 +146,7 @@ pub(crate) struct Actor {
     flush_at: Option<Instant>,
     seq: u64,
     secrets: Arc<Secrets>,
+    promising: Option<Arc<Promising>>,
 }
 
 impl Actor {
@@ -178,6 +187,7 @@ impl Actor {
             frame: Vec::new(),
             flush_at: None,
             secrets: start.secrets,
+            promising: start.promising,
             seq: 0,
         };
         let now = actor.clock.now();
@@ -497,27 +507,46 @@ impl Actor {
 
     fn publish(&mut self, now: Timestamp, events: Vec<Event>) {
         for event in events {
-            // The result is on disk: the next process may ask.
-            if let Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } = &event {
-                self.leases.give(*turn);
-                self.waiting.remove(turn);
+            let concludes = matches!(&event, Event::Deliberated { fact } if matches!(**fact, Fact::Concluded(_)));
+            self.publish_one(now, event);
+            if concludes && let Some(promised) = self.promised() {
+                self.publish_one(now, promised);
             }
-            self.seq += 1;
-            let record = Arc::new(Record {
-                v: FORMAT,
-                seq: self.seq,
-                ts: now,
-                thread: self.thread.clone(),
-                event,
-            });
-            if matches!(record.event, Event::TurnDelta { .. }) {
-                self.frame.push(record.clone());
-                self.flush_soon();
-            } else {
-                self.scribe.order(Order::Log(record.clone()));
-            }
-            self.bus.publish(record);
         }
+    }
+
+    /// Returns what is promised about the verdict that fell. The marks are read from a file.
+    fn promised(&self) -> Option<Event> {
+        let promising = self.promising.as_ref()?;
+        let report = self.bus.report();
+        let is_shared = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
+        match is_shared {
+            true => tokio::task::block_in_place(|| promising(&report)),
+            false => promising(&report),
+        }
+    }
+
+    fn publish_one(&mut self, now: Timestamp, event: Event) {
+        // The result is on disk: the next process may ask.
+        if let Event::TurnFinished { turn, .. } | Event::TurnFailed { turn, .. } = &event {
+            self.leases.give(*turn);
+            self.waiting.remove(turn);
+        }
+        self.seq += 1;
+        let record = Arc::new(Record {
+            v: FORMAT,
+            seq: self.seq,
+            ts: now,
+            thread: self.thread.clone(),
+            event,
+        });
+        if matches!(record.event, Event::TurnDelta { .. }) {
+            self.frame.push(record.clone());
+            self.flush_soon();
+        } else {
+            self.scribe.order(Order::Log(record.clone()));
+        }
+        self.bus.publish(record);
     }
 
     fn flush_soon(&mut self) {
@@ -629,6 +658,7 @@ mod tests {
             watch: None,
             folder: thread.clone(),
             secrets: Arc::default(),
+            promising: None,
         };
         let (_ops, wishes) = mpsc::channel(1);
         let scribe = Scribe::start(office).unwrap();

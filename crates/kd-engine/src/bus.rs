@@ -2,6 +2,7 @@
 //! instead, so a slow front end never slows the council.
 
 use kd_core::Record;
+use kd_core::deliberation::report::Report;
 use kd_core::view::View;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::broadcast::{self, error::RecvError};
@@ -45,6 +46,11 @@ impl Bus {
         lock(&self.shared).fold_record(&record);
         // Having no listener is not an error.
         let _ = self.sender.send(record);
+    }
+
+    /// Returns the report of the deliberation that runs, or ran last.
+    pub(crate) fn report(&self) -> Report {
+        lock(&self.shared).report.clone()
     }
 
     /// Returns a handle through which front ends can join at any time.

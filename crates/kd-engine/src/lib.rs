@@ -20,6 +20,7 @@ pub use watch::Watch;
 use actor::{Actor, Instruction, Runner, Start};
 use kd_backends::backends::Backends;
 use kd_core::council::{Council, OpenCouncil};
+use kd_core::deliberation::report::Report;
 use kd_core::secrets::Secrets;
 use kd_core::view::View;
 use kd_core::{
@@ -177,6 +178,7 @@ pub struct Engine {
     backends: Arc<Backends>,
     told: Vec<Event>,
     secrets: Arc<Secrets>,
+    promising: Option<Arc<actor::Promising>>,
 }
 
 impl Engine {
@@ -186,6 +188,7 @@ impl Engine {
             backends: Arc::new(backends),
             told: Vec::new(),
             secrets: Arc::default(),
+            promising: None,
         }
     }
 
@@ -194,6 +197,16 @@ impl Engine {
     #[must_use]
     pub fn masking(mut self, secrets: Secrets) -> Self {
         self.secrets = Arc::new(secrets);
+        self
+    }
+
+    /// Asks `promise`, whenever a verdict falls, what is promised about it. The event follows the verdict; it may block.
+    #[must_use]
+    pub fn promising(
+        mut self,
+        promise: impl Fn(&Report) -> Option<Event> + Send + Sync + 'static,
+    ) -> Self {
+        self.promising = Some(Arc::new(promise));
         self
     }
 
@@ -408,6 +421,7 @@ impl Engine {
             watch,
             folder,
             secrets: self.secrets.clone(),
+            promising: self.promising.clone(),
         };
         let actor = Actor::new(start, scribe, instructions, (sender, inbox));
         Ok(Session {

@@ -270,6 +270,7 @@ fn turns(records: &[Record]) -> (BTreeMap<u32, Turn>, Vec<Used>) {
             | Event::CouncilSaid { .. }
             | Event::DuetEnded { .. }
             | Event::Deliberated { .. }
+            | Event::Promised { .. }
             | Event::Reviewed { .. }
             | Event::HeldBack { .. }
             | Event::Noticed { .. } => {}

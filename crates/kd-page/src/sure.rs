@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 /// Returns whether anything is known of either.
 pub(crate) fn has(facts: &Facts<'_>) -> bool {
-    !facts.used.is_empty() || !trend(facts).is_empty()
+    !facts.used.is_empty() || !trend(facts).is_empty() || promised(facts).is_some()
 }
 
 pub(crate) fn body(facts: &Facts<'_>) -> Markup {
@@ -20,6 +20,7 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
             }
             p.faint { "Agreement is how many stand behind the answer. It is no probability of being right." }
         }
+        @if let Some(promised) = promised(facts) { p { (plain(&promised)) "." } }
         @if let Some(verdict) = facts.verdict() {
             @if !verdict.stopped.is_empty() { p { "No further pass: " (plain(&verdict.stopped)) "." } }
         }
@@ -31,6 +32,14 @@ pub(crate) fn body(facts: &Facts<'_>) -> Markup {
 fn trend(facts: &Facts<'_>) -> Vec<f64> {
     let report = facts.report.as_ref();
     report.map(|report| report.trend()).unwrap_or_default()
+}
+
+/// Returns what was promised about the verdict: by the marks of the person who asked, who need not be the reader.
+fn promised(facts: &Facts<'_>) -> Option<String> {
+    let promised = facts.report.as_ref()?.promised.as_ref()?;
+    let words = promised.words_then();
+    let mut letters = words.chars();
+    Some(letters.next()?.to_uppercase().chain(letters).collect())
 }
 
 fn cost(facts: &Facts<'_>) -> Markup {

@@ -161,6 +161,7 @@ impl Answer {
             } => Some(format!("{from} wrote {chars} characters to {to}")),
             Event::Noticed { text } => Some(text.clone()),
             // Part of the answer, which is read from the view.
+            Event::Promised { .. } => None,
             Event::ThreadOpened { .. }
             | Event::MessageAdded { .. }
             | Event::DuetEnded { .. }
@@ -380,6 +381,9 @@ impl Answer {
             };
             let _ = writeln!(text, "## {}{failed}\n\n{}\n", message.from, message.body);
         }
+        if let Some(promise) = self.promise() {
+            let _ = writeln!(text, "*{promise}*\n");
+        }
         for notice in self.before.iter().chain(&self.view.notices) {
             let _ = writeln!(text, "*{notice}*\n");
         }
@@ -387,6 +391,12 @@ impl Answer {
             let _ = write!(text, "Thread: {thread}");
         }
         text
+    }
+
+    /// Returns what the marks of the person who runs the server promise about the verdict.
+    pub(crate) fn promise(&self) -> Option<String> {
+        let promised = self.view.report.promised.as_ref();
+        promised.map(|promise| promise.words())
     }
 
     /// Returns what each member used, and whether some of it was not reported.
@@ -433,8 +443,12 @@ impl Answer {
             value["verdict"] = json!({
                 "outcome": verdict.outcome, "heading": verdict.heading, "winner": verdict.winner,
                 "agreement": verdict.confidence, "support": verdict.support, "dissent": verdict.dissent,
-                "stopped": verdict.stopped, "spent": verdict.spent, "count": report.count(),
+                "asks_back": verdict.asks_back, "stopped": verdict.stopped, "spent": verdict.spent, "count": report.count(),
             });
+            if let Some(promised) = &report.promised {
+                value["warranty"] = json!(promised);
+                value["promise"] = promised.words().into();
+            }
             let notices = [self.before.as_slice(), &report.notices].concat();
             value["notices"] = json!(notices);
         }
@@ -463,10 +477,69 @@ pub(crate) fn schema() -> Value {
             }, "required": ["member", "usage"]}},
             "notices": {"type": "array", "items": {"type": "string"}},
             "usage": {"type": "object"},
-            "verdict": {"type": "object", "description": "For `deliberate`: the kind of outcome, who supports it, who dissents and why, and the count."},
+            "verdict": {"type": "object", "description": "For `deliberate`: the kind of outcome, who supports it, who dissents and why, the question that the council asks back, if any, and the count."},
+            "warranty": {"type": "object", "description": "For `deliberate`: the share of right verdicts that your marks promise, or what is missing."},
+            "promise": {"type": "string", "description": "The same in words."},
             "ended": {"type": "string", "description": "For `think`: why the debate ended."},
             "exchanged": {"type": "integer", "description": "For `think`: the number of messages the members exchanged."},
         },
         "required": ["thread", "outcome", "answer", "answers", "usage"],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_and_a_question_back_are_told_with_the_verdict() {
+        let verdict = json!({
+            "outcome": "majority", "form": "majority", "heading": "A majority", "winner": "391",
+            "confidence": 0.6, "support": ["ann"], "dissent": [], "answer": "391", "by": null,
+            "message": 5, "asks_back": "In which base?", "cites": [], "passes": 1, "best_pass": 1,
+            "stopped": "", "spent": {"calls": 0, "tokens": 0, "pico_usd": 0}, "troubles": [],
+        });
+        let promise = json!({
+            "kind": "number", "marks": 9, "score": 1.0, "state": "none", "more": 23,
+            "withdrawn": "2026-05-02T09:00:00Z",
+        });
+        let mut answer = Answer::new(Vec::new(), false, true);
+        let mut seq = 0;
+        let mut hear = |answer: &mut Answer, mut event: Value| {
+            seq += 1;
+            for (field, value) in [
+                ("v", json!(1)),
+                ("seq", json!(seq)),
+                ("thread", json!("council-1")),
+            ] {
+                event[field] = value;
+            }
+            event["ts"] = json!("2026-06-01T00:00:00Z");
+            answer.hear(&serde_json::from_value(event).expect("a record"));
+        };
+        let mut fact = verdict;
+        fact["fact"] = json!("concluded");
+        hear(&mut answer, json!({"event": "deliberated", "fact": fact}));
+        // One of another verdict says nothing about this one.
+        hear(
+            &mut answer,
+            json!({"event": "promised", "message": 3, "promise": promise}),
+        );
+        assert_eq!(answer.promise(), None);
+        hear(
+            &mut answer,
+            json!({"event": "promised", "message": 5, "promise": promise}),
+        );
+        let words = "no promise: about 23 more marks of number questions by this council would do (9 so far); an earlier promise was withdrawn on 2026-05-02: later verdicts were wrong too often";
+        assert_eq!(answer.promise().as_deref(), Some(words));
+        assert!(
+            answer.text().contains(&format!("*{words}*")),
+            "{}",
+            answer.text()
+        );
+        let told = answer.json();
+        assert_eq!(told["promise"], words);
+        assert_eq!(told["warranty"]["more"], 23);
+        assert_eq!(told["verdict"]["asks_back"], "In which base?");
+    }
 }

@@ -473,6 +473,7 @@ impl App {
             | Event::FloorYielded { .. }
             | Event::CouncilSaid { .. }
             | Event::HeldBack { .. }
+            | Event::Promised { .. }
             | Event::Noticed { .. } => {}
             // Notices report what is visible of a debate and a deliberation in a chat; reviews are no chats.
             Event::PhaseBegan { .. }

@@ -123,6 +123,39 @@ fn decisions(out: &mut Outputs) {
     out.add("marks-next", &home, &["marks", "next", "--json"]);
     let line = home.run(&["marks", "export"]).out;
     out.keep("mark-line", serde_json::from_str(&line).expect("one mark"));
+    // With marks there is a promise, or the reason why not, which is recorded.
+    let promised = out.add(
+        "deliberate",
+        &home,
+        &["deliberate", "--plan", "plan.json", "--json", QUESTION],
+    );
+    assert!(promised["warranty"].is_object(), "{promised}");
+    let whole = out.add("deliberate", &home, &["why", "--export", "json"]);
+    assert!(whole["promised_then"].is_object(), "{whole}");
+    let shown = out.add("show", &home, &["show", "--json"]);
+    assert!(shown["promised_then"].is_array(), "{shown}");
+    out.add("export", &home, &["export", "--format", "json"]);
+    let printed = home.run(&["deliberate", "--plan", "plan.json", "--jsonl", QUESTION]);
+    let line = printed
+        .out
+        .lines()
+        .find(|line| line.contains("\"promised\""));
+    let line = serde_json::from_str(line.expect("a promise")).expect("JSON");
+    out.keep("record", line);
+    let question = json!({"id": "q", "question": QUESTION}).to_string();
+    fs::write(home.work().join("one.jsonl"), question).expect("written");
+    let batch = home.run(&[
+        "batch",
+        "run",
+        "one.jsonl",
+        "--as",
+        "deliberate",
+        "-o",
+        "one.out",
+    ]);
+    assert_eq!(batch.code, Some(0), "{}", batch.err);
+    let row = fs::read_to_string(home.work().join("one.out")).expect("read");
+    out.keep("batch-result", serde_json::from_str(&row).expect("a line"));
     out.add("fork", &home, &["fork", "--stage", "review", "--json"]);
     // From an older version, whose replies are parsed differently today; and with a changed text.
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recorded/council-2e98");
@@ -768,7 +801,6 @@ fn every_output_is_what_its_schema_says() {
 const OPEN: &[(&str, &str)] = &[
     ("deliberate", "plan"),
     ("deliberate-plan", "plan"),
-    ("deliberate", "warranty"),
     ("export", "thread"),
     ("record", "fact"),
     ("record", "report"),

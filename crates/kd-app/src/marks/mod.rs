@@ -2,8 +2,11 @@
 
 #[cfg(feature = "forum")]
 mod gold;
+mod promise;
 #[cfg(feature = "forum")]
 mod teach;
+
+pub use promise::{Promised, promised};
 
 #[cfg(feature = "forum")]
 pub use gold::{ByGold, Skipped, by_gold};

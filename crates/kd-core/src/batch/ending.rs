@@ -62,6 +62,7 @@ pub fn ending(view: &View, method: Method, at: Timestamp) -> Ending {
         by,
         answers,
         verdict,
+        warranty: view.report.promised.as_deref().cloned(),
         outcome: view.outcome,
         failures: failures
             .iter()

@@ -4,6 +4,7 @@ use crate::event::Outcome;
 use crate::formats::BATCH_RESULT;
 use crate::usage::{Certainty, Usage};
 use jiff::Timestamp;
+use kd_eval::marks::Standing;
 use serde::{Deserialize, Serialize};
 
 /// How the questions of a batch are asked.
@@ -77,6 +78,9 @@ pub struct Row {
     /// The verdict of a deliberation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// What the marks of the person who asked promised about the verdict when it fell, or why nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warranty: Option<Standing>,
     /// How the last round ended; `None` if there was none.
     pub outcome: Option<Outcome>,
     /// The members that failed in it.
@@ -170,6 +174,7 @@ impl Row {
             by: None,
             answers: Vec::new(),
             verdict: None,
+            warranty: None,
             outcome: None,
             failures: Vec::new(),
             reason: Some(reason.into()),

@@ -86,6 +86,7 @@ impl<'r> Beginning<'r> {
                 Event::TurnDelta { .. }
                     | Event::StreamFound { .. }
                     | Event::StreamLost { .. }
+                    | Event::Promised { .. }
                     | Event::HeldBack { .. }
                     | Event::Noticed { .. }
             )
@@ -390,7 +391,10 @@ impl Newest {
                     is_own
                 }
                 (Event::MessageAdded { message, .. }, None) => message.from == COUNCIL,
-                (Event::Deliberated { .. } | Event::SaveFailed { .. }, None) => true,
+                (
+                    Event::Deliberated { .. } | Event::Promised { .. } | Event::SaveFailed { .. },
+                    None,
+                ) => true,
                 (Event::ThreadOpened { .. }, None) => {
                     reopened = true;
                     false

@@ -14,6 +14,7 @@ use crate::ids::{SeatName, ThreadId, TurnId};
 use crate::memory::Line;
 use crate::spending::pico;
 use crate::usage::Usage;
+use kd_eval::marks::Standing;
 use serde::Serialize;
 
 /// The summary.
@@ -52,6 +53,9 @@ pub struct Report {
     pub calls: u64,
     /// The verdict.
     pub verdict: Option<Box<Verdict>>,
+    /// What the marks of the person who asked promised about the verdict. Not in JSON: front ends say whose marks they are.
+    #[serde(skip)]
+    pub promised: Option<Box<Standing>>,
     /// Whether the token limit cut the chair's text. Not in JSON: the message has it.
     #[serde(skip)]
     pub conclusion_cut: bool,
@@ -138,6 +142,7 @@ impl Report {
     pub(crate) fn fold(&mut self, event: &Event) {
         match event {
             Event::Deliberated { fact } => self.fact(fact),
+            Event::Promised { message, promise } => self.promised(*message, promise),
             Event::Noticed { text } => self.notices.push(text.clone()),
             Event::MessageAdded { message, .. } if message.is_cut() => {
                 let concludes = message
@@ -173,6 +178,14 @@ impl Report {
             | Event::DuetEnded { .. }
             | Event::Reviewed { .. }
             | Event::HeldBack { .. } => {}
+        }
+    }
+
+    /// Takes what was promised about the verdict. A record may state anything.
+    fn promised(&mut self, message: u32, promise: &Standing) {
+        let of_verdict = self.verdict.as_ref().and_then(|v| v.message) == Some(message);
+        if of_verdict && promise.is_sound() {
+            self.promised = Some(Box::new(promise.clone()));
         }
     }
 

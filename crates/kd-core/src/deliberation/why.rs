@@ -128,6 +128,8 @@ pub fn why(report: &Report) -> Vec<String> {
             verdict.passes
         ));
         out.extend(verdict.troubles.iter().map(|t| format!("On the way: {t}.")));
+        let promised = report.promised.as_ref();
+        out.extend(promised.map(|promise| capitalized(&promise.words_then()) + "."));
         out.push(format!("It used {}.", verdict.spent.words(", ")));
     } else {
         out.push("It did not conclude.".into());

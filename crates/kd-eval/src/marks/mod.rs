@@ -14,6 +14,7 @@ mod standing;
 mod strength;
 mod teach;
 mod warranty;
+mod words;
 
 pub use drift::{PEACE, Watch};
 pub use evidence::{Evidence, RECENT, Sum, Sums};

@@ -93,70 +93,6 @@ impl Standing {
             _ => None,
         }
     }
-
-    /// Describes the standing in one sentence.
-    pub fn words(&self) -> String {
-        let percent = |share: f64| format!("{} %", (share * 1000.0).round() / 10.0);
-        let kind = kind_words(&self.kind);
-        let mut out = match &self.state {
-            State::Promised {
-                right,
-                risk,
-                tested,
-                period,
-                ..
-            } => format!(
-                "promise: verdicts like this are right at least {} of the time ({} confidence; {} of {kind}, {} to {})",
-                percent(*right),
-                percent(1.0 - risk),
-                marks(*tested),
-                day(period.0),
-                day(period.1),
-            ),
-            State::Unsure { right, .. } => format!(
-                "no promise: the council agreed less than in verdicts that are right at least {} of the time",
-                percent(*right)
-            ),
-            State::None { more: Some(more) } => format!(
-                "no promise: about {} of {kind} by this council would do ({} so far)",
-                marks(*more).replace(' ', " more "),
-                self.marks
-            ),
-            State::None { more: None } => format!(
-                "no promise: in {} of {kind} by this council agreement does not tell right from wrong well enough",
-                marks(self.marks)
-            ),
-        };
-        if let Some(probability) = self.probability {
-            let rounded = (probability * 100.0).round().clamp(1.0, 99.0);
-            out.push_str(&format!("; probability of being right: about {rounded} %"));
-        }
-        if let Some(at) = self.withdrawn {
-            out.push_str(&format!(
-                "; an earlier promise was withdrawn on {}: later verdicts were wrong too often",
-                day(at)
-            ));
-        }
-        out
-    }
-}
-
-fn marks(n: u64) -> String {
-    match n {
-        1 => "1 mark".to_owned(),
-        n => format!("{n} marks"),
-    }
-}
-
-fn day(at: Timestamp) -> String {
-    at.to_string().chars().take(10).collect()
-}
-
-fn kind_words(kind: &str) -> String {
-    match kind {
-        "text" | "judged" => "open questions".to_owned(),
-        kind => format!("{kind} questions"),
-    }
 }
 
 /// Weights each model's vote by the odds that it is right on this kind; 1 for all if some model has no marks.
@@ -398,7 +334,8 @@ impl Basis {
             }
             (_, Some((right, Warranty::Holds { from, .. }))) => State::Unsure {
                 right: *right,
-                from: *from,
+                // Also where it covers verdicts without a score.
+                from: from.max(-1.0),
             },
             _ => self.missing(),
         };

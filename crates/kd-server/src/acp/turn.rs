@@ -129,6 +129,10 @@ fn finish(
     if !rest.is_empty() {
         tell(client, id, SessionUpdate::AgentMessageChunk(chunk(&rest)))?;
     }
+    if let Some(promise) = answer.promise() {
+        let line = format!("\n\n*{promise}*");
+        tell(client, id, SessionUpdate::AgentMessageChunk(chunk(&line)))?;
+    }
     Ok(PromptResponse::new(match answer.is_cut() {
         true => StopReason::MaxTokens,
         false => StopReason::EndTurn,

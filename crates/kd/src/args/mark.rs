@@ -57,7 +57,8 @@ Examples:
   kd marks next                  the verdicts whose marks would teach most
   kd marks export > marks.jsonl  one JSON object per line
   kd marks import marks.jsonl
-  kd marks forget a94d           the marks of a thread"
+  kd marks forget a94d           the marks of a thread
+  kd marks forget --all          asks first; --yes does not"
 )]
 pub(crate) struct Marks {
     #[command(subcommand)]
@@ -91,5 +92,8 @@ pub(crate) enum MarksCommand {
         /// All marks
         #[arg(long)]
         all: bool,
+        /// Do not ask before all marks are forgotten
+        #[arg(long, requires = "all")]
+        yes: bool,
     },
 }

@@ -234,7 +234,7 @@ impl Face for Live {
             // The command told it before the round.
             Event::HeldBack { .. } => Ok(()),
             // They have outputs of their own.
-            Event::Deliberated { .. } | Event::Reviewed { .. } => Ok(()),
+            Event::Deliberated { .. } | Event::Promised { .. } | Event::Reviewed { .. } => Ok(()),
         }
     }
 

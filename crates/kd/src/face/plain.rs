@@ -310,7 +310,7 @@ impl Face for Plain {
             // The command told it before the round.
             Event::HeldBack { .. } => {}
             // They have outputs of their own.
-            Event::Deliberated { .. } | Event::Reviewed { .. } => {}
+            Event::Deliberated { .. } | Event::Promised { .. } | Event::Reviewed { .. } => {}
         }
         io.out.flush()
     }

@@ -30,9 +30,8 @@ use kd_core::deliberation::{Seat, compared_by, forecast};
 use kd_core::memory::Session as Remembered;
 use kd_core::planner::{self, Planned};
 use kd_core::seating::LOCAL;
-use kd_eval::marks::{self as promises, Standing};
+use kd_eval::marks::Standing;
 use kd_store::config::Loaded;
-use kd_store::user_dirs::project_key;
 use kd_store::{Layout, Thread, memory};
 use kd_vote::Outcome;
 use serde_json::{Map, Value, json as object};
@@ -137,16 +136,9 @@ fn ended(
         return Ok(Exit::Error);
     };
     let report = &played.view.report;
-    let standing = standing(args, &layout, report, here);
-    finish(
-        (args, here),
-        config,
-        &layout,
-        &folder,
-        report,
-        standing.as_ref(),
-    )?;
-    show_standing(args, standing.as_ref(), played, here);
+    let promised = report.promised.as_deref();
+    finish((args, here), config, &layout, &folder, report)?;
+    show_promise(args, promised, played, here);
     if !args.output.quiet && !played.closed {
         closing(&id.0, here);
         if !args.output.is_json() {
@@ -162,7 +154,7 @@ fn ended(
             ask_back::advise(args);
             Exit::AsksBack
         }
-        (Exit::Done, Some(share)) if !keeps(standing.as_ref(), share) => Exit::NoPromise,
+        (Exit::Done, Some(share)) if !keeps(promised, share) => Exit::NoPromise,
         (exit, _) => exit,
     })
 }
@@ -382,7 +374,6 @@ fn finish(
     layout: &Layout,
     folder: &Path,
     report: &Report,
-    standing: Option<&Standing>,
 ) -> Result<(), Error> {
     let thread = Thread::open_folder(folder)?;
     let messages = thread.messages()?.messages;
@@ -392,7 +383,7 @@ fn finish(
             out,
             "{}",
             json::text(
-                &with_warranty(export::value(report, &messages), standing),
+                &with_warranty(export::value(report, &messages), report),
                 true
             )?
         )?;
@@ -436,10 +427,11 @@ fn finish(
     Ok(())
 }
 
-/// Adds to the JSON object what is promised about the verdict, if anything.
-fn with_warranty(mut value: Value, standing: Option<&Standing>) -> Value {
-    if let Some(standing) = standing {
-        value["warranty"] = object!(standing);
+/// Adds to the JSON object what is promised about the verdict, if anything: by the user's own marks, as it just fell.
+fn with_warranty(mut value: Value, report: &Report) -> Value {
+    if let (Some(promised), Some(fields)) = (&report.promised, value.as_object_mut()) {
+        fields.remove("promised_then");
+        fields.insert("warranty".to_owned(), object!(promised));
     }
     value
 }
@@ -461,40 +453,22 @@ fn exit(report: &Report, played: &Played) -> Exit {
     }
 }
 
-/// Returns what the user's marks say about the verdict. `None` without a verdict, and also without marks if no promise is
-/// required: users who do not mark verdicts are not bothered.
-fn standing(args: &Deliberate, layout: &Layout, report: &Report, here: &Here) -> Option<Standing> {
-    let verdict = kd_core::deliberation::unmarked(report, &project_key(layout.root()))?;
-    let evidence = match kd_sql::marks::like(&here.user_dirs(), &verdict) {
-        Ok(evidence) => evidence,
-        Err(fault) => {
-            let fault = clean::line(&fault.to_string());
-            notice_line(&format!("your marks are not used: {fault}"));
-            return None;
-        }
-    };
-    if evidence.is_empty() && args.require.is_none() {
-        return None;
-    }
-    Some(promises::standing(&evidence, &verdict, args.require))
-}
-
 /// Shows what is promised about the verdict.
-fn show_standing(args: &Deliberate, standing: Option<&Standing>, played: &Played, here: &Here) {
-    let Some(standing) = standing.filter(|_| !args.output.is_json() && !played.closed) else {
+fn show_promise(args: &Deliberate, promised: Option<&Standing>, played: &Played, here: &Here) {
+    let Some(promised) = promised.filter(|_| !args.output.is_json() && !played.closed) else {
         return;
     };
     let room = match io::stderr().is_terminal() {
         true => here.columns(),
         false => usize::MAX,
     };
-    let words = standing.words();
+    let words = promised.words();
     wrap(&words, room).iter().for_each(|line| notice_line(line));
 }
 
 /// Returns whether the promise is at least as high as required.
-fn keeps(standing: Option<&Standing>, share: f64) -> bool {
-    standing
+fn keeps(promised: Option<&Standing>, share: f64) -> bool {
+    promised
         .and_then(Standing::right)
         .is_some_and(|right| right >= share)
 }

@@ -3,6 +3,7 @@
 mod gold;
 pub(super) mod next;
 
+use super::agreed::agreed;
 use super::deliberate::record::records;
 use super::here::Here;
 use super::infile;
@@ -19,7 +20,7 @@ use kd_eval::marks::{By, Mark};
 use kd_sql::marks::{self, Marks};
 use kd_store::user_dirs::project_key;
 use serde_json::json as object;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::Command;
 
@@ -136,34 +137,38 @@ pub(super) fn marks(args: &MarksArgs, here: &Here) -> Result<Exit, Error> {
             }
         }
         Some(MarksCommand::Import { file }) => import(file, here)?,
-        Some(MarksCommand::Forget { id, all }) => {
-            let dirs = here.user_dirs();
-            let gone = match (id, marks::read(&dirs)?.is_empty()) {
-                (_, true) => 0,
-                (None, _) => {
-                    if *all {
-                        Marks::open(&dirs)?.forget_all()?
-                    } else {
-                        0
-                    }
-                }
-                (Some(id), _) => {
-                    let (layout, place) = kd_app::threads::find(here, Some(id))?;
-                    Marks::open(&dirs)?.forget(
-                        &project_key(layout.root()),
-                        &place.id.0,
-                        None,
-                        false,
-                    )?
-                }
-            };
-            writeln!(
-                crate::out::stdout().lock(),
-                "forgot {}",
-                kd_app::words::count(gone as u64, "mark")
-            )?;
-        }
+        Some(MarksCommand::Forget { id, yes, .. }) => return forget(id.as_deref(), *yes, here),
     }
+    Ok(Exit::Done)
+}
+
+/// Forgets the marks of a thread, or all. Asks before all are forgotten: they cannot be earned again soon.
+fn forget(id: Option<&str>, yes: bool, here: &Here) -> Result<Exit, Error> {
+    let dirs = here.user_dirs();
+    let known = marks::read(&dirs)?.len() as u64;
+    let words = kd_app::words::count(known, "mark");
+    let gone = match id {
+        _ if known == 0 => 0,
+        None => {
+            if !yes && !io::stdin().is_terminal() {
+                let what = format!("all your marks would be forgotten: {words}");
+                let next = "`kd marks export > marks.jsonl` keeps them; confirm with --yes, or run it in a terminal";
+                return Err(Error::usage(what).next(next));
+            }
+            if !yes && !agreed(&format!("Forget all your marks ({words})?"))? {
+                writeln!(crate::out::stderr(), "nothing was changed")?;
+                return Ok(Exit::Interrupted);
+            }
+            Marks::open(&dirs)?.forget_all()?
+        }
+        Some(id) => {
+            let (layout, place) = kd_app::threads::find(here, Some(id))?;
+            let project = project_key(layout.root());
+            Marks::open(&dirs)?.forget(&project, &place.id.0, None, false)?
+        }
+    };
+    let mut out = crate::out::stdout().lock();
+    writeln!(out, "forgot {}", kd_app::words::count(gone as u64, "mark"))?;
     Ok(Exit::Done)
 }
 

@@ -5,9 +5,11 @@ use crate::args::council::Show;
 use crate::error::Error;
 use crate::face::{json, words};
 use crate::render::style::{Styles, speaker};
-use crate::render::wrap::clip;
+use crate::render::wrap::{clip, wrap};
 use crate::render::{clean, markdown};
 use jiff::tz::TimeZone;
+use kd_app::marks::Promised;
+use kd_core::last_round::RoundKind;
 use kd_core::{Address, Event, Message, SeatName, Status};
 use kd_store::Thread;
 use std::fmt::Write as _;
@@ -40,6 +42,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     } else {
         Vec::new()
     };
+    let promised = promised(&thread, turns)?;
     let mut out = crate::out::stdout().lock();
     if args.json {
         let messages: Vec<&Message> = turns.iter().flat_map(|t| t.iter()).collect();
@@ -64,6 +67,9 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
         if !forgotten.is_empty() {
             object["forgotten"] = serde_json::json!(forgotten);
         }
+        if !promised.is_empty() {
+            object["promised_then"] = serde_json::json!(promised);
+        }
         if args.council {
             object["council"] = whispers
                 .iter()
@@ -82,7 +88,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     };
     let mut text = page.head(&thread, shown)?;
     for turn in turns {
-        page.turn(turn, &whispers, &mut text);
+        page.turn(turn, (&whispers, &promised), &mut text);
     }
     if args.council && whispers.is_empty() {
         let _ = writeln!(
@@ -95,6 +101,17 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// Returns what was promised about the verdicts in these turns, by the marks of the person who asked.
+fn promised(thread: &Thread, turns: &[&[Message]]) -> Result<Vec<Promised>, Error> {
+    let mut shown = turns.iter().flat_map(|turn| turn.iter());
+    // Only a deliberation is worth reading the log.
+    let is_deliberated = |m: &Message| m.is_king() && RoundKind::of(m) == RoundKind::Deliberation;
+    if !shown.any(is_deliberated) {
+        return Ok(Vec::new());
+    }
+    Ok(kd_app::marks::promised(thread)?)
 }
 
 /// A message between members, as logged.
@@ -173,13 +190,30 @@ impl Page<'_> {
         ))
     }
 
-    fn turn(&self, turn: &[Message], whispers: &[Whisper], text: &mut String) {
+    fn turn(
+        &self,
+        turn: &[Message],
+        (whispers, promised): (&[Whisper], &[Promised]),
+        text: &mut String,
+    ) {
         for message in turn {
             self.message(message, text);
+            for promised in promised.iter().filter(|p| p.message == message.seq) {
+                self.promise(promised, text);
+            }
             for whisper in whispers.iter().filter(|w| w.after == message.seq) {
                 self.whisper(whisper, text);
             }
         }
+    }
+
+    /// Formats what was promised about a verdict.
+    fn promise(&self, promised: &Promised, text: &mut String) {
+        let columns = self.columns.saturating_sub(3).min(100);
+        for line in wrap(&promised.promise.words_then(), columns) {
+            let _ = writeln!(text, "  {}", self.styles.dim(&line));
+        }
+        text.push('\n');
     }
 
     /// Formats a message between members.

@@ -17,7 +17,12 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(home: &Home, args: &[&str], lines: usize) -> Self {
-        let mut command = home.kd(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+        Self::start_at(home, "127.0.0.1:0", args, lines)
+    }
+
+    /// Starts it on an address.
+    pub(crate) fn start_at(home: &Home, listen: &str, args: &[&str], lines: usize) -> Self {
+        let mut command = home.kd(&[&["serve", "--listen", listen], args].concat());
         command.env("KD_SERVE_TOKEN", TOKEN).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let out = BufReader::new(child.stdout.as_mut().expect("piped"));

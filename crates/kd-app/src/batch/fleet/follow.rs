@@ -202,7 +202,7 @@ impl Follow {
 pub fn lines(fleet: &mut Fleet, id: &str, out: &mut dyn Write) -> Result<(), UserError> {
     fleet.results(id, |line| {
         let row: Option<Row> = serde_json::from_str(line).ok();
-        if let Some(row) = row.filter(|row| row.batch == id) {
+        if let Some(row) = row.filter(|row| row.batch == id).map(unpromised) {
             serde_json::to_writer(&mut *out, &row).map_err(std::io::Error::from)?;
             out.write_all(b"\n")?;
         }
@@ -219,8 +219,16 @@ fn why(batch: &FleetBatch, is_over: bool) -> Why {
 
 /// Parses a line of the database; what is no result of this question is left out.
 fn parsed(id: &str, place: u64, line: &str) -> Option<Row> {
-    let row: Row = serde_json::from_str(line).ok()?;
+    let row = unpromised(serde_json::from_str(line).ok()?);
     (row.batch == id && row.n == place).then_some(row)
+}
+
+/// Returns a line of the database without a promise: the marks would be those of somebody else.
+fn unpromised(row: Row) -> Row {
+    Row {
+        warranty: None,
+        ..row
+    }
 }
 
 /// Stores the threads of results on this machine, those that are not there; returns the results.

@@ -31,7 +31,7 @@ pub(crate) fn text(form: Form, report: &Report, messages: &[Message]) -> io::Res
 
 /// Returns the report as one JSON object.
 pub(crate) fn value(report: &Report, messages: &[Message]) -> serde_json::Value {
-    object!({
+    let mut value = object!({
         "v": kd_core::formats::DELIBERATE.version,
         "thread_id": report.thread,
         "outcome": report.verdict.as_ref().map(|v| v.outcome),
@@ -47,7 +47,12 @@ pub(crate) fn value(report: &Report, messages: &[Message]) -> serde_json::Value 
         "notices": report.notices,
         "usage": report.usage,
         "messages": messages,
-    })
+    });
+    // The record may be somebody else's: it promises the reader nothing.
+    if let Some(promised) = &report.promised {
+        value["promised_then"] = object!(promised);
+    }
+    value
 }
 
 fn markdown(report: &Report, messages: &[Message]) -> String {

@@ -159,6 +159,8 @@ impl Face for Deliberating {
             }
             // The region shows them from the report, or `quiet` leaves them out.
             Event::Deliberated { .. } | Event::Noticed { .. } | Event::MessageAdded { .. } => {}
+            // The command shows it last.
+            Event::Promised { .. } => {}
             // Facts tell the same of the members: when they are asked, answer and fail.
             Event::ThreadOpened { .. }
             | Event::TurnQueued { .. }

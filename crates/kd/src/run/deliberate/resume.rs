@@ -16,7 +16,7 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
     let config = settings(args, kingdom.loaded(), here)?;
     kingdom.sweep();
     let masked = secrets::of(&config, args.privacy.allow_secrets, here);
-    let resuming = kingdom
+    let mut resuming = kingdom
         .resuming(Some(id), config, args.model.as_deref())
         .map_err(|error| match error.kind {
             ErrorKind::NoThread if id.contains(char::is_whitespace) => {
@@ -24,6 +24,7 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
             }
             _ => error,
         })?;
+    resuming.required = args.require;
     let config = resuming.config().clone();
     resuming.make_ready(args.offline)?;
     let (face, repaint) = face(args, here);

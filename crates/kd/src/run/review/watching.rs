@@ -147,6 +147,7 @@ impl Face for Watching {
             | Event::CouncilSaid { .. }
             | Event::DuetEnded { .. }
             | Event::Deliberated { .. }
+            | Event::Promised { .. }
             | Event::Reviewed { .. }
             | Event::HeldBack { .. }
             | Event::Noticed { .. } => {}

@@ -1,6 +1,10 @@
 //! `kd mark`, `kd marks` and promises, through the real program with scripted members.
 
+#[path = "../support/mod.rs"]
 mod support;
+
+mod gold;
+mod promises;
 
 use serde_json::{Value, json};
 use std::fs;
@@ -53,7 +57,7 @@ fn marks_like(home: &Home, n: usize, wrong: impl Fn(usize) -> bool) -> String {
     ok(&home.run(&["mark", "right"]));
     let text = home.run(&["marks", "export"]).out;
     let one: Value = serde_json::from_str(&text).expect("one mark");
-    ok(&home.run(&["marks", "forget", "--all"]));
+    ok(&home.run(&["marks", "forget", "--all", "--yes"]));
     let lines = (0..n).map(|at| {
         let mut mark = one.clone();
         mark["thread"] = json!(format!("council-{at}"));
@@ -103,59 +107,6 @@ fn a_member_that_was_stopped_because_the_vote_was_certain_is_not_marked() {
         members.contains(&"ann") && !members.iter().any(|name| name.starts_with("cyd")),
         "{members:?}"
     );
-}
-
-#[test]
-fn certain_enough_asks_fewer_members_once_marks_say_that_it_may() {
-    let home = home();
-    let lines = marks_like(&home, 250, |at| at % 50 == 0);
-    let ask = |home: &Home, more: &[&str]| {
-        let line = [
-            "deliberate",
-            "-m",
-            "ann,bob,cyd",
-            "--protocol",
-            "certain-enough",
-            "--answer",
-            "number",
-            "--seed",
-            "3",
-        ];
-        home.run(&[&line[..], more, &[QUESTION]].concat())
-    };
-    let before = ask(&home, &["--dry-run"]);
-    assert!(
-        ok(&before).contains("(0 so far)"),
-        "{}{}",
-        before.out,
-        before.err
-    );
-    fs::write(home.work().join("marks.jsonl"), lines).unwrap();
-    ok(&home.run(&["marks", "import", "marks.jsonl"]));
-    let plan = ask(&home, &["--dry-run"]);
-    assert!(
-        ok(&plan).contains("on your 250 marked number questions"),
-        "{}",
-        plan.out
-    );
-    let said = ask(&home, &[]);
-    let all = format!("{}{}", ok(&said), said.err);
-    assert!(all.contains("asked 1 of 3 members, without"), "{all}");
-    assert!(all.contains("marked questions"), "{all}");
-    let thread = home.threads()[0].display().to_string();
-    let again = home.run(&["replay", thread.rsplit('/').next().unwrap()]);
-    assert!(
-        ok(&again).contains("byte for byte"),
-        "{}{}",
-        again.out,
-        again.err
-    );
-    // A higher chance needs more members than three.
-    let said = ask(&home, &["--certainty", "0.999"]);
-    let all = format!("{}{}", ok(&said), said.err);
-    assert!(!all.contains("asked 1 of 3"), "{all}");
-    let bad = ask(&home, &["--certainty", "3"]);
-    assert_eq!(bad.code, Some(2), "{}", bad.err);
 }
 
 #[test]
@@ -212,7 +163,7 @@ fn verdicts_are_marked_corrected_listed_and_forgotten() {
         "forgot 1 mark\n"
     );
     assert_eq!(
-        ok(&home.run(&["marks", "forget", "--all"])),
+        ok(&home.run(&["marks", "forget", "--all", "--yes"])),
         "forgot 0 marks\n"
     );
 }
@@ -350,169 +301,6 @@ fn commands_of_the_user_mark_and_nonsense_is_refused() {
 }
 
 #[test]
-fn promises_come_from_marks_and_can_be_required() {
-    let home = home();
-    let without = asked(&home, &[]);
-    assert!(!without.err.contains("promise"), "{}", without.err);
-    let required = asked(&home, &["-q", "--require", "0.9"]);
-    assert_eq!(required.code, Some(11), "{}", required.err);
-    assert!(
-        required.err.contains("no promise: about"),
-        "{}",
-        required.err
-    );
-    let file = home.work().join("marks.jsonl");
-    fs::write(&file, marks_like(&home, 200, |at| at % 50 == 7)).expect("written");
-    assert_eq!(
-        ok(&home.run(&["marks", "import", "marks.jsonl"])),
-        "imported 200 marks\n"
-    );
-    let said = asked(&home, &["--require", "0.9"]);
-    ok(&said);
-    assert!(
-        said.err
-            .contains("promise: verdicts like this are right at least 9"),
-        "{}",
-        said.err
-    );
-    assert!(
-        said.err.contains("of number questions, 2026-02-"),
-        "{}",
-        said.err
-    );
-    let strict = asked(&home, &["-q", "--require", "0.99"]);
-    assert_eq!(strict.code, Some(11), "{}", strict.err);
-    let told = asked(&home, &["--json"]).json();
-    assert_eq!(told["warranty"]["state"], "promised");
-    assert_eq!(told["warranty"]["marks"], 200);
-    let plan = home.run(&[
-        "deliberate",
-        "--dry-run",
-        "-m",
-        "ann,bob,cyd",
-        "--protocol",
-        "auto",
-        "--answer",
-        "number",
-        QUESTION,
-    ]);
-    let bad = home.run(&["deliberate", "--require", "1.5", QUESTION]);
-    assert_eq!(bad.code, Some(2));
-    assert!(
-        ok(&plan).contains("how often members are right on number questions, with 95 % intervals: ")
-            && plan.out.contains("; 200 marks)"),
-        "{}",
-        plan.out
-    );
-    // A broken file does not prevent asking.
-    fs::write(
-        home.path().join(".local/share/kd/marks.db"),
-        "no database at all, and long enough to be looked at",
-    )
-    .expect("written");
-    let broken = asked(&home, &[]);
-    assert!(
-        broken.err.contains("your marks are not used"),
-        "{}",
-        broken.err
-    );
-}
-
-#[test]
-fn a_batch_is_marked_by_a_file_of_right_answers() {
-    let home = home();
-    let questions = "id,question\nq1,What is 17*23?\nq2,What is 17 * 23?\nq3,And 17x23?\n";
-    fs::write(home.work().join("q.csv"), questions).expect("written");
-    let plan = json!({"protocol": "vote", "answer": "number", "council": {"voting": {"method": "plurality"}}});
-    fs::write(home.work().join("plan.json"), plan.to_string()).expect("written");
-    ok(&home.run(&[
-        "batch",
-        "run",
-        "q.csv",
-        "--as",
-        "plan.json",
-        "-o",
-        "r.jsonl",
-        "-q",
-    ]));
-    let gold = "{\"id\": \"q1\", \"gold\": \"391\"}\n{\"id\": \"q2\", \"gold\": 381}\n\
-                {\"id\": \"q3\", \"gold\": \"\"}\n{\"id\": \"q4\", \"gold\": \"1\"}\n{\"id\": \"q1\", \"gold\": \"1\"}\n";
-    fs::write(home.work().join("gold.jsonl"), gold).expect("written");
-    let said = home.run(&["mark", "--gold", "gold.jsonl"]);
-    let lines: Vec<&str> = ok(&said).lines().collect();
-    assert!(
-        lines[0].starts_with("batch-") && lines[0].ends_with(": marked 2 verdicts, 1 right"),
-        "{}",
-        said.out
-    );
-    for (line, part) in [
-        (1, "skipped line 3: q3: the file has no answer for it"),
-        (2, "skipped line 4: q4: batch-"),
-        (3, "skipped line 5: q1: line 1 marked the same verdict"),
-    ] {
-        assert!(lines[line].starts_with(part), "{}", said.out);
-    }
-    let marks = home.run(&["marks", "--json"]).json()["marks"].clone();
-    let told: Vec<_> = marks
-        .as_array()
-        .expect("marks")
-        .iter()
-        .map(|m| (&m["by"], &m["answer"], &m["credit"]))
-        .collect();
-    let gold = json!("gold");
-    assert_eq!(
-        told,
-        [
-            (&gold, &json!("391"), &json!(1.0)),
-            (&gold, &json!("381"), &json!(0.0))
-        ]
-    );
-    // A later file corrects; threads of any kind can be named.
-    let id = marks[0]["thread"].as_str().expect("a thread");
-    fs::write(
-        home.work().join("later.csv"),
-        format!("thread,gold\n{id},381\nzzzz,1\n"),
-    )
-    .expect("written");
-    let said = home.run(&["mark", "--gold", "later.csv", "--json"]).json();
-    assert_eq!(
-        (
-            &said["batch"],
-            &said["marked"],
-            &said["right"],
-            &said["replaced"]
-        ),
-        (&Value::Null, &json!(1), &json!(0), &json!(1))
-    );
-    assert_eq!(said["skipped"][0]["id"], "zzzz");
-    let before = home.run(&["marks", "export"]).out;
-    fs::write(home.work().join("bad.csv"), "id,right\nq1,391\n").expect("written");
-    for (line, code, part) in [
-        (
-            &["mark", "--gold", "bad.csv"][..],
-            2,
-            "line 2: no field is named gold",
-        ),
-        (&["mark", "--gold", "nowhere.csv"], 2, "nothing was marked"),
-        (
-            &["mark", "a", "right", "--gold", "gold.jsonl"],
-            2,
-            "replaces the mark",
-        ),
-        (
-            &["mark", "zzzz", "--gold", "gold.jsonl"],
-            1,
-            "there is no batch zzzz",
-        ),
-    ] {
-        let said = home.run(line);
-        assert_eq!(said.code, Some(code), "{line:?}: {}{}", said.out, said.err);
-        assert!(said.err.contains(part), "{line:?}: {}", said.err);
-    }
-    assert_eq!(home.run(&["marks", "export"]).out, before);
-}
-
-#[test]
 fn a_verdict_is_marked_in_a_chat() {
     let home = home();
     let input = "/mark right\n/deliberate What is 17*23?\n/mark right\n/mark 381\n/mark perhaps\n/mark\n/quit\n";
@@ -545,54 +333,6 @@ fn an_empty_command_marks_nothing() {
         );
     }
     assert_eq!(home.run(&["marks", "export"]).out, before);
-}
-
-#[test]
-fn a_file_of_wrong_types_marks_nothing_and_says_what_it_has() {
-    let home = home();
-    ok(&asked(&home, &["-q"]));
-    let id = home.threads()[0]
-        .file_name()
-        .expect("a name")
-        .to_string_lossy()
-        .into_owned();
-    let long = "4".repeat(5_000);
-    let rows: Vec<(Value, &str)> = vec![
-        (
-            json!({"a": 391}),
-            "`{\"a\":391}` is not an answer to a number question",
-        ),
-        (json!([391]), "`[391]` is not an answer to"),
-        (json!(true), "`true` is not an answer to"),
-        (json!("right"), "`right` is not an answer to"),
-        (
-            json!("\u{1b}]0;x\u{7}\u{1b}[31mevil 0"),
-            "`evil 0` is not an answer to",
-        ),
-        (json!("about 391"), "`about 391` is not an answer to"),
-        (json!(format!("x{long}")), "x4444444"),
-    ];
-    for (value, why) in rows {
-        let row = json!({"thread": id, "gold": value});
-        fs::write(home.work().join("g.jsonl"), row.to_string()).expect("written");
-        let said = home.run(&["mark", "--gold", "g.jsonl"]);
-        assert_eq!(said.code, Some(1), "{value}: {}{}", said.out, said.err);
-        assert!(said.out.contains("marked 0 verdicts"), "{}", said.out);
-        assert!(
-            said.out.contains(why) && said.out.len() < 400,
-            "{value}: {}",
-            said.out
-        );
-    }
-    assert_eq!(home.run(&["marks", "export"]).out, "");
-    let said = Said::fed(home.kd(&["mark", "--gold", "-"]), "id;gold\nq;1\n");
-    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
-    assert!(
-        said.err.contains("standard input cannot be used"),
-        "{}",
-        said.err
-    );
-    assert!(said.err.contains("*.csv"), "{}", said.err);
 }
 
 #[test]

@@ -1,0 +1,97 @@
+//! The promise about a verdict: computed once, when it falls, from the marks of the user who asks, and recorded in the
+//! thread. Every front end shows what is recorded.
+//!
+//! A record may be somebody else's: imported, cloned or shared. Front ends that did not see the verdict fall show
+//! [`Standing::words_then`], which promises the reader nothing.
+
+use crate::env::Env;
+use crate::error::UserError;
+use crate::kingdom::Kingdom;
+use kd_core::Record;
+use kd_core::deliberation::report::Report;
+use kd_core::event::Event;
+use kd_core::view::View;
+use kd_engine::Engine;
+use kd_eval::marks::Standing;
+use kd_store::{Thread, log};
+use serde::Serialize;
+
+/// A promise in a record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Promised {
+    /// The number of the verdict's message.
+    pub message: u32,
+    /// The promise, or why there was none: by the marks of the person who asked.
+    pub promise: Standing,
+}
+
+/// Returns what the record of a thread says was promised about its verdicts, in order. Statements that cannot be true
+/// are left out.
+///
+/// # Errors
+/// If the record cannot be read.
+pub fn promised(thread: &Thread) -> Result<Vec<Promised>, UserError> {
+    Ok(promised_in(&log::read(thread)?.records))
+}
+
+fn promised_in(records: &[Record]) -> Vec<Promised> {
+    let mut view = View::default();
+    let mut found = Vec::new();
+    for record in records {
+        // Only these events change what is promised.
+        let Event::Promised { message, .. } = &record.event else {
+            if matches!(record.event, Event::Deliberated { .. }) {
+                view.fold_record(record);
+            }
+            continue;
+        };
+        view.fold_record(record);
+        found.extend(view.report.promised.take().map(|promise| Promised {
+            message: *message,
+            promise: *promise,
+        }));
+    }
+    found
+}
+
+impl Kingdom {
+    /// Returns the engine that records what the user's marks promise when a verdict falls; also without marks if a share
+    /// is required.
+    ///
+    /// Nothing is promised to other machines, and by workers of a fleet: marks are those of the person who asks.
+    #[cfg(feature = "forum")]
+    pub(crate) fn promising(&self, engine: Engine, required: Option<f64>) -> Engine {
+        if self.config().serves_others || self.env().is_in_fleet() {
+            return engine;
+        }
+        let env = self.env().clone();
+        engine.promising(move |report| promise(report, &env, required))
+    }
+
+    /// Without databases there are no marks.
+    #[cfg(not(feature = "forum"))]
+    pub(crate) fn promising(&self, engine: Engine, _required: Option<f64>) -> Engine {
+        engine
+    }
+}
+
+/// Returns what the user's marks promise about the verdict of a report. `None` without a verdict, and also without marks
+/// if nothing is required: users who do not mark verdicts are not bothered.
+#[cfg(feature = "forum")]
+fn promise(report: &Report, env: &Env, required: Option<f64>) -> Option<Event> {
+    let layout = env.find_layout_accepting(&[]).ok().flatten()?;
+    let project = kd_store::user_dirs::project_key(layout.root());
+    let verdict = kd_core::deliberation::unmarked(report, &project)?;
+    let Ok(evidence) = kd_sql::marks::like(&env.user_dirs(), &verdict) else {
+        // The reason names files of the user, and would be recorded.
+        let text = "your marks cannot be read, so nothing is promised: `kd marks` says why";
+        return Some(Event::Noticed { text: text.into() });
+    };
+    if evidence.is_empty() && required.is_none() {
+        return None;
+    }
+    Some(Event::Promised {
+        message: verdict.message,
+        promise: Box::new(kd_eval::marks::standing(&evidence, &verdict, required)),
+    })
+}
