@@ -5,6 +5,7 @@
 use super::amount_words::{CONFIDENCE, RESULTS, STATES};
 use super::clauses::{self, Before, Clause, Form, Role, Sentence};
 use super::cues;
+use super::gate::{self, Candidate, Standing};
 use super::language::{Language, is_han};
 use super::number::{self, Number};
 use super::operands::{
@@ -40,6 +41,7 @@ struct Weighed {
     /// The position in it.
     start: usize,
     clause: usize,
+    end: usize,
     settles: bool,
     /// Whether the unit is a percentage.
     percent: bool,
@@ -88,7 +90,7 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     let mut turns: Vec<usize> = Vec::new();
     let mut revoked: Option<(usize, usize)> = None;
     for (place, sentence) in sentences.iter_mut().enumerate() {
-        if sayings::is_courtesy(&sentence.text) {
+        if sayings::is_courtesy(&sentence.text) || prose::is_about_confidence(&sentence.text) {
             continue;
         }
         let lower = sentence.text.to_lowercase().replace('’', "'");
@@ -143,8 +145,30 @@ fn weighed(text: &str, language: Language) -> Said<String> {
     }
     match resolve(&all, &doubts, &turns) {
         Said::Several => closing(&lines, &lower, language).map_or(Said::Several, Said::LastLine),
+        Said::LastLine(key) if gated(&key, &all, &sentences) => Said::Several,
         said => said,
     }
+}
+
+/// Returns whether the [gate](super::gate) leaves a number open.
+fn gated(key: &str, all: &[Weighed], sentences: &[Sentence]) -> bool {
+    let candidates: Vec<Candidate> = all
+        .iter()
+        .map(|w| Candidate {
+            own: w.key == key,
+            standing: match w.weight {
+                Weight::Against => Standing::Rejected,
+                Weight::Nothing => Standing::Explained,
+                Weight::Reported | Weight::Named | Weight::Result => Standing::Loose,
+                Weight::Concluded | Weight::Stated => Standing::Committed,
+            },
+            place: w.place,
+            start: w.start,
+            end: w.end,
+        })
+        .collect();
+    let sentences: Vec<&Sentence> = sentences.iter().collect();
+    gate::open(&sentences, &candidates, true).is_some()
 }
 
 /// Abbreviated units of time that end with a period: `3 Std. 30 Min.`
@@ -333,7 +357,7 @@ fn is_open(lower: &str, here: &[Weighed]) -> bool {
 }
 
 /// Words that take back the number before them.
-const REVOKES: &[&str] = &[
+pub(super) const REVOKES: &[&str] = &[
     "sorry",
     "scratch that",
     "strike that",
@@ -490,6 +514,7 @@ fn of_sentence(sentence: &Sentence, place: usize, numbers: &[Number]) -> Vec<Wei
             weight,
             place,
             start: number.start,
+            end: number.end,
             clause: at,
             percent: unit.starts_with(['%', '％']),
             converts: converts(sentence, numbers, n),

@@ -24,6 +24,11 @@ pub mod date;
 mod failures;
 mod fields;
 mod folded;
+mod gate;
+mod gate_account;
+mod gate_mentions;
+mod gate_reasons;
+mod gate_words;
 mod grammar;
 mod han_numerals;
 pub mod json;
@@ -31,6 +36,7 @@ mod kind_words;
 pub mod kinds;
 mod labels;
 pub mod language;
+mod led;
 mod letters;
 pub mod lists;
 mod marks;
@@ -693,8 +699,19 @@ fn in_prose(wanted: &Wanted, text: &str) -> Result<(Answer, Step), Unread> {
 /// Returns whether a text of several words ends with a word that needs a continuation: `so the total is`.
 fn breaks_off(text: &str) -> bool {
     const DANGLING: &str = "is are was were be equals the of to and that which than with from ist sind war beträgt der die das den und dass mit von \
-        est sont était le la les du des et que avec es son era el los las del y con";
-    const HAN: [&str; 6] = ["等于", "所以", "因此", "那么", "以及", "就是"];
+        est sont était le la les du des et que avec es son era el los las del y con at then danach dann ensuite puis después luego";
+    const HAN: [&str; 10] = [
+        "等于",
+        "所以",
+        "因此",
+        "那么",
+        "以及",
+        "就是",
+        "接着",
+        "然后",
+        "再看",
+        "再看看",
+    ];
     let text = text.trim_end();
     // A comma or an opening bracket after several clauses: cut off.
     let open = text.ends_with([',', '，', '、', ':', '：', '(', '（']);
@@ -704,7 +721,7 @@ fn breaks_off(text: &str) -> bool {
     let words = text.split_whitespace();
     let last = words.clone().next_back().unwrap_or_default().to_lowercase();
     words.count() > 4 && DANGLING.split_whitespace().any(|word| word == last)
-        || text.chars().count() > 12 && HAN.iter().any(|word| text.ends_with(word))
+        || text.chars().count() > 8 && HAN.iter().any(|word| text.ends_with(word))
 }
 
 /// Returns whether the last of several sentences is a question.
@@ -751,6 +768,15 @@ fn ranking(given: &[String], text: &str) -> Said<Answer> {
 
 /// Reads a short text: the labelled line, otherwise the whole text if it is one line.
 fn short(text: &str) -> Said<Answer> {
+    let mut lines = text.lines().filter(|l| !l.trim().is_empty());
+    let titled =
+        lines.clone().count() == 2 && lines.clone().next().is_some_and(|l| l.starts_with('#'));
+    if let (true, Some(line)) = (
+        titled && prose::labelled_text(text).is_none(),
+        lines.next_back(),
+    ) {
+        return short(line);
+    }
     if let Some(line) = prose::labelled_text(text).filter(|l| l.len() <= SHORT_BYTES_MAX) {
         return Said::Labelled(Answer::Text(line));
     }
@@ -771,7 +797,10 @@ fn short(text: &str) -> Said<Answer> {
     if let Some(named) = in_last_sentence(text) {
         return Said::Words(Answer::Text(named));
     }
-    if let Some(marked) = marked(text).or_else(|| behind_noun(text)) {
+    if let Some(marked) = marked(text)
+        .or_else(|| behind_noun(text))
+        .or_else(|| led::name(text))
+    {
         return Said::Words(Answer::Text(marked));
     }
     let whole = prose::bare(text);

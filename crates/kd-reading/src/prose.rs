@@ -170,7 +170,15 @@ fn chosen_as_written(text: &str, options: &Options) -> Said<usize> {
     {
         return Said::Words(first);
     }
-    const EITHER: [&str; 5] = ["不是不", "并非不", "未必不", "不能说不", "也不是没"];
+    const EITHER: [&str; 7] = [
+        "不是不",
+        "并非不",
+        "未必不",
+        "不能说不",
+        "也不是没",
+        "既不",
+        "既没",
+    ];
     if options.is_yes_no() && EITHER.iter().any(|w| text.contains(w)) {
         return Said::Several;
     }
@@ -211,6 +219,10 @@ fn by_place(text: &str, options: &Options) -> Option<Said<usize>> {
     let parts = sentences(text);
     let (first, rest) = parts.split_first()?;
     let at = super::ordinals::only(first, options)?;
+    // `B fails the second test.`
+    if !options.mentions(first).is_empty() {
+        return None;
+    }
     if rest.is_empty() {
         return Some(Said::Words(at));
     }
@@ -276,7 +288,7 @@ fn has_rival(text: &str, stated: &[Stated], at: usize, options: &Options) -> boo
 
 /// Returns the number given by a text.
 pub fn number(text: &str, language: Language) -> Said<String> {
-    let read = |line: &str| match super::amounts::decide(line, language) {
+    let whole = |line: &str| match super::amounts::decide(line, language) {
         Said::LastLine(key) => Taken::One(key),
         said => match (number_of(line, language), said) {
             (Some(key), _) => Taken::One(key),
@@ -287,6 +299,11 @@ pub fn number(text: &str, language: Language) -> Said<String> {
             _ => Taken::Several,
         },
     };
+    // The first statement behind a label answers: `The answer is 6. That is 4 more than last year.`
+    let read = |line: &str| match first_statement(line).map(whole) {
+        Some(Taken::One(key)) => Taken::One(key),
+        _ => whole(line),
+    };
     if wavers(text, language) {
         return Said::Several;
     }
@@ -294,6 +311,9 @@ pub fn number(text: &str, language: Language) -> Said<String> {
         Taken::One(key) => return Said::Labelled(key),
         Taken::Several => return Said::Several,
         Taken::None => {}
+    }
+    if let Some(key) = own_line(text, language) {
+        return Said::Labelled(key);
     }
     if let Some(key) = super::numerals::numeral(text).filter(|_| {
         text.len() <= 200 && !is_undecided(&text.to_lowercase()) && !text.contains(['?', '？'])
@@ -309,6 +329,52 @@ pub fn number(text: &str, language: Language) -> Said<String> {
         Said::LastLine(_) | Said::Several if gives || !declined.outright => Said::Several,
         _ => Said::Refused,
     }
+}
+
+/// Returns the number that is a line of its own, in bold, as a formula or behind an equals sign: `**391**`, `$$x = 5$$`.
+fn own_line(text: &str, language: Language) -> Option<String> {
+    const BYTES_MAX: usize = 40;
+    let mut found: Option<String> = None;
+    if turns(text) || text.lines().count() < 2 {
+        return None;
+    }
+    for line in text.lines().map(str::trim) {
+        let marked = line.starts_with("**") && line.ends_with("**")
+            || line.starts_with("$$") && line.ends_with("$$")
+            || line.starts_with("= ");
+        if !marked || line.len() > BYTES_MAX {
+            continue;
+        }
+        let plain = plain_latex(&bare(line));
+        let value = plain.rsplit('=').next().unwrap_or_default().trim();
+        let letters = value.chars().filter(|c| c.is_alphabetic()).count();
+        let key = number::only(value, language).filter(|_| letters <= 3)?;
+        if found.as_ref().is_some_and(|other| *other != key) {
+            return None;
+        }
+        found = Some(key);
+    }
+    found
+}
+
+/// Returns the first statement of a labelled line that goes on with another one; `None` if it changes its mind.
+fn first_statement(line: &str) -> Option<&str> {
+    const NEW: &[char] = &['.', '。'];
+    let at = line
+        .match_indices(NEW)
+        .map(|(at, end)| (at, at + end.len()))
+        .find(|(_, end)| {
+            let rest = line.get(*end..).unwrap_or_default();
+            let next = rest.trim_start().chars().next();
+            let apart = rest.starts_with(char::is_whitespace) || next.is_some_and(is_han);
+            apart && next.is_some_and(|c| c.is_uppercase() || is_han(c) || c == '(')
+        });
+    let head = line.get(..at?.0)?;
+    let numbered = head.contains(|c: char| c.is_ascii_digit());
+    let rest = line.get(head.len()..).unwrap_or_default().to_lowercase();
+    let takes_back =
+        super::cues::has(&rest, super::amounts::REVOKES) || super::voices::retracts(&rest);
+    (numbered && !turns(line) && !takes_back).then_some(head)
 }
 
 /// Returns whether a text returns to an answer that it had dropped: 5, 7, 5.

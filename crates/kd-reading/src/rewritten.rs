@@ -187,8 +187,17 @@ pub(super) fn without_arrows(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns whether a Chinese clause holds a verb and its negation, which asks: `值不值得`.
+fn asks_in_han(clause: &str) -> bool {
+    let chars: Vec<char> = clause.chars().collect();
+    chars
+        .windows(3)
+        .any(|c| c[0] == c[2] && matches!(c[1], '不' | '没') && super::language::is_han(c[0]))
+}
+
 /// Removes reported views and double negations from a Chinese text: `没有什么不可行` becomes `可行`.
 pub(super) fn own_han(text: &str) -> String {
+    const WITHIN: [&str; 5] = ["大家都", "供应商", "前任", "同事们", "所有人都"];
     const OTHERS: [&str; 12] = [
         "有人说",
         "有人认为",
@@ -213,9 +222,11 @@ pub(super) fn own_han(text: &str) -> String {
     let clauses = plain.split_inclusive(['，', '。', '；', '！', ',', ';', '\n']);
     clauses
         .filter(|clause| {
-            !OTHERS
-                .iter()
-                .any(|said| clause.trim_start().starts_with(said))
+            let reports = WITHIN.iter().any(|said| clause.contains(said))
+                || OTHERS
+                    .iter()
+                    .any(|said| clause.trim_start().starts_with(said));
+            !reports && !asks_in_han(clause)
         })
         .collect()
 }

@@ -5,6 +5,7 @@
 
 use super::clauses::{self, Form, Role, Sentence};
 use super::cues;
+use super::gate::{self, Candidate, Standing};
 use super::options::{Mention, Options};
 use super::prose::Said;
 use super::standing::says_both;
@@ -175,8 +176,103 @@ pub(super) fn decide(text: &str, options: &Options) -> Said<usize> {
         Said::Nothing if reserved => Said::Several,
         // `Not sure. Maybe tea.`
         Said::Words(_) if !doubts.is_empty() && guesses => Said::Several,
+        Said::Words(item) => match is_open(item, &weighed, &sentences, options) {
+            true => Said::Several,
+            false => Said::Words(item),
+        },
         said => said,
     }
+}
+
+/// Maximum number of mentions beside which lone letters are looked for.
+const LONE_LETTERS_MAX: usize = 64;
+
+/// Returns the capital letters of other options that were taken for words: `A` in `A or B, both are fine`.
+fn lone_letters(
+    item: usize,
+    known: &[Candidate],
+    sentences: &[Spoken],
+    options: &Options,
+) -> Vec<Candidate> {
+    let names: Vec<String> = options.names().map(str::to_uppercase).collect();
+    let mut out = Vec::new();
+    // A reply that repeats itself without end says no more than its first mentions.
+    if known.len() > LONE_LETTERS_MAX {
+        return out;
+    }
+    for (place, said) in sentences.iter().enumerate() {
+        if out.len() > LONE_LETTERS_MAX {
+            break;
+        }
+        let text = &said.sentence.text;
+        for (at, name) in names.iter().enumerate() {
+            if name.len() != 1 || at == item {
+                continue;
+            }
+            for (start, _) in text.match_indices(name.as_str()) {
+                let end = start + name.len();
+                let joins = |c: Option<char>| {
+                    c.is_some_and(|c| {
+                        c.is_alphanumeric() && !super::language::is_han(c) || c == '\''
+                    })
+                };
+                let free =
+                    !joins(text[..start].chars().next_back()) && !joins(text[end..].chars().next());
+                if free
+                    && !known
+                        .iter()
+                        .any(|c| c.place == place && c.start <= start && start < c.end)
+                {
+                    let standing = Standing::Loose;
+                    out.push(Candidate {
+                        own: false,
+                        standing,
+                        place,
+                        start,
+                        end,
+                    });
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Returns whether the [gate](super::gate) leaves the choice of an option open.
+fn is_open(item: usize, weighed: &[Weighed], sentences: &[Spoken], options: &Options) -> bool {
+    let all: Vec<&Sentence> = sentences.iter().map(|s| &s.sentence).collect();
+    if !weighed.iter().any(|w| w.item == item) {
+        return !options.is_yes_no() && gate::leaves_open(&all);
+    }
+    // `a` and `y` are words rather than the options A and Y.
+    let is_word = |w: &&Weighed| {
+        let text = sentences
+            .get(w.place)
+            .and_then(|s| s.sentence.text.get(w.start..w.end));
+        text.is_some_and(|t| t.trim().len() == 1 && t.starts_with(|c: char| c.is_ascii_lowercase()))
+    };
+    let mut candidates: Vec<Candidate> = weighed
+        .iter()
+        .filter(|w| w.item == item || !is_word(w))
+        .map(|w| Candidate {
+            own: w.item == item,
+            standing: match w.weight {
+                Weight::Against => Standing::Rejected,
+                Weight::Nothing => Standing::Explained,
+                Weight::Named => Standing::Loose,
+                Weight::Praised => Standing::Favoured,
+                Weight::Best | Weight::Chosen => Standing::Committed,
+            },
+            place: w.place,
+            start: w.start,
+            end: w.end,
+        })
+        .collect();
+    if options.is_yes_no() {
+        return gate::is_qualified(&all, &candidates);
+    }
+    candidates.extend(lone_letters(item, &candidates, sentences, options));
+    gate::open(&all, &candidates, false).is_some()
 }
 
 /// Returns whether a short sentence without an option tells to take something, or concludes with it: `Take the rail.`,

@@ -31,6 +31,9 @@ pub(super) struct Weighed {
     pub(super) place: usize,
     /// Index of the clause in it.
     pub(super) clause: usize,
+    /// The byte range of the mention in its sentence.
+    pub(super) start: usize,
+    pub(super) end: usize,
     /// The weight given by the rest of its sentence.
     pub(super) beside: Weight,
     /// Whether its sentence concludes, or corrects or outweighs earlier text.
@@ -50,6 +53,8 @@ impl Weighed {
             weight: Weight::Chosen,
             place,
             clause: 0,
+            start: 0,
+            end: 0,
             beside: Weight::Nothing,
             settles: false,
             partial: false,
@@ -122,6 +127,8 @@ pub(super) fn of_sentence(
             weight,
             place,
             clause,
+            start: mention.start,
+            end: mention.end,
             beside: Weight::Nothing,
             settles: false,
             partial: mention.partial,

@@ -134,10 +134,7 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
         "sixth.jsonl",
         "seventh.jsonl",
         "assistants.jsonl",
-        "engineers.jsonl",
-        "small-models.jsonl",
         "everyday.jsonl",
-        "drafted.jsonl",
         "reasoned.jsonl",
         "odd-forms.jsonl",
         "cut-off.jsonl",
@@ -148,13 +145,16 @@ fn no_reply_is_misread_and_nearly_all_are_read() {
     ] {
         measured(later);
     }
-    // Fixed by class only: fewer are read, and none is misread.
-    measured_to("context.jsonl", 92);
-    measured_to("terse.jsonl", 95);
+    // Fixed by class only, and left open by the gate where a commitment is missing: fewer are read, and none is misread.
+    measured_to("engineers.jsonl", 96);
+    measured_to("small-models.jsonl", 95);
+    measured_to("drafted.jsonl", 95);
+    measured_to("context.jsonl", 91);
+    measured_to("terse.jsonl", 94);
     measured_to("advice.jsonl", 94);
     measured_to("exams.jsonl", 87);
-    measured_to("seats.jsonl", 83);
-    measured_to("closed.jsonl", 93);
+    measured_to("seats.jsonl", 82);
+    measured_to("closed.jsonl", 92);
     assert!(readable + held_out >= 300, "{readable} {held_out}");
 }
 
