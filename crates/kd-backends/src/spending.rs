@@ -447,6 +447,15 @@ impl Permit {
         lock(&self.account.0.books).release(self.reservation);
     }
 
+    /// Charges the whole reservation as a bound: what the request has spent cannot be known.
+    pub(crate) fn unknown(self) {
+        let mut books = lock(&self.account.0.books);
+        if let Some(open) = books.open.get(&self.reservation) {
+            let (lost, usage) = (open.lost, open.usage);
+            books.book(self.reservation, lost, &usage);
+        }
+    }
+
     /// Charges only the call: the service rejected the request.
     pub fn refused(self) {
         let none = Spent {

@@ -1,10 +1,13 @@
 //! A service with batch endpoints, in the wire formats of OpenAI, Anthropic and Gemini: it takes batches of requests, works
 //! on them while it is polled, and repeats the last words of each request. It counts what it would bill.
 
+mod shapes;
+
 use crate::reply::Reply;
 use crate::server::{Fake, Seen};
 use crate::wire::Wire;
 use serde_json::{Value, json};
+use shapes::{echo, error, parts, result, spoil_usage, stranger, unasked};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -43,10 +46,72 @@ pub enum BatchFault {
     BadLine,
     /// Responses name another host for the results, and reading results redirects there.
     Elsewhere,
+    /// The usage of every result cannot be read.
+    BadUsage,
+    /// The response to the first submission is lost, and the list shows the batch on its third page.
+    LongList,
+    /// The first two answers to polls are none.
+    Polls(NoAnswer),
+}
+
+/// An answer that says nothing about what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// A redirect to another host.
+    Redirect,
+    /// A page, as a proxy gives it.
+    Page,
+    /// Nothing, with status 204.
+    Empty,
+    /// JSON that is no object.
+    List,
+    /// An object without the fields of a batch.
+    Other,
+    /// A batch with another id.
+    Stranger,
+    /// Status 403.
+    Forbidden,
+    /// Status 404.
+    Gone,
+}
+
+/// Every answer that is none.
+pub const NO_ANSWERS: [NoAnswer; 8] = [
+    NoAnswer::Redirect,
+    NoAnswer::Page,
+    NoAnswer::Empty,
+    NoAnswer::List,
+    NoAnswer::Other,
+    NoAnswer::Stranger,
+    NoAnswer::Forbidden,
+    NoAnswer::Gone,
+];
+
+impl NoAnswer {
+    fn reply(self) -> Reply {
+        let body = |code: u16, body: &str| Reply::Status {
+            code,
+            headers: Vec::new(),
+            body: Some(body.to_owned()),
+        };
+        match self {
+            Self::Redirect => Reply::status_with(302, "location", "http://127.0.0.1:9/stolen"),
+            Self::Page => body(200, "<!doctype html><title>Sign in</title>"),
+            Self::Empty => body(204, ""),
+            Self::List => body(200, "[]"),
+            Self::Other => body(200, r#"{"ok": true}"#),
+            Self::Stranger => body(
+                200,
+                r#"{"id": "other", "name": "batches/other", "status": "completed", "processing_status": "ended", "done": true}"#,
+            ),
+            Self::Forbidden => Reply::status(403),
+            Self::Gone => Reply::status(404),
+        }
+    }
 }
 
 /// Every fault, for tests that loop over the table.
-pub const FAULTS: [BatchFault; 13] = [
+pub const FAULTS: [BatchFault; 23] = [
     BatchFault::None,
     BatchFault::ItemError,
     BatchFault::Expires,
@@ -60,6 +125,16 @@ pub const FAULTS: [BatchFault; 13] = [
     BatchFault::LostResponse,
     BatchFault::BadLine,
     BatchFault::Elsewhere,
+    BatchFault::BadUsage,
+    BatchFault::LongList,
+    BatchFault::Polls(NoAnswer::Redirect),
+    BatchFault::Polls(NoAnswer::Page),
+    BatchFault::Polls(NoAnswer::Empty),
+    BatchFault::Polls(NoAnswer::List),
+    BatchFault::Polls(NoAnswer::Other),
+    BatchFault::Polls(NoAnswer::Stranger),
+    BatchFault::Polls(NoAnswer::Forbidden),
+    BatchFault::Polls(NoAnswer::Gone),
 ];
 
 /// The service; it runs until this value is dropped.
@@ -73,6 +148,10 @@ struct Service {
     fault: BatchFault,
     /// Batches do not end while this is set.
     held: bool,
+    /// What polls get while this is set.
+    silenced: Option<NoAnswer>,
+    /// Answers to polls that were none.
+    silences: u32,
     files: BTreeMap<String, Vec<Value>>,
     batches: Vec<Batch>,
     billed: u64,
@@ -133,6 +212,11 @@ impl BatchService {
         locked(&self.state).held = held;
     }
 
+    /// Answers every poll with this, or as it should again.
+    pub fn silence(&self, with: Option<NoAnswer>) {
+        locked(&self.state).silenced = with;
+    }
+
     /// Returns how many requests were answered in batches, and directly: each would be billed.
     pub fn billed(&self) -> (u64, u64) {
         let state = locked(&self.state);
@@ -165,136 +249,6 @@ fn ok(value: &Value) -> Reply {
     }
 }
 
-/// An answer that fits every schema of a deliberation.
-fn structured() -> String {
-    json!({"reason": "r", "answer": "yes", "confidence": 0.8, "choice": "A", "ranking": ["A"],
-        "recommendation": "Do it.", "consensus": "c", "support": "s", "dissent": "none", "cites": ["A"]})
-    .to_string()
-}
-
-/// Returns the last words of a request; JSON if it has a schema.
-fn echo(wire: Wire, body: &Value) -> String {
-    let schemas = [
-        &body["response_format"],
-        &body["output_config"],
-        &body["generationConfig"]["responseJsonSchema"],
-    ];
-    if schemas.iter().any(|schema| schema.is_object()) {
-        return structured();
-    }
-    let last = |list: &Value| list.as_array().and_then(|list| list.last().cloned());
-    let said = match wire {
-        Wire::Gemini => last(&body["contents"]).and_then(|one| last(&one["parts"])),
-        _ => last(&body["messages"]),
-    };
-    let said = said.unwrap_or_default();
-    let content = match wire {
-        Wire::Gemini => said["text"].clone(),
-        _ => said["content"].clone(),
-    };
-    let text = match content {
-        Value::String(text) => text,
-        Value::Array(blocks) => blocks
-            .iter()
-            .filter_map(|block| block["text"].as_str())
-            .collect(),
-        _ => String::new(),
-    };
-    let words: Vec<&str> = text.split_whitespace().collect();
-    format!(
-        "echo: {}",
-        words[words.len().saturating_sub(12)..].join(" ")
-    )
-}
-
-/// Returns a complete response.
-fn response(wire: Wire, text: &str) -> Value {
-    let (input, output) = TOKENS;
-    match wire {
-        Wire::Anthropic => {
-            json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "fake-1",
-            "content": [{"type": "text", "text": text}], "stop_reason": "end_turn", "stop_sequence": null,
-            "usage": {"input_tokens": input, "output_tokens": output}})
-        }
-        Wire::Gemini => {
-            json!({"candidates": [{"content": {"role": "model", "parts": [{"text": text}]},
-            "finishReason": "STOP", "index": 0}], "modelVersion": "fake-1", "responseId": "r1",
-            "usageMetadata": {"promptTokenCount": input, "candidatesTokenCount": output,
-                "totalTokenCount": input + output}})
-        }
-        Wire::OpenAi | Wire::Responses => {
-            json!({"id": "c1", "object": "chat.completion", "model": "fake-1",
-            "choices": [{"index": 0, "message": {"role": "assistant", "content": text, "refusal": null},
-                "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output}})
-        }
-    }
-}
-
-/// Returns a result, as it stands in the list or file of results.
-fn result(wire: Wire, id: &Value, text: &str) -> Value {
-    let response = response(wire, text);
-    match wire {
-        Wire::Anthropic => {
-            json!({"custom_id": id, "result": {"type": "succeeded", "message": response}})
-        }
-        Wire::Gemini => json!({"metadata": {"key": id}, "response": response}),
-        _ => json!({"id": "r", "custom_id": id, "error": null,
-            "response": {"status_code": 200, "request_id": "q", "body": response}}),
-    }
-}
-
-/// Returns the result of a request that failed.
-fn error(wire: Wire, id: &Value) -> Value {
-    let message = "the fake server says no";
-    match wire {
-        Wire::Anthropic => {
-            json!({"custom_id": id, "result": {"type": "errored", "error": {"type": "error",
-            "error": {"type": "invalid_request_error", "message": message}}}})
-        }
-        Wire::Gemini => {
-            json!({"metadata": {"key": id}, "error": {"code": 3, "message": message}})
-        }
-        _ => json!({"id": "r", "custom_id": id, "error": null, "response": {"status_code": 400,
-            "request_id": "q", "body": {"error": {"message": message, "type": "invalid_request_error"}}}}),
-    }
-}
-
-/// Returns the result of a request that was not asked.
-fn unasked(wire: Wire, id: &Value, expired: bool) -> Value {
-    match wire {
-        Wire::Anthropic => {
-            let how = if expired { "expired" } else { "canceled" };
-            json!({"custom_id": id, "result": {"type": how}})
-        }
-        Wire::Gemini => {
-            let code = if expired { 4 } else { 1 };
-            json!({"metadata": {"key": id}, "error": {"code": code, "message": "not asked"}})
-        }
-        _ => {
-            let code = if expired {
-                "batch_expired"
-            } else {
-                "batch_cancelled"
-            };
-            json!({"id": "r", "custom_id": id, "response": null,
-                "error": {"code": code, "message": "not asked"}})
-        }
-    }
-}
-
-/// The id of a request in a batch, and its body.
-fn parts(wire: Wire, request: &Value) -> (Value, Value) {
-    match wire {
-        Wire::Anthropic => (request["custom_id"].clone(), request["params"].clone()),
-        Wire::Gemini => (
-            request["metadata"]["key"].clone(),
-            request["request"].clone(),
-        ),
-        _ => (request["custom_id"].clone(), request["body"].clone()),
-    }
-}
-
 impl Service {
     fn answer(&mut self, wire: Wire, seen: &Seen) -> Reply {
         let path = seen.path.split('?').next().unwrap_or_default().to_owned();
@@ -309,7 +263,7 @@ impl Service {
             (Wire::Gemini, path) if path.ends_with(":batchGenerateContent") => {
                 self.create(wire, &seen.json())
             }
-            (_, "/batches" | "/messages/batches") => self.list(wire),
+            (_, "/batches" | "/messages/batches") => self.list(wire, &seen.path),
             (Wire::OpenAi, path) if path.starts_with("/files/") => self.results(wire, path),
             (Wire::Anthropic, path) if path.ends_with("/results") => self.results(wire, path),
             (_, path)
@@ -373,21 +327,32 @@ impl Service {
             self.fault = BatchFault::None;
             return Reply::status(400);
         }
-        if self.fault == BatchFault::LostResponse && !std::mem::replace(&mut self.lost, true) {
+        let loses = matches!(self.fault, BatchFault::LostResponse | BatchFault::LongList);
+        if loses && !std::mem::replace(&mut self.lost, true) {
             return Reply::Hangup;
         }
         let at = self.batches.len() - 1;
         ok(&self.shown(wire, at))
     }
 
-    fn list(&self, wire: Wire) -> Reply {
-        let all: Vec<Value> = (0..self.batches.len())
+    fn list(&self, wire: Wire, path: &str) -> Reply {
+        let mut all: Vec<Value> = (0..self.batches.len())
             .rev()
             .map(|at| self.shown(wire, at))
             .collect();
-        ok(&match wire {
-            Wire::Gemini => json!({"operations": all}),
-            _ => json!({"data": all, "has_more": false}),
+        // Two pages of others come first; the last entry or the token of a page names its number.
+        let page = (0..2).rev().find(|n| path.contains(&format!("other_{n}")));
+        let page = page.map_or(0, |n| n + 1);
+        let has_more = self.fault == BatchFault::LongList && page < 2;
+        if has_more {
+            all = vec![stranger(wire, 9), stranger(wire, page)];
+        }
+        ok(&match (wire, has_more) {
+            (Wire::Gemini, true) => {
+                json!({"operations": all, "nextPageToken": format!("other_{page}")})
+            }
+            (Wire::Gemini, false) => json!({"operations": all}),
+            _ => json!({"data": all, "has_more": has_more}),
         })
     }
 
@@ -397,6 +362,15 @@ impl Service {
     }
 
     fn poll(&mut self, wire: Wire, path: &str) -> Reply {
+        if let Some(none) = self.silenced {
+            return none.reply();
+        }
+        if let BatchFault::Polls(none) = self.fault
+            && self.silences < 2
+        {
+            self.silences += 1;
+            return none.reply();
+        }
         let Some(at) = self.find(path) else {
             return Reply::status(404);
         };
@@ -441,6 +415,11 @@ impl Service {
                 _ => {
                     self.billed += 1;
                     results.push(result(wire, &id, &text));
+                    if fault == BatchFault::BadUsage
+                        && let Some(last) = results.last_mut()
+                    {
+                        spoil_usage(wire, last);
+                    }
                     if fault == BatchFault::Twice {
                         results.push(result(wire, &id, "another answer"));
                     }

@@ -4,7 +4,7 @@
 mod support;
 
 use kd_fake::Wire;
-use kd_fake::batches::{BatchFault, BatchService, FAULTS};
+use kd_fake::batches::{BatchFault, BatchService, FAULTS, NO_ANSWERS, NoAnswer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -149,7 +149,19 @@ async fn with_fault(wire: Wire, fault: BatchFault) {
     questions(&home, 4);
     let said = run(&home, &RUN).await;
     let about = format!("{wire:?} {fault:?}: {}", said.err);
+    if fault == BatchFault::Polls(NoAnswer::Forbidden) {
+        // A key without rights is no failure that passes: later runs go on.
+        return refused_poll(&service, &home, &about).await;
+    }
     let answers = answers(&home);
+    // The amount of usage that cannot be read is bounded, not guessed.
+    if fault == BatchFault::BadUsage {
+        let usage = &results(&home)[0]["usage"];
+        let usd = usage["usd"].as_f64().expect("a bound");
+        assert_eq!(usage["certainty"], "at_most", "{about}: {usage}");
+        assert!(usd > 0.00075, "{about}: {usage}");
+        assert_eq!(handed(&service), 4, "{about}: asked once");
+    }
     let own = answers.iter().filter(|one| is_own_answer(*one)).count();
     // A request that the service refuses fails its question; all others are answered.
     let (code, right) = match (fault, wire) {
@@ -168,6 +180,82 @@ async fn with_fault(wire: Wire, fault: BatchFault) {
     // Nothing is sent to another host, and the run does not hang on one.
     let is_elsewhere = fault == BatchFault::Elsewhere;
     assert!(!said.err.contains("127.0.0.1:9") || is_elsewhere, "{about}");
+}
+
+/// Returns how many requests were handed over, in however many batches.
+fn handed(service: &BatchService) -> usize {
+    service.batches().iter().sum()
+}
+
+async fn refused_poll(service: &BatchService, home: &Home, about: &str) {
+    let mut code = None;
+    for _ in 0..2 {
+        run(home, &["batch", "retry"]).await;
+        code = run(home, &RUN).await.code;
+    }
+    assert_eq!(code, Some(0), "{about}");
+    assert_eq!(handed(service), 4, "{about}: collected, not sent again");
+    assert!(answers(home).iter().all(is_own_answer), "{about}");
+}
+
+/// Polls that get no answer to the end of a run: the requests are not sent again, and count with their maximum.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_poll_cannot_tell_counts_with_its_maximum_and_is_collected_later() {
+    let mut runs = tokio::task::JoinSet::new();
+    for (at, none) in NO_ANSWERS.into_iter().enumerate() {
+        let wire = Wire::ALL[at % Wire::ALL.len()];
+        runs.spawn(without_answers(wire, none));
+    }
+    while let Some(done) = runs.join_next().await {
+        done.expect("it is right");
+    }
+}
+
+async fn without_answers(wire: Wire, none: NoAnswer) {
+    let service = BatchService::start(wire, BatchFault::None)
+        .await
+        .expect("it listens");
+    service.silence(Some(none));
+    let home = home(&service, wire, json!({}));
+    questions(&home, 2);
+    let args = [&RUN[..], &["--attempts", "1"]].concat();
+    let said = run(&home, &args).await;
+    let about = format!("{wire:?} {none:?}: {}", said.err);
+    assert_ne!(said.code, Some(0), "{about}");
+    let status = run(&home, &["batch", "status", "--json"]).await.json();
+    let spent = &status["spent"];
+    assert_eq!(spent["certainty"], "at_most", "{about} {status:#}");
+    // 100 tokens of an answer at half of 50 dollars per million are 0.0025, each time.
+    let (usd, sent) = (spent["usd"].as_f64().expect("a bound"), handed(&service));
+    assert!(usd > 0.0025 * sent as f64, "{about} {status:#}");
+    assert_eq!(spent["calls"], sent, "{about} {status:#}");
+    // Only what the service does not know any more is asked again.
+    let is_gone = none == NoAnswer::Gone;
+    assert!(sent == 2 || is_gone, "{about} {sent}");
+    assert_eq!(service.billed().1, 0, "{about}");
+    // A key without rights stops the batch: no question has failed.
+    let lines = match none {
+        NoAnswer::Forbidden => Vec::new(),
+        _ => results(&home),
+    };
+    for line in lines {
+        assert_eq!(line["usage"]["certainty"], "at_most", "{about} {line:#}");
+    }
+    service.silence(None);
+    let again = run(&home, &["batch", "retry"]).await;
+    assert_eq!(again.code, Some(0), "{about} {}", again.err);
+    let said = run(&home, &args).await;
+    assert_eq!(said.code, Some(0), "{about} {}", said.err);
+    assert!(answers(&home).iter().all(is_own_answer), "{about}");
+    let again = if is_gone { 2 } else { 0 };
+    assert_eq!(handed(&service), sent + again, "{about}");
+    let status = run(&home, &["batch", "status", "--json"]).await.json();
+    let after = status["spent"]["usd"].as_f64().expect("a bound");
+    let paid = if is_gone { 0.0015 } else { 0.0 };
+    assert!(
+        (after - usd - paid).abs() < 1e-9,
+        "{about} {usd} {status:#}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -101,6 +101,10 @@ impl ParcelStore for Parcels {
         self.with(|batches| batches.parcel_unsent(name))
     }
 
+    fn unknown(&self, name: &str) -> Result<(), String> {
+        self.with(|batches| batches.parcel_unknown(&self.batch, name))
+    }
+
     fn ended(&self, name: &str, results: &[ParcelResult]) -> Result<(), String> {
         let results: Vec<_> = results
             .iter()

@@ -1,8 +1,9 @@
 //! Anthropic's message batches: `/messages/batches`, with results in JSON Lines.
 //! <https://platform.claude.com/docs/en/build-with-claude/batch-processing>
 
-use super::wire::{Call, Endpoint, Outcome, Parcel, State, Unanswered, checked_id, list};
-use kd_core::Timestamp;
+use super::wire::{
+    Call, Endpoint, Outcome, Page, Parcel, State, Unanswered, checked_id, created, list,
+};
 use serde_json::{Value, json};
 
 /// Maximum requests of a batch.
@@ -41,37 +42,43 @@ impl Endpoint for Anthropic {
         Call::get(format!("/messages/batches/{id}"))
     }
 
-    fn state(&self, id: &str, response: &Value, _ids: &[String]) -> State {
-        match response["processing_status"].as_str() {
+    fn state(&self, id: &str, response: &Value, _ids: &[String]) -> Option<State> {
+        if response["id"] != id {
+            return None;
+        }
+        Some(match response["processing_status"].as_str()? {
             // `results_url` is data: the results are read at the address of the service.
-            Some("ended") => State::Ended {
+            "ended" => State::Ended {
                 here: Vec::new(),
                 files: vec![Call::get(format!("/messages/batches/{id}/results"))],
                 rest: Unanswered::Missing,
             },
             _ => State::Working,
-        }
+        })
     }
 
     fn cancel(&self, id: &str) -> Call {
         Call::post(format!("/messages/batches/{id}/cancel"), Vec::new())
     }
 
-    fn list(&self) -> Call {
-        Call::get("/messages/batches?limit=100".to_owned())
+    fn list(&self, after: Option<&str>) -> Call {
+        let after = after.map_or(String::new(), |id| format!("&after_id={id}"));
+        Call::get(format!("/messages/batches?limit=100{after}"))
     }
 
-    fn find(&self, list: &Value, _name: &str, since: i64, count: usize) -> Option<String> {
+    fn page(&self, list: &Value) -> Option<Page> {
+        Page::of_data(list)
+    }
+
+    fn find(&self, batches: &[Value], _name: &str, since: i64, count: usize) -> Option<String> {
         // A batch has no name here. One of another program is found out by the ids in its results.
         let fits = |batch: &&Value| {
-            let created = batch["created_at"].as_str();
-            let created = created.and_then(|at| at.parse::<Timestamp>().ok());
+            let created = created(&batch["created_at"]);
             let counts = batch["request_counts"].as_object();
             let counts = counts.map(|counts| counts.values().filter_map(Value::as_u64).sum());
-            created.is_some_and(|at| at.as_second() >= since - SKEW)
-                && counts == u64::try_from(count).ok()
+            created.is_some_and(|at| at >= since - SKEW) && counts == u64::try_from(count).ok()
         };
-        self.id(list["data"].as_array()?.iter().find(fits)?)
+        self.id(batches.iter().find(fits)?)
     }
 
     fn outcome(&self, mut line: Value) -> Option<(String, Outcome)> {

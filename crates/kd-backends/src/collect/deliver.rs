@@ -1,28 +1,22 @@
-//! A provider batch from the hand-over to its results: submit, wait, read, settle.
+//! A provider batch on its way: handed over, found again, cancelled.
 
 use super::ask::unkept;
 use super::http::{CallFailure, Link};
-use super::outcome::{self, Done};
-use super::wire::{Call, Endpoint, Outcome, Parcel, State, Unanswered};
-use super::{Answer, Inner, Item, ParcelItem, ParcelRecord, ParcelResult, Told, endpoints, now};
+use super::outcome;
+use super::polls::{POLL_FIRST, found, next, wait};
+use super::settle::{fail_all, unknown};
+use super::wire::{Endpoint, Parcel, State};
+use super::{Inner, Item, ParcelItem, ParcelRecord, Told, endpoints, now};
 use crate::adapters;
 use crate::providers::Service;
 use crate::spending::Spending;
-use kd_core::spending::Spent;
 use kd_core::{Failure, FailureKind};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The first pause before a provider is asked whether a batch is over; each further one is half as long again.
-const POLL_FIRST: Duration = Duration::from_secs(1);
-/// The longest such pause, unless the provider asks for a longer one.
-const POLL_MAX: Duration = Duration::from_secs(60);
 /// How often a batch is submitted before its requests fail.
 const SUBMITS_MAX: u32 = 8;
-/// How often results are read before those that are missing are given up.
-const READS_MAX: u32 = 4;
 /// How often the rest of a refused batch is submitted.
 const REFUSALS_MAX: u32 = 3;
 /// The pause where a provider says that too much is waiting.
@@ -36,6 +30,8 @@ enum Handed {
     Accepted(String),
     /// It did not take it.
     Refused(Failure),
+    /// Whether it took it is not known.
+    Unclear(Failure),
 }
 
 /// Hands requests over, and waits for their results.
@@ -115,7 +111,9 @@ pub(super) async fn follow(
         Some(remote) => Some(remote),
         None => match found(&link, &parcel.name, parcel.at.as_second(), items.len()).await {
             Ok(remote) => remote,
-            Err(failure) => return leave(&inner, &items, &failure),
+            Err(failure) => {
+                return unknown(&inner, &link, &parcel.name, items, failure).await;
+            }
         },
     };
     let Some(remote) = remote else {
@@ -162,6 +160,10 @@ async fn hand_over(
             fail_all(inner, std::mem::take(items), &failure);
             None
         }
+        Handed::Unclear(failure) => {
+            unknown(inner, link, name, std::mem::take(items), failure).await;
+            None
+        }
     }
 }
 
@@ -203,45 +205,73 @@ async fn submit(inner: &Arc<Inner>, link: &Link, name: &str, items: &mut [Item])
             }
             Handed::Accepted(id)
         }
-        Err(failure) => match forget(inner, name).await {
+        Err(Unsent {
+            failure,
+            unclear: true,
+        }) => Handed::Unclear(failure),
+        Err(Unsent { failure, .. }) => match forget(inner, name).await {
             Ok(()) => Handed::Refused(failure),
             Err(why) => Handed::Refused(unkept(&why)),
         },
     }
 }
 
-/// Uploads and creates a batch, again after failures that may pass. A creation whose response was lost is looked for first.
+/// Why a batch was not handed over.
+struct Unsent {
+    failure: Failure,
+    /// Whether the provider may have it.
+    unclear: bool,
+}
+
+/// Uploads and creates a batch, again after failures that may pass. A creation whose response was lost or cannot be read is
+/// looked for first: it must not be created twice.
 async fn sent(
     link: &Link,
     endpoint: &dyn Endpoint,
     parcel: &Parcel<'_>,
     since: i64,
-) -> Result<String, Failure> {
+) -> Result<String, Unsent> {
     let mut pause = POLL_FIRST;
     let mut attempt = 1;
     loop {
-        let failed = match once(link, endpoint, parcel).await {
+        let (failed, was_created) = match once(link, endpoint, parcel).await {
             Ok(id) => return Ok(id),
             Err(failed) => failed,
         };
-        if !failed.is_passing() || attempt >= SUBMITS_MAX {
-            return Err(failed.failure);
+        let is_unclear = was_created && failed.is_unclear();
+        let is_last = attempt >= SUBMITS_MAX || !(failed.is_passing() || is_unclear);
+        if is_unclear {
+            tokio::time::sleep(next(&mut pause, failed.failure.retry_after)).await;
+            match found(link, parcel.name, since, parcel.requests.len()).await {
+                Ok(Some(id)) => return Ok(id),
+                Ok(None) => {}
+                Err(failure) => {
+                    return Err(Unsent {
+                        failure,
+                        unclear: true,
+                    });
+                }
+            }
         }
-        tokio::time::sleep(next(&mut pause, failed.failure.retry_after)).await;
-        if failed.code.is_none_or(|code| code >= 500)
-            && let Ok(Some(id)) = found(link, parcel.name, since, parcel.requests.len()).await
-        {
-            return Ok(id);
+        if is_last {
+            return Err(Unsent {
+                failure: failed.failure,
+                unclear: false,
+            });
+        }
+        if !is_unclear {
+            tokio::time::sleep(next(&mut pause, failed.failure.retry_after)).await;
         }
         attempt += 1;
     }
 }
 
+/// Uploads and creates a batch; a failure comes with whether the creation was sent.
 async fn once(
     link: &Link,
     endpoint: &dyn Endpoint,
     parcel: &Parcel<'_>,
-) -> Result<String, CallFailure> {
+) -> Result<String, (CallFailure, bool)> {
     let id_of = |response: &Value| {
         endpoint.id(response).ok_or_else(|| {
             let what = format!("`{}` gave no id for the batch", link.service.name);
@@ -251,235 +281,16 @@ async fn once(
             }
         })
     };
-    let file = match endpoint.upload(parcel) {
-        Some(upload) => Some(id_of(&link.json(&upload).await?)?),
-        None => None,
-    };
-    id_of(&link.json(&endpoint.create(parcel, file.as_deref())).await?)
-}
-
-/// Looks for our batch in the provider's list.
-async fn found(
-    link: &Link,
-    name: &str,
-    since: i64,
-    count: usize,
-) -> Result<Option<String>, Failure> {
-    let endpoint = endpoints::endpoint(link.service.wire);
-    let list = patient(link, &endpoint.list()).await;
-    let list = list.map_err(|failed| failed.failure)?;
-    Ok(endpoint.find(&list, name, since, count))
-}
-
-/// Calls until there is a response: failures that may pass are waited for.
-async fn patient(link: &Link, call: &Call) -> Result<Value, CallFailure> {
-    let mut pause = POLL_FIRST;
-    loop {
-        match link.json(call).await {
-            Ok(response) => return Ok(response),
-            Err(failed) if failed.is_passing() => {
-                tokio::time::sleep(next(&mut pause, failed.failure.retry_after)).await;
-            }
-            Err(failed) => return Err(failed),
-        }
+    let mut file = None;
+    if let Some(call) = endpoint.upload(parcel) {
+        let uploaded = link.json(&call).await;
+        let id = uploaded.and_then(|response| id_of(&response));
+        file = Some(id.map_err(|failed| (failed, false))?);
     }
-}
-
-/// Returns the next pause: half as long again, or as long as the provider asks.
-fn next(pause: &mut Duration, asked: Option<Duration>) -> Duration {
-    let now = *pause;
-    *pause = pause.mul_f64(1.5).min(POLL_MAX);
-    now.max(asked.unwrap_or_default())
-}
-
-/// Waits until a batch is over, and hands its results over. Returns its last state; requests of a refused batch stay in
-/// `items`.
-async fn wait(
-    inner: &Arc<Inner>,
-    link: &Link,
-    (name, id): (&str, &str),
-    items: &mut Vec<Item>,
-) -> State {
-    let requests = items.len() as u64;
-    let count = |by: fn(u64, u64) -> u64| {
-        let mut state = inner.lock();
-        state.counts.parcels = by(state.counts.parcels, 1);
-        state.counts.requests = by(state.counts.requests, requests);
-    };
-    count(u64::saturating_add);
-    let endpoint = endpoints::endpoint(link.service.wire);
-    let ids: Vec<String> = items.iter().map(|item| item.id.clone()).collect();
-    let mut pause = POLL_FIRST;
-    let state = loop {
-        tokio::time::sleep(next(&mut pause, None)).await;
-        match patient(link, &endpoint.poll(id)).await {
-            Ok(response) => match endpoint.state(id, &response, &ids) {
-                State::Working => {}
-                state => break state,
-            },
-            Err(failed) if failed.code == Some(404) => {
-                (inner.tell)(Told::Warning(format!(
-                    "`{}` does not know batch {id} any more; its requests are asked again",
-                    link.service.name
-                )));
-                break State::Ended {
-                    here: Vec::new(),
-                    files: Vec::new(),
-                    rest: Unanswered::Expired,
-                };
-            }
-            Err(failed) => {
-                leave(inner, items, &failed.failure);
-                items.clear();
-                break State::Working;
-            }
-        }
-    };
-    if let State::Ended { here, files, rest } = &state {
-        let outcomes = read(inner, link, here.clone(), files, &ids).await;
-        finish(
-            inner,
-            link,
-            (name, id),
-            std::mem::take(items),
-            outcomes,
-            *rest,
-        )
-        .await;
-    }
-    count(u64::saturating_sub);
-    state
-}
-
-/// Reads all results of a batch, by request. The first result of a request counts.
-async fn read(
-    inner: &Arc<Inner>,
-    link: &Link,
-    here: Vec<Value>,
-    files: &[Call],
-    ids: &[String],
-) -> HashMap<String, Outcome> {
-    let endpoint = endpoints::endpoint(link.service.wire);
-    let mut found: HashMap<String, Outcome> = HashMap::new();
-    let (mut odd, mut bad) = (0_u64, 0_u64);
-    let known: std::collections::HashSet<&str> = ids.iter().map(String::as_str).collect();
-    let mut keep = |line: Value, odd: &mut u64| match endpoint.outcome(line) {
-        Some((id, outcome)) if known.contains(id.as_str()) && !found.contains_key(&id) => {
-            found.insert(id, outcome);
-        }
-        _ => *odd += 1,
-    };
-    for line in here {
-        keep(line, &mut odd);
-    }
-    for file in files {
-        let mut pause = POLL_FIRST;
-        for attempt in 1..=READS_MAX {
-            // Lines that were read before a cut come again.
-            let mut odd_now = 0;
-            let read = {
-                let mut each = |line| keep(line, &mut odd_now);
-                link.lines(file, &mut each).await
-            };
-            match read {
-                Ok(lines) => {
-                    bad += lines;
-                    odd += if attempt == 1 { odd_now } else { 0 };
-                    break;
-                }
-                Err(failed) if attempt < READS_MAX && failed.failure.kind != FailureKind::Auth => {
-                    tokio::time::sleep(next(&mut pause, failed.failure.retry_after)).await;
-                }
-                Err(failed) => (inner.tell)(Told::Warning(failed.failure.message)),
-            }
-        }
-    }
-    if odd + bad > 0 {
-        (inner.tell)(Told::Warning(format!(
-            "`{}` gave {} that belong to no request or come twice, and {bad} that could not be read; they are left out",
-            link.service.name,
-            plural(odd, "result")
-        )));
-    }
-    found
-}
-
-fn plural(n: u64, noun: &str) -> String {
-    match n {
-        1 => format!("1 {noun}"),
-        n => format!("{n} {noun}s"),
-    }
-}
-
-/// Records the results of a batch, charges them, and hands them to the requests that wait.
-async fn finish(
-    inner: &Arc<Inner>,
-    link: &Link,
-    (name, id): (&str, &str),
-    items: Vec<Item>,
-    mut outcomes: HashMap<String, Outcome>,
-    rest: Unanswered,
-) {
-    let endpoint = endpoints::endpoint(link.service.wire);
-    let (mut replied, mut failed, mut unasked) = (0, 0, 0);
-    let done: Vec<(Item, Done)> = items
-        .into_iter()
-        .map(|item| {
-            let outcome = outcomes.remove(&item.id).unwrap_or(Outcome::Not(rest));
-            match &outcome {
-                Outcome::Reply(_) => replied += 1,
-                Outcome::Error(..) | Outcome::Not(Unanswered::Missing) => failed += 1,
-                Outcome::Not(_) => unasked += 1,
-            }
-            let done = outcome::done(link, endpoint, &item, outcome);
-            (item, done)
-        })
-        .collect();
-    let results: Vec<ParcelResult> = done.iter().map(|(_, done)| done.result.clone()).collect();
-    let own = name.to_owned();
-    if let Err(why) = inner.stored(move |store| store.ended(&own, &results)).await {
-        // The results stay at the provider, and the batch in the store.
-        let failure = unkept(&why);
-        let items: Vec<Item> = done.into_iter().map(|(item, _)| item).collect();
-        return leave(inner, &items, &failure);
-    }
-    for (item, done) in done {
-        if let Some(permit) = item.permit {
-            // If the turn is over, its account has given the money back: the run is charged.
-            let permit = match permit.most() {
-                Some(_) => Some(permit),
-                None => inner.resumed(link, item.most, item.usage),
-            };
-            if let Some(permit) = permit {
-                outcome::settle(permit, &done.paid);
-            }
-        }
-        let has_reply = done.result.reply.is_some();
-        inner.hand_over(&item.id, &item.digest, done.answer, has_reply);
-    }
-    (inner.tell)(Told::Over {
-        service: link.service.name.clone(),
-        id: id.to_owned(),
-        replied,
-        failed,
-        unasked,
-    });
-}
-
-impl Inner {
-    /// Reserves in the account of the run for a request whose turn is over.
-    fn resumed(
-        &self,
-        link: &Link,
-        most: Spent,
-        usage: kd_core::Usage,
-    ) -> Option<crate::spending::Permit> {
-        let state = self.lock();
-        let (_, spending) = state.links.get(&link.service.name)?;
-        let spending = spending.clone();
-        drop(state);
-        Some(spending.resume(most, usage, outcome::price(link)))
-    }
+    let call = endpoint.create(parcel, file.as_deref());
+    let created = link.json(&call).await;
+    let id = created.and_then(|response| id_of(&response));
+    id.map_err(|failed| (failed, true))
 }
 
 fn record_of(item: &Item) -> ParcelItem {
@@ -495,29 +306,6 @@ fn record_of(item: &Item) -> ParcelItem {
 async fn forget(inner: &Arc<Inner>, name: &str) -> Result<(), String> {
     let name = name.to_owned();
     inner.stored(move |store| store.unsent(&name)).await
-}
-
-/// Ends requests that were not asked.
-fn fail_all(inner: &Inner, items: Vec<Item>, failure: &Failure) {
-    for item in items {
-        if let Some(permit) = item.permit {
-            permit.unsent();
-        }
-        inner.hand_over(
-            &item.id,
-            &item.digest,
-            Answer::failed(failure.clone()),
-            false,
-        );
-    }
-}
-
-/// Ends the wait for requests whose batch goes on at the provider: the next run collects it.
-fn leave(inner: &Inner, items: &[Item], failure: &Failure) {
-    for item in items {
-        let answer = Answer::failed(failure.clone());
-        inner.hand_over(&item.id, &item.digest, answer, false);
-    }
 }
 
 /// Cancels provider batches at their providers. Returns how many, and the failures.

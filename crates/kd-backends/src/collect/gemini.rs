@@ -1,7 +1,9 @@
 //! Gemini's batches: `models/…:batchGenerateContent` with the requests in its body, and an operation (`/batches/…`) that
 //! holds the responses. <https://ai.google.dev/api/batch-api>
 
-use super::wire::{Call, Endpoint, Outcome, Parcel, State, Unanswered, checked_id, list, said};
+use super::wire::{
+    Call, Endpoint, Outcome, Page, Parcel, State, Unanswered, checked_id, created, list, said,
+};
 use crate::adapters::gemini::escaped;
 use serde_json::{Value, json};
 
@@ -9,6 +11,8 @@ use serde_json::{Value, json};
 const REQUESTS_MAX: usize = 10_000;
 /// Maximum bytes of requests in the body: the service's limit is 20 MB.
 const BYTES_MAX: usize = 18_000_000;
+/// Maximum bytes of the token of a page.
+const TOKEN_MAX: usize = 2000;
 
 pub(super) struct Gemini;
 
@@ -38,43 +42,73 @@ impl Endpoint for Gemini {
         Call::get(format!("/batches/{id}"))
     }
 
-    fn state(&self, _id: &str, response: &Value, ids: &[String]) -> State {
+    fn state(&self, id: &str, response: &Value, ids: &[String]) -> Option<State> {
+        if self.id(response)? != id {
+            return None;
+        }
         let states = [&response["metadata"]["state"], &response["state"]];
         let state = states.iter().find_map(|state| state.as_str());
-        let state = state.unwrap_or_default();
+        // An operation need not tell more than whether it is done.
+        let done = match (response["done"].as_bool(), response["error"].is_object()) {
+            (Some(true), true) => "FAILED",
+            (Some(true), false) => "SUCCEEDED",
+            _ => "RUNNING",
+        };
+        let state = state.unwrap_or(done);
         let state = state.rsplit_once("STATE_").map_or(state, |(_, word)| word);
         let rest = match state {
             "SUCCEEDED" => Unanswered::Missing,
             "EXPIRED" => Unanswered::Expired,
             "CANCELLED" => Unanswered::Cancelled,
             "FAILED" => {
-                return State::Failed {
+                return Some(State::Failed {
                     why: said(response),
                     wrong: Vec::new(),
                     later: response["error"]["code"] == 8 || response["error"]["code"] == 429,
-                };
+                });
             }
-            _ => return State::Working,
+            _ => return Some(State::Working),
         };
-        State::Ended {
+        Some(State::Ended {
             here: replies(response, ids),
             files: Vec::new(),
             rest,
-        }
+        })
     }
 
     fn cancel(&self, id: &str) -> Call {
         Call::post(format!("/batches/{id}:cancel"), Vec::new())
     }
 
-    fn list(&self) -> Call {
-        Call::get("/batches?pageSize=100".to_owned())
+    fn list(&self, after: Option<&str>) -> Call {
+        let after = after.map_or(String::new(), |token| {
+            format!("&pageToken={}", escaped(token))
+        });
+        Call::get(format!("/batches?pageSize=100{after}"))
     }
 
-    fn find(&self, list: &Value, name: &str, _since: i64, _count: usize) -> Option<String> {
-        let all = list["operations"].as_array()?;
+    fn page(&self, list: &Value) -> Option<Page> {
+        let fields = list.as_object()?;
+        let next = fields.get("nextPageToken").and_then(Value::as_str);
+        // A list of nothing has no field.
+        let batches = match fields.get("operations") {
+            Some(all) => all.as_array()?.clone(),
+            None if fields.is_empty() || next.is_some() => Vec::new(),
+            None => return None,
+        };
+        let last = batches.last();
+        Some(Page {
+            oldest: last.and_then(|last| created(&last["metadata"]["createTime"])),
+            next: next
+                .filter(|token| (1..=TOKEN_MAX).contains(&token.len()))
+                .map(str::to_owned),
+            batches,
+        })
+    }
+
+    fn find(&self, batches: &[Value], name: &str, _since: i64, _count: usize) -> Option<String> {
         let is_ours = |one: &&Value| one["metadata"]["displayName"] == name;
-        self.id(all.iter().find(is_ours)?)
+        self.id(batches.iter().find(is_ours)?)
     }
 
     fn outcome(&self, mut line: Value) -> Option<(String, Outcome)> {

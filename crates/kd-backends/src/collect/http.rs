@@ -48,24 +48,42 @@ impl CallFailure {
             None => self.failure.retryable(),
         }
     }
+
+    /// Returns whether the service may have done what was asked.
+    pub(super) fn is_unclear(&self) -> bool {
+        self.code
+            .is_none_or(|code| code >= 500 || (200..300).contains(&code))
+    }
 }
 
 impl Link {
     /// Sends a call and reads its response as JSON.
     pub(super) async fn json(&self, call: &Call) -> Result<Value, CallFailure> {
         let (mut response, key) = self.send(call).await?;
+        let code = Some(response.status().as_u16());
         let mut body = Vec::new();
         while let Some(bytes) = self.chunk(&mut response, key.as_ref()).await? {
             if body.len() + bytes.len() > WHOLE_MAX {
                 let what = format!("`{}` answered with more than 256 MiB", self.service.name);
-                return Err(none(Failure::new(FailureKind::Invalid, what)));
+                let failure = Failure::new(FailureKind::Invalid, what);
+                return Err(CallFailure { code, failure });
             }
             body.extend_from_slice(&bytes);
         }
         serde_json::from_slice(&body).map_err(|_| {
             let what = format!("`{}` answered with no JSON", self.service.name);
-            none(Failure::new(FailureKind::Decode, what))
+            let failure = Failure::new(FailureKind::Decode, what);
+            CallFailure { code, failure }
         })
+    }
+
+    /// Returns the failure of an answer that says nothing about what was asked.
+    pub(super) fn no_answer(&self) -> CallFailure {
+        let what = format!("`{}` answered something else", self.service.name);
+        CallFailure {
+            code: Some(200),
+            failure: Failure::new(FailureKind::Decode, what),
+        }
     }
 
     /// Sends a call and hands over each line of its response that is JSON. Returns the number of lines that are none, or

@@ -12,6 +12,8 @@ mod gemini;
 mod http;
 mod openai;
 mod outcome;
+mod polls;
+mod settle;
 mod store;
 mod wire;
 

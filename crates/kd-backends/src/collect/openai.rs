@@ -1,7 +1,7 @@
 //! OpenAI's batches: a file of requests (`/files`), a batch (`/batches`), and files of results and errors.
 //! <https://platform.openai.com/docs/api-reference/batch>
 
-use super::wire::{Call, Endpoint, Outcome, Parcel, State, Unanswered, checked_id};
+use super::wire::{Call, Endpoint, Outcome, Page, Parcel, State, Unanswered, checked_id};
 use serde_json::{Value, json};
 
 /// The endpoint to which the requests of a file go.
@@ -67,39 +67,48 @@ impl Endpoint for OpenAi {
         Call::get(format!("/batches/{id}"))
     }
 
-    fn state(&self, _id: &str, response: &Value, _ids: &[String]) -> State {
-        let rest = match response["status"].as_str() {
-            Some("completed") => Unanswered::Missing,
-            Some("expired") => Unanswered::Expired,
-            Some("cancelled") => Unanswered::Cancelled,
-            Some("failed") => return failed(&response["errors"]["data"]),
-            _ => return State::Working,
+    fn state(&self, id: &str, response: &Value, _ids: &[String]) -> Option<State> {
+        if response["id"] != id {
+            return None;
+        }
+        let rest = match response["status"].as_str()? {
+            "completed" => Unanswered::Missing,
+            "expired" => Unanswered::Expired,
+            "cancelled" => Unanswered::Cancelled,
+            "failed" => return Some(failed(&response["errors"]["data"])),
+            _ => return Some(State::Working),
         };
         let file = |name: &str| {
             let id = checked_id(response[name].as_str()?)?;
             Some(Call::get(format!("/files/{id}/content")))
         };
-        State::Ended {
+        Some(State::Ended {
             here: Vec::new(),
             files: ["output_file_id", "error_file_id"]
                 .into_iter()
                 .filter_map(file)
                 .collect(),
             rest,
-        }
+        })
     }
 
     fn cancel(&self, id: &str) -> Call {
         Call::post(format!("/batches/{id}/cancel"), b"{}".to_vec())
     }
 
-    fn list(&self) -> Call {
-        Call::get("/batches?limit=100".to_owned())
+    fn list(&self, after: Option<&str>) -> Call {
+        let after = after.map_or(String::new(), |id| format!("&after={id}"));
+        Call::get(format!("/batches?limit=100{after}"))
     }
 
-    fn find(&self, list: &Value, name: &str, _since: i64, _count: usize) -> Option<String> {
-        let all = list["data"].as_array()?;
-        let ours = all.iter().find(|batch| batch["metadata"]["kd"] == name)?;
+    fn page(&self, list: &Value) -> Option<Page> {
+        Page::of_data(list)
+    }
+
+    fn find(&self, batches: &[Value], name: &str, _since: i64, _count: usize) -> Option<String> {
+        let ours = batches
+            .iter()
+            .find(|batch| batch["metadata"]["kd"] == name)?;
         self.id(ours)
     }
 

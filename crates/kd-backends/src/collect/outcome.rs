@@ -15,6 +15,8 @@ use serde_json::Value;
 pub(super) enum Paid {
     /// Its tokens.
     Tokens(Usage),
+    /// An unknown amount: its maximum counts.
+    Most,
     /// The call alone: the service refused it.
     Call,
     /// Nothing: it was not asked.
@@ -50,9 +52,24 @@ fn priced(link: &Link, usage: Usage) -> Usage {
     usage
 }
 
+/// The fields in which services tell the usage of a reply.
+const USAGE: [&str; 2] = ["usage", "usageMetadata"];
+
 /// Reads a reply: its deltas, and its usage with its price.
 pub(super) fn read(link: &Link, endpoint: &dyn Endpoint, reply: Value) -> (Answer, Option<Usage>) {
-    let whole = read_whole(link.dialect.decoder(), &endpoint.events(reply));
+    let mut bare = reply.clone();
+    let mut whole = read_whole(link.dialect.decoder(), &endpoint.events(reply));
+    let fields = bare.as_object_mut().map(|bare| {
+        let had = USAGE.iter().filter(|field| bare.remove(**field).is_some());
+        had.count()
+    });
+    // An answer whose usage cannot be read is an answer.
+    if whole.usage.is_none() && fields.is_some_and(|had| had > 0) {
+        let again = read_whole(link.dialect.decoder(), &endpoint.events(bare));
+        if again.failure.is_none() {
+            whole = again;
+        }
+    }
     let deltas = whole.deltas.into_iter().map(|delta| match delta {
         Delta::Finished {
             finish,
@@ -81,26 +98,25 @@ pub(super) fn done(link: &Link, endpoint: &dyn Endpoint, item: &Item, outcome: O
         Outcome::Reply(reply) => {
             let text = reply.to_string();
             let (answer, usage) = read(link, endpoint, reply);
-            (
-                answer,
-                Some(text),
-                Paid::Tokens(usage.unwrap_or(item.usage)),
-            )
+            let is_known = |usage: &Usage| {
+                usage.certainty == Certainty::Exact
+                    && (usage.counts_tokens() || usage.cost_usd.is_some())
+            };
+            let paid = usage.filter(is_known).map_or(Paid::Most, Paid::Tokens);
+            (answer, Some(text), paid)
         }
         Outcome::Error(code, error) => (refused(link, code, &error), None, Paid::Call),
         Outcome::Not(how) => {
             let paid = match how {
-                Unanswered::Missing => Paid::Tokens(item.usage),
+                Unanswered::Missing => Paid::Most,
                 Unanswered::Expired | Unanswered::Cancelled => Paid::Nothing,
             };
             (Answer::failed(unanswered(link, how)), None, paid)
         }
     };
     let spent = match &paid {
-        Paid::Tokens(usage) if usage.certainty == Certainty::Exact => {
-            Spent::of_turn(1, usage, price(link))
-        }
-        Paid::Tokens(_) => item.most,
+        Paid::Tokens(usage) => Spent::of_turn(1, usage, price(link)),
+        Paid::Most => item.most,
         Paid::Call => Spent {
             calls: 1,
             ..Spent::default()
@@ -122,6 +138,7 @@ pub(super) fn done(link: &Link, endpoint: &dyn Endpoint, item: &Item, outcome: O
 pub(super) fn settle(permit: Permit, paid: &Paid) {
     match paid {
         Paid::Tokens(usage) => permit.settle(Some(usage)),
+        Paid::Most => permit.unknown(),
         Paid::Call => permit.refused(),
         Paid::Nothing => permit.unsent(),
     }

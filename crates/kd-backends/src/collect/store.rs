@@ -87,6 +87,12 @@ pub trait ParcelStore: Send + Sync {
     /// # Errors
     /// It cannot be written.
     fn unsent(&self, name: &str) -> Result<(), String>;
+    /// Records that the results of a provider batch cannot be had now: each request counts with its maximum from now on,
+    /// and its result, if it comes, costs nothing more.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn unknown(&self, name: &str) -> Result<(), String>;
     /// Records the results of a provider batch that is over, and what they have spent.
     ///
     /// # Errors

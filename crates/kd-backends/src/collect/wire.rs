@@ -113,18 +113,54 @@ pub(super) trait Endpoint: Send + Sync {
     fn id(&self, response: &Value) -> Option<String>;
     /// Returns the call that reads the state.
     fn poll(&self, id: &str) -> Call;
-    /// Reads the state. `ids` are the requests, in order.
-    fn state(&self, id: &str, response: &Value, ids: &[String]) -> State;
+    /// Reads the state; `None` if it tells none. `ids` are the requests, in order.
+    fn state(&self, id: &str, response: &Value, ids: &[String]) -> Option<State>;
     /// Returns the call that cancels.
     fn cancel(&self, id: &str) -> Call;
-    /// Returns the call that lists the newest batches.
-    fn list(&self) -> Call;
-    /// Finds our batch in that list: by its name, or else by its time (seconds since 1970) and size.
-    fn find(&self, list: &Value, name: &str, since: i64, count: usize) -> Option<String>;
+    /// Returns the call that lists batches, newest first, after a page if one is given.
+    fn list(&self, after: Option<&str>) -> Call;
+    /// Reads a page of that list; `None` if it is none.
+    fn page(&self, list: &Value) -> Option<Page>;
+    /// Finds our batch on a page: by its name, or else by its time (seconds since 1970) and size.
+    fn find(&self, batches: &[Value], name: &str, since: i64, count: usize) -> Option<String>;
     /// Reads one result; `None` if it is none.
     fn outcome(&self, line: Value) -> Option<(String, Outcome)>;
     /// Returns the events with which a stream would have said this reply.
     fn events(&self, reply: Value) -> Vec<Value>;
+}
+
+/// A page of a list of batches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Page {
+    /// The batches.
+    pub(super) batches: Vec<Value>,
+    /// What [`Endpoint::list`] takes for the next page, if there is one.
+    pub(super) next: Option<String>,
+    /// When the last of them was created, in seconds since 1970, if it says so.
+    pub(super) oldest: Option<i64>,
+}
+
+impl Page {
+    /// Reads `data` and `has_more`, as two of the services have them.
+    pub(super) fn of_data(list: &Value) -> Option<Self> {
+        let batches = list["data"].as_array()?.clone();
+        let last = batches.last();
+        let next = match list["has_more"].as_bool() {
+            Some(true) => Some(checked_id(last?["id"].as_str()?)?),
+            _ => None,
+        };
+        Some(Self {
+            oldest: last.and_then(|last| created(&last["created_at"])),
+            next,
+            batches,
+        })
+    }
+}
+
+/// Reads a time: seconds since 1970, or a text.
+pub(super) fn created(at: &Value) -> Option<i64> {
+    let text = || Some(at.as_str()?.parse::<kd_core::Timestamp>().ok()?.as_second());
+    at.as_i64().or_else(text)
 }
 
 /// Returns an id that a service gave, if it can be a part of a path.

@@ -10,6 +10,7 @@ use kd_core::spending::Spent;
 use kd_core::usage::{Certainty, Usage};
 use kd_store::error::Error;
 use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashSet;
 
 /// `parcels`: batches at providers. `parcel_items`: their requests, and after their end those with a reply.
 const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS parcels (
@@ -186,6 +187,28 @@ impl Batches {
         })
     }
 
+    /// Counts the maximum of all requests of a provider batch whose results cannot be had now. Results that come later cost
+    /// nothing more.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn parcel_unknown(&mut self, batch: &str, name: &str) -> Result<(), Error> {
+        self.write(|tx| {
+            let known = counted(tx, name)?;
+            for parcel in open(tx, batch)? {
+                let items = parcel.items.iter().filter(|_| parcel.name == name);
+                for item in items.filter(|item| !known.contains(&item.id)) {
+                    money::add(tx, batch, &item.most)?;
+                }
+            }
+            tx.execute(
+                "UPDATE parcel_items SET calls = 0, tokens = 0, pico_usd = 0 WHERE parcel = ?1",
+                [name],
+            )?;
+            Ok(())
+        })
+    }
+
     /// Records the results of a provider batch that is over: of each request its reply, if any, and what it has spent.
     ///
     /// # Errors
@@ -197,6 +220,7 @@ impl Batches {
         results: &[(&str, Option<&str>, Spent)],
     ) -> Result<(), Error> {
         self.write(|tx| {
+            let known = counted(tx, name)?;
             for (id, reply, spent) in results {
                 // A forgotten thread has no request any more, but its spending counts.
                 match reply {
@@ -207,7 +231,9 @@ impl Batches {
                         .prepare_cached("DELETE FROM parcel_items WHERE id = ?1")?
                         .execute([id])?,
                 };
-                money::add(tx, batch, spent)?;
+                if !known.contains(*id) {
+                    money::add(tx, batch, spent)?;
+                }
             }
             tx.execute("DELETE FROM parcels WHERE name = ?1", [name])?;
             Ok(())
@@ -229,6 +255,21 @@ impl Batches {
             Ok(())
         })
     }
+}
+
+/// Returns the kind of bound that a request is counted with: without a limit for its answer, only the call is known.
+fn bound(output: u64) -> Certainty {
+    match output {
+        0 => Certainty::AtLeast,
+        _ => Certainty::AtMost,
+    }
+}
+
+/// Returns the requests of a provider batch that were counted before their results came.
+fn counted(db: &Connection, name: &str) -> rusqlite::Result<HashSet<String>> {
+    let mut found = db.prepare("SELECT id FROM parcel_items WHERE parcel = ?1 AND calls = 0")?;
+    let rows = found.query_map([name], |row| row.get(0))?;
+    rows.collect()
 }
 
 fn open(db: &Connection, batch: &str) -> rusqlite::Result<Vec<Parcel>> {
@@ -261,7 +302,7 @@ fn open(db: &Connection, batch: &str) -> rusqlite::Result<Vec<Parcel>> {
                     calls: unsigned(3)?,
                     tokens: unsigned(4)?,
                     pico_usd: unsigned(5)?,
-                    certainty: Certainty::AtMost,
+                    certainty: bound(unsigned(7)?),
                 },
                 input: unsigned(6)?,
                 output: unsigned(7)?,
@@ -279,7 +320,7 @@ impl ParcelItem {
             input_tokens: self.input,
             output_tokens: self.output,
             cost_usd: (self.most.pico_usd > 0).then(|| self.most.usd()),
-            certainty: Certainty::AtMost,
+            certainty: bound(self.output),
             ..Usage::default()
         }
     }
