@@ -96,6 +96,9 @@ pub struct FolderHost {
     remote: Mutex<Option<RemoteForum>>,
     /// Additional servers of the visit.
     further: Option<Further>,
+    /// The fleet that is watched.
+    #[cfg(feature = "forum")]
+    fleet: Option<crate::batch::fleet::Watch>,
 }
 
 impl FolderHost {
@@ -115,7 +118,17 @@ impl FolderHost {
             elsewhere: None,
             remote: Mutex::default(),
             further: None,
+            #[cfg(feature = "forum")]
+            fleet: None,
         }
+    }
+
+    /// Also watches the batches of a fleet, in this database.
+    #[cfg(feature = "forum")]
+    #[must_use]
+    pub fn with_fleet(mut self, store: Option<kd_sql::fleet::Store>) -> Self {
+        self.fleet = store.map(crate::batch::fleet::Watch::new);
+        self
     }
 
     /// Serves other machines: agent programs are left out. Also returns their names.
@@ -490,6 +503,11 @@ impl Host for FolderHost {
             return Ok(Vec::new());
         }
         crate::batch::overview(self.kingdom.env(), BATCHES_MAX).map_err(refusal)
+    }
+
+    #[cfg(feature = "forum")]
+    fn fleet(&self) -> Option<kd_core::batch::FleetView> {
+        self.fleet.as_ref().map(crate::batch::fleet::Watch::view)
     }
 
     fn threads(&self) -> Result<Vec<Listed>, Refusal> {

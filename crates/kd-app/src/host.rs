@@ -2,7 +2,7 @@
 
 use crate::acting::Errand;
 use crate::council::Started;
-use kd_core::batch::Overview;
+use kd_core::batch::{FleetView, Overview};
 use kd_core::config::{ModelMethod, ServeConfig};
 use kd_core::fork::Cut;
 use kd_core::planner::presets;
@@ -203,6 +203,11 @@ pub trait Host: Send + Sync + 'static {
     /// Returns the newest batches of the project, newest first.
     fn batches(&self) -> Result<Vec<Overview>, Refusal> {
         Ok(Vec::new())
+    }
+
+    /// Returns the fleet that is watched, if there is one. It may block for 2 s.
+    fn fleet(&self) -> Option<FleetView> {
+        None
     }
 
     /// Returns the threads of the current branch, newest first.

@@ -192,9 +192,9 @@ impl Bound {
         let measured = host.clone();
         let measure = move || async move {
             // Counts of the server itself do not need the database of batches.
-            let batches = off(&measured, |host| host.batches()).await;
-            let batches = batches.ok().and_then(Result::ok).unwrap_or_default();
-            counts.response(&batches)
+            let read = off(&measured, |host| (host.batches(), host.fleet())).await;
+            let (batches, fleet) = read.unwrap_or_else(|_| (Ok(Vec::new()), None));
+            counts.response(batches.unwrap_or_default(), fleet)
         };
         let mut router = axum::Router::new()
             .route(metrics::HEALTH, get(|| async { "ok\n" }))

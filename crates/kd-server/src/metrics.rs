@@ -4,7 +4,7 @@
 use crate::answer::Answer;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use kd_core::batch::Overview;
+use kd_core::batch::{FleetView, Overview, WorkerState};
 use kd_core::event::Outcome;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -55,6 +55,21 @@ struct OfBatch {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Doing {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfWorker {
+    worker: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfStore {
+    store: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct OfKind {
     batch: String,
     kind: String,
@@ -70,6 +85,7 @@ struct Batches {
     cost: Family<OfBatch, Gauge<f64, AtomicU64>>,
     failures: Family<OfKind, Gauge>,
     at_providers: Family<OfBatch, Gauge>,
+    refusals: Family<OfBatch, Gauge>,
 }
 
 impl Batches {
@@ -92,13 +108,21 @@ impl Batches {
             help,
             self.at_providers.clone(),
         );
+        let help = "Workers of a fleet that do not serve the batch";
+        registry.register("batch_refusals", help, self.refusals.clone());
     }
 
     /// Replaces all values.
     fn set(&self, batches: &[Overview]) {
         self.questions.clear();
         self.failures.clear();
-        for family in [&self.running, &self.calls, &self.tokens, &self.at_providers] {
+        for family in [
+            &self.running,
+            &self.calls,
+            &self.tokens,
+            &self.at_providers,
+            &self.refusals,
+        ] {
             family.clear();
         }
         self.cost.clear();
@@ -126,10 +150,65 @@ impl Batches {
                 (&self.calls, one.calls),
                 (&self.tokens, one.tokens),
                 (&self.at_providers, one.at_providers),
+                (&self.refusals, one.refusals.len() as u64),
             ] {
                 family.get_or_create(&of).set(signed(n));
             }
             self.cost.get_or_create(&of).set(one.usd);
+        }
+    }
+}
+
+/// The fleet that is watched: gauges without a value if there is none.
+#[derive(Clone, Debug, Default)]
+struct Fleet {
+    up: Family<OfStore, Gauge>,
+    workers: Family<Doing, Gauge>,
+    asking: Family<OfWorker, Gauge>,
+    silent: Family<OfWorker, Gauge<f64, AtomicU64>>,
+}
+
+impl Fleet {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Whether the database of the fleet answers";
+        registry.register("fleet_up", help, self.up.clone());
+        let help = "Workers of the fleet by what they do";
+        registry.register("fleet_workers", help, self.workers.clone());
+        let help = "Questions that a worker is asking";
+        registry.register("fleet_worker_questions", help, self.asking.clone());
+        let help = "Time since the last sign of life of a worker";
+        let unit = Unit::Seconds;
+        registry.register_with_unit("fleet_worker_silent", help, unit, self.silent.clone());
+    }
+
+    /// Replaces all values. While the database does not answer, only that is known.
+    fn set(&self, fleet: Option<&FleetView>) {
+        self.up.clear();
+        self.workers.clear();
+        self.asking.clear();
+        self.silent.clear();
+        let Some(view) = fleet else { return };
+        let store = view.store.clone();
+        let up = self.up.get_or_create(&OfStore { store }).clone();
+        up.set(i64::from(view.trouble.is_none()));
+        if view.trouble.is_some() {
+            return;
+        }
+        let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        for state in WorkerState::ALL {
+            let label = Doing {
+                state: state.word(),
+            };
+            let workers = self.workers.get_or_create(&label).clone();
+            workers.set(signed(view.workers_in(state)));
+        }
+        for worker in &view.workers {
+            let label = OfWorker {
+                worker: worker.name.clone(),
+            };
+            self.asking.get_or_create(&label).set(signed(worker.asking));
+            let silent = worker.silent.as_secs_f64();
+            self.silent.get_or_create(&label).set(silent);
         }
     }
 }
@@ -146,6 +225,7 @@ pub(crate) struct Metrics {
     uncounted: Family<Member, Counter>,
     cost: Family<Member, Counter<f64, AtomicU64>>,
     batches: Batches,
+    fleet: Fleet,
 }
 
 impl Default for Metrics {
@@ -170,6 +250,8 @@ impl Default for Metrics {
         registry.register_with_unit("cost", help, unit, cost.clone());
         let batches = Batches::default();
         batches.register(&mut registry);
+        let fleet = Fleet::default();
+        fleet.register(&mut registry);
         Self {
             registry: Arc::new(registry),
             requests,
@@ -180,6 +262,7 @@ impl Default for Metrics {
             uncounted,
             cost,
             batches,
+            fleet,
         }
     }
 }
@@ -238,9 +321,19 @@ impl Metrics {
         }
     }
 
-    /// Returns the counts as a response, with these batches.
-    pub(crate) fn response(&self, batches: &[Overview]) -> Response {
-        self.batches.set(batches);
+    /// Returns the counts as a response, with these batches and this fleet. An old view of a fleet is no measurement.
+    pub(crate) fn response(
+        &self,
+        mut batches: Vec<Overview>,
+        mut fleet: Option<FleetView>,
+    ) -> Response {
+        let read = fleet.as_mut().filter(|view| view.trouble.is_none());
+        batches.extend(
+            read.map(|view| std::mem::take(&mut view.batches))
+                .unwrap_or_default(),
+        );
+        self.batches.set(&batches);
+        self.fleet.set(fleet.as_ref());
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);

@@ -87,6 +87,15 @@ fn is_password(name: &str) -> bool {
     name.to_ascii_lowercase().contains("password")
 }
 
+/// Returns the user and the database that an address names.
+pub(crate) fn names(url: &str) -> (Option<String>, Option<String>) {
+    let Ok(Address { config, .. }) = Address::parse(url) else {
+        return (None, None);
+    };
+    let owned = |name: Option<&str>| name.map(str::to_owned);
+    (owned(config.get_user()), owned(config.get_dbname()))
+}
+
 /// An address, split into the part that the client understands and the settings of TLS.
 #[derive(Debug)]
 struct Address {

@@ -321,7 +321,15 @@ fn agent_programs_and_what_works_on_one_machine_only_are_refused() {
     });
     let q = questions(&program, 2);
     questions(&home, 2);
-    fs::write(home.work().join("plan.json"), "{}").expect("written");
+    // Before anything is asked, also where only the chair is one.
+    let chaired = like(&home, |config| {
+        config["agents"]["boss"] = json!({"backend": "codex"});
+        config["council"] = json!({"members": ["ada", "bob"], "chair": "boss", "conclude": true});
+    });
+    questions(&chaired, 2);
+    let plan = json!({"council": {"members": [{"model": "ada", "role": "skeptic"}, {"model": "bob", "role": "pragmatist"},
+        {"model": "codex", "role": "reviewer"}]}});
+    fs::write(home.work().join("plan.json"), plan.to_string()).expect("written");
     for (home, args, told) in [
         (
             &program,
@@ -329,9 +337,14 @@ fn agent_programs_and_what_works_on_one_machine_only_are_refused() {
             "`bob` is an agent program (codex)",
         ),
         (
+            &chaired,
+            vec!["batch", "run", q, "-m", "ada"],
+            "`boss` is an agent program (codex)",
+        ),
+        (
             &home,
             vec!["batch", "run", q, "--as", "plan.json"],
-            "works on one machine only",
+            "`codex` is an agent program",
         ),
         (
             &home,
@@ -654,4 +667,89 @@ async fn a_worker_looks_again_at_a_batch_that_it_could_not_serve_for_a_moment() 
     })
     .await
     .expect("it ends");
+}
+
+#[test]
+fn a_plan_travels_to_workers_that_do_not_have_it() {
+    let Some(fleet) = Fleet::new() else { return };
+    let reply = json!({"reason": "r", "answer": "yes", "confidence": 0.8, "choice": "A", "ranking": ["A"],
+        "recommendation": "Do it.", "consensus": "c", "support": "s", "dissent": "none", "cites": ["A"]});
+    let script = json!({"runs": [[{"text": reply.to_string()}]]});
+    let home = like(
+        &Home::scripted(&[
+            ("ada", script.clone()),
+            ("bob", script.clone()),
+            ("cy", script),
+        ]),
+        |_| {},
+    );
+    let far = like(&home, |_| {});
+    let worker = fleet.worker(&far);
+    let q = questions(&home, 2);
+    let member = |name: &str| json!({"model": name, "role": "skeptic"});
+    let plan =
+        json!({"council": {"members": [member("ada"), member("bob"), member("cy")]}, "rounds": 1});
+    fs::write(home.work().join("plan.json"), plan.to_string()).expect("written");
+    let run = [
+        "batch",
+        "run",
+        q,
+        "--as",
+        "plan.json",
+        "-o",
+        "r.jsonl",
+        "--concurrency",
+        "0",
+    ];
+    let said = fleet.run(&home, &run);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let lines = results(&home);
+    assert!(
+        lines.iter().all(|line| line["verdict"]["winner"] == "yes"),
+        "{lines:#?}"
+    );
+    drop(worker);
+    // What another program wrote into it is refused, and the reason is told.
+    fleet
+        .database()
+        .batch_execute("UPDATE kd_batches SET asks = replace(asks, '\"model\":\"bob\"', '\"model\":\"gpt-5-pro\"'); UPDATE kd_jobs SET state = 0")
+        .expect("written");
+    let worker = fleet.worker(&far);
+    until("the refusal", || {
+        fleet.refuses(&home, "gpt-5-pro").then_some(())
+    });
+    drop(worker);
+    // The batch can be erased, with its threads; what was fetched is named.
+    let id = lines[0]["batch"].as_str().expect("an id");
+    let asked = fleet.run(&home, &["batch", "forget", id]);
+    assert_eq!(asked.code, Some(2), "{}", asked.err);
+    assert!(asked.err.contains("nothing was erased"), "{}", asked.err);
+    let dry = fleet.run(
+        &home,
+        &["batch", "forget", id, "--question", "1", "--dry-run"],
+    );
+    assert!(
+        dry.out.contains("would erase: 1 question of"),
+        "{}{}",
+        dry.out,
+        dry.err
+    );
+    let said = fleet.run(&home, &["batch", "forget", id, "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("erased: 2 questions of"), "{}", said.out);
+    assert!(said.err.contains("kd forget THREAD"), "{}", said.err);
+    assert_eq!(
+        fleet.run(&home, &["batch", "list", "--json"]).json()["batches"],
+        json!([])
+    );
+    let own = home.run(&["batch", "forget", id, "--yes"]);
+    assert!(own.err.contains("KD_BATCH_STORE"), "{}", own.err);
+    let thread = lines[0]["thread"].as_str().expect("a thread");
+    let local = home.run(&["forget", thread, "--dry-run"]);
+    assert!(
+        local.out.contains("kd batch forget"),
+        "{}{}",
+        local.out,
+        local.err
+    );
 }

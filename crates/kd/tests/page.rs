@@ -1,6 +1,13 @@
 //! The page of `kd serve`, by hand-written requests to the real program: access control, and the stream of a thread.
 //! `tests/page/run` tests it in a browser.
 
+#![allow(
+    clippy::print_stderr,
+    reason = "the server of tests says that it is not there"
+)]
+
+#[path = "../../kd-sql/tests/support/postgres.rs"]
+mod postgres_server;
 mod support;
 
 use serde_json::{Value, json};
@@ -20,7 +27,10 @@ struct Served {
 
 impl Served {
     fn start(home: &Home, face: &str) -> Self {
-        let mut command = home.kd(&["serve", "--listen", "127.0.0.1:0", face]);
+        Self::of(home.kd(&["serve", "--listen", "127.0.0.1:0", face]))
+    }
+
+    fn of(mut command: std::process::Command) -> Self {
         command.env("KD_SERVE_TOKEN", TOKEN).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let mut url = String::new();
@@ -563,4 +573,112 @@ fn the_page_shows_batches_and_changes_none() {
     assert!(!html.contains("<img") && !html.contains("One?"), "{html}");
     assert_eq!(one["batches"][0]["states"]["answered"], 2, "{one:#}");
     assert_eq!(served.post("/page/batches", &json!({})).0, 405);
+}
+
+/// A process that ends with the test.
+struct Worker(Child);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn the_page_and_the_metrics_show_a_fleet() {
+    let Some(url) = postgres_server::postgres_schema() else {
+        return;
+    };
+    // The password is not needed, and must be seen nowhere.
+    let url = url.replace("//kd@", "//kd:pass-word@");
+    let home = council("Yes.");
+    let kd = |args: &[&str]| {
+        let mut command = home.kd(args);
+        command.env("KD_BATCH_STORE", &url);
+        command
+    };
+    let served = Served::of(kd(&["serve", "--listen", "127.0.0.1:0", "--page"]));
+    let read = |path: &str| {
+        let (status, _, text) = served.send("GET", path, &bearer(), "");
+        assert_eq!(status, 200, "{text}");
+        assert!(!text.contains("pass-word"), "{text}");
+        text
+    };
+    let page = || serde_json::from_str::<Value>(&read("/page/batches")).expect("JSON");
+    let html = |page: &Value| page["html"].as_str().expect("markup").to_owned();
+    let empty = page();
+    assert_eq!(
+        empty["fleet"]["batches"],
+        json!([]),
+        "no table yet: {empty:#}"
+    );
+    assert!(html(&empty).contains("kd worker --store URL"), "{empty:#}");
+    std::fs::write(home.work().join("q.txt"), "One?\nTwo?\n").expect("written");
+    let worker = ["worker", "--name", "far", "--lease", "30s", "-q"];
+    let worker = Worker(kd(&worker).spawn().expect("it starts"));
+    let run = [
+        "batch",
+        "run",
+        "q.txt",
+        "-o",
+        "r.jsonl",
+        "-q",
+        "--concurrency=0",
+    ];
+    let said = kd(&run).output().expect("it runs");
+    assert_eq!(said.status.code(), Some(0), "{said:?}");
+    let full = support::until("the view is fresh", || {
+        let page = page();
+        (page["fleet"]["batches"][0]["states"]["answered"] == 2).then_some(page)
+    });
+    let fleet = &full["fleet"];
+    assert_eq!(fleet["trouble"], Value::Null, "{full:#}");
+    let name = fleet["workers"][0]["name"].as_str().expect("a name");
+    assert!(name.starts_with("far-"), "{full:#}");
+    let text = html(&full);
+    for part in [name, "2 of 2", "over", "idle"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("One?"), "{text}");
+    let id = fleet["batches"][0]["id"].as_str().expect("an id");
+    let metrics = read("/metrics");
+    for line in [
+        format!("kd_batch_questions{{batch=\"{id}\",state=\"answered\"}} 2"),
+        "kd_fleet_workers{state=\"idle\"} 1".to_owned(),
+        format!("kd_fleet_worker_questions{{worker=\"{name}\"}} 0"),
+        format!("kd_fleet_worker_silent_seconds{{worker=\"{name}\"}} "),
+        format!("kd_batch_refusals{{batch=\"{id}\"}} 0"),
+    ] {
+        assert!(metrics.contains(&line), "{line}\n{metrics}");
+    }
+    let up = |text: &str| {
+        let line = text.lines().find(|line| line.starts_with("kd_fleet_up{"));
+        line.expect("it tells").rsplit(' ').next() == Some("1")
+    };
+    assert!(up(&metrics), "{metrics}");
+    let listed = kd(&["worker", "list"]).output().expect("it runs");
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(listed.starts_with(&format!("{name}: idle")), "{listed}");
+    drop(worker);
+    // A database that is away is a sentence, and the other pages do not wait for it. A folder names no database.
+    let away = ["serve", "--listen", "127.0.0.1:0", "--page", "--store"];
+    let store = "postgresql://kd:pass-word@127.0.0.1:1/kd";
+    let served = Served::of(home.kd(&[&away[..], &[store]].concat()));
+    let (status, _, text) = served.send("GET", "/page/batches", &bearer(), "");
+    assert_eq!(status, 200, "{text}");
+    assert!(
+        text.contains("cannot be opened") && !text.contains("pass-word"),
+        "{text}"
+    );
+    assert_eq!(served.send("GET", "/page/threads", &bearer(), "").0, 200);
+    let (status, _, text) = served.send("GET", "/metrics", &bearer(), "");
+    assert!(
+        status == 200 && !up(&text) && !text.contains("pass-word"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("kd_fleet_workers{"),
+        "an old count is none: {text}"
+    );
 }

@@ -6,6 +6,9 @@ pub use kd_core::batch::Overview;
 use kd_sql::batch::{Batch, Batches};
 use kd_store::user_dirs::project_key;
 
+/// Failed questions of a batch that are shown.
+const DEAD_SHOWN: usize = 5;
+
 /// Returns the batches of the project of the working folder; `None` if there are none.
 ///
 /// # Errors
@@ -91,19 +94,18 @@ fn glance(batches: &Batches, batch: Batch) -> Result<Overview, UserError> {
         questions: batch.about.source.clone(),
         created_at: batch.created,
         cancelled: batch.cancelled,
-        states: [
-            ("waiting", counts.waiting),
-            ("running", counts.running),
-            ("answered", counts.answered),
-            ("failed", counts.failed),
-            ("cancelled", counts.cancelled),
-        ]
-        .into(),
+        states: counts.states(),
         cached: counts.cached,
         calls: batch.spent.calls,
         tokens: batch.spent.tokens,
         usd: batch.spent.usd(),
+        certainty: batch.spent.certainty,
         seconds: batch.time.as_millis() as f64 / 1e3,
+        dead: match counts.failed {
+            0 => Vec::new(),
+            _ => batches.dead(id, DEAD_SHOWN)?,
+        },
+        ..Overview::default()
     })
 }
 

@@ -49,6 +49,8 @@ pub struct FleetRequest {
     pub priority: i32,
     /// The name of this process as a worker.
     pub name: String,
+    /// Whether the settings of deliberations are a plan that travels with the batch.
+    pub plan: bool,
 }
 
 impl BatchRequest {

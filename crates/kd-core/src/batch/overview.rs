@@ -1,5 +1,7 @@
-//! A batch at a glance, for monitoring: its state, pace, spending and failures. Workers of a fleet are not part of it yet.
+//! A batch at a glance, for monitoring: its state, pace, spending and failures.
 
+use super::Refusal;
+use crate::usage::Certainty;
 use jiff::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,12 +32,35 @@ pub struct Overview {
     pub tokens: u64,
     /// US dollars.
     pub usd: f64,
-    /// How long its runs took.
+    /// How exact tokens and money are.
+    pub certainty: Certainty,
+    /// How long its runs took; in a fleet, how long its workers took together.
     pub seconds: f64,
+    /// Questions asked to their end per second, as observed; `None` if that is unknown.
+    pub per_second: Option<f64>,
+    /// Whether a limit has refused a request.
+    pub limited: bool,
     /// Failed questions, by the kind of the first failure of a member; `other` without one.
     pub failures: BTreeMap<String, u64>,
+    /// The first failed questions, with their reasons.
+    pub dead: Vec<Dead>,
+    /// The workers of a fleet that do not serve it.
+    pub refusals: Vec<Refusal>,
     /// Requests in batches at providers.
     pub at_providers: u64,
+}
+
+/// A question that failed for good.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Dead {
+    /// Its id.
+    pub id: String,
+    /// Its place, from 1.
+    pub n: u64,
+    /// How often it was asked.
+    pub attempts: u32,
+    /// Why it failed.
+    pub reason: String,
 }
 
 impl Overview {
@@ -54,8 +79,11 @@ impl Overview {
         self.state("waiting") + self.state("running")
     }
 
-    /// Returns questions asked to their end per second; `None` before the first.
+    /// Returns questions asked to their end per second, as observed, else over all its runs; `None` before the first.
     pub fn rate(&self) -> Option<f64> {
+        if self.per_second.is_some() {
+            return self.per_second.filter(|rate| *rate > 0.0);
+        }
         let ended = (self.state("answered") + self.state("failed")).saturating_sub(self.cached);
         (ended > 0 && self.seconds > 0.0).then(|| ended as f64 / self.seconds)
     }
@@ -89,5 +117,9 @@ mod tests {
         assert_eq!(batch.seconds_left(), Some(15.0));
         batch.seconds = 0.0;
         assert_eq!((batch.rate(), batch.seconds_left()), (None, None));
+        batch.per_second = Some(6.0);
+        assert_eq!(batch.seconds_left(), Some(5.0));
+        batch.per_second = Some(0.0);
+        assert_eq!(batch.seconds_left(), None);
     }
 }

@@ -85,12 +85,13 @@ fn refused(refusal: &Refusal) -> Response {
 }
 
 async fn batches(State(face): State<Arc<Face>>) -> Response {
-    match off(&face.host, |host| host.batches()).await {
-        Ok(Ok(all)) => {
-            let html = kd_page::batches(&all, kd_core::Timestamp::now()).into_string();
-            Json(json!({ "html": html, "batches": all })).into_response()
+    match off(&face.host, |host| (host.batches(), host.fleet())).await {
+        Ok((Ok(all), fleet)) => {
+            let now = kd_core::Timestamp::now();
+            let html = kd_page::batches(&all, fleet.as_ref(), now).into_string();
+            Json(json!({ "html": html, "batches": all, "fleet": fleet })).into_response()
         }
-        Ok(Err(refusal)) => refused(&refusal),
+        Ok((Err(refusal), _)) => refused(&refusal),
         Err(why) => fault(StatusCode::INTERNAL_SERVER_ERROR, &why),
     }
 }

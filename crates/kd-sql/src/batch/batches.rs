@@ -3,9 +3,10 @@
 use super::jobs::{self, Finished, Job};
 use super::new::{Asked, NewBatch};
 use super::retry::{self, Retried};
-use super::rows::{self, Batch, Dead};
+use super::rows::{self, Batch};
 use super::{money, schema};
 use jiff::Timestamp;
+use kd_core::batch::Dead;
 use kd_core::batch::Row;
 use kd_core::formats::BATCHES;
 use kd_core::spending::Spent;

@@ -27,6 +27,18 @@ impl BatchesFile {
         Batches::at(&self.0)?.outputs(thread)
     }
 
+    /// Returns the batch of the thread in this folder if it is not here but in the database of a fleet, which has the thread
+    /// too.
+    pub fn of_fleet(&self, thread: &Path) -> Option<String> {
+        let batch = batch_of(thread)?;
+        let here = self.0.exists()
+            && Batches::at(&self.0)
+                .and_then(|own| own.get(batch))
+                .ok()?
+                .is_some();
+        (!here).then(|| batch.to_owned())
+    }
+
     /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0

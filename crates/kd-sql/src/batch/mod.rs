@@ -21,10 +21,11 @@ pub use account::BatchAccount;
 pub use batches::{Batches, path};
 pub use forget::BatchesFile;
 pub use jobs::{Finished, Job};
+pub use kd_core::batch::Dead;
 pub use new::{Asked, NewBatch};
 pub use parcels::{Parcel, ParcelItem};
 pub use retry::Retried;
-pub use rows::{Batch, Counts, Dead};
+pub use rows::{Batch, Counts};
 
 pub(crate) use jobs::State;
 pub(crate) use rows::{certainty, certainty_name};

@@ -3,6 +3,7 @@
 use super::jobs::{State, kept_line, write_line};
 use super::new::{Asked, NewBatch};
 use jiff::Timestamp;
+use kd_core::batch::Dead;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
@@ -66,23 +67,22 @@ impl Counts {
         self.answered + self.failed + self.cancelled
     }
 
+    /// Returns them by the names that other output has.
+    pub fn states(&self) -> BTreeMap<&'static str, u64> {
+        [
+            ("waiting", self.waiting),
+            ("running", self.running),
+            ("answered", self.answered),
+            ("failed", self.failed),
+            ("cancelled", self.cancelled),
+        ]
+        .into()
+    }
+
     /// Returns whether nothing is left to ask.
     pub fn is_over(&self) -> bool {
         self.waiting + self.running == 0
     }
-}
-
-/// A question that failed for good.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dead {
-    /// Its id.
-    pub id: String,
-    /// Its place, from 1.
-    pub n: u64,
-    /// How often it was asked.
-    pub attempts: u32,
-    /// Why it failed.
-    pub reason: String,
 }
 
 pub(super) fn create(

@@ -26,6 +26,11 @@ impl Store {
         connect::shown(&self.url)
     }
 
+    /// Returns the user and the database that it names.
+    pub(super) fn names(&self) -> (Option<String>, Option<String>) {
+        connect::names(&self.url)
+    }
+
     pub(super) fn url(&self) -> &str {
         &self.url
     }

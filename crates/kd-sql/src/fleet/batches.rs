@@ -2,10 +2,11 @@
 
 use super::error::FleetError;
 use super::link::Tx;
-use super::workers::{line, unique};
+use super::workers::{line, reason, unique};
 use super::{LINE_BYTES_MAX, money, signed, unsigned};
 use crate::batch::{Batch, Counts, Dead, NewBatch, State};
 use jiff::Timestamp;
+use kd_core::batch::Refusal;
 use kd_core::clean::clean_text;
 use postgres::Row;
 use std::collections::BTreeSet;
@@ -53,15 +54,6 @@ pub struct FleetBatch {
     pub left: FleetLimits,
     /// Whether a limit has refused a request.
     pub limited: bool,
-}
-
-/// A worker that does not serve a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// Its unique name.
-    pub worker: String,
-    /// Why.
-    pub reason: String,
 }
 
 /// The results that were read.
@@ -152,7 +144,7 @@ fn about(row: &Row) -> Result<FleetBatch, FleetError> {
 }
 
 /// Returns whether an id is one that `kd` gives: it names a folder on every machine.
-fn is_id(id: &str) -> bool {
+pub(super) fn is_id(id: &str) -> bool {
     let digits = id.strip_prefix("batch-").unwrap_or_default();
     (1..=64).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -218,16 +210,22 @@ pub(super) fn dead(tx: &mut Tx<'_>, id: &str, most: usize) -> Result<Vec<Dead>, 
     )?;
     let mut all = Vec::new();
     for row in rows {
-        let line: Option<kd_core::batch::Row> = serde_json::from_str(row.try_get(3)?).ok();
-        let reason = line.and_then(|line| line.reason).unwrap_or_default();
+        let reason = reason_of(row.try_get(3)?);
         all.push(Dead {
             id: clean_text(row.try_get(0)?).into_owned(),
             n: unsigned(row.try_get(1)?),
             attempts: u32::try_from(row.try_get::<_, i32>(2)?).unwrap_or(0),
-            reason: clean_text(&reason).into_owned(),
+            reason,
         });
     }
     Ok(all)
+}
+
+/// Returns why a question failed, from its line.
+pub(super) fn reason_of(line: &str) -> String {
+    let line: Option<kd_core::batch::Row> = serde_json::from_str(line).ok();
+    let reason = line.and_then(|line| line.reason).unwrap_or_default();
+    clean_text(&reason).into_owned()
 }
 
 /// Returns the workers that do not serve a batch.
@@ -241,7 +239,7 @@ pub(super) fn refusals(tx: &mut Tx<'_>, id: &str) -> Result<Vec<Refusal>, FleetE
     for row in rows {
         all.push(Refusal {
             worker: unique(row.try_get(0)?, row.try_get(1)?),
-            reason: clean_text(row.try_get(2)?).replace(['\n', '\t'], " "),
+            reason: reason(row.try_get(2)?),
         });
     }
     Ok(all)

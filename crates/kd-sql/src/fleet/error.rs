@@ -1,5 +1,7 @@
 //! Errors of batches on PostgreSQL. Every error says what to do next.
 
+use super::address::Store;
+use super::help;
 use crate::connect::{self, ConnectError};
 use kd_core::formats::Newer;
 use postgres::error::SqlState;
@@ -25,8 +27,15 @@ pub enum FleetError {
     #[error("the database of batches has no room: {0}")]
     Full(String),
     /// The database reported an error.
-    #[error("the database of batches refused: {0}")]
-    Database(String),
+    #[error("the database of batches refused: {why}")]
+    Database {
+        /// The reason.
+        why: String,
+        /// What to type, if that is known.
+        help: Option<String>,
+        /// The error of the client, until its help is looked up.
+        cause: Option<Box<postgres::Error>>,
+    },
     /// It was written by a newer version.
     #[error("{place} has {newer}")]
     Newer {
@@ -47,7 +56,7 @@ impl FleetError {
             Self::Open { help, .. } => help.clone(),
             Self::Lost(_) => "check that the server runs and can be reached; then run the same command again, which goes on".into(),
             Self::Full(_) => "free space on the disk of the server; then run the same command again, which goes on".into(),
-            Self::Database(_) => "check the user's rights: it needs to create tables in its schema, once, and to read and write them".into(),
+            Self::Database { help, .. } => help.clone().unwrap_or_else(|| RIGHTS.into()),
             Self::Newer { .. } => Newer::HINT.into(),
             Self::Damaged(_) => "ask who else writes to this database; `kd` uses the tables that begin with kd_".into(),
         }
@@ -59,7 +68,7 @@ impl FleetError {
     }
 
     /// Returns the error of a connection that could not be made.
-    pub(super) fn open(place: &str, error: ConnectError) -> Self {
+    pub(super) fn open(store: &Store, error: ConnectError) -> Self {
         let (why, help) = match error {
             ConnectError::Tls { why, help } => (why, help.to_owned()),
             ConnectError::Unencrypted { .. } => (
@@ -67,16 +76,36 @@ impl FleetError {
                 "add sslmode=verify-full to the address, or use a tunnel: ssh -L 5432:localhost:5432 HOST, and postgresql://user@localhost/name".into(),
             ),
             ConnectError::Invalid(why) => (why, HELP.into()),
-            ConnectError::Refused(error) => (connect::told(&error), HELP.into()),
+            ConnectError::Refused(error) => {
+                let help = help::of(&error, store);
+                (connect::told(&error), help.unwrap_or_else(|| HELP.into()))
+            }
         };
         Self::Open {
-            place: place.to_owned(),
+            place: store.shown(),
             why,
             help,
         }
     }
+
+    /// Looks up what to type for an error of this database.
+    pub(super) fn at(self, store: &Store) -> Self {
+        match self {
+            Self::Database {
+                why,
+                cause: Some(cause),
+                ..
+            } => Self::Database {
+                why,
+                help: help::of(&cause, store),
+                cause: None,
+            },
+            error => error,
+        }
+    }
 }
 
+const RIGHTS: &str = "check the user's rights: it needs to create tables in its schema, once, and to read and write them";
 const HELP: &str =
     "give --store, or KD_BATCH_STORE, an address such as postgresql://user@host/name";
 
@@ -86,7 +115,11 @@ impl From<postgres::Error> for FleetError {
         match may_pass(&error) {
             _ if is_full(&error) => Self::Full(told),
             true => Self::Lost(told),
-            false => Self::Database(told),
+            false => Self::Database {
+                why: told,
+                help: None,
+                cause: Some(Box::new(error)),
+            },
         }
     }
 }

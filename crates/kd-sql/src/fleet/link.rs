@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// How long one attempt to connect may take.
 const CONNECT: Duration = Duration::from_secs(10);
+/// The same to look at the state, which must not take long.
+const CONNECT_TO_READ: Duration = Duration::from_secs(3);
 /// How long a broken connection is tried again: longer than a server needs to restart.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Pauses between attempts: the first, doubled up to the maximum.
@@ -23,6 +25,8 @@ pub(super) type Args<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(super) struct Link {
     store: Store,
     lease: Duration,
+    /// Whether it only reads, and gives up early.
+    reads: bool,
     open: Option<Open>,
     /// Whether a transaction may have ended without our knowledge since the last [`Link::was_lost`].
     lost: bool,
@@ -109,15 +113,51 @@ impl Link {
         let mut link = Self {
             store: store.clone(),
             lease,
+            reads: false,
             open: None,
             lost: false,
         };
         let open = link.connect();
-        link.open = Some(open.map_err(|error| FleetError::open(&store.shown(), error))?);
+        link.open = Some(open.map_err(|error| FleetError::open(store, error))?);
         Ok(link)
     }
 
+    /// Creates a link that reads only, and is not connected yet.
+    pub(super) fn to_read(store: &Store) -> Self {
+        Self {
+            store: store.clone(),
+            lease: CONNECT_TO_READ,
+            reads: true,
+            open: None,
+            lost: false,
+        }
+    }
+
+    /// Runs a transaction that reads, once. The connection is made first if there is none.
+    pub(super) fn read<T>(
+        &mut self,
+        act: &mut impl FnMut(&mut Tx<'_>) -> Result<T, FleetError>,
+    ) -> Result<T, FleetError> {
+        if self.open.is_none() {
+            let open = self.connect();
+            let failed = |error| FleetError::open(&self.store, error);
+            self.open = Some(open.map_err(failed)?);
+        }
+        self.once(act)
+    }
+
     fn connect(&self) -> Result<Open, ConnectError> {
+        if self.reads {
+            let mut client = connect::connect(self.store.url(), "kd serve", CONNECT_TO_READ)?;
+            client.batch_execute(
+                "SET default_transaction_read_only = on; SET idle_in_transaction_session_timeout = '10s'; \
+                 SET lock_timeout = '2s'; SET statement_timeout = '5s'; SET client_min_messages = warning",
+            )?;
+            return Ok(Open {
+                client,
+                ready: HashMap::new(),
+            });
+        }
         let mut client = connect::connect(self.store.url(), "kd batch", CONNECT)?;
         let lease = self.lease.as_millis().max(1000);
         client.batch_execute(&format!(
@@ -185,18 +225,26 @@ impl Link {
                 {
                     FleetError::Lost(connect::told(&error))
                 }
-                error => FleetError::open(&self.store.shown(), error),
+                error => FleetError::open(&self.store, error),
             })?);
         }
         let Some(open) = &mut self.open else {
             return Err(FleetError::Lost("there is no connection".into()));
         };
-        let done = act(open);
+        let done = act(open).map_err(|error| error.at(&self.store));
         if done.as_ref().is_err_and(FleetError::is_lost) {
             // Also after a deadlock, which keeps the connection: one more is cheap.
             self.close();
         }
         done
+    }
+
+    /// Frees the rows that were erased. The server does it later if it cannot be done now.
+    pub(super) fn vacuum(&mut self) {
+        if let Some(open) = &mut self.open {
+            let tables = "VACUUM kd_threads, kd_results, kd_questions, kd_jobs";
+            let _ = open.client.batch_execute(tables);
+        }
     }
 
     fn close(&mut self) {

@@ -15,7 +15,10 @@ mod clerk;
 mod create;
 mod error;
 mod finish;
+mod forget;
+mod help;
 mod link;
+mod look;
 mod money;
 mod pace;
 mod retry;
@@ -26,14 +29,17 @@ mod workers;
 
 pub use account::FleetAccount;
 pub use address::Store;
-pub use batches::{Asks, FleetBatch, FleetLimits, Refusal, Seen};
+pub use batches::{Asks, FleetBatch, FleetLimits, Seen};
 pub use claim::{Claimed, Idle};
 pub use create::NewFleetBatch;
 pub use error::FleetError;
 pub use finish::{Ended, ThreadFile};
+pub use forget::Erased;
+pub use kd_core::batch::{Refusal, Refused, Worker};
+pub use look::FleetReader;
 pub use pace::Slots;
 pub use store::Fleet;
-pub use workers::{NewWorker, Worker};
+pub use workers::NewWorker;
 
 use crate::amounts::signed;
 

@@ -124,16 +124,27 @@ CREATE TABLE kd_services (
 /// Creates the tables in an empty schema, and checks the version of existing ones.
 pub(super) fn migrate(tx: &mut Tx<'_>, store: &Store) -> Result<(), FleetError> {
     tx.rows("SELECT pg_advisory_xact_lock($1)::text", &[&LOCK])?;
-    let exists: bool = match tx.row("SELECT to_regclass('kd_store') IS NOT NULL", &[])? {
-        Some(row) => row.try_get(0)?,
-        None => false,
-    };
-    if !exists {
+    if is_new(tx)? {
         tx.script(SCHEMA)?;
         let version = i64::from(FLEET.version);
         tx.run("INSERT INTO kd_store (version) VALUES ($1)", &[&version])?;
         return Ok(());
     }
+    check(tx, store)
+}
+
+/// Returns whether the tables do not exist yet.
+pub(super) fn is_new(tx: &mut Tx<'_>) -> Result<bool, FleetError> {
+    Ok(
+        match tx.row("SELECT to_regclass('kd_store') IS NULL", &[])? {
+            Some(row) => row.try_get(0)?,
+            None => true,
+        },
+    )
+}
+
+/// Checks the version of the tables.
+pub(super) fn check(tx: &mut Tx<'_>, store: &Store) -> Result<(), FleetError> {
     let version: Option<i64> = match tx.row("SELECT max(version) FROM kd_store", &[])? {
         Some(row) => row.try_get(0)?,
         None => None,

@@ -1,17 +1,19 @@
 //! The database of a fleet: every access is one transaction.
 
 use super::address::Store;
-use super::batches::{self, FleetBatch, Refusal, Seen};
+use super::batches::{self, FleetBatch, Seen};
 use super::claim::{self, Claimed, Cursor, Idle};
 use super::create::{self, NewFleetBatch};
 use super::error::FleetError;
 use super::finish::{self, Ended, ThreadFile};
-use super::link::Link;
+use super::forget::{self, Erased};
+use super::link::{Link, Tx};
 use super::money::{self, Settled};
-use super::workers::{self, NewWorker, Worker};
+use super::workers::{self, NewWorker};
 use super::{retry, schema, threads};
 use crate::batch::{Asked, Dead, Retried};
 use jiff::Timestamp;
+use kd_core::batch::{Refusal, Worker};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -463,6 +465,25 @@ impl Fleet {
     /// The database fails.
     pub fn retry(&mut self, batch: &str, now: Timestamp) -> Result<Retried, FleetError> {
         self.link.once(&mut |tx| retry::retry(tx, batch, now))
+    }
+
+    /// Erases a batch, or a question of one by its id, with results and threads, also where another batch has the same
+    /// answer. Nothing is erased while workers ask it, or with `dry`.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn forget(
+        &mut self,
+        batch: &str,
+        question: Option<&str>,
+        dry: bool,
+    ) -> Result<Erased, FleetError> {
+        let once = &mut |tx: &mut Tx<'_>| forget::forget(tx, batch, question, dry);
+        let erased = self.link.once(once)?;
+        if !dry && erased.asking.is_empty() {
+            self.link.vacuum();
+        }
+        Ok(erased)
     }
 
     /// Cancels a batch: its waiting questions are not asked. Returns how many those are.

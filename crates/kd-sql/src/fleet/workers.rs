@@ -6,8 +6,9 @@ use super::link::Tx;
 use super::{money, now, stored, unsigned};
 use crate::batch::State;
 use jiff::Timestamp;
-use kd_core::batch::{Method, Row};
+use kd_core::batch::{Method, Refused, Row, Worker};
 use kd_core::clean::clean_text;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Maximum characters of a name or a version that is shown.
@@ -29,23 +30,6 @@ pub struct NewWorker {
     pub kd: String,
     /// After how long without a sign of life its jobs are given to others.
     pub lease: Duration,
-}
-
-/// A worker that is at work, as it is shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Worker {
-    /// Its unique name.
-    pub name: String,
-    /// Its version of `kd`.
-    pub kd: String,
-    /// Its lease.
-    pub lease: Duration,
-    /// The time since its last sign of life.
-    pub silent: Duration,
-    /// Whether it starts no more questions.
-    pub draining: bool,
-    /// The questions that it is asking.
-    pub asking: u64,
 }
 
 pub(super) fn register(tx: &mut Tx<'_>, worker: &NewWorker) -> Result<i64, FleetError> {
@@ -209,30 +193,57 @@ pub(super) fn withdraw(tx: &mut Tx<'_>, worker: i64, batch: &str) -> Result<(), 
     Ok(())
 }
 
-/// Returns the workers that are at work.
+/// Returns the workers that have not ended, with the batches that they do not serve.
 pub(super) fn alive(tx: &mut Tx<'_>) -> Result<Vec<Worker>, FleetError> {
     let rows = tx.rows(
         concat!(
             "SELECT w.id, left(w.name, 1000), left(w.kd, 1000), least(w.lease, $1), ",
             now!(),
-            " - greatest(w.beat, 0), w.draining, (SELECT count(*) FROM kd_jobs j WHERE j.worker = w.id AND j.state = 1)
-             FROM kd_workers w WHERE w.ended IS NULL ORDER BY w.id LIMIT 1000"
+            " - greatest(w.beat, 0), w.draining, (SELECT count(*) FROM kd_jobs j WHERE j.worker = w.id AND j.state = 1), ",
+            now!(),
+            " - greatest(w.started, 0) FROM kd_workers w WHERE w.ended IS NULL ORDER BY w.id LIMIT 1000"
         ),
         &[&LEASE_MAX],
     )?;
     let millis = |n: i64| Duration::from_millis(unsigned(n));
     let mut all = Vec::new();
+    let mut refused = refused(tx)?;
     for row in rows {
+        let id: i64 = row.try_get(0)?;
         all.push(Worker {
-            name: unique(row.try_get(1)?, row.try_get(0)?),
+            name: unique(row.try_get(1)?, id),
             kd: line(row.try_get(2)?),
             lease: millis(row.try_get(3)?),
             silent: millis(row.try_get(4)?),
+            up: millis(row.try_get(7)?),
             draining: row.try_get(5)?,
             asking: unsigned(row.try_get(6)?),
+            refuses: refused.remove(&id).unwrap_or_default(),
         });
     }
     Ok(all)
+}
+
+/// Returns the refusals of workers that have not ended, by worker.
+fn refused(tx: &mut Tx<'_>) -> Result<BTreeMap<i64, Vec<Refused>>, FleetError> {
+    let rows = tx.rows(
+        "SELECT r.worker, left(r.batch, 1000), left(r.reason, 2000) FROM kd_refusals r JOIN kd_workers w ON w.id = r.worker
+         WHERE w.ended IS NULL ORDER BY r.worker, r.batch LIMIT 1000",
+        &[],
+    )?;
+    let mut all: BTreeMap<i64, Vec<Refused>> = BTreeMap::new();
+    for row in rows {
+        all.entry(row.try_get(0)?).or_default().push(Refused {
+            batch: line(row.try_get(1)?),
+            reason: reason(row.try_get(2)?),
+        });
+    }
+    Ok(all)
+}
+
+/// Returns a reason of the database for one line of a terminal.
+pub(super) fn reason(text: &str) -> String {
+    clean_text(text).replace(['\n', '\t'], " ")
 }
 
 /// Returns the unique name of a worker.

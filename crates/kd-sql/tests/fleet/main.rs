@@ -8,6 +8,8 @@
 )]
 
 mod faults;
+mod forget;
+mod look;
 #[path = "../support/postgres.rs"]
 mod postgres_server;
 mod support;

@@ -29,6 +29,7 @@ pub(crate) enum Batch {
     Results(Results),
     Retry(Retry),
     Cancel(Cancel),
+    Forget(Forget),
     #[command(visible_alias = "ls")]
     List(List),
 }
@@ -191,6 +192,31 @@ pub(crate) struct Cancel {
     pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) store: Store,
+}
+
+/// Erase a batch of a database: its questions, results and threads
+///
+/// Equal questions of the batch, and questions of other batches with the same answer, are erased too. Refuses while workers
+/// ask. Threads of this project's own batches are removed with `kd forget THREAD`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  kd batch forget 3f1c90ab --dry-run          show what would be erased
+  kd batch forget 3f1c90ab --question q17     one question")]
+pub(crate) struct Forget {
+    /// The batch's id or a unique prefix, without `batch-` if you like
+    pub(crate) id: String,
+    /// Only the question with this id
+    #[arg(long, value_name = "ID")]
+    pub(crate) question: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: Store,
+    /// Show what would be erased; change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(short, long, conflicts_with = "dry_run")]
+    pub(crate) yes: bool,
 }
 
 /// List the batches of this project

@@ -227,8 +227,9 @@ pub(crate) fn whole() -> clap::Command {
     let names = listed.get_subcommands().map(|c| c.get_name().to_owned());
     let names: Vec<String> = names.collect();
     // Commands with both options and subcommands.
-    let both: [(&'static str, Augment); 4] = [
+    let both: [(&'static str, Augment); 5] = [
         ("review", review::Review::augment_args),
+        ("worker", worker::Worker::augment_args),
         ("marks", mark::Marks::augment_args),
         ("seal", seal::Seal::augment_args),
         ("prices", prices::Prices::augment_args),

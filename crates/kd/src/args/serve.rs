@@ -1,5 +1,6 @@
 //! `kd serve`: serve the council to other programs, on this machine or beyond it.
 
+use super::batch::Store;
 use clap::Args;
 use kd_server::http::HostName;
 use std::net::SocketAddr;
@@ -14,6 +15,8 @@ Examples:
   kd serve --tokens tokens.txt              one line per caller: NAME TOKEN
   kd serve --listen 0.0.0.0:7717 --host kd.example.org
                                             also for other machines
+  kd serve --store postgresql://kd@db.example.org/kd
+                                            with the batches of a fleet
   kd serve --health                         whether a server is running
 
 Give any program for the OpenAI API the address that ends in /v1 and the token;
@@ -46,7 +49,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<HostName>,
     /// Ask the server at the address whether it works, and exit
-    #[arg(long, conflicts_with_all = ["mcp", "models", "page", "host", "tokens", "name"])]
+    #[arg(long, conflicts_with_all = ["mcp", "models", "page", "host", "tokens", "name", "store"])]
     pub(crate) health: bool,
     /// A file of tokens, one per line: NAME TOKEN, or only TOKEN
     /// [default: KD_SERVE_TOKEN, else a new token is printed]
@@ -55,6 +58,8 @@ pub(crate) struct Serve {
     /// The name of callers whose token has no name
     #[arg(long = "as", value_name = "NAME")]
     pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: Store,
     /// Download nothing: use only models already on this machine
     #[arg(long, env = "KD_OFFLINE", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(),
           action = clap::ArgAction::SetTrue)]

@@ -1,13 +1,14 @@
 //! `kd worker`: answers questions of batches that other machines have started.
 
 use super::batch::{Lease, Store};
-use clap::Args;
+use clap::{Args, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
   export KD_BATCH_STORE=postgresql://kd@db.example.org/kd
   kd batch run questions.jsonl -o results.jsonl      on one machine
   kd worker --concurrency 16                         on each other machine
+  kd worker list                                     what each of them does
 
 Members, addresses and keys are those of this machine's own configuration; a batch that was started with
 another one is refused, and `kd batch status` says why. Ctrl+C or SIGTERM lets the questions that are
@@ -17,8 +18,10 @@ Exit codes: 0 stopped; 1 the database cannot be reached.";
 
 /// Answer questions of batches on a database
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Worker {
+    #[command(subcommand)]
+    pub(crate) command: Option<WorkerCommand>,
     #[command(flatten)]
     pub(crate) store: Store,
 
@@ -33,4 +36,18 @@ pub(crate) struct Worker {
     /// Print only errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+// The subcommands of `kd worker`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WorkerCommand {
+    #[command(visible_alias = "ls")]
+    List(List),
+}
+
+/// List the workers of a database: what each does, and which batches it refuses
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) store: Store,
 }

@@ -160,7 +160,7 @@ impl Command {
         use crate::args::forum::Forum;
         match self {
             Command::Ask(_) | Command::Chat(_) | Command::Think(_) | Command::Deliberate(_) => true,
-            Command::Worker(_) => true,
+            Command::Worker(args) => args.command.is_none(),
             Command::Review(args) => args.command.is_none() && !args.dry_run,
             Command::Batch(group) => {
                 matches!(&group.command, crate::args::batch::Batch::Run(args) if !args.dry_run)
@@ -206,7 +206,9 @@ impl Command {
                     Batch::Run(args) => args.json,
                     Batch::Status(args) => args.json,
                     Batch::List(args) => args.json,
-                    Batch::Results(_) | Batch::Retry(_) | Batch::Cancel(_) => false,
+                    Batch::Results(_) | Batch::Retry(_) | Batch::Cancel(_) | Batch::Forget(_) => {
+                        false
+                    }
                 }
             }
             Command::Doctor(args) => args.json,

@@ -38,7 +38,9 @@ pub(super) fn run(args: &Serve, here: &Here) -> Result<Exit, Error> {
     };
     let starter = name(args.name.as_deref())?;
     let (tokens, fresh) = tokens(args, here)?;
-    let mut host = folder_host(here, args.offline)?.with_tokens(tokens.names());
+    let store = super::batch::store(&args.store, here)?;
+    let host = folder_host(here, args.offline)?;
+    let mut host = host.with_tokens(tokens.names()).with_fleet(store);
     if !args.listen.ip().is_loopback() && args.host.is_empty() {
         let what = format!(
             "{} is not an address of this machine alone",

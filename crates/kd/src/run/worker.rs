@@ -4,13 +4,15 @@ use super::batch;
 use super::here::Here;
 use super::notices::notice_line;
 use super::trust;
-use crate::args::worker::Worker;
+use crate::args::batch::Store;
+use crate::args::worker::{List, Worker, WorkerCommand};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::fleet as face;
 use kd_app::batch::fleet::{LEASE_MIN, WorkerRequest};
 use kd_app::{Kingdom, Runtime};
 use kd_tui::signals::Signals;
+use std::io::Write;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -18,10 +20,10 @@ use tokio::sync::mpsc;
 const PUT_BACK: Duration = Duration::from_secs(2);
 
 pub(super) fn run(args: &Worker, here: &Here) -> Result<Exit, Error> {
-    let Some(store) = batch::store(&args.store, here)? else {
-        return Err(Error::usage("a worker needs a database")
-            .next("add --store postgresql://user@host/name, or set KD_BATCH_STORE"));
-    };
+    if let Some(WorkerCommand::List(list)) = &args.command {
+        return workers(list, here);
+    }
+    let store = needed(&args.store, here)?;
     let kingdom = trust::open(here, args.quiet)?;
     kingdom.sweep();
     let lease = args.lease.lease.max(LEASE_MIN);
@@ -30,6 +32,26 @@ pub(super) fn run(args: &Worker, here: &Here) -> Result<Exit, Error> {
     let runtime = Runtime::new()?;
     runtime.block_on(work(args, &kingdom, request))?;
     Ok(batch::STOPPED)
+}
+
+fn needed(store: &Store, here: &Here) -> Result<kd_sql::fleet::Store, Error> {
+    batch::store(store, here)?.ok_or_else(|| {
+        Error::usage("workers need a database")
+            .next("add --store postgresql://user@host/name, or set KD_BATCH_STORE")
+    })
+}
+
+/// Lists the workers of a database.
+fn workers(list: &List, here: &Here) -> Result<Exit, Error> {
+    let store = needed(&list.store, here)?;
+    let workers = kd_app::batch::fleet::open(&store)?.workers()?;
+    if workers.is_empty() {
+        let text = "no worker is at work: `kd worker` starts one";
+        writeln!(crate::out::stderr(), "{text}")?;
+    }
+    let text = face::worker_list(&workers, here.columns());
+    crate::out::stdout().lock().write_all(text.as_bytes())?;
+    Ok(Exit::Done)
 }
 
 async fn work(args: &Worker, kingdom: &Kingdom, request: WorkerRequest) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 
 use super::super::how::How;
 use super::super::key::{digest, memory_and_marks};
+use super::plan;
 use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use crate::{Ask, Deliberate, SeatRequest, Terms, Think};
@@ -37,6 +38,9 @@ struct Spec {
     timeout: Option<u64>,
     no_conclusion: bool,
     private: bool,
+    /// The settings of deliberations, if they come from a plan; else each machine has the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    plan: Option<Value>,
 }
 
 /// The digests of a machine, by the part of its configuration.
@@ -46,8 +50,9 @@ type Parts = BTreeMap<String, String>;
 ///
 /// # Errors
 /// A member is an agent program, or an option works on one machine only.
-pub(super) fn of(kingdom: &Kingdom, how: &How) -> Result<Asks, UserError> {
-    let spec = Spec::of(kingdom.config(), how)?;
+pub(super) fn of(kingdom: &Kingdom, how: &How, planned: bool) -> Result<Asks, UserError> {
+    let mut spec = Spec::of(kingdom.config(), how)?;
+    spec.plan = planned.then(|| json!(kingdom.config().deliberation));
     spec.check(kingdom.config())?;
     refuse_programs(kingdom.config(), how)?;
     Ok(Asks {
@@ -77,6 +82,9 @@ pub(super) fn accept(kingdom: &mut Kingdom, asks: &Asks) -> Result<How, UserErro
     let is_name = |name: &String| (1..=NAME_CHARS_MAX).contains(&name.chars().count());
     if spec.members.len() > MEMBERS_MAX || !spec.members.iter().all(is_name) {
         return Err(refused("it names members that no configuration has".into()));
+    }
+    if let Some(plan) = &spec.plan {
+        plan::accept(kingdom, plan)?;
     }
     spec.check(kingdom.config())?;
     kingdom.configure(|config| config.council.private |= spec.private);
@@ -119,6 +127,7 @@ impl Spec {
             timeout: seats.timeout,
             no_conclusion: false,
             private: config.council.private,
+            plan: None,
         };
         if how.allows_secrets() {
             let what = "--allow-secrets works on one machine only";
@@ -171,7 +180,12 @@ impl Spec {
                 || lists_model(config, name)
                 || is_known_program(name)
         };
-        if let Some(name) = self.members.iter().find(|name| !is_listed(name)) {
+        let planned = self
+            .plan
+            .iter()
+            .flat_map(|_| plan::named(&config.deliberation));
+        let mut names = self.members.iter().chain(planned);
+        if let Some(name) = names.find(|name| !is_listed(name)) {
             let what = format!("the configuration lists no agent, service or model `{name}`");
             return refused(what, LIST);
         }
@@ -261,7 +275,7 @@ fn is_known_program(name: &str) -> bool {
 fn further<'c>(config: &'c Config, how: &'c How) -> Vec<&'c String> {
     let think = &config.think;
     match how {
-        How::Ask(ask) if ask.no_conclusion => Vec::new(),
+        How::Ask(ask) if ask.no_conclusion || !config.council.conclude => Vec::new(),
         How::Ask(_) => config.council.chair.iter().collect(),
         How::Think(asked) => [
             (&asked.fast, &think.fast),
@@ -343,9 +357,15 @@ fn parts(kingdom: &Kingdom, how: &How) -> Result<Parts, UserError> {
     add("council", &json!(config.council));
     add("prompts", &json!(config.prompts));
     let agents = agents(config, how);
-    let all_known = named(how)
-        .iter()
-        .all(|name| config.agents.contains_key(*name));
+    // The chair, the planner and others answer too.
+    let further = further(config, how);
+    let mut names = named(how).into_iter().chain(further.iter().copied());
+    let all_known = names.all(|name| config.agents.contains_key(name));
+    let configured = config.agents.iter();
+    let also = configured.filter(|(name, _)| {
+        further.contains(name) && !agents.iter().any(|(known, _)| known == name)
+    });
+    let agents: Vec<_> = agents.iter().copied().chain(also).collect();
     for (name, agent) in &agents {
         add(&format!("agents.{name}"), &json!(agent));
     }
@@ -411,7 +431,7 @@ mod tests {
         let env = Env::of([("HOME", dir.path().as_os_str())]).in_folder(dir.path());
         let mut kingdom = Kingdom::open_with(env).unwrap();
         kingdom.configure(|config| {
-            for (name, backend) in [("ada", "openai"), ("bob", "anthropic")] {
+            for (name, backend) in [("ada", "openai"), ("bob", "anthropic"), ("cy", "openai")] {
                 let agent = AgentConfig {
                     backend: backend.into(),
                     ..AgentConfig::default()
@@ -440,7 +460,7 @@ mod tests {
     #[test]
     fn a_machine_with_the_same_configuration_of_the_named_members_asks_in_the_same_way() {
         let how = ask(&["ada"]);
-        let asks = of(&kingdom(|_| {}), &how).unwrap();
+        let asks = of(&kingdom(|_| {}), &how, false).unwrap();
         // Keys, rates and limits are each machine's own, and so are members that are not named.
         let mut other = kingdom(|config| {
             config.agents.remove("bob");
@@ -479,7 +499,7 @@ mod tests {
         assert!(error.what.ends_with(": kd"), "{}", error.what);
         assert_eq!(
             recipe(&older, true),
-            recipe(&of(&kingdom(|_| {}), &how).unwrap(), true)
+            recipe(&of(&kingdom(|_| {}), &how, false).unwrap(), true)
         );
     }
 
@@ -488,14 +508,14 @@ mod tests {
         let program: fn(&mut Config) = |config| {
             config.agents.entry("ada".into()).or_default().backend = "codex".into();
         };
-        let error = of(&kingdom(program), &ask(&["ada"])).unwrap_err();
+        let error = of(&kingdom(program), &ask(&["ada"]), false).unwrap_err();
         assert!(
             error.what.contains("`ada` is an agent program (codex)"),
             "{}",
             error.what
         );
         assert!(
-            of(&kingdom(program), &ask(&["bob"])).is_ok(),
+            of(&kingdom(program), &ask(&["bob"]), false).is_ok(),
             "it is not asked"
         );
         type Change = fn(&mut Config);
@@ -510,14 +530,14 @@ mod tests {
             (thinks(), |c| c.think.arbiter = Some("codex".into())),
         ];
         for (how, change) in places {
-            let error = of(&kingdom(change), &how).unwrap_err();
+            let error = of(&kingdom(change), &how, false).unwrap_err();
             assert!(
                 error.what.contains("`codex` is an agent program"),
                 "{}",
                 error.what
             );
         }
-        let asks = of(&kingdom(|_| {}), &ask(&["ada"])).unwrap();
+        let asks = of(&kingdom(|_| {}), &ask(&["ada"]), false).unwrap();
         assert!(accept(&mut kingdom(program), &asks).is_err());
         let model = |name: &str| {
             asks.asks
@@ -565,5 +585,102 @@ mod tests {
                 asks.asks
             );
         }
+    }
+
+    #[test]
+    fn a_plan_travels_with_the_batch_and_can_choose_nothing_that_is_not_listed() {
+        let how = How::Deliberate(Deliberate::default());
+        let member = |model: &str| kd_core::config::MemberPlan {
+            model: model.into(),
+            role: "skeptic".into(),
+            system_prompt: Some("Doubt.".into()),
+            temperature: Some(0.5),
+            ..kd_core::config::MemberPlan::default()
+        };
+        let planned = kingdom(|config| {
+            config.deliberation.council.members =
+                Some(vec![member("ada"), member("bob"), member("cy")]);
+            config.deliberation.rounds = 3;
+        });
+        let asks = of(&planned, &how, true).unwrap();
+        let mut other = kingdom(|_| {});
+        assert_eq!(accept(&mut other, &asks).unwrap(), how);
+        assert_eq!(other.config().deliberation, planned.config().deliberation);
+        // Without its plan, the settings must be the same.
+        let bare = of(&planned, &how, false).unwrap();
+        let error = accept(&mut kingdom(|_| {}), &bare).unwrap_err();
+        assert!(error.what.ends_with(": deliberation"), "{}", error.what);
+        let changed = |path: &str, to: Value| {
+            let mut spec: Value = serde_json::from_str(&asks.asks).unwrap();
+            *spec.pointer_mut(path).unwrap() = to;
+            Asks {
+                asks: spec.to_string(),
+                ..asks.clone()
+            }
+        };
+        for (path, to, told) in [
+            (
+                "/plan/council/members/0/model",
+                json!("gpt-5-pro"),
+                "lists no agent",
+            ),
+            (
+                "/plan/council/members/0/model",
+                json!("codex"),
+                "agent program",
+            ),
+            ("/plan/meta/planner", json!("codex"), "agent program"),
+            ("/plan/meta/planner", json!("nobody"), "no such agent"),
+            (
+                "/plan/council/members/0",
+                json!({"model": "ada", "command": ["rm"]}),
+                "not followed",
+            ),
+            (
+                "/plan/council/members/0/temperature",
+                json!(1e9),
+                "not followed",
+            ),
+            ("/plan/memory/longTerm", json!(true), "long-term memory"),
+            ("/plan/rounds", json!(4_000_000_000_u32), "not followed"),
+            ("/plan/maxCalls", json!(-1), "not followed"),
+            ("/plan/protocol", json!("../../x"), "not followed"),
+            ("/plan", json!({"baseUrl": "https://h"}), "not followed"),
+            ("/plan", json!([1]), "no plan"),
+            (
+                "/plan/meta/reasoning",
+                json!("x".repeat(300_000)),
+                "too long",
+            ),
+        ] {
+            let error = accept(&mut kingdom(|_| {}), &changed(path, to.clone())).unwrap_err();
+            let said = format!("{} {:?}", error.what, error.why);
+            assert!(said.contains(told), "{path} {to}: {said}");
+        }
+    }
+
+    #[test]
+    fn the_chair_and_the_planner_are_part_of_what_must_be_the_same() {
+        let chaired = |model: &'static str| {
+            kingdom(move |config| {
+                config.council.chair = Some("boss".into());
+                let boss = AgentConfig {
+                    backend: "openai".into(),
+                    model: Some(model.into()),
+                    ..AgentConfig::default()
+                };
+                config.agents.insert("boss".into(), boss);
+            })
+        };
+        let asks = of(&chaired("m-1"), &ask(&["ada"]), false).unwrap();
+        assert!(accept(&mut chaired("m-1"), &asks).is_ok());
+        let error = accept(&mut chaired("m-2"), &asks).unwrap_err();
+        assert!(error.what.ends_with(": agents.boss"), "{}", error.what);
+        // A chair that writes nothing need not be able to.
+        let silent = kingdom(|config| {
+            config.council.chair = Some("codex".into());
+            config.council.conclude = false;
+        });
+        assert!(of(&silent, &ask(&["ada"]), false).is_ok());
     }
 }

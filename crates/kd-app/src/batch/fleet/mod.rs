@@ -7,12 +7,15 @@
 mod asks;
 mod follow;
 mod gate;
+mod plan;
 mod queue;
 mod run;
+mod watch;
 mod worker;
 
 pub use super::request::FleetRequest;
 pub use follow::lines;
+pub use watch::Watch;
 pub use worker::{News, WorkerRequest, Working};
 
 pub(super) use run::{Prepared, prepare};

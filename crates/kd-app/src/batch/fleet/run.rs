@@ -37,7 +37,7 @@ pub(in super::super) fn prepare(
     fleet: FleetRequest,
     questions: &mut [Asked],
 ) -> Result<Prepared, UserError> {
-    let asks = asks::of(&kingdom.without_substitutes(), &request.how)?;
+    let asks = asks::of(&kingdom.without_substitutes(), &request.how, fleet.plan)?;
     let whole = asks::recipe(&asks, false);
     for question in questions.iter_mut() {
         question.key = key::digest(&[&whole, &question.text]);

@@ -40,17 +40,12 @@ pub(super) fn request(args: &Run, here: &Here) -> Result<Option<FleetRequest>, E
         return Err(Error::usage("--provider-batch works on one machine only")
             .next("leave out --store: providers answer as fast with one process that asks"));
     }
-    if !METHODS.contains(&args.how.as_str()) {
-        let what = format!("`--as {}` works on one machine only", args.how);
-        return Err(Error::usage(what).next(
-            "put the plan under `deliberation` in the configuration of every machine, and use --as deliberate",
-        ));
-    }
     Ok(Some(FleetRequest {
         store,
         lease: args.lease.lease.max(LEASE_MIN),
         priority: args.priority,
         name: "run".to_owned(),
+        plan: !METHODS.contains(&args.how.as_str()),
     }))
 }
 

@@ -2,6 +2,7 @@
 
 mod conduct;
 mod fleet;
+mod forget;
 mod look;
 mod questions;
 mod shelf;
@@ -33,6 +34,7 @@ pub(super) fn run(command: &Batch, here: &Here) -> Result<Exit, Error> {
         Batch::Results(args) => look::results(args, here),
         Batch::Retry(args) => look::retry(args, here),
         Batch::Cancel(args) => look::cancel(args, here),
+        Batch::Forget(args) => forget::run(args, here),
         Batch::List(args) => look::list(args, here),
     }
 }

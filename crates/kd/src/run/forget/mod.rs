@@ -75,6 +75,15 @@ pub(super) fn run(args: &Forget, here: &Here) -> Result<Exit, Error> {
         false => stays.extend(elsewhere::found(&layout, &places, here)),
     }
     for place in &places {
+        if let Some(batch) = batches.as_ref().and_then(|file| file.of_fleet(&place.path)) {
+            let short = crate::face::batch::short(&batch);
+            stays.push(Elsewhere {
+                path: place.path.clone(),
+                why: format!(
+                    "it came from a database, which keeps it: kd batch forget {short} --store URL"
+                ),
+            });
+        }
         let outputs = batches.as_ref().map(|file| file.outputs(&place.id.0));
         for path in outputs.transpose()?.unwrap_or_default() {
             stays.push(Elsewhere {
