@@ -436,6 +436,34 @@ fn signals_drain_and_the_same_command_goes_on() {
 }
 
 #[test]
+fn a_run_that_goes_on_appends_no_result_twice() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(50);
+    let q = questions(&home, 60);
+    let _worker = fleet.worker(&home);
+    let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "0"];
+    // Killed in the middle of a line, the last one may be cut.
+    let whole = || {
+        let text = fs::read_to_string(home.work().join("r.jsonl")).unwrap_or_default();
+        let lines = text.split_inclusive('\n');
+        let lines = lines.filter(|line| line.ends_with('\n'));
+        let lines = lines.map(|line| serde_json::from_str(line).expect("a line"));
+        lines.collect::<Vec<Value>>()
+    };
+    let mut before = 0;
+    for _ in 0..2 {
+        let run = fleet.start(&home, &args);
+        until("more results", || {
+            (whole().len() > before + 2).then_some(())
+        });
+        run.signal(Signal::KILL);
+        drop(run);
+        before = answers(&whole()).len();
+    }
+    assert!(before < 60, "the runs were killed early");
+}
+
+#[test]
 fn a_second_signal_ends_a_worker_whose_database_does_not_answer() {
     let Some(fleet) = Fleet::new() else { return };
     let home = echoing(50);

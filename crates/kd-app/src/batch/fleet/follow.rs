@@ -56,10 +56,12 @@ impl Follow {
         mut stop: watch::Receiver<Stop>,
         progress: watch::Sender<Progress>,
     ) -> Result<Ended, UserError> {
-        self.put_all().await?;
-        let followed = self.follow(&mut stop, &progress).await;
+        let followed = match self.fetch(true).await {
+            Ok(()) => self.follow(&mut stop, &progress).await,
+            Err(error) => Err(error),
+        };
         // Also after an error: what is known is collected.
-        let new = self.fetch().await;
+        let new = self.fetch(false).await;
         let written = self.put_all().await;
         let why = followed.and_then(|why| new.and(written).map(|()| why))?;
         let batch = self.look().await?.batch;
@@ -93,7 +95,7 @@ impl Follow {
                 return Ok(Why::Stopped);
             }
             let ended = progress.borrow().counts.ended();
-            self.fetch().await?;
+            self.fetch(false).await?;
             let began = Instant::now();
             let batch = self.look().await?;
             let looked = began.elapsed();
@@ -136,14 +138,20 @@ impl Follow {
         batch.ok_or_else(|| super::super::look::none(&self.id))
     }
 
-    /// Appends new results to the file, and stores their threads.
-    async fn fetch(&self) -> Result<(), UserError> {
+    /// Appends new results to the file, and stores their threads. `replaces`: they replace what an earlier run has left there.
+    async fn fetch(&self, replaces: bool) -> Result<(), UserError> {
         let (id, threads) = (self.id.clone(), self.threads.clone());
         let (results, seen) = (self.results.clone(), Arc::clone(&self.seen));
         on(&self.fleet, move |fleet| {
             let mut seen = seen
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
+            if let Some(results) = results.as_ref().filter(|_| replaces) {
+                let mut results = results
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                results.rewrite_with(|_| Ok(()))?;
+            }
             fleet.new_results(&id, &mut seen, |fleet, lines| {
                 let rows = taken(fleet, &id, &threads, &lines)?;
                 if let Some(results) = results.as_ref().filter(|_| !rows.is_empty()) {
