@@ -99,6 +99,14 @@ impl Kingdom {
         own
     }
 
+    /// The same folder with other settings, and an engine of its own.
+    #[cfg(feature = "forum")]
+    pub(crate) fn changed(&self, change: impl FnOnce(&mut Config)) -> Self {
+        let mut own = self.in_env(self.env.clone());
+        own.configure(change);
+        own
+    }
+
     /// The same settings in another environment, with an engine of its own.
     #[cfg(feature = "forum")]
     fn in_env(&self, env: Env) -> Self {

@@ -41,6 +41,8 @@ pub mod forum;
 pub mod host;
 pub mod json;
 mod kingdom;
+#[cfg(feature = "forum")]
+pub mod live;
 pub mod marks;
 mod notice;
 pub mod outfile;

@@ -496,6 +496,11 @@ pub static EVAL_PROMISES: Printed = printed("`kd eval --replay --promise --json`
 /// How soon broken promises are noticed.
 pub static EVAL_DRIFT: Printed =
     printed("`kd eval --replay --promise --drift --json`", "eval-drift");
+/// Whether a council pays, for the user's own questions.
+pub static EVAL_LIVE: Printed = printed("`kd eval --live --json`", "eval-live");
+/// What that would spend.
+pub static EVAL_LIVE_ESTIMATE: Printed =
+    printed("`kd eval --live --dry-run --json`", "eval-live-estimate");
 /// Simulated members.
 pub static EVAL_SIMULATED: Printed = printed("`kd eval --simulate --json`", "eval-simulate");
 /// The log of a forum.
@@ -563,6 +568,8 @@ pub static PRINTED: &[&Printed] = &[
     &EVAL_COUNCILS,
     &EVAL_PROMISES,
     &EVAL_DRIFT,
+    &EVAL_LIVE,
+    &EVAL_LIVE_ESTIMATE,
     &EVAL_SIMULATED,
     &ERROR,
 ];

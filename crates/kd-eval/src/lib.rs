@@ -13,6 +13,7 @@ pub mod deciders;
 pub mod enough;
 pub mod intervals;
 pub mod jury;
+pub mod live;
 pub mod marks;
 pub mod page;
 pub mod paired;

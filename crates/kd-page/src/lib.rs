@@ -15,12 +15,14 @@ mod document;
 mod facts;
 pub mod markdown;
 mod said;
+mod sheet;
 mod sure;
 mod trail;
 
 pub use batches::batches;
 pub use document::{Page, Place, app, page, shell};
 pub use facts::{Relative, Thread, Turn};
+pub use sheet::sheet;
 
 use facts::{Facts, plain};
 use maud::{Markup, html};

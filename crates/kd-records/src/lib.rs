@@ -18,7 +18,7 @@ pub use formats::{FORMATS, Format};
 pub use gold::Gold;
 pub use join::{About, Dropped, Joined, Source};
 pub use record::{Unread, Wanted};
-pub use written::{Written, study, written};
+pub use written::{Written, study, written, written_ways};
 
 use content::Content;
 use formats::Input;

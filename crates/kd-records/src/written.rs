@@ -45,10 +45,8 @@ pub fn written(
     for way in ways {
         let mut tasks: BTreeMap<&str, Vec<(&Question, Vec<usize>)>> = BTreeMap::new();
         for (question, decision) in replay.questions.iter().zip(way.decide(&setting)) {
-            let task = about.get(&question.id).map(|about| about.task.as_str());
-            let task = task.filter(|task| !task.is_empty()).unwrap_or(NO_TASK);
             tasks
-                .entry(task)
+                .entry(task_of(question, about))
                 .or_default()
                 .push((question, decision.winners));
         }
@@ -160,6 +158,38 @@ pub fn study(study: &Study, (seconds, version): (u64, &str)) -> Vec<Written> {
     files
 }
 
+/// Returns the files for ways to answer that were asked for themselves: each column of a replay is one, with the members
+/// that it asked.
+pub fn written_ways(
+    replay: &Replay,
+    members: &[Vec<String>],
+    about: &BTreeMap<String, About>,
+    (seconds, version): (u64, &str),
+) -> Vec<Written> {
+    let mut files = Vec::new();
+    for (at, (way, members)) in replay.members.iter().zip(members).enumerate() {
+        let mut tasks: BTreeMap<&str, Vec<(&Question, Vec<usize>)>> = BTreeMap::new();
+        for question in &replay.questions {
+            let answer = question.answers.get(at).copied().flatten();
+            let decided = (question, answer.into_iter().collect());
+            tasks
+                .entry(task_of(question, about))
+                .or_default()
+                .push(decided);
+        }
+        for (task, decided) in tasks {
+            let council = Council {
+                way,
+                members,
+                task,
+                id: format!("{task}/{DEVELOPER}_{way}/{seconds}"),
+            };
+            files.extend(council.files(&decided, about, (seconds, version)));
+        }
+    }
+    files
+}
+
 fn source_metadata() -> Value {
     json!({
         "source_name": "kd eval",
@@ -167,6 +197,12 @@ fn source_metadata() -> Value {
         "source_organization_name": "unknown",
         "evaluator_relationship": "other",
     })
+}
+
+/// Returns the task of a question.
+fn task_of<'a>(question: &Question, about: &'a BTreeMap<String, About>) -> &'a str {
+    let task = about.get(&question.id).map(|about| about.task.as_str());
+    task.filter(|task| !task.is_empty()).unwrap_or(NO_TASK)
 }
 
 /// The decisions of a rule on a task.

@@ -133,10 +133,19 @@ fn a_page_compares_councils_with_their_best_member() {
     };
     let markdown = page(&[]);
     assert_eq!(markdown.code, Some(0), "{}", markdown.err);
-    let head = "# Do councils beat their best member?\n\n2 random councils of 5 models from each of 1 set";
+    let head =
+        "# Do councils beat their best member?\n\n2 random councils of 5 models from each of 1 set";
     assert!(markdown.out.starts_with(head), "{}", markdown.out);
-    assert!(markdown.out.contains("| CRUXEval | auto |"), "{}", markdown.out);
-    assert!(page(&["--format", "html"]).out.contains("<td>CRUXEval</td><td>auto</td>"));
+    assert!(
+        markdown.out.contains("| CRUXEval | auto |"),
+        "{}",
+        markdown.out
+    );
+    assert!(
+        page(&["--format", "html"])
+            .out
+            .contains("<td>CRUXEval</td><td>auto</td>")
+    );
     let folder = home.path().join("records");
     let folder = folder.display().to_string();
     let written = page(&["--format", "eee", "-o", &folder]);

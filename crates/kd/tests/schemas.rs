@@ -154,6 +154,23 @@ fn decisions(out: &mut Outputs) {
         "one.out",
     ]);
     assert_eq!(batch.code, Some(0), "{}", batch.err);
+    let known = "id,question,gold\nq,Is it safe?,yes\nr,Is it sound?,no\n";
+    fs::write(home.work().join("known.csv"), known).expect("written");
+    let live = [
+        "eval",
+        "--live",
+        "known.csv",
+        "--members",
+        "ann,bob,cyd",
+        "--json",
+    ];
+    out.add(
+        "eval-live-estimate",
+        &home,
+        &[&live[..], &["--dry-run"]].concat(),
+    );
+    let consent = ["--yes", "--max-calls", "100"];
+    out.add("eval-live", &home, &[&live[..], &consent].concat());
     let row = fs::read_to_string(home.work().join("one.out")).expect("read");
     out.keep("batch-result", serde_json::from_str(&row).expect("a line"));
     out.add("fork", &home, &["fork", "--stage", "review", "--json"]);

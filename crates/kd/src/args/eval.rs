@@ -4,10 +4,10 @@ use super::values;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Measure councils on recorded answers or simulated members
+/// Measure councils on recorded answers, simulated members or your own questions
 #[derive(Clone, Debug, Args)]
 #[command(
-    group(clap::ArgGroup::new("what").required(true).args(["replay", "simulate", "list"])),
+    group(clap::ArgGroup::new("what").required(true).args(["replay", "simulate", "list", "live"])),
     after_help = "\
 Examples:
   kd eval --replay answers.csv                                   all members of the file, by plurality
@@ -21,6 +21,7 @@ Examples:
   kd eval --replay gsm.csv math.csv --page --format html -o page.html    a page: do councils beat their best member?
   kd eval --replay debates.jsonl --mode CoT --rule first-round,last-round,trajectory
   kd eval --simulate spec.json
+  kd eval --live questions.csv --max-usd 2                       ask your council, its best member and samples of it
   kd eval --list                                                 list deciders and protocols to simulate
 
 A table of answers     id,gold,ada,bob     one answer per cell; empty: none; <missing>: not asked
@@ -44,7 +45,7 @@ pub(crate) struct Eval {
     #[arg(long)]
     pub(crate) list: bool,
     /// The members, in order [default: every member of the file]
-    #[arg(long, value_name = "A,B,…", value_delimiter = ',', requires = "replay")]
+    #[arg(long, value_name = "A,B,…", value_delimiter = ',', conflicts_with_all = ["simulate", "list"])]
     pub(crate) members: Vec<String>,
     /// Deciders, or rules of `kd vote rules` [default: plurality; for debates first-round,last-round]
     #[arg(
@@ -91,13 +92,13 @@ pub(crate) struct Eval {
     #[arg(long, requires = "replay")]
     pub(crate) empty_answers: bool,
     /// Random seed for lots, orders, councils and bootstraps
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "replay")]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["simulate", "list"])]
     pub(crate) seed: u64,
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Write the joined answers (csv) or the decisions in the form of Every Eval Ever (eee); or the page (md, html, eee)
-    #[arg(long, value_name = "FORMAT", requires = "replay", conflicts_with_all = ["json", "councils", "promise"], help_heading = "Output")]
+    /// Write the joined answers (csv), the decisions in the form of Every Eval Ever (eee), or the page (md, html, eee)
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["simulate", "list", "json", "councils", "promise"], help_heading = "Output")]
     pub(crate) format: Option<Format>,
     /// Write to this file (csv, md, html) or below this folder (eee)
     #[arg(
@@ -109,6 +110,36 @@ pub(crate) struct Eval {
         help_heading = "Output"
     )]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) live: Live,
+}
+
+/// Options of `--live`.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Your questions")]
+pub(crate) struct Live {
+    /// Ask these questions of your council, its best member alone, and that member sampled at equal cost: a file with
+    /// `gold`, as `kd batch` reads it [default: your marked verdicts]
+    #[arg(long, value_name = "QUESTIONS", num_args = 0..=1)]
+    pub(crate) live: Option<Option<PathBuf>>,
+    /// The member to ask alone [default: the best by your marks]
+    #[arg(long, value_name = "NAME", requires = "live")]
+    pub(crate) best: Option<String>,
+    /// Estimate calls and cost; ask nothing
+    #[arg(long, requires = "live")]
+    pub(crate) dry_run: bool,
+    /// Do not ask before spending; needs --max-usd or --max-calls
+    #[arg(long, requires = "live")]
+    pub(crate) yes: bool,
+    /// Maximum cost of all together in US dollars
+    #[arg(long, value_name = "USD", value_parser = values::usd, requires = "live")]
+    pub(crate) max_usd: Option<f64>,
+    /// Maximum number of requests to models, all together
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "live")]
+    pub(crate) max_calls: Option<u64>,
+    /// Questions to ask at the same time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1000), requires = "live")]
+    pub(crate) concurrency: u16,
 }
 
 /// A form of answers or decisions to write.

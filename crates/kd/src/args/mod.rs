@@ -185,7 +185,7 @@ pub(crate) enum Command {
     Acp(acp::Acp),
     /// Serve the council to programs: as a model, over MCP, and as a page
     Serve(serve::Serve),
-    /// Measure councils on recorded answers or simulated members
+    /// Measure councils on recorded answers, simulated members or your own questions
     Eval(Box<eval::Eval>),
     /// Inspect the output of agent programs
     #[command(arg_required_else_help = true)]

@@ -1,7 +1,9 @@
 //! `kd eval`: replays recorded answers or simulates members. Input: files. Output: tables, or one JSON object.
 
+mod live;
 mod page;
 mod recorded;
+mod sheet;
 mod words;
 mod written;
 
@@ -30,6 +32,13 @@ const OPTIONS: u64 = 20;
 
 pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
     let styles = here.out_styles();
+    if let Some(questions) = &args.live.live {
+        return live::run(args, questions.as_deref(), here);
+    }
+    if args.page.is_none() && matches!(args.format, Some(Format::Md | Format::Html)) {
+        let what = "--format md and html are for --live and --page";
+        return Err(Error::usage(what).next("recorded answers can be written as csv or eee"));
+    }
     if args.list {
         list(&mut crate::out::stdout().lock(), args.json, &styles)?;
     } else if let Some(path) = &args.simulate {

@@ -110,7 +110,8 @@ fn promises_come_from_marks_and_can_be_required() {
     let bad = home.run(&["deliberate", "--require", "1.5", QUESTION]);
     assert_eq!(bad.code, Some(2));
     assert!(
-        ok(&plan).contains("how often members are right on number questions, with 95 % intervals: ")
+        ok(&plan)
+            .contains("how often members are right on number questions, with 95 % intervals: ")
             && plan.out.contains("; 200 marks)"),
         "{}",
         plan.out
