@@ -258,7 +258,7 @@ impl ServerHandler for Server {
             return Ok(ListResourcesResult::with_all_items(Vec::new()));
         }
         let mut listed = resources::list(&self.host).await?;
-        listed.resources.insert(0, app::row());
+        listed.resources.push(app::row());
         if self.caller(&context).is_some() {
             listed.resources.insert(0, news::row());
         }

@@ -97,7 +97,7 @@ pub(crate) struct Eval {
     /// Print one JSON object
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Write the joined answers (csv), the decisions in the form of Every Eval Ever (eee), or the page (md, html, eee)
+    /// Write the joined answers (csv), the decisions in the form of Every Eval Ever (eee), or the page of --live or --page (md, html, eee)
     #[arg(long, value_name = "FORMAT", conflicts_with_all = ["simulate", "list", "json", "councils", "promise"], help_heading = "Output")]
     pub(crate) format: Option<Format>,
     /// Write to this file (csv, md, html) or below this folder (eee)

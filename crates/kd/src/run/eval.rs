@@ -37,7 +37,9 @@ pub(super) fn run(args: &Eval, here: &Here) -> Result<Exit, Error> {
     }
     if args.page.is_none() && matches!(args.format, Some(Format::Md | Format::Html)) {
         let what = "--format md and html are for --live and --page";
-        return Err(Error::usage(what).next("recorded answers can be written as csv or eee"));
+        return Err(
+            Error::usage(what).next("add --page, or write the recorded answers as csv or eee")
+        );
     }
     if args.list {
         list(&mut crate::out::stdout().lock(), args.json, &styles)?;

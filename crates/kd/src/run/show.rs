@@ -42,7 +42,7 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     } else {
         Vec::new()
     };
-    let promised = promised(&thread, turns)?;
+    let promised = promised(&thread, turns);
     let mut out = crate::out::stdout().lock();
     if args.json {
         let messages: Vec<&Message> = turns.iter().flat_map(|t| t.iter()).collect();
@@ -103,15 +103,16 @@ pub(super) fn run(args: &Show, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns what was promised about the verdicts in these turns, by the marks of the person who asked.
-fn promised(thread: &Thread, turns: &[&[Message]]) -> Result<Vec<Promised>, Error> {
+/// Returns what was promised about the verdicts in these turns, by the marks of the person who asked. A log that cannot be
+/// read, for example of a newer version, promises nothing: the messages are shown all the same.
+fn promised(thread: &Thread, turns: &[&[Message]]) -> Vec<Promised> {
     let mut shown = turns.iter().flat_map(|turn| turn.iter());
     // Only a deliberation is worth reading the log.
     let is_deliberated = |m: &Message| m.is_king() && RoundKind::of(m) == RoundKind::Deliberation;
     if !shown.any(is_deliberated) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    Ok(kd_app::marks::promised(thread)?)
+    kd_app::marks::promised(thread).unwrap_or_default()
 }
 
 /// A message between members, as logged.
