@@ -87,6 +87,12 @@ pub fn are_labelled(asked: &str, options: &[String]) -> bool {
     })
 }
 
+/// Returns whether a question shows these options with the letters A, B, … before them.
+pub(super) fn are_lettered(asked: &str, options: &[String]) -> bool {
+    let labelled = labels::of(&asking::without_quotations(&asking::bounded(asked)));
+    matches!(labelled, Some((Labelled::Letters(found), _)) if found == options)
+}
+
 /// Returns whether another sentence asks for a list: `What do I need? List it.`
 fn wants_list(sentences: &[Sentence<'_>], asking: usize) -> bool {
     let mut others = sentences.iter().enumerate().filter(|(at, _)| *at != asking);

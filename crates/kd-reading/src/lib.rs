@@ -37,6 +37,7 @@ pub mod kinds;
 mod labels;
 pub mod language;
 mod led;
+mod lettered;
 mod letters;
 pub mod lists;
 mod marks;
@@ -58,6 +59,7 @@ mod refusal;
 mod rewritten;
 pub mod sameness;
 mod sayings;
+mod set_aside;
 mod stance;
 mod standing;
 mod statements;
@@ -581,7 +583,14 @@ fn of_value(wanted: &Wanted, said: &Value) -> Result<Option<Answer>, Unread> {
 /// # Errors
 /// The reason why no choice is read.
 pub fn choice(options: &[String], question: &str, reply: &str) -> Result<(usize, Step), Unread> {
-    let wanted = Wanted::Option(Options::new(options));
+    let asked = Options::asked(options, question);
+    let lettered = asked.has_letters();
+    // `B.` may be the second option, or the option called B.
+    if asked.labels.is_empty() && kinds::are_lettered(question, options) && lettered::begins(reply)
+    {
+        return Err(Unread::Ambiguous);
+    }
+    let wanted = Wanted::Option(asked);
     let place = |answer: Answer| match answer {
         Answer::Option(at) => Ok(at),
         Answer::Text(_) => Err(Unread::Missing),
@@ -597,7 +606,9 @@ pub fn choice(options: &[String], question: &str, reply: &str) -> Result<(usize,
         }
         // `X is slow. So Y.`
         Err(Unread::Ambiguous)
-            if !breaks_off(reply) && own_words::concluded(options, question, reply).is_some() =>
+            if !lettered
+                && !breaks_off(reply)
+                && own_words::concluded(options, question, reply).is_some() =>
         {
             let at = own_words::concluded(options, question, reply).ok_or(Unread::Ambiguous)?;
             Ok((at, Step::LastLine))

@@ -24,6 +24,15 @@ const WORSE_SIGNS: &[&str] = &[
     "less",
 ];
 
+/// Returns whether a letter is a unit: `20 °C`, `20 C`.
+fn follows_degree(sentence: &str, words: &[Word], at: usize) -> bool {
+    let before = sentence[..words[at].start].trim_end();
+    let number = |w: &Word| w.stop == Stop::None && w.lower.bytes().all(|b| b.is_ascii_digit());
+    before.ends_with(['°', 'º'])
+        || matches!(words[at].text.as_str(), "C" | "F" | "K")
+            && at.checked_sub(1).is_some_and(|b| number(&words[b]))
+}
+
 impl Options {
     /// Returns the mentions of options in a sentence.
     pub fn mentions(&self, sentence: &str) -> Vec<Mention> {
@@ -91,6 +100,7 @@ impl Options {
             if let Some(item) = self.labels.iter().position(|l| is_labelled(&word.text, l))
                 // `20 °C` beside an option's own name is not a label.
                 && !(self.are_default && named)
+                && (scored || !follows_degree(sentence, &words, at))
                 && (scored
                     || is_label(&words, at)
                     || !self.are_default && is_capital_inside(&words, at))

@@ -99,6 +99,13 @@ impl Options {
         Self::made(names, &labels.collect::<Vec<_>>(), true)
     }
 
+    /// Creates the options of a question: with its letters if it shows them, otherwise as [`Options::new`].
+    pub fn asked(names: &[String], question: &str) -> Self {
+        let mut options = Self::new(names);
+        options.are_default = !super::kinds::are_lettered(question, names);
+        options
+    }
+
     /// Creates options with the labels that the author of the reply was shown.
     pub fn labelled(names: &[String], labels: &[String]) -> Self {
         Self::made(names, labels, false)

@@ -61,7 +61,7 @@ pub(super) fn of(options: &[String], question: &str, reply: &str) -> Option<usiz
     named.next().is_none().then_some(at)
 }
 
-/// Returns the option that a short reply concludes with: after a word such as "so", or in a short last sentence.
+/// Returns the option that a short reply concludes with: after a word such as "so", or in a last sentence that is its name.
 pub(super) fn concluded(options: &[String], question: &str, reply: &str) -> Option<usize> {
     const FOLLOWS: [&str; 14] = [
         "->",
@@ -111,8 +111,15 @@ pub(super) fn concluded(options: &[String], question: &str, reply: &str) -> Opti
                 .rfind(['.', '!', '。', '！'])
         })
         .map(|at| at + lower[at..].chars().next().map_or(1, char::len_utf8));
-    let short = |at: &usize| words(lower.get(*at..).unwrap_or_default()).len() <= 3;
-    let from = follows.max().or(last.filter(short))?;
+    // A last sentence that says more than the name may rule it out: `Kafka is overkill.`
+    let alone = |at: &usize| {
+        let said = words(lower.get(*at..).unwrap_or_default());
+        !said.is_empty()
+            && options
+                .iter()
+                .any(|option| words(&option.to_lowercase()) == said)
+    };
+    let from = follows.max().or(last.filter(alone))?;
     of(options, question, lower.get(from..)?)
 }
 

@@ -3,6 +3,7 @@
 
 use super::folded::Folded;
 use super::language::{Language, is_han};
+use super::lettered::Led;
 use super::marks::{marked_line, placed_first};
 use super::options::Options;
 use super::prose_words::{DECIDES, RESULTS, TURNS, UNDECIDED};
@@ -52,7 +53,32 @@ impl<T> Said<T> {
 
 /// Returns the option chosen by a text.
 pub fn option(text: &str, options: &Options) -> Said<usize> {
-    match said_option(text, options) {
+    let kept = super::set_aside::without(text, options);
+    let (mut apart, mut left) = (None, None);
+    match super::lettered::apart(&kept, options) {
+        Led::Apart(item, text) => apart = Some((item, text)),
+        Led::Turned(item) => left = Some(item),
+        Led::Torn => return Said::Several,
+        Led::Plain => {}
+    }
+    let said = match &apart {
+        Some((_, apart)) => said_option(apart, options),
+        None => said_option(&super::set_aside::with_idioms(&kept), options),
+    };
+    match said {
+        Said::Labelled(at) | Said::Words(at) if left == Some(at) => Said::Several,
+        // The explanation does not outweigh the letter.
+        Said::Labelled(at) | Said::Words(at)
+            if apart.as_ref().is_some_and(|(item, _)| *item != at) && !turns(text) =>
+        {
+            Said::Several
+        }
+        Said::Labelled(at) | Said::Words(at)
+            if options.is_yes_no()
+                && super::lettered::leads_otherwise(text, options.stated("yes") == Some(at)) =>
+        {
+            Said::Several
+        }
         Said::Words(at) if lists_letters(text, options, at) => Said::Several,
         Said::Labelled(_) | Said::Words(_) if ends_unknown(text) => Said::Several,
         said => said,
