@@ -364,7 +364,7 @@ impl Live {
 
     /// Returns what is left of the budget.
     fn left(&self) -> Result<Limits, UserError> {
-        let mut left = self.request.limits.clone();
+        let mut left = self.request.limits;
         let over = |what: &str, flag: &str| {
             let what = format!("the budget of {what} is spent, and not every way has answered");
             Err(UserError::new(ErrorKind::Budget, what).next(format!(

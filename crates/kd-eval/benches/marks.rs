@@ -118,7 +118,7 @@ fn main() {
             ),
             (
                 "strengths",
-                Box::new(|| strengths(&black_box(&evidence).sums, "number", &models).is_empty()),
+                Box::new(|| strengths(black_box(&evidence), "number", &models).is_empty()),
             ),
             ("questions in common", Box::new(|| learn().rows.is_empty())),
             (

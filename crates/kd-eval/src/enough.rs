@@ -243,7 +243,8 @@ struct Case {
 impl Case {
     /// Groups questions.
     fn of(rows: &[Labelled<'_>], halves: &Halves, members: usize) -> Vec<Self> {
-        let mut found: BTreeMap<(Vec<Option<usize>>, Vec<bool>), [u64; 2]> = BTreeMap::new();
+        type Key = (Vec<Option<usize>>, Vec<bool>);
+        let mut found: BTreeMap<Key, [u64; 2]> = BTreeMap::new();
         for (at, row) in rows.iter().enumerate() {
             let (mut seen, mut right) = (Vec::new(), Vec::new());
             let mut number = |key: usize| match seen.iter().position(|known| *known == key) {

@@ -108,7 +108,7 @@ fn tried(
         } else {
             &chosen.seats
         };
-        let weights: Vec<i128> = chosen.weights.iter().map(|w| i128::from(*w)).collect();
+        let weights: Vec<i128> = chosen.weights.clone();
         for q in &replay.questions {
             let right =
                 |asked: &[usize], weights: &[i128]| q.share_right(&winners(q, asked, weights));

@@ -94,14 +94,14 @@ export class App {
 
   private answered(result: ToolResult): void {
     const page = result._meta?.[PAGE];
-    if (!page) {
+    if (typeof page?.html !== "string" || typeof page.words !== "object") {
       const text = (result.content ?? []).map((block) => block.text ?? "").join("\n\n");
       this.say(text || "The call has no result to show.", result.isError);
       return;
     }
     const thread = parsed(page.html);
     one("#open").replaceChildren(thread);
-    equip(thread, new Map(Object.entries(page.words)));
+    equip(thread, new Map(Object.entries(page.words ?? {})));
     follow(thread);
     announce("The council has answered.");
   }
@@ -121,7 +121,12 @@ export class App {
     if (!href) return;
     event.preventDefault();
     if (href.startsWith("#")) document.getElementById(href.slice(1))?.scrollIntoView();
-    else void this.request("ui/open-link", { url: href });
+    else void this.open(href);
+  }
+
+  private async open(url: string): Promise<void> {
+    const { error, result } = await this.request("ui/open-link", { url });
+    if (error || (result as { isError?: boolean } | undefined)?.isError) announce(`The client does not open ${url}`);
   }
 
   private request(method: string, params: Record<string, unknown>): Promise<Message> {

@@ -187,10 +187,14 @@ pub fn document(threads: &[Thread]) -> String {
 }
 
 /// Renders a thread for the [app](app): `{"html", "words"}`, its markup and the Markdown of each message by anchor.
+/// Relatives are named without a link: the client can open no page of theirs.
 pub fn shown_in_app(thread: &Thread) -> Value {
-    let facts = Facts::of(thread, 0);
-    let words: Map<_, _> = words(&facts).collect();
-    json!({ "html": self::thread(thread, 0).into_string(), "words": words })
+    let mut thread = thread.clone();
+    for relative in &mut thread.family {
+        relative.page = None;
+    }
+    let words: Map<_, _> = words(&Facts::of(&thread, 0)).collect();
+    json!({ "html": self::thread(&thread, 0).into_string(), "words": words })
 }
 
 /// Returns the Markdown of each message, by anchor.

@@ -1133,3 +1133,17 @@ fn only_clients_that_show_apps_get_the_page_with_the_result_and_its_texts_are_no
     assert!(words.values().any(|text| text == hostile), "{words:?}");
     host.leave();
 }
+
+#[test]
+fn a_page_that_is_too_large_for_a_result_is_left_out_also_if_it_shows_little() {
+    // Link definitions render to nothing.
+    let line = format!("[1]: https://a.example/{}\n", "x".repeat(80));
+    let text = line.repeat(22_000);
+    let home = Home::scripted(&[("ann", say(&text)), ("bob", say(&text))]);
+    let mut host = Client::with_extensions(&home, json!({ APPS: {} }));
+    let ask = json!({"name": "ask_council", "arguments": {"question": "So?"}});
+    let answer = host.call("tools/call", ask);
+    assert_eq!(answer["result"]["isError"], false);
+    assert_eq!(answer["result"].get("_meta"), None);
+    host.leave();
+}

@@ -106,7 +106,8 @@ impl Presenter {
             Some(kd_page::shown_in_app(&page))
         });
         let page: Value = read.await.ok()??;
-        let size = page["html"].as_str().map_or(0, str::len);
+        // Texts count too: those that render to little, such as link definitions, are no shorter in the message.
+        let size = page.to_string().len();
         (size <= PAGE_BYTES_MAX).then(|| MetaObject(object(json!({ PAGE: page }))))
     }
 }
