@@ -16,6 +16,8 @@ mod chinese;
 mod clauses;
 pub mod code;
 pub mod contrast;
+mod counted;
+mod counted_words;
 mod cue_choices;
 mod cue_doubts;
 mod cue_roles;
@@ -72,6 +74,7 @@ mod weigh;
 mod weights;
 mod words;
 
+pub use counted::amount;
 pub use language::Language;
 pub use options::Options;
 

@@ -251,6 +251,19 @@ const UNITS: &[Unit] = &[
     unit("Hz", (1_000_000_000, 1), "ghz"),
 ];
 
+/// Returns the base unit of a unit.
+pub(super) fn base(word: &str) -> Option<&'static str> {
+    of(word).map(|unit| unit.base)
+}
+
+/// Returns whether two words name the same unit: `m`, `meters`.
+pub(super) fn same(one: &str, two: &str) -> bool {
+    match (of(one), of(two)) {
+        (Some(one), Some(two)) => std::ptr::eq(one, two),
+        _ => false,
+    }
+}
+
 /// Returns the unit spelled by a word.
 fn of(word: &str) -> Option<&'static Unit> {
     let word = word.trim_matches(['.', ',', '*', ')', '(', '。', '，', '!', ';', ':', '`']);

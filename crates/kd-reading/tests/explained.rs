@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use kd_reading::kinds::{self, Kind};
-use kd_reading::{Answer, Options, Unread, Wanted, choice, read};
+use kd_reading::{Answer, Options, Unread, Wanted, amount, choice, read};
 
 /// Returns the choice that a reply makes among the options of its question.
 fn chosen(question: &str, reply: &str) -> Result<String, Unread> {
@@ -119,5 +119,165 @@ fn a_yes_behind_a_no_does_not_turn_it() {
         "No, nunca. Sí, incluso en pruebas.",
     ] {
         assert_ne!(said(reply), Ok(Answer::Option(0)), "{reply}");
+    }
+}
+
+/// Returns the number that a reply gives to its question.
+fn number(question: &str, reply: &str) -> Result<String, Unread> {
+    amount(question, reply).map(|(key, _)| key)
+}
+
+#[test]
+fn the_number_of_the_counted_things_is_read() {
+    for (question, reply, want) in [
+        (
+            "How many moons does Uranus have?",
+            "Uranus has twenty-eight moons, the first found in 1787.",
+            "28",
+        ),
+        (
+            "How many ribs does a person have?",
+            "Since 1543 it has been known: a person has twenty-four ribs.",
+            "24",
+        ),
+        (
+            "How many teeth does an adult dog have?",
+            "An adult dog has 42 teeth. Puppies start with 28.",
+            "42",
+        ),
+        (
+            "How many stars does the flag have?",
+            "The flag has twelve stars and 1 stripe.",
+            "12",
+        ),
+        (
+            "How many seats were taken?",
+            "Eighteen, out of a maximum of 40.",
+            "18",
+        ),
+        (
+            "How many sides has a pentagon?",
+            "Five. A heptagon has 7.",
+            "5",
+        ),
+        (
+            "Wie viele Saiten hat ein Cello?",
+            "Ein Cello hat vier Saiten, seit dem Jahr 1660.",
+            "4",
+        ),
+        (
+            "Wie viele Bundesländer hat Österreich?",
+            "Neun. Deutschland hat 16.",
+            "9",
+        ),
+        (
+            "Combien de dents a un adulte ?",
+            "Un adulte a 32 dents, contre environ 20 chez l'enfant.",
+            "32",
+        ),
+        (
+            "¿Cuántas provincias tiene Irlanda?",
+            "Irlanda tiene cuatro provincias desde 1610.",
+            "4",
+        ),
+        ("章鱼有多少颗心脏？", "章鱼有 3 颗心脏，人只有 1 颗。", "3"),
+    ] {
+        assert_eq!(number(question, reply), Ok(want.into()), "{reply}");
+    }
+    // The number of something else, or of another time.
+    for (question, reply, wrong) in [
+        (
+            "How many moons does Uranus have?",
+            "Jupiter has 95 moons, Uranus 28.",
+            "95",
+        ),
+        (
+            "How many moons does Uranus have?",
+            "People think that there are 27 moons; it is 28.",
+            "27",
+        ),
+        (
+            "How many planets are there?",
+            "Once there were 9 planets, today it is 8.",
+            "9",
+        ),
+        (
+            "How many moons does Uranus have?",
+            "Most were found in 1986.",
+            "1986",
+        ),
+        (
+            "Wie viele Monde hat Uranus?",
+            "Früher waren es 27 Monde, heute 28.",
+            "27",
+        ),
+        (
+            "How many apples are left?",
+            "He had 12 apples and ate 2, so 10.",
+            "12",
+        ),
+    ] {
+        assert_ne!(number(question, reply), Ok(wrong.into()), "{reply}");
+    }
+}
+
+#[test]
+fn the_amount_in_the_asked_unit_is_read() {
+    for (question, reply, want) in [
+        (
+            "How high is the tower in meters?",
+            "72 meters, which is about 236 feet.",
+            "72",
+        ),
+        (
+            "How high is the tower in feet?",
+            "72 meters, which is about 236 feet.",
+            "236",
+        ),
+        (
+            "How long is the film in minutes?",
+            "It runs 120 minutes, that is 2 hours.",
+            "120",
+        ),
+        (
+            "How many minutes are in 3.5 hours?",
+            "3.5 hours is 210 minutes.",
+            "210",
+        ),
+        (
+            "What is the oven set to in degrees Celsius?",
+            "180 °C, which is 356 °F.",
+            "180",
+        ),
+        (
+            "Wie hoch ist der Turm in Metern?",
+            "72 Meter, das sind etwa 236 Fuß.",
+            "72",
+        ),
+        (
+            "Quelle est la hauteur de la tour en mètres ?",
+            "72 mètres, soit environ 236 pieds.",
+            "72",
+        ),
+        (
+            "¿Cuánto mide la torre en metros?",
+            "72 metros, es decir, unos 236 pies.",
+            "72",
+        ),
+        ("塔高多少米？", "72 米，也就是 236 英尺。", "72"),
+    ] {
+        assert_eq!(number(question, reply), Ok(want.into()), "{reply}");
+    }
+}
+
+#[test]
+fn an_equation_ends_with_its_result() {
+    let question = "What is 5 factorial?";
+    for reply in [
+        "5! = 5 × 4 × 3 × 2 × 1 = **120**",
+        "5! = 20 × 6 = 120.",
+        "120. For comparison, 4! is 24.",
+    ] {
+        assert_eq!(number(question, reply), Ok("120".into()), "{reply}");
     }
 }

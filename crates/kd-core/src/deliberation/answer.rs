@@ -245,6 +245,7 @@ impl AnswerKind {
                 let option = options.get(at).cloned();
                 option.map(|option| (option, step)).ok_or(Unread::Missing)
             }
+            Self::Number => kd_reading::amount(question, reply),
             Self::Ranking => self.read_as(&Wanted::Ranking(kinds::given(question)), reply),
             _ => self.read(reply),
         }
