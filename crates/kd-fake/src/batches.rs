@@ -71,12 +71,14 @@ pub enum NoAnswer {
     Stranger,
     /// Status 403.
     Forbidden,
-    /// Status 404.
+    /// Status 404 with the error of a service.
     Gone,
+    /// Status 404 with a page, as a proxy gives it.
+    Lost,
 }
 
 /// Every answer that is none.
-pub const NO_ANSWERS: [NoAnswer; 8] = [
+pub const NO_ANSWERS: [NoAnswer; 9] = [
     NoAnswer::Redirect,
     NoAnswer::Page,
     NoAnswer::Empty,
@@ -85,6 +87,7 @@ pub const NO_ANSWERS: [NoAnswer; 8] = [
     NoAnswer::Stranger,
     NoAnswer::Forbidden,
     NoAnswer::Gone,
+    NoAnswer::Lost,
 ];
 
 impl NoAnswer {
@@ -106,12 +109,13 @@ impl NoAnswer {
             ),
             Self::Forbidden => Reply::status(403),
             Self::Gone => Reply::status(404),
+            Self::Lost => body(404, "<!doctype html><title>Not found</title>"),
         }
     }
 }
 
 /// Every fault, for tests that loop over the table.
-pub const FAULTS: [BatchFault; 23] = [
+pub const FAULTS: [BatchFault; 24] = [
     BatchFault::None,
     BatchFault::ItemError,
     BatchFault::Expires,
@@ -135,6 +139,7 @@ pub const FAULTS: [BatchFault; 23] = [
     BatchFault::Polls(NoAnswer::Stranger),
     BatchFault::Polls(NoAnswer::Forbidden),
     BatchFault::Polls(NoAnswer::Gone),
+    BatchFault::Polls(NoAnswer::Lost),
 ];
 
 /// The service; it runs until this value is dropped.

@@ -277,6 +277,7 @@ async fn once(
             let what = format!("`{}` gave no id for the batch", link.service.name);
             CallFailure {
                 code: None,
+                is_own: false,
                 failure: Failure::new(FailureKind::Decode, what),
             }
         })
@@ -331,6 +332,7 @@ pub async fn cancel(backends: &crate::Backends, parcels: &[ParcelRecord]) -> (u6
             Ok(None) => Ok(0),
             Err(failure) => Err(CallFailure {
                 code: None,
+                is_own: false,
                 failure,
             }),
         };

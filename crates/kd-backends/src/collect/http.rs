@@ -36,6 +36,8 @@ pub(super) struct Link {
 pub(super) struct CallFailure {
     /// The status of the response; `None` if there was no whole response.
     pub(super) code: Option<u16>,
+    /// Whether the service itself said it: an error in JSON, not the page of a proxy.
+    pub(super) is_own: bool,
     /// The failure for the user.
     pub(super) failure: Failure,
 }
@@ -66,14 +68,22 @@ impl Link {
             if body.len() + bytes.len() > WHOLE_MAX {
                 let what = format!("`{}` answered with more than 256 MiB", self.service.name);
                 let failure = Failure::new(FailureKind::Invalid, what);
-                return Err(CallFailure { code, failure });
+                return Err(CallFailure {
+                    code,
+                    is_own: false,
+                    failure,
+                });
             }
             body.extend_from_slice(&bytes);
         }
         serde_json::from_slice(&body).map_err(|_| {
             let what = format!("`{}` answered with no JSON", self.service.name);
             let failure = Failure::new(FailureKind::Decode, what);
-            CallFailure { code, failure }
+            CallFailure {
+                code,
+                is_own: false,
+                failure,
+            }
         })
     }
 
@@ -82,6 +92,7 @@ impl Link {
         let what = format!("`{}` answered something else", self.service.name);
         CallFailure {
             code: Some(200),
+            is_own: false,
             failure: Failure::new(FailureKind::Decode, what),
         }
     }
@@ -168,14 +179,22 @@ impl Link {
         }
         Err(CallFailure {
             code: Some(code),
+            is_own: is_error(&body),
             failure: clean(failure),
         })
     }
 }
 
+/// Returns whether a body is an error of a service: they all have an object with `error`.
+fn is_error(body: &str) -> bool {
+    let body: Option<Value> = serde_json::from_str(body).ok();
+    body.is_some_and(|body| body.get("error").is_some_and(|error| !error.is_null()))
+}
+
 fn none(failure: Failure) -> CallFailure {
     CallFailure {
         code: None,
+        is_own: false,
         failure,
     }
 }

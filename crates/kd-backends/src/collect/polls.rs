@@ -113,7 +113,7 @@ pub(super) async fn wait(
         match polled.await {
             Ok(State::Working) => {}
             Ok(state) => break state,
-            Err(failed) if failed.code == Some(404) => {
+            Err(failed) if failed.code == Some(404) && failed.is_own => {
                 (inner.tell)(Told::Warning(format!(
                     "`{}` does not know batch {id} any more; its requests are asked again, and what they may have cost counts",
                     link.service.name
