@@ -23,7 +23,7 @@
 use jiff::Timestamp;
 use kd_core::batch::{Method, Row, Status};
 use kd_sql::batch::{Asked, Batches, Finished, Job, NewBatch};
-use kd_sql::fleet::{Ended, Fleet, FleetError, Idle, NewFleetBatch, NewWorker, Store};
+use kd_sql::fleet::{Ended, Fleet, FleetError, Idle, Line, NewFleetBatch, NewWorker, Store};
 use postgres::{Client, NoTls};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -307,8 +307,8 @@ fn sqlite(jobs: u64, time: Duration) {
     });
     check(&all, |id| {
         let mut rows = Vec::new();
-        let read = |line: &str| {
-            rows.push(serde_json::from_str(line).expect("a line"));
+        let read = |line: &Line| {
+            rows.push(serde_json::from_str(&line.text).expect("a line"));
             Ok::<_, kd_store::Error>(())
         };
         batches.results(id, read).expect("results");

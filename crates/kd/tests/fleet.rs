@@ -10,7 +10,10 @@
 mod postgres_server;
 mod support;
 
+use kd_core::Timestamp;
+use kd_core::batch::{Method, Row, Status};
 use kd_fake::billing::{Billing, Price};
+use kd_sql::fleet::{Ended, NewWorker, Store};
 use postgres::{Client, NoTls};
 use postgres_server::postgres_schema;
 use rustix::process::{Pid, Signal, kill_process};
@@ -461,6 +464,125 @@ fn a_run_that_goes_on_appends_no_result_twice() {
         before = answers(&whole()).len();
     }
     assert!(before < 60, "the runs were killed early");
+}
+
+/// Returns a worker that asks nothing by itself.
+fn connected(fleet: &Fleet) -> kd_sql::fleet::Fleet {
+    let store = Store::parse(&fleet.url).expect("an address");
+    let lease = Duration::from_secs(600);
+    let mut other = kd_sql::fleet::Fleet::open(&store, lease).expect("it opens");
+    let worker = NewWorker {
+        name: "other".into(),
+        kd: "1".into(),
+        lease,
+    };
+    other.register(&worker).expect("registered");
+    other
+}
+
+#[test]
+fn a_run_waits_after_a_limit_for_what_is_still_asked() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(0);
+    let q = questions(&home, 3);
+    let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "0"];
+    let mut run = fleet.start(&home, &args);
+    let mut other = connected(&fleet);
+    let id = until("the batch", || {
+        Some(other.all().ok()?.0.first()?.batch.about.id.clone())
+    });
+    let job = other.claim(&id, 1, true).expect("claimed").jobs.remove(0);
+    other.limit(&id).expect("limited");
+    let status = fleet.status(&home);
+    assert_eq!(status["limited"], true, "{status:#}");
+    // Long enough for some looks.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(!run.is_over(), "a question is still asked");
+    let row = Row {
+        status: Status::Answered,
+        answer: Some("paid".into()),
+        reason: None,
+        ..Row::failed(Method::Ask, "", Timestamp::UNIX_EPOCH)
+    };
+    let ended = Ended::Finished {
+        job,
+        row: Box::new(row),
+        keep: true,
+        thread: Vec::new(),
+    };
+    assert_eq!(other.write(&id, &[ended]).expect("written"), [true]);
+    let said = run.said();
+    assert_eq!(said.code, Some(4), "{}", said.err);
+    let lines = results(&home);
+    assert_eq!(lines.len(), 1);
+    assert_eq!(lines[0]["answer"], "paid");
+}
+
+#[test]
+fn an_erased_batch_leaves_the_file_of_a_run_as_it_is_and_damaged_batches_stop_no_command() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(0);
+    let q = questions(&home, 3);
+    // The second question is not asked before the test has ended.
+    let args = ["batch", "run", q, "-o", "r.jsonl", "--rate", "1/h"];
+    let run = fleet.start(&home, &args);
+    until("the first result", || {
+        let text = fs::read_to_string(home.work().join("r.jsonl")).unwrap_or_default();
+        text.ends_with('\n').then_some(())
+    });
+    let damage = "INSERT INTO kd_batches (id, key, method, asks, parts, source, command, fresh, priority, attempts, pause, created)
+        SELECT E'../\\x1b[2Jevil', key, method, asks, parts, source, command, fresh, priority, attempts, pause, created FROM kd_batches";
+    fleet.database().batch_execute(damage).expect("damaged");
+    let listed = fleet.run(&home, &["batch", "list"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.err);
+    assert!(
+        listed.err.contains("../evil is no id of a batch"),
+        "{}",
+        listed.err
+    );
+    let id = fleet.status(&home)["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let erased = fleet.run(&home, &["batch", "forget", &id, "--yes"]);
+    assert_eq!(erased.code, Some(0), "{}", erased.err);
+    let said = run.said();
+    assert_ne!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("there is no batch"), "{}", said.err);
+    assert_eq!(results(&home).len(), 1, "{}", said.err);
+}
+
+#[test]
+fn a_second_signal_ends_a_run_whose_database_does_not_answer() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(0);
+    let q = questions(&home, 3);
+    let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "0"];
+    let mut run = fleet.start(&home, &args);
+    let mut database = fleet.database();
+    until("the batch", || {
+        let found = database.query("SELECT 1 FROM kd_batches", &[]);
+        found.is_ok_and(|rows| !rows.is_empty()).then_some(())
+    });
+    until("the file", || {
+        home.work().join("r.jsonl").exists().then_some(())
+    });
+    database
+        .batch_execute("BEGIN; LOCK TABLE kd_batches, kd_results")
+        .expect("locked");
+    // Signals that come together count as one.
+    until("the end", || {
+        let is_over = run.is_over();
+        if !is_over {
+            run.signal(Signal::INT);
+        }
+        is_over.then_some(())
+    });
+    let said = run.said();
+    let told = words(&said.err);
+    assert!(told.contains("stopping; workers go on"), "{told}");
+    assert!(told.contains("the database did not answer"), "{told}");
+    assert_eq!(said.code, Some(1), "{told}");
 }
 
 #[test]

@@ -156,6 +156,24 @@ impl FleetAccount {
     }
 }
 
+/// A request that waits until it is recorded. If nobody waits any more, it is not sent.
+struct Waits {
+    account: FleetAccount,
+    reservation: u64,
+    /// `None` once it was told.
+    told: Option<oneshot::Receiver<Result<(), String>>>,
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        // First the end that hears: what is told later is taken back by the one who tells.
+        if let Some(told) = self.told.take() {
+            drop(told);
+            self.account.settled(self.reservation, &Spent::default());
+        }
+    }
+}
+
 impl Ledger for FleetAccount {
     fn book(&self, entry: Entry) {
         if let Some(user) = &self.user {
@@ -184,10 +202,19 @@ impl Ledger for FleetAccount {
                 account.settled(reservation, &Spent::default());
             }
         });
-        let account = self.clone();
+        let mut waits = Waits {
+            account: self.clone(),
+            reservation,
+            told: Some(told),
+        };
         Box::pin(async move {
-            told.await.unwrap_or_else(|_| {
-                account.cut_off();
+            let told = match &mut waits.told {
+                Some(told) => told.await,
+                None => return Err("it was told before".to_owned()),
+            };
+            waits.told = None;
+            told.unwrap_or_else(|_| {
+                waits.account.cut_off();
                 Err("the thread of the database has ended".to_owned())
             })
         })

@@ -3,7 +3,7 @@
 use super::error::FleetError;
 use super::link::Tx;
 use super::workers::{line, reason, unique};
-use super::{LINE_BYTES_MAX, money, signed, unsigned};
+use super::{LINE_BYTES_MAX, money, signed, sum, unsigned};
 use crate::batch::{Batch, Counts, Dead, NewBatch, State};
 use jiff::Timestamp;
 use kd_core::batch::Refusal;
@@ -69,6 +69,10 @@ const COLUMNS: &str = "SELECT id, key, method, source, output, command, fresh, c
     AND octet_length(parts) <= $2";
 
 pub(super) fn get(tx: &mut Tx<'_>, id: &str) -> Result<Option<FleetBatch>, FleetError> {
+    if !is_id(id) {
+        let what = format!("{} is no id of a batch", line(id));
+        return Err(FleetError::Damaged(what));
+    }
     let Some(row) = tx.row(COLUMNS, &[&id, &ASKS_BYTES_MAX])? else {
         return Ok(None);
     };
@@ -76,7 +80,11 @@ pub(super) fn get(tx: &mut Tx<'_>, id: &str) -> Result<Option<FleetBatch>, Fleet
     found.batch.spent = money::spent(tx, id)?;
     found.batch.counts = counts(tx, id)?;
     let millis = tx.row(
-        "SELECT least(coalesce(sum(millis), 0), 9223372036854775807)::bigint FROM kd_spending WHERE batch = $1",
+        concat!(
+            "SELECT ",
+            sum!("millis"),
+            " FROM kd_spending WHERE batch = $1"
+        ),
         &[&id],
     )?;
     if let Some(millis) = millis {
@@ -112,12 +120,6 @@ fn about(row: &Row) -> Result<FleetBatch, FleetError> {
         command: whole(5)?,
         fresh: row.try_get(6)?,
     };
-    if !is_id(&about.id) {
-        return Err(FleetError::Damaged(format!(
-            "{} is no id of a batch",
-            line(&about.id)
-        )));
-    }
     Ok(FleetBatch {
         batch: Batch {
             about,
@@ -183,7 +185,7 @@ pub(super) fn ids_of_key(tx: &mut Tx<'_>, key: &str) -> Result<Vec<String>, Flee
 
 /// Returns the ids of the batches that have jobs for a worker, in the order in which it serves them.
 pub(super) fn ready(tx: &mut Tx<'_>, worker: i64) -> Result<Vec<String>, FleetError> {
-    texts(tx.rows(
+    let mut ready = texts(tx.rows(
         concat!(
             "SELECT b.id FROM kd_batches b WHERE NOT b.cancelled AND NOT b.limited
              AND EXISTS (SELECT 1 FROM kd_jobs j WHERE j.batch = b.id AND j.state = 0 AND j.due <= ",
@@ -192,7 +194,9 @@ pub(super) fn ready(tx: &mut Tx<'_>, worker: i64) -> Result<Vec<String>, FleetEr
              ORDER BY b.priority DESC, b.created, b.id LIMIT 100"
         ),
         &[&worker],
-    )?)
+    )?)?;
+    ready.retain(|id| is_id(id));
+    Ok(ready)
 }
 
 fn texts(rows: Vec<Row>) -> Result<Vec<String>, FleetError> {
@@ -273,29 +277,37 @@ pub(super) fn unseen(
     Ok((places, next))
 }
 
-/// Returns lines of results with their places.
-pub(super) fn lines(
-    tx: &mut Tx<'_>,
-    id: &str,
-    places: &[i64],
-) -> Result<Vec<(u64, String)>, FleetError> {
+/// A line of results, and the question that it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The place of the question.
+    pub place: u64,
+    /// The first 1000 characters of its id; its place if the question is missing.
+    pub id: String,
+    /// The line: what any program wrote there.
+    pub text: String,
+}
+
+/// Returns lines of results.
+pub(super) fn lines(tx: &mut Tx<'_>, id: &str, places: &[i64]) -> Result<Vec<Line>, FleetError> {
     let rows = tx.rows(
-        "SELECT place, line FROM kd_results WHERE batch = $1 AND place = ANY($2) AND octet_length(line) <= $3 ORDER BY place",
+        "SELECT place, coalesce(left(q.id, 1000), place::text), line FROM kd_results LEFT JOIN kd_questions q USING (batch, place)
+         WHERE batch = $1 AND place = ANY($2) AND octet_length(line) <= $3 ORDER BY place",
         &[&id, &places, &(LINE_BYTES_MAX as i32)],
     )?;
     let mut all = Vec::new();
     for row in rows {
-        all.push((unsigned(row.try_get(0)?), row.try_get(1)?));
+        all.push(Line {
+            place: unsigned(row.try_get(0)?),
+            id: row.try_get(1)?,
+            text: row.try_get(2)?,
+        });
     }
     Ok(all)
 }
 
 /// Returns the next lines of results after a place, in the order of the questions.
-pub(super) fn page(
-    tx: &mut Tx<'_>,
-    id: &str,
-    after: i64,
-) -> Result<Vec<(u64, String)>, FleetError> {
+pub(super) fn page(tx: &mut Tx<'_>, id: &str, after: i64) -> Result<Vec<Line>, FleetError> {
     let places = tx.rows(
         "SELECT place FROM kd_results WHERE batch = $1 AND place > $2 ORDER BY place LIMIT $3",
         &[&id, &after, &signed(LINES as u64)],

@@ -277,11 +277,14 @@ fn admitted(
         concat!(
             "SELECT 1000 * ",
             now!(),
-            " - greatest(next_start, 1000 * ",
+            " - greatest(least(next_start, 1000 * ",
+            now!(),
+            " + $3), 1000 * ",
             now!(),
             " - $2) FROM kd_batches WHERE id = $1 FOR NO KEY UPDATE"
         ),
-        &[&batch, &burst(every)],
+        // A later start in the database is of another program.
+        &[&batch, &burst(every), &every],
     )?;
     let late: i64 = match row {
         Some(row) => row.try_get(0)?,
@@ -300,11 +303,13 @@ fn count_started(tx: &mut Tx<'_>, batch: &str, every: i64, count: usize) -> Resu
         .min(i64::MAX / 4);
     tx.run(
         concat!(
-            "UPDATE kd_batches SET next_start = least(greatest(next_start, 1000 * ",
+            "UPDATE kd_batches SET next_start = greatest(least(next_start, 1000 * ",
             now!(),
-            " - $2), 4000000000000000000) + $3 WHERE id = $1"
+            " + $4), 1000 * ",
+            now!(),
+            " - $2) + $3 WHERE id = $1"
         ),
-        &[&batch, &burst(every), &taken],
+        &[&batch, &burst(every), &taken, &every],
     )?;
     Ok(())
 }
@@ -320,7 +325,7 @@ fn idle(tx: &mut Tx<'_>, batch: &str) -> Result<Idle, FleetError> {
         concat!(
             "SELECT (SELECT min(greatest(due, 0)) FROM kd_jobs WHERE batch = $1 AND state = 0) - ",
             now!(),
-            ", EXISTS (SELECT 1 FROM kd_jobs WHERE batch = $1 AND state = 1)"
+            ", EXISTS (SELECT 1 FROM kd_jobs WHERE batch = $1 AND state = 1), EXISTS (SELECT 1 FROM kd_jobs WHERE batch = $1 AND state = 5)"
         ),
         &[&batch],
     )?;
@@ -328,9 +333,14 @@ fn idle(tx: &mut Tx<'_>, batch: &str) -> Result<Idle, FleetError> {
         return Ok(Idle::Over);
     };
     let (due, running): (Option<i64>, bool) = (row.try_get(0)?, row.try_get(1)?);
+    let equal: bool = row.try_get(2)?;
     Ok(match (due, running) {
         (Some(due), _) => Idle::Later(Some(Duration::from_millis(unsigned(due)))),
         (None, true) => Idle::Later(None),
-        (None, false) => Idle::Over,
+        (None, false) if !equal => Idle::Over,
+        (None, false) => match finish::free_twins(tx, batch)? {
+            0 => Idle::Later(None),
+            _ => Idle::Later(Some(Duration::ZERO)),
+        },
     })
 }

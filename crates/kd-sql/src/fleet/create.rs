@@ -2,7 +2,7 @@
 
 use super::batches::{Asks, FleetLimits};
 use super::error::FleetError;
-use super::finish::write_line;
+use super::finish::{free_twins, write_line};
 use super::link::Tx;
 use super::{now, signed, stored, unsigned};
 use crate::batch::{Asked, NewBatch, State};
@@ -153,6 +153,7 @@ pub(super) fn go_on(tx: &mut Tx<'_>, new: &NewFleetBatch) -> Result<(), FleetErr
         ],
     )?;
     tx.run("DELETE FROM kd_refusals WHERE batch = $1", &[&new.about.id])?;
+    free_twins(tx, &new.about.id)?;
     Ok(())
 }
 

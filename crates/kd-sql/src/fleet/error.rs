@@ -114,6 +114,7 @@ impl From<postgres::Error> for FleetError {
         let told = connect::told(&error);
         match may_pass(&error) {
             _ if is_full(&error) => Self::Full(told),
+            _ if is_damaged(&error) => Self::Damaged(told),
             true => Self::Lost(told),
             false => Self::Database {
                 why: told,
@@ -128,6 +129,15 @@ impl From<postgres::Error> for FleetError {
 fn is_full(error: &postgres::Error) -> bool {
     const FULL: [&SqlState; 2] = [&SqlState::DISK_FULL, &SqlState::OUT_OF_MEMORY];
     error.code().is_some_and(|code| FULL.contains(&code))
+}
+
+/// Returns whether a row holds what `kd` never writes: nothing, or a number that is too large to count with.
+fn is_damaged(error: &postgres::Error) -> bool {
+    // The class of errors of values. The client has no kind for a column that cannot be read.
+    let is_value = error
+        .code()
+        .is_some_and(|code| code.code().starts_with("22"));
+    is_value || error.to_string().starts_with("error deserializing column")
 }
 
 /// Returns whether the same transaction may succeed on another connection, or later.

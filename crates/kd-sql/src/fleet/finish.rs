@@ -11,6 +11,9 @@ use std::time::Duration;
 /// Bytes of lines and threads that are sent to the database together: a message of its protocol has at most 1 GiB.
 const BYTES: usize = 16 << 20;
 
+/// Longest pause before a question is asked again, in milliseconds: a year. `kd` asks for less.
+const PAUSE_MAX: i64 = 31_536_000_000;
+
 /// A file of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadFile {
@@ -163,7 +166,7 @@ fn write_together(
              SELECT $1, h.place, f.name, f.bytes FROM unnest($9::bigint[], $10::text[], $11::bytea[]) AS f (token, name, bytes)
              JOIN held h ON h.token = f.token
              ON CONFLICT (batch, place, name) DO UPDATE SET bytes = excluded.bytes)
-         SELECT h.token, EXISTS (SELECT 1 FROM kd_jobs t WHERE t.batch = $1 AND t.twin = h.place AND t.state = 5) FROM held h",
+         SELECT h.token, h.place FROM held h",
         &[
             &batch,
             &worker,
@@ -178,14 +181,21 @@ fn write_together(
             &bytes,
         ],
     )?;
-    let mut held = Vec::new();
+    let (mut held, mut places) = (Vec::new(), Vec::new());
     for row in rows {
-        let token = row.try_get(0)?;
-        held.push(token);
-        if row.try_get(1)?
-            && let Some(one) = all.iter().find(|one| one.job.token == token)
-        {
-            let place = signed(one.job.place);
+        held.push(row.try_get(0)?);
+        places.push(row.try_get::<_, i64>(1)?);
+    }
+    // Another statement: the one before does not see what it has waited for, an equal question that is asked again.
+    let firsts = tx.rows(
+        "SELECT DISTINCT twin FROM kd_jobs WHERE batch = $1 AND twin = ANY($2) AND state = 5 ORDER BY twin",
+        &[&batch, &places],
+    )?;
+    for row in firsts {
+        let place = row.try_get(0)?;
+        let ended =
+            |one: &&Finished<'_>| signed(one.job.place) == place && held.contains(&one.job.token);
+        if let Some(one) = all.iter().find(ended) {
             twins(tx, (batch, place), &one.row, one.keep)?;
         }
     }
@@ -200,10 +210,10 @@ fn put_back(
     pause: Duration,
     asked: bool,
 ) -> Result<bool, FleetError> {
-    let pause = i64::try_from(pause.as_millis()).unwrap_or(i64::MAX / 4);
+    let pause = i64::try_from(pause.as_millis()).map_or(PAUSE_MAX, |n| n.min(PAUSE_MAX));
     let held = tx.run(
         concat!(
-            "UPDATE kd_jobs j SET worker = NULL, token = 0, attempts = j.attempts - $6,
+            "UPDATE kd_jobs j SET worker = NULL, token = 0, attempts = greatest(j.attempts, $6) - $6,
              due = CASE WHEN $5::bigint = 0 THEN 0 ELSE ",
             now!(),
             " + $5 END, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
@@ -283,6 +293,24 @@ fn twins(
         )?;
     }
     Ok(())
+}
+
+/// Lets the questions be asked that wait for an equal one that has ended, or is gone: the first of each. Returns how many wait
+/// no longer for the same one.
+pub(super) fn free_twins(tx: &mut Tx<'_>, batch: &str) -> Result<u64, FleetError> {
+    // Not while `kd batch retry` makes some.
+    tx.row(
+        "SELECT 1 FROM kd_batches WHERE id = $1 FOR NO KEY UPDATE",
+        &[&batch],
+    )?;
+    Ok(tx.run(
+        "WITH lost AS MATERIALIZED (SELECT j.place, min(j.place) OVER (PARTITION BY j.twin) AS next FROM kd_jobs j
+             WHERE j.batch = $1 AND j.state = 5 AND (NOT EXISTS (SELECT 1 FROM kd_jobs f WHERE f.batch = $1 AND f.place = j.twin
+             AND f.state IN (0, 1, 5)) OR NOT EXISTS (SELECT 1 FROM kd_jobs f WHERE f.batch = $1 AND f.state IN (0, 1))))
+         UPDATE kd_jobs j SET state = CASE WHEN j.place = l.next THEN 0 ELSE 5 END, twin = CASE WHEN j.place = l.next THEN NULL ELSE l.next END
+         FROM lost l WHERE j.batch = $1 AND j.place = l.place AND j.state = 5",
+        &[&batch],
+    )?)
 }
 
 /// Writes a line and ends its job.

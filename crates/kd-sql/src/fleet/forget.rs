@@ -32,9 +32,9 @@ pub(super) fn forget(
 ) -> Result<Erased, FleetError> {
     // The answers of all batches are looked through.
     tx.script("SET LOCAL statement_timeout = '30min'")?;
+    // Workers that are lost do not ask.
+    workers::reap(tx, 0)?;
     if !dry {
-        // Workers that are lost do not ask.
-        workers::reap(tx, 0)?;
         tx.row(
             "SELECT 1 FROM kd_batches WHERE id = $1 FOR UPDATE",
             &[&batch],

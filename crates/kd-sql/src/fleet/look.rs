@@ -5,7 +5,7 @@ use super::batches::{is_id, reason_of};
 use super::error::FleetError;
 use super::link::{Link, Tx};
 use super::workers::{self, line, reason, unique};
-use super::{schema, signed, unsigned};
+use super::{schema, signed, sum, unsigned};
 use crate::batch::{Counts, State, certainty};
 use jiff::Timestamp;
 use kd_core::batch::{Dead, Overview, Refusal, Worker};
@@ -136,9 +136,18 @@ fn counts(tx: &mut Tx<'_>, ids: &[String]) -> Result<HashMap<String, Counts>, Fl
 /// Returns what batches have spent, and the time of their workers in milliseconds.
 fn spent(tx: &mut Tx<'_>, ids: &[String]) -> Result<HashMap<String, (Spent, u64)>, FleetError> {
     let rows = tx.rows(
-        "SELECT batch, certainty, least(sum(calls), 9223372036854775807)::bigint, least(sum(tokens), 9223372036854775807)::bigint,
-         least(sum(pico_usd), 9223372036854775807)::bigint, least(sum(millis), 9223372036854775807)::bigint
-         FROM kd_spending WHERE batch = ANY($1) GROUP BY batch, certainty",
+        concat!(
+            "SELECT batch, certainty, ",
+            sum!("calls"),
+            ", ",
+            sum!("tokens"),
+            ", ",
+            sum!("pico_usd"),
+            ", ",
+            sum!("millis"),
+            "
+             FROM kd_spending WHERE batch = ANY($1) GROUP BY batch, certainty"
+        ),
         &[&ids],
     )?;
     let mut all: HashMap<String, (Spent, u64)> = HashMap::new();

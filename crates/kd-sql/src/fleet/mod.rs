@@ -29,7 +29,7 @@ mod workers;
 
 pub use account::FleetAccount;
 pub use address::Store;
-pub use batches::{Asks, FleetBatch, FleetLimits, Seen};
+pub use batches::{Asks, FleetBatch, FleetLimits, Line, Seen};
 pub use claim::{Claimed, Idle};
 pub use create::NewFleetBatch;
 pub use error::FleetError;
@@ -50,6 +50,32 @@ macro_rules! now {
     };
 }
 use now;
+
+/// The sum of a column of amounts, as one that fits: an SQL expression. Negative amounts, which `kd` never writes, count as none.
+macro_rules! sum {
+    ($column:literal) => {
+        concat!(
+            "least(coalesce(sum(greatest(",
+            $column,
+            ", 0)), 0), 9223372036854775807)::bigint"
+        )
+    };
+}
+use sum;
+
+/// An amount and one that is added, as an amount that fits: an SQL expression.
+macro_rules! added {
+    ($before:literal, $more:literal) => {
+        concat!(
+            "least(greatest(coalesce(",
+            $before,
+            ", 0), 0)::numeric + greatest(",
+            $more,
+            ", 0), 9223372036854775807)::bigint"
+        )
+    };
+}
+use added;
 
 /// Maximum bytes of a line of results.
 const LINE_BYTES_MAX: i64 = 64 << 20;

@@ -2,7 +2,7 @@
 
 use super::error::FleetError;
 use super::link::Tx;
-use super::{signed, unsigned};
+use super::{added, signed, sum, unsigned};
 use crate::batch::{certainty, certainty_name};
 use kd_core::spending::{Cut, Spent};
 use kd_core::usage::Certainty;
@@ -142,35 +142,57 @@ pub(super) fn sending_limited(
     Ok(answers)
 }
 
-/// Returns what a batch has spent and may still spend for requests that were sent, except these.
+/// Returns what a batch has spent and may still spend for requests that were sent, except these. It is one statement: between
+/// two, a request that is settled would count twice.
 fn committed(tx: &mut Tx<'_>, batch: &str, except: &[&Request]) -> Result<Spent, FleetError> {
-    let open = tx.row(
-        "SELECT least(coalesce(sum(calls), 0), 9223372036854775807)::bigint, least(coalesce(sum(tokens), 0), 9223372036854775807)::bigint,
-         least(coalesce(sum(pico_usd), 0), 9223372036854775807)::bigint
-         FROM kd_requests r WHERE batch = $1 AND NOT EXISTS (SELECT 1 FROM unnest($2::bigint[], $3::bigint[]) AS e (worker, request)
-         WHERE e.worker = r.worker AND e.request = r.request)",
+    let rows = tx.rows(
+        concat!(
+            "SELECT ",
+            sum!("calls"),
+            ", ",
+            sum!("tokens"),
+            ", ",
+            sum!("pico_usd"),
+            ", certainty FROM (
+             SELECT calls, tokens, pico_usd, certainty FROM kd_spending WHERE batch = $1
+             UNION ALL SELECT calls, tokens, pico_usd, 'exact' FROM kd_requests r WHERE batch = $1
+             AND NOT EXISTS (SELECT 1 FROM unnest($2::bigint[], $3::bigint[]) AS e (worker, request)
+             WHERE e.worker = r.worker AND e.request = r.request)) AS parts GROUP BY certainty"
+        ),
         &[
             &batch,
             &column(except, |one| one.worker),
             &column(except, |one| one.number),
         ],
     )?;
-    Ok(spent(tx, batch)? + open.map_or(Ok(Spent::default()), |row| amounts(&row))?)
+    total(&rows)
 }
 
 /// Returns what a batch has spent.
 pub(super) fn spent(tx: &mut Tx<'_>, batch: &str) -> Result<Spent, FleetError> {
     let rows = tx.rows(
-        "SELECT least(sum(calls), 9223372036854775807)::bigint, least(sum(tokens), 9223372036854775807)::bigint,
-         least(sum(pico_usd), 9223372036854775807)::bigint, certainty
-         FROM kd_spending WHERE batch = $1 GROUP BY certainty",
+        concat!(
+            "SELECT ",
+            sum!("calls"),
+            ", ",
+            sum!("tokens"),
+            ", ",
+            sum!("pico_usd"),
+            ", certainty
+             FROM kd_spending WHERE batch = $1 GROUP BY certainty"
+        ),
         &[&batch],
     )?;
+    total(&rows)
+}
+
+/// Adds amounts of each certainty.
+fn total(rows: &[postgres::Row]) -> Result<Spent, FleetError> {
     let mut all = Spent::default();
     for row in rows {
         let part = Spent {
             certainty: certainty(row.try_get(3)?),
-            ..amounts(&row)?
+            ..amounts(row)?
         };
         all += part;
     }
@@ -196,15 +218,18 @@ pub(super) fn settle(tx: &mut Tx<'_>, all: &[Settled]) -> Result<(), FleetError>
         .iter()
         .partition(|one| one.spent.certainty == Certainty::Exact);
     tx.run(
-        "WITH gone AS (DELETE FROM kd_requests r
+        concat!(
+            "WITH gone AS (DELETE FROM kd_requests r
              USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS s (worker, request, calls, tokens, pico_usd)
              WHERE r.worker = s.worker AND r.request = s.request
              RETURNING r.batch, r.worker, CASE WHEN r.calls > 0 THEN s.calls ELSE 0 END AS calls, s.tokens, s.pico_usd)
-         INSERT INTO kd_spending (batch, worker, calls, tokens, pico_usd)
-         SELECT batch, worker, least(sum(calls), 9223372036854775807)::bigint, least(sum(tokens), 9223372036854775807)::bigint,
-         least(sum(pico_usd), 9223372036854775807)::bigint FROM gone GROUP BY batch, worker ORDER BY batch, worker
-         ON CONFLICT (batch, worker) DO UPDATE SET calls = kd_spending.calls + excluded.calls,
-         tokens = kd_spending.tokens + excluded.tokens, pico_usd = kd_spending.pico_usd + excluded.pico_usd",
+             INSERT INTO kd_spending (batch, worker, calls, tokens, pico_usd)
+             SELECT batch, worker, ", sum!("calls"), ", ", sum!("tokens"), ", ", sum!("pico_usd"), "
+             FROM gone GROUP BY batch, worker ORDER BY batch, worker
+             ON CONFLICT (batch, worker) DO UPDATE SET calls = ", added!("kd_spending.calls", "excluded.calls"), ",
+             tokens = ", added!("kd_spending.tokens", "excluded.tokens"), ",
+             pico_usd = ", added!("kd_spending.pico_usd", "excluded.pico_usd")
+        ),
         &[
             &column(&exact, |one| one.worker),
             &column(&exact, |one| one.request),
@@ -234,9 +259,10 @@ pub(super) fn settle(tx: &mut Tx<'_>, all: &[Settled]) -> Result<(), FleetError>
 /// call: the worker may only have been stopped, and still know what it has spent.
 pub(super) fn close(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
     let open = tx.rows(
-        "WITH gone AS (DELETE FROM kd_requests WHERE worker = $1 AND tokens > 0 RETURNING batch, calls, tokens, pico_usd)
-         SELECT least(sum(calls), 9223372036854775807)::bigint, least(sum(tokens), 9223372036854775807)::bigint,
-         least(sum(pico_usd), 9223372036854775807)::bigint, batch FROM gone GROUP BY batch ORDER BY batch",
+        concat!(
+            "WITH gone AS (DELETE FROM kd_requests WHERE worker = $1 AND tokens > 0 RETURNING batch, calls, tokens, pico_usd)
+             SELECT ", sum!("calls"), ", ", sum!("tokens"), ", ", sum!("pico_usd"), ", batch FROM gone GROUP BY batch ORDER BY batch"
+        ),
         &[&worker],
     )?;
     for row in open {
@@ -247,10 +273,12 @@ pub(super) fn close(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
         add(tx, row.try_get(3)?, worker, &most)?;
     }
     let unknown = tx.rows(
-        "WITH open AS (SELECT request, calls FROM kd_requests WHERE worker = $1 AND calls > 0 FOR UPDATE),
-         late AS (UPDATE kd_requests r SET calls = 0 FROM open WHERE r.worker = $1 AND r.request = open.request
-         RETURNING r.batch, open.calls)
-         SELECT least(sum(calls), 9223372036854775807)::bigint, batch FROM late GROUP BY batch ORDER BY batch",
+        concat!(
+            "WITH open AS (SELECT request, calls FROM kd_requests WHERE worker = $1 AND calls > 0 FOR UPDATE),
+             late AS (UPDATE kd_requests r SET calls = 0 FROM open WHERE r.worker = $1 AND r.request = open.request
+             RETURNING r.batch, open.calls)
+             SELECT ", sum!("calls"), ", batch FROM late GROUP BY batch ORDER BY batch"
+        ),
         &[&worker],
     )?;
     for row in unknown {
@@ -275,10 +303,12 @@ fn add(tx: &mut Tx<'_>, batch: &str, worker: i64, spent: &Spent) -> Result<(), F
     };
     let now = certainty_name(before.and(spent.certainty));
     tx.run(
-        "INSERT INTO kd_spending (batch, worker, calls, tokens, pico_usd, certainty) VALUES ($1, $2, $3, $4, $5, $6)
-         ON CONFLICT (batch, worker) DO UPDATE SET calls = kd_spending.calls + excluded.calls,
-         tokens = kd_spending.tokens + excluded.tokens, pico_usd = kd_spending.pico_usd + excluded.pico_usd,
-         certainty = excluded.certainty",
+        concat!(
+            "INSERT INTO kd_spending (batch, worker, calls, tokens, pico_usd, certainty) VALUES ($1, $2, $3, $4, $5, $6)
+             ON CONFLICT (batch, worker) DO UPDATE SET calls = ", added!("kd_spending.calls", "excluded.calls"), ",
+             tokens = ", added!("kd_spending.tokens", "excluded.tokens"), ",
+             pico_usd = ", added!("kd_spending.pico_usd", "excluded.pico_usd"), ", certainty = excluded.certainty"
+        ),
         &[
             &batch,
             &worker,
@@ -299,8 +329,11 @@ pub(super) fn add_time(
     millis: i64,
 ) -> Result<(), FleetError> {
     tx.run(
-        "INSERT INTO kd_spending (batch, worker, millis) VALUES ($1, $2, $3)
-         ON CONFLICT (batch, worker) DO UPDATE SET millis = kd_spending.millis + excluded.millis",
+        concat!(
+            "INSERT INTO kd_spending (batch, worker, millis) VALUES ($1, $2, $3)
+             ON CONFLICT (batch, worker) DO UPDATE SET millis = ",
+            added!("kd_spending.millis", "excluded.millis")
+        ),
         &[&batch, &worker, &millis],
     )?;
     Ok(())

@@ -6,8 +6,12 @@ use super::link::Tx;
 use super::{now, unsigned};
 use std::time::Duration;
 
-/// Longest pause that one answer of a service can cause.
-const PAUSE_MAX: Duration = Duration::from_secs(600);
+/// Longest pause that one answer of a service can cause, in milliseconds. A longer one in the database is of another program.
+const PAUSE_MILLIS: i64 = 600_000;
+/// A block of slots of one worker, in microseconds, unless one slot is longer.
+const BLOCK_MICROS: i64 = 500_000;
+/// Workers that may have taken a block that has not begun. What is later in the database is of another program.
+const BLOCKS_MAX: i64 = 1000;
 
 /// When requests to a service may be sent: after `wait`, then one after each `every`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,18 +33,18 @@ pub(super) fn slots(
     if every == 0 {
         let row = tx.row(
             concat!(
-                "SELECT paused_until - ",
+                "SELECT least(greatest(paused_until, 0) - ",
                 now!(),
-                " FROM kd_services WHERE name = $1"
+                ", $2) FROM kd_services WHERE name = $1"
             ),
-            &[&service],
+            &[&service, &PAUSE_MILLIS],
         )?;
         let wait: i64 = match row {
             Some(row) => row.try_get(0)?,
             None => 0,
         };
         return Ok(Slots {
-            wait: Duration::from_millis(unsigned(wait)).min(PAUSE_MAX),
+            wait: Duration::from_millis(unsigned(wait)),
             every: Duration::ZERO,
         });
     }
@@ -50,12 +54,16 @@ pub(super) fn slots(
             "INSERT INTO kd_services AS s (name, next_start) VALUES ($1, 1000 * ",
             now!(),
             " + $2) ON CONFLICT (name) DO UPDATE SET next_start =
-             greatest(s.next_start, 1000 * s.paused_until, 1000 * ",
+             greatest(least(s.next_start, 1000 * ",
+            now!(),
+            " + $3), 1000 * least(greatest(s.paused_until, 0), ",
+            now!(),
+            " + $4), 1000 * ",
             now!(),
             ") + $2 RETURNING next_start - $2 - 1000 * ",
             now!()
         ),
-        &[&service, &taken],
+        &[&service, &taken, &queue(every), &PAUSE_MILLIS],
     )?;
     let wait: i64 = match row {
         Some(row) => row.try_get(0)?,
@@ -67,18 +75,25 @@ pub(super) fn slots(
     })
 }
 
+/// Returns how far ahead slots may be taken, in microseconds.
+fn queue(every: i64) -> i64 {
+    1000 * PAUSE_MILLIS + BLOCKS_MAX * every.max(BLOCK_MICROS)
+}
+
 /// Records that a service asked for a pause.
 pub(super) fn pause(tx: &mut Tx<'_>, service: &str, time: Duration) -> Result<(), FleetError> {
-    let millis = i64::try_from(time.min(PAUSE_MAX).as_millis()).unwrap_or(i64::MAX);
+    let millis = i64::try_from(time.as_millis()).map_or(PAUSE_MILLIS, |n| n.min(PAUSE_MILLIS));
     tx.run(
         concat!(
             "INSERT INTO kd_services AS s (name, paused_until) VALUES ($1, ",
             now!(),
-            " + $2) ON CONFLICT (name) DO UPDATE SET paused_until = greatest(s.paused_until, ",
+            " + $2) ON CONFLICT (name) DO UPDATE SET paused_until = greatest(least(s.paused_until, ",
+            now!(),
+            " + $3), ",
             now!(),
             " + $2)"
         ),
-        &[&service, &millis],
+        &[&service, &millis, &PAUSE_MILLIS],
     )?;
     Ok(())
 }

@@ -40,9 +40,14 @@ pub(super) fn retry(tx: &mut Tx<'_>, batch: &str, now: Timestamp) -> Result<Retr
         asked.push((row.try_get::<_, i64>(0)?, question));
     }
     let questions: Vec<Asked> = asked.iter().map(|(_, question)| question.clone()).collect();
-    let (known, mut first) = match fresh {
-        true => (HashMap::new(), HashMap::new()),
-        false => (known(tx, &questions)?, asked_now(tx, batch)?),
+    let mut first = match fresh {
+        true => HashMap::new(),
+        false => asked_now(tx, batch, &questions)?,
+    };
+    // After the locks: what has ended meanwhile is known.
+    let known = match fresh {
+        true => HashMap::new(),
+        false => known(tx, &questions)?,
     };
     let mut retried = Retried::default();
     for (place, question) in asked {
@@ -72,12 +77,18 @@ pub(super) fn retry(tx: &mut Tx<'_>, batch: &str, now: Timestamp) -> Result<Retr
     Ok(retried)
 }
 
-/// Returns the places of the questions that are asked or will be, by key.
-fn asked_now(tx: &mut Tx<'_>, batch: &str) -> Result<HashMap<String, i64>, FleetError> {
+/// Returns the places of equal questions that are asked or will be, by key. They stay locked: each ends after this transaction,
+/// and then finds those that wait for its answer.
+fn asked_now(
+    tx: &mut Tx<'_>,
+    batch: &str,
+    questions: &[Asked],
+) -> Result<HashMap<String, i64>, FleetError> {
+    let keys: Vec<&str> = questions.iter().map(|one| one.key.as_str()).collect();
     let rows = tx.rows(
         "SELECT q.key, j.place FROM kd_jobs j JOIN kd_questions q USING (batch, place)
-         WHERE j.batch = $1 AND j.state IN (0, 1)",
-        &[&batch],
+         WHERE j.batch = $1 AND j.state IN (0, 1) AND q.key = ANY($2) ORDER BY j.place DESC FOR UPDATE OF j",
+        &[&batch, &keys],
     )?;
     let mut first = HashMap::new();
     for row in rows {

@@ -1,7 +1,7 @@
 //! The database of a fleet: every access is one transaction.
 
 use super::address::Store;
-use super::batches::{self, FleetBatch, Seen};
+use super::batches::{self, FleetBatch, Line, Seen};
 use super::claim::{self, Claimed, Cursor, Idle};
 use super::create::{self, NewFleetBatch};
 use super::error::FleetError;
@@ -110,7 +110,8 @@ impl Fleet {
     /// The database fails.
     pub fn of_key(&mut self, key: &str) -> Result<Option<FleetBatch>, FleetError> {
         let mut newest = None;
-        for id in self.link.tx(|tx| batches::ids_of_key(tx, key))? {
+        let ids = self.link.tx(|tx| batches::ids_of_key(tx, key))?;
+        for id in ids.into_iter().filter(|id| batches::is_id(id)) {
             let Some(batch) = self.get(&id)? else {
                 continue;
             };
@@ -122,16 +123,20 @@ impl Fleet {
         Ok(newest)
     }
 
-    /// Returns all batches, oldest first.
+    /// Returns all batches, oldest first, and what is wrong with rows that are none: those are left out.
     ///
     /// # Errors
     /// The database fails.
-    pub fn all(&mut self) -> Result<Vec<FleetBatch>, FleetError> {
-        let mut all = Vec::new();
+    pub fn all(&mut self) -> Result<(Vec<FleetBatch>, Vec<String>), FleetError> {
+        let (mut all, mut damaged) = (Vec::new(), Vec::new());
         for id in self.link.tx(batches::ids)? {
-            all.extend(self.get(&id)?);
+            match self.get(&id) {
+                Ok(batch) => all.extend(batch),
+                Err(FleetError::Damaged(why)) => damaged.push(why),
+                Err(error) => return Err(error),
+            }
         }
-        Ok(all)
+        Ok((all, damaged))
     }
 
     /// Returns a batch by its id.
@@ -389,7 +394,7 @@ impl Fleet {
         self.link.tx(|tx| money::add_time(tx, batch, id, millis))
     }
 
-    /// Calls `some` with the results that `seen` has not, some at a time, each with its place.
+    /// Calls `some` with the results that `seen` has not, some at a time.
     ///
     /// # Errors
     /// The database fails, or the error of `some`.
@@ -397,7 +402,7 @@ impl Fleet {
         &mut self,
         batch: &str,
         seen: &mut Seen,
-        mut some: impl FnMut(&mut Self, Vec<(u64, String)>) -> Result<(), E>,
+        mut some: impl FnMut(&mut Self, Vec<Line>) -> Result<(), E>,
     ) -> Result<u64, E> {
         let (places, next) = self.link.tx(|tx| batches::unseen(tx, batch, seen))?;
         for chunk in places.chunks(batches::LINES) {
@@ -415,16 +420,16 @@ impl Fleet {
     pub fn results<E: From<FleetError>>(
         &mut self,
         batch: &str,
-        mut each: impl FnMut(&str) -> Result<(), E>,
+        mut each: impl FnMut(&Line) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut after = 0;
         loop {
             let page = self.link.tx(|tx| batches::page(tx, batch, after))?;
-            let Some((last, _)) = page.last() else {
+            let Some(last) = page.last() else {
                 return Ok(());
             };
-            after = super::signed(*last);
-            for (_, line) in &page {
+            after = super::signed(last.place);
+            for line in &page {
                 each(line)?;
             }
         }
@@ -433,7 +438,7 @@ impl Fleet {
     /// Calls `each` with the files of the threads of these questions, those that have one.
     ///
     /// # Errors
-    /// The database fails, a thread is too large, or the error of `each`.
+    /// The database fails, or the error of `each`. A thread that is too large is left out.
     pub fn threads<E: From<FleetError>>(
         &mut self,
         batch: &str,
@@ -468,7 +473,7 @@ impl Fleet {
     }
 
     /// Erases a batch, or a question of one by its id, with results and threads, also where another batch has the same
-    /// answer. Nothing is erased while workers ask it, or with `dry`.
+    /// answer. Nothing is erased while workers ask it, or with `dry`. Workers whose leases are over are ended first.
     ///
     /// # Errors
     /// The database fails.

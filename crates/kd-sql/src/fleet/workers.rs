@@ -75,10 +75,18 @@ pub(super) fn reap(tx: &mut Tx<'_>, except: i64) -> Result<u64, FleetError> {
         ),
         &[&except, &LEASE_MAX],
     )?;
+    let mut ended = 0;
     for row in &over {
-        bury(tx, row.try_get(0)?)?;
+        let worker = row.try_get(0)?;
+        // One that cannot be ended, because of what another program wrote, must not stop those that live.
+        tx.script("SAVEPOINT burial")?;
+        match bury(tx, worker) {
+            Ok(()) => ended += 1,
+            Err(error) if error.is_lost() => return Err(error),
+            Err(_) => tx.script("ROLLBACK TO SAVEPOINT burial")?,
+        }
     }
-    Ok(over.len() as u64)
+    Ok(ended)
 }
 
 /// Ends a worker: its questions are given to others, and what it has sent counts with its maximum. The attempt counts, because
@@ -139,7 +147,7 @@ pub(super) fn forget_unknown(
     known: &[i64],
 ) -> Result<(), FleetError> {
     tx.run(
-        "UPDATE kd_jobs SET state = 0, worker = NULL, token = 0, attempts = attempts - 1
+        "UPDATE kd_jobs SET state = 0, worker = NULL, token = 0, attempts = greatest(attempts, 1) - 1
          WHERE worker = $1 AND state = 1 AND NOT token = ANY($2)",
         &[&worker, &known],
     )?;
@@ -149,7 +157,7 @@ pub(super) fn forget_unknown(
 /// Puts back what a worker is asking, in one batch or all: the attempts do not count.
 pub(super) fn release(tx: &mut Tx<'_>, worker: i64, batch: Option<&str>) -> Result<(), FleetError> {
     tx.run(
-        "UPDATE kd_jobs j SET worker = NULL, token = 0, attempts = j.attempts - 1, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
+        "UPDATE kd_jobs j SET worker = NULL, token = 0, attempts = greatest(j.attempts, 1) - 1, state = CASE WHEN b.cancelled THEN 4 ELSE 0 END
          FROM kd_batches b WHERE b.id = j.batch AND j.worker = $1 AND j.state = 1 AND ($2::text IS NULL OR j.batch = $2)",
         &[&worker, &batch],
     )?;

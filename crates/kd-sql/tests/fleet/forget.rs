@@ -87,6 +87,8 @@ fn a_batch_is_erased_only_when_nobody_asks_it() {
     // A worker that is lost asks nothing.
     let mut other = Fleet::open(&site.store(), LEASE).unwrap();
     site.pass(LEASE * 2, fleet.worker());
+    let found = other.forget(ID, None, true).unwrap();
+    assert_eq!((found.questions, found.asking.len()), (2, 0));
     let erased = other.forget(ID, None, false).unwrap();
     assert_eq!((erased.questions, erased.asking.len()), (2, 0));
     assert_eq!(mentions(&site, "?"), 0);

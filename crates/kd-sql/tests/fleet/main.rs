@@ -9,6 +9,7 @@
 
 mod faults;
 mod forget;
+mod hostile;
 mod look;
 #[path = "../support/postgres.rs"]
 mod postgres_server;
@@ -344,8 +345,8 @@ fn results_are_read_once_in_the_order_of_their_transactions() {
         let mut places = Vec::new();
         fleet
             .new_results(ID, seen, |_, lines| {
-                assert!(lines.iter().all(|(_, line)| line.starts_with("{\"v\":")));
-                places.extend(lines.into_iter().map(|(place, _)| place));
+                assert!(lines.iter().all(|line| line.text.starts_with("{\"v\":")));
+                places.extend(lines.into_iter().map(|line| line.place));
                 Ok::<_, FleetError>(())
             })
             .unwrap();

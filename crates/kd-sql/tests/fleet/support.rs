@@ -6,7 +6,9 @@ use kd_core::batch::{Method, Row, Status};
 use kd_core::ledger::Ledger;
 use kd_core::spending::Spent;
 use kd_sql::batch::{Asked, Job, NewBatch};
-use kd_sql::fleet::{Ended, Fleet, FleetAccount, FleetError, NewFleetBatch, NewWorker, Store};
+use kd_sql::fleet::{
+    Ended, Fleet, FleetAccount, FleetError, Line, NewFleetBatch, NewWorker, Store,
+};
 use postgres::{Client, NoTls};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -65,8 +67,8 @@ impl Site {
 
     pub(crate) fn lines(&self, fleet: &mut Fleet, id: &str) -> Vec<Row> {
         let mut rows = Vec::new();
-        let read = |line: &str| {
-            rows.push(serde_json::from_str(line).expect("a line"));
+        let read = |line: &Line| {
+            rows.push(serde_json::from_str(&line.text).expect("a line"));
             Ok::<_, FleetError>(())
         };
         fleet.results(id, read).expect("results");

@@ -236,8 +236,9 @@ pub(crate) fn region(
 }
 
 /// Returns the notice for a user who stops a run.
-pub(crate) fn stopping(open: u64, stops: u32) -> String {
+pub(crate) fn stopping(open: u64, stops: u32, asks: bool) -> String {
     match (stops, open) {
+        _ if !asks => "stopping; workers go on".to_owned(),
         (1, 0) => "stopping".to_owned(),
         (1, open) => format!(
             "finishing {}; Ctrl+C again stops at once",
@@ -390,26 +391,44 @@ pub(crate) fn row(batch: &Batch, columns: usize, styles: Styles) -> String {
     text
 }
 
+/// What the state of a batch is besides its questions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Now {
+    pub(crate) is_running: bool,
+    /// Whether a limit has stopped it.
+    pub(crate) is_limited: bool,
+    /// Whether its command is one that runs a batch.
+    pub(crate) can_be_typed: bool,
+}
+
 /// Returns the state of a batch, with the first failures.
 pub(crate) fn status(
     batch: &Batch,
     dead: &[Dead],
-    is_running: bool,
+    now: Now,
     columns: usize,
     styles: Styles,
 ) -> String {
     let mut text = head(batch, columns, styles);
     let counts = &batch.counts;
     let mut lines = vec![standing(counts), costs(batch)];
-    if is_running {
+    if now.is_limited {
+        lines.push("stopped by a limit: the same command with a higher one goes on".to_owned());
+    }
+    if now.is_running {
         lines.push(format!(
             "running: {} asked now",
             count(counts.running, "question")
         ));
     } else if !counts.is_over() {
         let left = counts.waiting + counts.running;
-        lines.push(format!("{} left; go on with:", grouped(left)));
-        lines.push(clean::line(&batch.about.command));
+        let command = clean::line(&batch.about.command);
+        if now.can_be_typed {
+            lines.push(format!("{} left; go on with:", grouped(left)));
+            lines.push(command);
+        } else {
+            lines.push(format!("{} left; was run as: {command}", grouped(left)));
+        }
     }
     if let Some(output) = &batch.about.output {
         lines.push(format!("results: {}", clean::line(output)));
@@ -579,12 +598,24 @@ mod tests {
         };
         let mut text = closing(&batch(), Why::Over, false, Some("results.jsonl"), 80).join("\n");
         text.push_str("\n--\n");
-        text.push_str(&status(&batch(), &[dead], false, 80, Styles::NONE));
+        text.push_str(&status(&batch(), &[dead], Now::default(), 80, Styles::NONE));
         text.push_str("--\n");
         let mut open = batch();
         open.counts.waiting = 90;
         open.counts.answered = 107;
-        text.push_str(&status(&open, &[], false, 80, Styles::NONE));
+        let now = Now {
+            can_be_typed: true,
+            ..Now::default()
+        };
+        text.push_str(&status(&open, &[], now, 80, Styles::NONE));
+        let limited = Now {
+            is_limited: true,
+            ..Now::default()
+        };
+        let text_of_limited = status(&open, &[], limited, 80, Styles::NONE);
+        for part in ["stopped by a limit", "left; was run as: "] {
+            assert!(text_of_limited.contains(part), "{text_of_limited}");
+        }
         text.push_str(&closing(&open, Why::Limit, false, None, 80).join("\n"));
         assert!(!text.contains('\u{1b}'));
         let day = created(&batch());

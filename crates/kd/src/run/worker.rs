@@ -93,7 +93,7 @@ async fn work(args: &Worker, kingdom: &Kingdom, request: WorkerRequest) -> Resul
 }
 
 /// How a worker stops.
-enum Stop {
+pub(super) enum Stop {
     /// It finishes what it asks.
     Drain,
     /// It puts that back.
@@ -103,10 +103,10 @@ enum Stop {
 }
 
 /// Hears signals on a thread of its own: while the database is away, all threads of the runtime may wait for it.
-struct Stops;
+pub(super) struct Stops;
 
 impl Stops {
-    fn listen() -> Result<mpsc::UnboundedReceiver<Stop>, Error> {
+    pub(super) fn listen() -> Result<mpsc::UnboundedReceiver<Stop>, Error> {
         let failed = |e| Error::new("io", Exit::Error, "cannot handle signals").because(e);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -6,10 +6,13 @@ use super::super::results::Results;
 use super::worker::Working;
 use crate::error::UserError;
 use kd_core::batch::Row;
+use kd_core::clean::clean_text;
 use kd_core::ids::ThreadId;
-use kd_sql::fleet::{Fleet, FleetBatch, Seen};
+use kd_sql::fleet::{Fleet, FleetBatch, Line, Seen};
 use kd_store::Layout;
 use kd_store::carried::Incoming;
+use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -60,9 +63,12 @@ impl Follow {
             Ok(()) => self.follow(&mut stop, &progress).await,
             Err(error) => Err(error),
         };
-        // Also after an error: what is known is collected.
+        // Also after an error: what is known is collected. What cannot be read replaces nothing.
         let new = self.fetch(false).await;
-        let written = self.put_all().await;
+        let written = match &new {
+            Ok(()) => self.put_all().await,
+            Err(_) => Ok(()),
+        };
         let why = followed.and_then(|why| new.and(written).map(|()| why))?;
         let batch = self.look().await?.batch;
         Ok(Ended {
@@ -106,8 +112,16 @@ impl Follow {
                 progress.ended = counts.ended().saturating_sub(before);
             });
             let is_over = counts.is_over() || batch.batch.cancelled && counts.running == 0;
-            if self.worker.is_none() && (is_over || batch.limited) {
-                return Ok(why(&batch, is_over));
+            let is_ending = batch.batch.cancelled || batch.limited;
+            if self.worker.is_none() {
+                // What is still asked after a limit is paid for.
+                if is_over || batch.limited && counts.running == 0 {
+                    return Ok(why(&batch, is_over));
+                }
+                if is_ending {
+                    // A worker that is lost gives nothing any more, and no other may be there to end it.
+                    on(&self.fleet, |fleet| Ok(drop(fleet.workers()?))).await?;
+                }
             }
             pause = match counts.ended() > ended {
                 true => LOOK,
@@ -150,7 +164,15 @@ impl Follow {
                 let mut results = results
                     .lock()
                     .unwrap_or_else(std::sync::PoisonError::into_inner);
-                results.rewrite_with(|_| Ok(()))?;
+                return results.rewrite_with(|out| {
+                    fleet.new_results(&id, &mut seen, |fleet, lines| {
+                        for row in taken(fleet, &id, &threads, &lines)? {
+                            write_row(&row, out)?;
+                        }
+                        Ok::<_, UserError>(())
+                    })?;
+                    exists(fleet, &id)
+                });
             }
             fleet.new_results(&id, &mut seen, |fleet, lines| {
                 let rows = taken(fleet, &id, &threads, &lines)?;
@@ -185,7 +207,10 @@ impl Follow {
         let Some(results) = results else {
             return Ok(());
         };
-        results.rewrite_with(|out| lines(fleet, id, out))
+        results.rewrite_with(|out| {
+            lines(fleet, id, out)?;
+            exists(fleet, id)
+        })
     }
 
     async fn put_all(&self) -> Result<(), UserError> {
@@ -208,14 +233,23 @@ impl Follow {
 /// # Errors
 /// The database fails, or the output.
 pub fn lines(fleet: &mut Fleet, id: &str, out: &mut dyn Write) -> Result<(), UserError> {
-    fleet.results(id, |line| {
-        let row: Option<Row> = serde_json::from_str(line).ok();
-        if let Some(row) = row.filter(|row| row.batch == id).map(unpromised) {
-            serde_json::to_writer(&mut *out, &row).map_err(std::io::Error::from)?;
-            out.write_all(b"\n")?;
-        }
-        Ok::<_, UserError>(())
+    fleet.results(id, |line| match parsed(id, line) {
+        Some(row) => write_row(&row, out),
+        None => Ok(()),
     })
+}
+
+fn write_row(row: &Row, out: &mut dyn Write) -> Result<(), UserError> {
+    serde_json::to_writer(&mut *out, row).map_err(std::io::Error::from)?;
+    Ok(out.write_all(b"\n")?)
+}
+
+/// Checks that a batch was not erased while its results were read: then they would be none.
+fn exists(fleet: &mut Fleet, id: &str) -> Result<(), UserError> {
+    match fleet.get(id)? {
+        Some(_) => Ok(()),
+        None => Err(super::super::look::none(id)),
+    }
 }
 
 fn why(batch: &FleetBatch, is_over: bool) -> Why {
@@ -225,10 +259,29 @@ fn why(batch: &FleetBatch, is_over: bool) -> Why {
     }
 }
 
-/// Parses a line of the database; what is no result of this question is left out.
-fn parsed(id: &str, place: u64, line: &str) -> Option<Row> {
-    let row = unpromised(serde_json::from_str(line).ok()?);
-    (row.batch == id && row.n == place).then_some(row)
+/// Parses a line of the database, and cleans its texts; what is no result of this question is left out.
+fn parsed(batch: &str, line: &Line) -> Option<Row> {
+    let row: Row = serde_json::from_str(&line.text).ok()?;
+    let id = row.id.replace('\0', "\u{fffd}");
+    let is_own =
+        row.batch == batch && row.n == line.place && id.chars().take(1000).eq(line.id.chars());
+    let mut value = serde_json::to_value(is_own.then(|| unpromised(row))?).ok()?;
+    clean(&mut value);
+    serde_json::from_value(value).ok()
+}
+
+/// Cleans every text of a line: another program may have written it.
+fn clean(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = clean_text(text) {
+                *text = clean;
+            }
+        }
+        Value::Array(all) => all.iter_mut().for_each(clean),
+        Value::Object(all) => all.values_mut().for_each(clean),
+        _ => {}
+    }
 }
 
 /// Returns a line of the database without a promise: the marks would be those of somebody else.
@@ -244,11 +297,9 @@ fn taken(
     fleet: &mut Fleet,
     id: &str,
     threads: &Incoming,
-    lines: &[(u64, String)],
+    lines: &[Line],
 ) -> Result<Vec<Row>, UserError> {
-    let rows = lines
-        .iter()
-        .filter_map(|(place, line)| parsed(id, *place, line));
+    let rows = lines.iter().filter_map(|line| parsed(id, line));
     let rows: Vec<Row> = rows.collect();
     let mut missing = BTreeMap::new();
     for row in rows.iter().filter(|row| !row.cached) {
@@ -270,4 +321,51 @@ fn taken(
         Ok::<_, UserError>(())
     })?;
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+    use kd_core::batch::Method;
+
+    #[test]
+    fn a_line_counts_only_for_its_question_and_its_texts_are_cleaned() {
+        let row = Row {
+            batch: "batch-1".into(),
+            id: "q\0".into(),
+            n: 2,
+            answer: Some("yes\u{202e}no \u{9b}31m\nmore".into()),
+            ..Row::failed(Method::Ask, "\u{1b}[2Jit broke", Timestamp::UNIX_EPOCH)
+        };
+        let line = |row: &Row, place, id: &str| Line {
+            place,
+            id: id.into(),
+            text: serde_json::to_string(row).unwrap(),
+        };
+        let found = parsed("batch-1", &line(&row, 2, "q\u{fffd}")).unwrap();
+        assert_eq!(found.answer.as_deref(), Some("yesno \nmore"));
+        assert_eq!(found.reason.as_deref(), Some("it broke"));
+        assert_eq!(parsed("batch-2", &line(&row, 2, "q\u{fffd}")), None);
+        assert_eq!(
+            parsed("batch-1", &line(&row, 3, "q\u{fffd}")),
+            None,
+            "of another place"
+        );
+        assert_eq!(
+            parsed("batch-1", &line(&row, 2, "r")),
+            None,
+            "of another question"
+        );
+        let long = Row {
+            id: "x".repeat(2000),
+            ..row
+        };
+        assert!(parsed("batch-1", &line(&long, 2, &"x".repeat(1000))).is_some());
+        let other = Line {
+            text: "no result".into(),
+            ..line(&long, 2, "x")
+        };
+        assert_eq!(parsed("batch-1", &other), None);
+    }
 }

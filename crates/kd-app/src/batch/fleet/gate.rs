@@ -36,8 +36,23 @@ struct Service {
     asking: bool,
     /// The end of a pause that this process knows of.
     paused: Option<Instant>,
+    /// When the next slot of this process alone is.
+    own: Option<Instant>,
     /// Until when it is known that there is no other pause.
     known: Option<Instant>,
+}
+
+impl Service {
+    /// Takes slots of this process alone, when those of the fleet cannot be taken: the service's rate still holds here.
+    fn own(&mut self, per_minute: Option<u32>, count: u32, now: Instant) -> Slots {
+        let every = per_minute.map_or(Duration::ZERO, |n| Duration::from_secs(60) / n.max(1));
+        let first = self.own.unwrap_or(now).max(now);
+        self.own = Some(first + every * count);
+        Slots {
+            wait: first - now,
+            every,
+        }
+    }
 }
 
 impl FleetGate {
@@ -87,13 +102,15 @@ impl FleetGate {
             service.per_minute,
             count,
             move |slots| {
-                // Without the database the request is not sent either, so waiting does no good.
-                let slots = slots.unwrap_or(Slots {
-                    wait: Duration::ZERO,
-                    every: Duration::ZERO,
-                });
                 let runtime = gate.runtime.clone();
-                runtime.spawn(async move { gate.hand_out(&of, count, slots) });
+                runtime.spawn(async move {
+                    let slots = slots.unwrap_or_else(|_| {
+                        let mut services = gate.lock();
+                        let state = services.entry(of.name.clone()).or_default();
+                        state.own(of.per_minute, count, Instant::now())
+                    });
+                    gate.hand_out(&of, count, slots);
+                });
             },
         );
     }
@@ -161,5 +178,26 @@ impl Gate for FleetGate {
             state.paused = state.paused.max(Some(Instant::now() + time));
         }
         self.account.pause(service.name.clone(), time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_slots_of_the_fleet_a_process_keeps_to_the_rate_by_itself() {
+        let mut service = Service::default();
+        let now = Instant::now();
+        let second = Duration::from_secs(1);
+        let taken = service.own(Some(60), 3, now);
+        assert_eq!((taken.wait, taken.every), (Duration::ZERO, second));
+        assert_eq!(service.own(Some(60), 1, now).wait, second * 3);
+        assert_eq!(
+            service.own(Some(60), 1, now + second * 9).wait,
+            Duration::ZERO
+        );
+        let free = Service::default().own(None, u32::MAX, now);
+        assert_eq!((free.wait, free.every), (Duration::ZERO, Duration::ZERO));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::here::Here;
 use super::super::notices::notice_line;
+use super::super::worker::{Stop, Stops};
 use super::fleet;
 use crate::args::batch::Run;
 use crate::error::Error;
@@ -39,6 +40,7 @@ pub(super) fn conduct(args: &Run, batching: Batching<'_>, here: &Here) -> Result
         clock: Clock::start(),
         told: 0,
         stopping: false,
+        asks: args.concurrency != Some(0),
         screen,
     };
     let played = runtime.block_on(play(args, batching, &mut show));
@@ -76,6 +78,8 @@ struct Show<'h> {
     told: u64,
     /// Whether the user has stopped it.
     stopping: bool,
+    /// Whether this process asks too.
+    asks: bool,
     screen: Option<Quiet>,
 }
 
@@ -87,9 +91,14 @@ async fn play(
     let mut signals = Signals::listen(show.screen.is_some())
         .map_err(|e| Error::new("io", Exit::Error, "cannot handle signals").because(e))?;
     let source = super::questions::name(&args.questions);
+    let here = show.here;
     let mut running = batching.start()?;
     let mut told = running.told.take();
     show.begin(&running, &source, &args.how);
+    let mut leaves = match fleet::store(&args.store, here)? {
+        Some(_) => Some(Stops::listen()?),
+        None => None,
+    };
     let mut stops = 0_u32;
     let mut tick = tokio::time::interval(FRAME);
     loop {
@@ -99,6 +108,7 @@ async fn play(
                 return Ok((ended?, stops > 0));
             }
             Some(news) = next(&mut told) => show.tell(&news),
+            () = leave(&mut leaves) => return Err(fleet::unanswered(&running.id)),
             _ = tick.tick() => show.tick(&running, false),
             signal = signals.next() => match signal {
                 Caught::Interrupt | Caught::End => {
@@ -122,6 +132,18 @@ async fn next(told: &mut Option<UnboundedReceiver<Told>>) -> Option<Told> {
         Some(told) => told.recv().await,
         None => None,
     }
+}
+
+/// Waits until a database has not answered for long after the second signal; for ever without one.
+async fn leave(leaves: &mut Option<UnboundedReceiver<Stop>>) {
+    while let Some(stops) = leaves {
+        match stops.recv().await {
+            Some(Stop::Leave) => return,
+            Some(_) => {}
+            None => *leaves = None,
+        }
+    }
+    std::future::pending().await
 }
 
 impl Show<'_> {
@@ -174,7 +196,7 @@ impl Show<'_> {
         let open = running.progress.borrow().counts.running;
         let text = match running.at_providers() {
             Some(waiting) => face::leaving(waiting, stops),
-            None => face::stopping(open, stops),
+            None => face::stopping(open, stops, self.asks),
         };
         self.print_line(&text);
     }

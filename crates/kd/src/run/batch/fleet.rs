@@ -75,5 +75,13 @@ pub(super) fn others_go_on(id: &str) -> String {
     )
 }
 
+/// What is said when the user has stopped a run at once, and the database does not answer.
+pub(super) fn unanswered(id: &str) -> Error {
+    let what = format!("{id}: stopped, and the database did not answer");
+    Error::new("store", Exit::Error, what).next(
+        "run the same command again when it answers: what was asked here is given to others when its lease is over",
+    )
+}
+
 /// The exit code of a worker.
 pub(crate) const STOPPED: Exit = Exit::Done;

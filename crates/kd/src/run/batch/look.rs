@@ -26,6 +26,7 @@ pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
     let id = &batch.about.id;
     let is_running = shelf.is_running(&batch)?;
     let workers = shelf.workers(id)?;
+    let is_limited = shelf.is_limited(id)? && !batch.counts.is_over();
     let most = if args.json {
         FAILURES_JSON
     } else {
@@ -37,12 +38,18 @@ pub(super) fn status(args: &Status, here: &Here) -> Result<Exit, Error> {
         let mut value = face::object(&batch, &dead);
         value["running_now"] = is_running.into();
         if let Some(Workers { all, refusals }) = &workers {
+            value["limited"] = is_limited.into();
             value["workers"] = fleet::workers_object(all);
             value["refusals"] = fleet::refusals_object(refusals);
         }
         writeln!(out, "{}", json::text(&value, true)?)?;
     } else {
-        let text = face::status(&batch, &dead, is_running, here.columns(), here.out_styles());
+        let now = face::Now {
+            is_running,
+            is_limited,
+            can_be_typed: super::is_run(&batch.about.command),
+        };
+        let text = face::status(&batch, &dead, now, here.columns(), here.out_styles());
         out.write_all(text.as_bytes())?;
         if let Some(Workers { all, refusals }) = &workers {
             let text = fleet::workers(all, refusals, here.columns());

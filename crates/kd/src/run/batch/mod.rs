@@ -13,10 +13,12 @@ use super::trust;
 use crate::args::ask::terms;
 use crate::args::batch::{Batch, Run};
 use crate::args::deliberate::Deliberate;
+use crate::args::{Cli, Command};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::batch as face;
 use crate::face::json;
+use clap::Parser;
 use kd_app::batch::{BatchRequest, How};
 use kd_app::{Ask, Kingdom, SeatRequest, Think};
 use kd_core::formats::BATCH_ESTIMATE;
@@ -186,7 +188,6 @@ fn request(args: &Run, here: &Here) -> Result<BatchRequest, Error> {
 
 /// Returns the command line for the user to type again, without the password of a database.
 fn command(args: impl Iterator<Item = std::ffi::OsString>) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c);
     let mut words = vec!["kd".to_owned()];
     words.extend(args.map(|arg| {
         let arg = fleet::shown_argument(&arg.to_string_lossy());
@@ -198,6 +199,46 @@ fn command(args: impl Iterator<Item = std::ffi::OsString>) -> String {
     words.join(" ")
 }
 
+/// Returns whether a command line is one of `kd batch run`, as [`command`] writes it: another program may have put anything
+/// into a database.
+fn is_run(command: &str) -> bool {
+    let cli = words(command).and_then(|words| Cli::try_parse_from(words).ok());
+    cli.is_some_and(|cli| matches!(&cli.command, Command::Batch(batch) if matches!(batch.command, Batch::Run(_))))
+}
+
+/// Splits a command line that [`command`] has written; `None` for any other one.
+fn words(command: &str) -> Option<Vec<String>> {
+    let (mut words, mut word) = (Vec::new(), None::<String>);
+    let mut rest = command.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            ' ' => words.push(word.take()?),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        '\'' => break,
+                        c => word.push(c),
+                    }
+                }
+            }
+            '\\' => match rest.next()? {
+                '\'' => word.get_or_insert_default().push('\''),
+                _ => return None,
+            },
+            c if is_plain(c) => word.get_or_insert_default().push(c),
+            _ => return None,
+        }
+    }
+    words.push(word?);
+    Some(words)
+}
+
+/// Returns whether a shell takes a character as it is.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_./,:=@%+".contains(c)
+}
+
 /// Returns a path for people.
 fn shown(path: &Path) -> String {
     crate::render::clean::line(&path.display().to_string())
@@ -206,6 +247,33 @@ fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_command_that_runs_a_batch_is_one_to_type() {
+        let typed = |args: &[&str]| command(args.iter().map(Into::into));
+        let own = typed(&[
+            "batch",
+            "run",
+            "my questions.txt",
+            "-o",
+            "it's.jsonl",
+            "--rate",
+            "30/m",
+        ]);
+        assert!(is_run(&own), "{own}");
+        for other in [
+            "kd batch run q.txt; rm -r .",
+            "kd batch run q.txt $(id)",
+            "kd batch run 'q.txt",
+            "kd batch run q.txt --no-such-option",
+            "kd batch cancel 1",
+            "sh -c 'kd batch run q.txt'",
+            "kd  batch run q.txt",
+            "",
+        ] {
+            assert!(!is_run(other), "{other}");
+        }
+    }
 
     #[test]
     fn the_command_can_be_typed_again() {

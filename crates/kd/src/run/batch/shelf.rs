@@ -1,5 +1,6 @@
 //! Batches of this machine, or of a database.
 
+use super::super::notices::notice_line;
 use super::{Error, Here, fleet};
 use crate::args::batch::Store;
 use kd_app::batch::{find, of, pick};
@@ -42,12 +43,17 @@ impl Shelf {
         id: Option<&str>,
         here: &Here,
     ) -> Result<(Self, Batch), Error> {
+        let (shelf, all) = Self::with_all(args, id, here)?;
+        Ok((shelf, pick(all, id)?))
+    }
+
+    fn with_all(args: &Store, id: Option<&str>, here: &Here) -> Result<(Self, Vec<Batch>), Error> {
         let Some(mut shelf) = Self::open(args, here)? else {
             find(None, id)?;
             return Err(Error::usage("there is no batch in this project"));
         };
-        let batch = pick(shelf.all()?, id)?;
-        Ok((shelf, batch))
+        let all = shelf.all()?;
+        Ok((shelf, all))
     }
 
     /// Opens it, and finds a batch there; without an id, the newest that runs, else the newest.
@@ -56,9 +62,10 @@ impl Shelf {
         id: Option<&str>,
         here: &Here,
     ) -> Result<(Self, Batch), Error> {
-        let (mut shelf, newest) = Self::with(args, id, here)?;
+        let (mut shelf, all) = Self::with_all(args, id, here)?;
+        let newest = pick(all.clone(), id)?;
         if id.is_none() {
-            for batch in shelf.all()?.into_iter().rev() {
+            for batch in all.into_iter().rev() {
                 if !batch.counts.is_over() && shelf.is_running(&batch)? {
                     return Ok((shelf, batch));
                 }
@@ -71,8 +78,11 @@ impl Shelf {
         Ok(match self {
             Self::Own(own) => own.all()?,
             Self::Fleet(fleet) => {
-                let all = fleet.all()?.into_iter();
-                all.map(|found| found.batch).collect()
+                let (all, damaged) = fleet.all()?;
+                for why in damaged {
+                    notice_line(&format!("left out, the database is damaged: {why}"));
+                }
+                all.into_iter().map(|found| found.batch).collect()
             }
         })
     }
@@ -105,6 +115,14 @@ impl Shelf {
             Self::Own(own) => own.results(id, |line| Ok::<_, Error>(writeln!(out, "{line}")?)),
             Self::Fleet(fleet) => Ok(kd_app::batch::fleet::lines(fleet, id, out)?),
         }
+    }
+
+    /// Returns whether a limit has stopped a batch of a database.
+    pub(super) fn is_limited(&mut self, id: &str) -> Result<bool, Error> {
+        Ok(match self {
+            Self::Own(_) => false,
+            Self::Fleet(fleet) => fleet.get(id)?.is_some_and(|found| found.limited),
+        })
     }
 
     /// Returns whether questions of a batch may be asked now.
