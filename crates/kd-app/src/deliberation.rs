@@ -310,7 +310,11 @@ pub(crate) fn brief(
         (Some(layout), true) => memory::read(layout)?,
         _ => Default::default(),
     };
-    let (marks, marks_fault) = marks(env, planner::kind_of(&config.deliberation, &asked));
+    let (marks, marks_fault) = match config.serves_others {
+        // The reasons and the votes of a plan tell what was marked.
+        true => (unmarked(), None),
+        false => marks(env, planner::kind_of(&config.deliberation, &asked)),
+    };
     let own = seed.or_else(|| env.seed_of(&question));
     Ok(OwnedBrief {
         question,

@@ -12,6 +12,7 @@ use crate::{forks, forum, marks, page, ready, seating, secrets, threads, trust};
 use kd_backends::remote::RemoteForum;
 use kd_backends::servers::Servers;
 use kd_core::clean::clean_line;
+use kd_core::deliberation::without_marks;
 use kd_core::fork::Cut;
 use kd_core::request::ServerAnswer;
 use kd_core::request::ToolSpec;
@@ -144,9 +145,10 @@ impl FolderHost {
         (host, left_out)
     }
 
-    /// Returns whether readers may see an event. A promise tells what the owner marked, which is not for other machines.
-    fn is_for_readers(&self, event: &kd_core::Event) -> bool {
-        !(self.kingdom.config().serves_others && matches!(event, kd_core::Event::Promised { .. }))
+    /// Returns whether readers may see a record, and leaves out of it what tells how the owner marks verdicts, which is not
+    /// for other machines.
+    fn is_for_readers(&self, record: &mut Record) -> bool {
+        !self.kingdom.config().serves_others || without_marks(&mut record.event)
     }
 
     /// Fails if one of these names, from a request or a model of the settings, is a program that was left out.
@@ -528,7 +530,7 @@ impl Host for FolderHost {
         let thread = self.open_thread(id)?;
         let (mut page, _) = page::read(&thread, None).map_err(refusal)?;
         page.records
-            .retain(|record| self.is_for_readers(&record.event));
+            .retain_mut(|record| self.is_for_readers(record));
         let layout = self.kingdom.env().layout().map_err(refusal)?;
         let lineages = forks::lineages(&layout).map_err(refusal)?;
         page.family = forks::family(&lineages, thread.id(), |id| {
@@ -549,7 +551,7 @@ impl Host for FolderHost {
         let thread = self.open_thread(id)?;
         let found = kd_store::log::read_from(&thread, at).map_err(|e| refusal(e.into()))?;
         Ok(found.map(|mut records| {
-            records.retain(|(_, record)| self.is_for_readers(&record.event));
+            records.retain_mut(|(_, record)| self.is_for_readers(record));
             records
         }))
     }

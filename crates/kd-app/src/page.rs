@@ -3,6 +3,7 @@
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use crate::host::{Followed, Following};
+use kd_core::deliberation::without_marks;
 use kd_core::redact::Redactor;
 use kd_core::{Event, Input, Member, Record, SeatName};
 use kd_store::{Thread, fork, log};
@@ -72,11 +73,10 @@ pub fn read(
         Vec::new()
     });
     // What the user marked is private too.
-    let is_promised = |event: &Event| redactor.is_some() && matches!(event, Event::Promised { .. });
-    let records: Vec<Record> = records
-        .into_iter()
-        .filter(|record| !is_promised(&record.event))
-        .collect();
+    let records: Vec<Record> = match redactor {
+        None => records,
+        Some(_) => unmarked(records),
+    };
     let pieces = |record: &Record| !matches!(record.event, Event::TurnDelta { .. });
     let mut kept = Vec::new();
     for record in records.into_iter().filter(pieces) {
@@ -102,6 +102,13 @@ pub fn read(
         family: Vec::new(),
     };
     Ok((page, faults))
+}
+
+/// Leaves out of records what tells how the person who asked marks verdicts.
+pub(crate) fn unmarked(records: Vec<Record>) -> Vec<Record> {
+    let mut records = records;
+    records.retain_mut(|record| without_marks(&mut record.event));
+    records
 }
 
 /// A followed thread.

@@ -74,7 +74,12 @@ impl Aside {
 
     /// Returns the message of the user that it begins with; `None` if that is in the thread.
     pub fn says(&self) -> Option<&str> {
-        (!matches!(self.how, How::Resume(_))).then_some(self.question.as_str())
+        (!self.continues()).then_some(self.question.as_str())
+    }
+
+    /// Returns whether it continues a deliberation from its record.
+    pub fn continues(&self) -> bool {
+        matches!(self.how, How::Resume(_))
     }
 
     /// Returns the spending limit of its requests.

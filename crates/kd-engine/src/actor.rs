@@ -20,7 +20,8 @@ use kd_core::{
 };
 use kd_store::Thread;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -40,7 +41,16 @@ pub(crate) type Reach =
     dyn Fn(&Member, &Spending) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
 
 /// Returns what is promised about the verdict of a report, as an event.
-pub(crate) type Promising = dyn Fn(&Report) -> Option<Event> + Send + Sync;
+pub(crate) type Promising = dyn Fn(&Report, Answers) -> Option<Event> + Send + Sync;
+
+/// The origin of the answers that a verdict was decided from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answers {
+    /// This session asked for all of them.
+    Asked,
+    /// The deliberation was continued: some may be from a record, which anybody may have written.
+    Recorded,
+}
 
 /// An instruction of a session to its event loop.
 pub(crate) enum Instruction {
@@ -91,6 +101,8 @@ pub(crate) struct Start {
     pub(crate) secrets: Arc<Secrets>,
     /// Tells what is promised when a verdict falls.
     pub(crate) promising: Option<Arc<Promising>>,
+    /// Whether the machine continues a deliberation from its record.
+    pub(crate) continues: bool,
 }
 
 /// Creates the inbox of a loop, before the loop itself so that the writer thread can send to it.
@@ -147,6 +159,8 @@ pub(crate) struct Actor {
     seq: u64,
     secrets: Arc<Secrets>,
     promising: Option<Arc<Promising>>,
+    /// The machines that continue a deliberation from its record.
+    continued: BTreeSet<MachineId>,
 }
 
 impl Actor {
@@ -188,6 +202,7 @@ impl Actor {
             flush_at: None,
             secrets: start.secrets,
             promising: start.promising,
+            continued: start.continues.then_some(id).into_iter().collect(),
             seq: 0,
         };
         let now = actor.clock.now();
@@ -330,12 +345,16 @@ impl Actor {
     fn aside(&mut self, aside: Aside) {
         let now = self.clock.now();
         let party = (aside.seats(), self.spending.within(aside.ceiling()));
+        let continues = aside.continues();
         let Effects { commands, events } = match &mut self.machine {
             Runner::Conversation(conversation) => {
                 let effects = conversation.aside(now, aside);
                 // A refused aside has no number of its own.
                 let newest = conversation.newest_aside();
-                self.parties.entry(newest).or_insert(party);
+                if let Entry::Vacant(place) = self.parties.entry(newest) {
+                    place.insert(party);
+                    self.continued.extend(continues.then_some(newest));
+                }
                 effects
             }
             Runner::Machine(_) => Effects {
@@ -519,10 +538,19 @@ impl Actor {
     fn promised(&self) -> Option<Event> {
         let promising = self.promising.as_ref()?;
         let report = self.bus.report();
+        let machine = match &self.machine {
+            Runner::Machine(machine) => machine.id(),
+            // Only one aside runs at a time.
+            Runner::Conversation(conversation) => conversation.newest_aside(),
+        };
+        let answers = match self.continued.contains(&machine) {
+            true => Answers::Recorded,
+            false => Answers::Asked,
+        };
         let is_shared = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
         match is_shared {
-            true => tokio::task::block_in_place(|| promising(&report)),
-            false => promising(&report),
+            true => tokio::task::block_in_place(|| promising(&report, answers)),
+            false => promising(&report, answers),
         }
     }
 
@@ -659,6 +687,7 @@ mod tests {
             folder: thread.clone(),
             secrets: Arc::default(),
             promising: None,
+            continues: false,
         };
         let (_ops, wishes) = mpsc::channel(1);
         let scribe = Scribe::start(office).unwrap();

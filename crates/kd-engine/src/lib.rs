@@ -13,6 +13,7 @@ mod lease;
 mod scribe;
 pub mod watch;
 
+pub use actor::Answers;
 pub use bus::{Subscription, Update};
 pub use clock::Clock;
 pub use watch::Watch;
@@ -200,11 +201,12 @@ impl Engine {
         self
     }
 
-    /// Asks `promise`, whenever a verdict falls, what is promised about it. The event follows the verdict; it may block.
+    /// Calls `promise`, whenever a verdict falls, for what is promised about it. The event follows the verdict; it may
+    /// block. A promise needs answers that this machine asked for: those of a record may be anybody's.
     #[must_use]
     pub fn promising(
         mut self,
-        promise: impl Fn(&Report) -> Option<Event> + Send + Sync + 'static,
+        promise: impl Fn(&Report, Answers) -> Option<Event> + Send + Sync + 'static,
     ) -> Self {
         self.promising = Some(Arc::new(promise));
         self
@@ -422,6 +424,7 @@ impl Engine {
             folder,
             secrets: self.secrets.clone(),
             promising: self.promising.clone(),
+            continues,
         };
         let actor = Actor::new(start, scribe, instructions, (sender, inbox));
         Ok(Session {

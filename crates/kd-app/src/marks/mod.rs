@@ -6,7 +6,7 @@ mod promise;
 #[cfg(feature = "forum")]
 mod teach;
 
-pub use promise::{Promised, promised};
+pub use promise::{FROM_RECORD, Promised, promised};
 
 #[cfg(feature = "forum")]
 pub use gold::{ByGold, Skipped, by_gold};

@@ -11,10 +11,13 @@ use kd_core::Record;
 use kd_core::deliberation::report::Report;
 use kd_core::event::Event;
 use kd_core::view::View;
-use kd_engine::Engine;
+use kd_engine::{Answers, Engine};
 use kd_eval::marks::Standing;
 use kd_store::{Thread, log};
 use serde::Serialize;
+
+/// Why a continued deliberation promises nothing.
+pub const FROM_RECORD: &str = "no promise: answers come from a record";
 
 /// A promise in a record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,7 +68,7 @@ impl Kingdom {
             return engine;
         }
         let env = self.env().clone();
-        engine.promising(move |report| promise(report, &env, required))
+        engine.promising(move |report, answers| promise(report, answers, &env, required))
     }
 
     /// Without databases there are no marks.
@@ -77,8 +80,17 @@ impl Kingdom {
 
 /// Returns what the user's marks promise about the verdict of a report. `None` without a verdict, and also without marks
 /// if nothing is required: users who do not mark verdicts are not bothered.
+///
+/// Answers of a record may be forged: about them nothing is promised, whatever names of models it states.
 #[cfg(feature = "forum")]
-fn promise(report: &Report, env: &Env, required: Option<f64>) -> Option<Event> {
+fn promise(report: &Report, answers: Answers, env: &Env, required: Option<f64>) -> Option<Event> {
+    if answers == Answers::Recorded {
+        report.verdict.as_ref()?.winner.as_ref()?;
+        let marks = kd_sql::marks::of_kind(&env.user_dirs(), "");
+        let has_marks = !marks.is_ok_and(|evidence| evidence.is_empty());
+        let text = FROM_RECORD.to_owned();
+        return (has_marks || required.is_some()).then_some(Event::Noticed { text });
+    }
     let layout = env.find_layout_accepting(&[]).ok().flatten()?;
     let project = kd_store::user_dirs::project_key(layout.root());
     let verdict = kd_core::deliberation::unmarked(report, &project)?;

@@ -78,7 +78,7 @@ pub struct Row {
     /// The verdict of a deliberation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// What the marks of the person who asked promised about the verdict when it fell, or why nothing.
+    /// What the marks of the person who asked promised about the verdict when it fell, or why nothing. `None` if cached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warranty: Option<Standing>,
     /// How the last round ended; `None` if there was none.
@@ -195,6 +195,8 @@ impl Row {
             id: id.to_owned(),
             n,
             cached: true,
+            // It was by the marks of that time.
+            warranty: None,
             attempts: 0,
             usage: Spending {
                 usd: self.usage.usd.map(|_| 0.0),

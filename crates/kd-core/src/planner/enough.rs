@@ -76,7 +76,7 @@ fn learned_words(rule: &Enough, seats: &[&mut Seat], asked: &Asked<'_>) -> Strin
         false => "as many are right as if all were asked".to_owned(),
     };
     format!(
-        "asks {}, in this order, {until}: on your {} marked {} questions that takes {:.1} of {} members \
+        "asks {}, in this order, {until}: on {} {} questions marked by the person who asked that takes {:.1} of {} members \
          (95 %: {:.1} to {:.1}), and {gain} (95 %: at most {:.1} points fewer)",
         names.join(", "),
         forecast.questions,
@@ -211,7 +211,7 @@ mod tests {
         let told = learned.notices.join("\n");
         assert!(told.contains("certain-enough: asks cyd"), "{told}");
         assert!(
-            told.contains("on your 300 marked number questions"),
+            told.contains("on 300 number questions marked by the person who asked"),
             "{told}"
         );
         let unlearned = planned(marks[..10].to_vec());

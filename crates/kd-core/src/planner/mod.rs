@@ -15,6 +15,7 @@ pub use model::{OwnedBrief, Planner, PlannerBrief, schema};
 
 use crate::config::{self, Config, DeliberationConfig, MemberPlan};
 use crate::cost::{Cost, program_warning};
+use crate::deliberation::STRENGTHS;
 use crate::deliberation::answer::AnswerKind;
 use crate::deliberation::model_of;
 use crate::deliberation::plan::{
@@ -503,11 +504,14 @@ fn learned_words(kind: &str, seats: &[Seat], learned: &Learned) -> Option<String
         })
         .collect();
     let told = told.join(", ");
-    (!told.is_empty()).then(|| {
-        format!(
-            "auto: how often members are right on {kind} questions, with 95 % intervals: {told}"
-        )
-    })
+    let is_marked = learned.sources.iter().any(|of| of.here + of.wider > 0);
+    // The record may reach other readers, who have marks of their own.
+    let whose = match is_marked {
+        true => "; marks are of the person who asked",
+        false => "",
+    };
+    (!told.is_empty())
+        .then(|| format!("{STRENGTHS}{kind} questions, with 95 % intervals: {told}{whose}"))
 }
 
 /// Returns the choice of `auto` for the members that give opinions, in table names.

@@ -22,6 +22,7 @@ use crate::render::clean;
 use crate::render::wrap::wrap;
 use kd_app::deliberation::{PlannedIn, Planning};
 use kd_app::export::Format as DocumentFormat;
+use kd_app::marks::FROM_RECORD;
 use kd_app::{Opened, secrets};
 use kd_app::{outfile, page};
 use kd_core::config::{Config, KeyPath, keep_limits};
@@ -139,6 +140,9 @@ fn ended(
     let promised = report.promised.as_deref();
     finish((args, here), config, &layout, &folder, report)?;
     show_promise(args, promised, played, here);
+    if args.resume.is_some() && args.require.is_some() {
+        say_why_none(args, report, played);
+    }
     if !args.output.quiet && !played.closed {
         closing(&id.0, here);
         if !args.output.is_json() {
@@ -464,6 +468,15 @@ fn show_promise(args: &Deliberate, promised: Option<&Standing>, played: &Played,
     };
     let words = promised.words();
     wrap(&words, room).iter().for_each(|line| notice_line(line));
+}
+
+/// Says why a continued deliberation promises nothing, unless a notice said it when the verdict fell.
+fn say_why_none(args: &Deliberate, report: &Report, played: &Played) {
+    let is_said = report.notices.iter().any(|notice| notice == FROM_RECORD);
+    let is_shown = is_said && !args.output.quiet;
+    if report.verdict.is_some() && !is_shown && !args.output.is_json() && !played.closed {
+        notice_line(FROM_RECORD);
+    }
 }
 
 /// Returns whether the promise is at least as high as required.

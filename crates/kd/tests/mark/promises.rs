@@ -36,14 +36,17 @@ fn certain_enough_asks_fewer_members_once_marks_say_that_it_may() {
     ok(&home.run(&["marks", "import", "marks.jsonl"]));
     let plan = ask(&home, &["--dry-run"]);
     assert!(
-        ok(&plan).contains("on your 250 marked number questions"),
+        ok(&plan).contains("on 250 number questions marked by the person who asked"),
         "{}",
         plan.out
     );
     let said = ask(&home, &[]);
     let all = format!("{}{}", ok(&said), said.err);
     assert!(all.contains("asked 1 of 3 members, without"), "{all}");
-    assert!(all.contains("marked questions"), "{all}");
+    assert!(
+        all.contains("of the questions marked by the person who asked"),
+        "{all}"
+    );
     let thread = home.threads()[0].display().to_string();
     let again = home.run(&["replay", thread.rsplit('/').next().unwrap()]);
     assert!(
@@ -112,7 +115,7 @@ fn promises_come_from_marks_and_can_be_required() {
     assert!(
         ok(&plan)
             .contains("how often members are right on number questions, with 95 % intervals: ")
-            && plan.out.contains("; 200 marks)"),
+            && plan.out.contains("; marks are of the person who asked"),
         "{}",
         plan.out
     );
@@ -251,6 +254,110 @@ fn a_promise_that_a_record_states_is_not_the_readers() {
     }
 }
 
+/// Cuts the record of the newest thread before its answers are counted, with the messages after that.
+fn cut(home: &Home) {
+    let log = log(home);
+    let text = fs::read_to_string(&log).expect("read");
+    let kept: Vec<&str> = text
+        .lines()
+        .take_while(|line| !line.contains("\"fact\":\"counted\""))
+        .collect();
+    let kept = kept.join("\n") + "\n";
+    assert_ne!(kept, text);
+    fs::write(&log, &kept).expect("written");
+    let parse = |line: &str| -> Value { serde_json::from_str(line).expect("JSON") };
+    let added = kept.lines().map(parse);
+    let added = added.filter_map(|record| record["message"]["seq"].as_u64());
+    let last = added.max().expect("a message");
+    for file in fs::read_dir(log.parent().expect("a folder")).expect("read") {
+        let path = file.expect("a file").path();
+        let name = path.file_name().expect("a name").to_string_lossy();
+        let number = name.split('-').next().and_then(|n| n.parse::<u64>().ok());
+        if number.is_some_and(|number| number > last) {
+            fs::remove_file(&path).expect("removed");
+        }
+    }
+}
+
+#[test]
+fn answers_of_a_record_get_no_promise() {
+    const NONE: &str = "no promise: answers come from a record";
+    let home = promising();
+    ok(&asked(&home, &["-q", "--require", "0.9"]));
+    assert_eq!(
+        promises(&fs::read_to_string(log(&home)).expect("read")).len(),
+        1
+    );
+    for quiet in [&[][..], &["-q"]] {
+        cut(&home);
+        let line = ["deliberate", "--resume", "--require", "0.9"];
+        let said = home.run(&[&line, quiet].concat());
+        assert_eq!(said.code, Some(11), "{}{}", said.out, said.err);
+        assert_eq!(said.err.matches(NONE).count(), 1, "{}", said.err);
+        assert!(!said.err.contains(SAID), "{}", said.err);
+        let record = fs::read_to_string(log(&home)).expect("read");
+        assert!(record.contains("\"fact\":\"concluded\""));
+        assert!(promises(&record).is_empty(), "{record}");
+    }
+    let typed = |lines: &str| Said::fed(home.kd(&["chat", "--plain"]), lines);
+    ok(&typed(&format!("/new\n/deliberate {QUESTION}\n/quit\n")));
+    cut(&home);
+    let said = typed("/resume\n/quit\n");
+    assert!(ok(&said).contains(NONE), "{}", said.out);
+    assert!(!said.out.contains(SAID), "{}", said.out);
+    // What is asked afterwards is promised again.
+    let said = typed(&format!("/deliberate {QUESTION}\n/quit\n"));
+    assert!(
+        ok(&said).contains(&format!("promise: {SAID}")),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn shares_of_marked_questions_are_of_the_person_who_asked_and_not_shared() {
+    let home = home();
+    let lines = marks_like(&home, 250, |at| at % 50 == 0);
+    fs::write(home.work().join("marks.jsonl"), lines).expect("written");
+    ok(&home.run(&["marks", "import", "marks.jsonl"]));
+    for (protocol, words) in [
+        ("certain-enough", &["marked by the person who asked"][..]),
+        (
+            "auto",
+            &[
+                "marks are of the person who asked",
+                "the members are unequal (",
+            ],
+        ),
+    ] {
+        let line = [
+            "deliberate",
+            "-q",
+            "-m",
+            "ann,bob,cyd",
+            "--answer",
+            "number",
+        ];
+        ok(&home.run(&[&line[..], &["--protocol", protocol, QUESTION]].concat()));
+        for redacts in [false, true] {
+            let redact = if redacts { &["--redact"][..] } else { &[] };
+            let said = home.run(&[&["export", "--format", "html"], redact].concat());
+            let text = ok(&said).split_whitespace().collect::<Vec<_>>().join(" ");
+            for words in words {
+                assert_eq!(
+                    text.contains(words),
+                    !redacts,
+                    "{protocol} {redacts}: {text}"
+                );
+            }
+            assert!(
+                !text.contains("your 250") && !text.contains("your marked"),
+                "{text}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_chat_and_a_batch_say_what_is_promised() {
     let home = promising();
@@ -260,8 +367,9 @@ fn a_chat_and_a_batch_say_what_is_promised() {
     assert!(ok(&said).contains(&promise), "{}", said.out);
     ok(&home.run(&["why"]));
     ok(&home.run(&["replay"]));
-    let line = json!({"id": "q1", "question": QUESTION}).to_string();
-    fs::write(home.work().join("questions.jsonl"), line).expect("written");
+    let line = |id: &str| format!("{}\n", json!({"id": id, "question": QUESTION}));
+    let lines = line("q1") + &line("q2");
+    fs::write(home.work().join("questions.jsonl"), lines).expect("written");
     let said = home.run(&[
         "batch",
         "run",
@@ -274,10 +382,19 @@ fn a_chat_and_a_batch_say_what_is_promised() {
         "out.jsonl",
     ]);
     ok(&said);
-    let line = fs::read_to_string(home.work().join("out.jsonl")).expect("read");
-    let row: Value = serde_json::from_str(&line).expect("one line");
-    assert_eq!(row["warranty"]["state"], "promised", "{row}");
-    assert_eq!(row["warranty"]["kind"], "number");
+    let lines = fs::read_to_string(home.work().join("out.jsonl")).expect("read");
+    let rows: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let (cached, asked): (Vec<&Value>, Vec<&Value>) =
+        rows.iter().partition(|row| row["cached"] == true);
+    assert_eq!((cached.len(), asked.len()), (1, 1), "{lines}");
+    assert_eq!(asked[0]["warranty"]["state"], "promised", "{lines}");
+    assert_eq!(asked[0]["warranty"]["kind"], "number");
+    // The marks may have changed since the answer that is used again.
+    assert_eq!(cached[0]["verdict"], asked[0]["verdict"]);
+    assert_eq!(cached[0].get("warranty"), None, "{lines}");
 }
 
 /// Reads the page of a thread up to the end of its section on certainty and cost.
