@@ -12,9 +12,12 @@ use crate::request::Limits;
 use crate::{Deliberate, seating};
 use kd_core::batch::{Estimate, Question as BatchQuestion, Row, Status};
 use kd_core::clean::clean_line;
-use kd_core::deliberation::{judge_by_value, model_of};
+use kd_core::config;
+use kd_core::deliberation::{Seat, can_be_right, judge_by_value, model_of};
+use kd_core::planner;
 use kd_core::seating::SeatRequest;
 use kd_core::spending::Spent;
+use kd_core::usage::Certainty;
 use kd_core::view::View;
 use kd_eval::replay::{Question, Replay};
 use kd_store::user_dirs::project_key;
@@ -117,6 +120,8 @@ pub struct Answered {
     /// The number of threads, and what they spent.
     threads: u64,
     spent: Spent,
+    /// Whether the price of some member is unknown.
+    is_unpriced: bool,
 }
 
 /// What a way spent for a question, on average.
@@ -126,8 +131,11 @@ pub struct Cost {
     pub calls: f64,
     /// Tokens of prompts and answers.
     pub tokens: f64,
-    /// US dollars.
-    pub usd: f64,
+    /// US dollars; `None` if some price is unknown.
+    pub usd: Option<f64>,
+    /// The precision of the amounts.
+    #[serde(skip)]
+    pub certainty: Certainty,
 }
 
 impl Answered {
@@ -137,7 +145,8 @@ impl Answered {
         Cost {
             calls: mean(self.spent.calls as f64),
             tokens: mean(self.spent.tokens as f64),
-            usd: mean(self.spent.usd()),
+            usd: (!self.is_unpriced).then(|| mean(self.spent.usd())),
+            certainty: self.spent.certainty,
         }
     }
 }
@@ -146,7 +155,8 @@ impl Answered {
 /// else by calls.
 pub fn samples(council: Cost, member: Cost) -> u32 {
     let pairs = [
-        (council.usd, member.usd),
+        // Money that leaves out a price does not compare.
+        (council.usd.unwrap_or(0.0), member.usd.unwrap_or(0.0)),
         (council.tokens, member.tokens),
         (council.calls, member.calls),
     ];
@@ -169,6 +179,23 @@ impl Kingdom {
             let what = "there is no question whose right answer is known";
             return Err(UserError::usage(what).next(
                 "give a file of questions with `gold`, or mark verdicts with their right answers: `kd mark 391`",
+            ));
+        }
+        let settings = &self.config().deliberation;
+        let is_comparable =
+            |known: &Known| can_be_right(&planner::answers_of(settings, &known.text), &known.gold);
+        if let Some(known) = known.iter().find(|known| !is_comparable(known)) {
+            let gold = match &known.gold {
+                Value::String(text) => clean_line(text, NAME_CHARS),
+                other => clean_line(&other.to_string(), NAME_CHARS),
+            };
+            let kind = planner::kind_of(settings, &known.text);
+            let what = format!(
+                "the right answer of {} cannot be compared: `{gold}` is no answer to a {kind} question",
+                clean_line(&known.id, NAME_CHARS),
+            );
+            return Err(UserError::usage(what).next(
+                "correct `gold`, or set the kind of all questions: `kd config set deliberation.answer KIND`; nothing was asked",
             ));
         }
         let members = self.members(&request)?;
@@ -419,7 +446,8 @@ impl Live {
         };
         for known in &self.known {
             match judged(known, rows.get(&known.id), (&layout, &places)) {
-                Ok((answer, spent)) => {
+                Ok((answer, spent, is_unpriced)) => {
+                    found.is_unpriced |= is_unpriced;
                     found.judged.insert(known.id.clone(), answer);
                     found.threads += 1;
                     found.spent += spent;
@@ -469,8 +497,8 @@ impl Live {
     }
 }
 
-/// The answer of a thread, and what it spent.
-type Judged = ((Option<String>, bool), Spent);
+/// The answer of a thread, what it spent, and whether the price of some member is unknown.
+type Judged = ((Option<String>, bool), Spent, bool);
 
 /// Judges the answer to a question.
 fn judged(
@@ -492,15 +520,19 @@ fn judged(
         .verdict
         .as_ref()
         .map_or_else(|| report.spent(), |v| v.spent);
+    let has_price =
+        |seat: &Seat| seat.price.is_some() || config::keeps_budget(&seat.member.backend);
+    let plan = report.plan.as_ref();
+    let is_unpriced = plan.is_some_and(|plan| !plan.seats.iter().all(has_price));
     // Who decides nothing is not right.
     let Some((mut mark, report)) = verdict(layout, &thread).map_err(|why| why.as_line())? else {
-        return Ok(((None, false), spent));
+        return Ok(((None, false), spent, is_unpriced));
     };
     judge_by_value(&mut mark, &known.gold, &report).map_err(|why| match mark.winner {
         None => "an open answer cannot be compared".to_owned(),
         Some(_) => clean_line(&why.to_string(), 4 * NAME_CHARS),
     })?;
-    Ok(((mark.winner.clone(), mark.is_right()), spent))
+    Ok(((mark.winner.clone(), mark.is_right()), spent, is_unpriced))
 }
 
 /// Returns the questions of this project whose right answers the user's marks tell, with the newest mark of each. Private
@@ -560,7 +592,23 @@ mod tests {
 
     #[test]
     fn samples_cost_as_much_as_the_council_with_its_conclusion() {
-        let cost = |usd: f64, tokens: f64, calls: f64| Cost { calls, tokens, usd };
+        let cost = |usd: f64, tokens: f64, calls: f64| Cost {
+            calls,
+            tokens,
+            usd: Some(usd),
+            certainty: Certainty::Exact,
+        };
+        let unpriced = |cost: Cost| Cost { usd: None, ..cost };
+        let (council, member) = (cost(0.06, 900.0, 4.0), cost(0.01, 100.0, 1.0));
+        let of_way = |is_unpriced| Answered {
+            threads: 2,
+            is_unpriced,
+            ..Answered::default()
+        };
+        assert_eq!(of_way(false).cost().usd, Some(0.0));
+        assert_eq!(of_way(true).cost().usd, None);
+        assert_eq!(samples(unpriced(council), member), 8);
+        assert_eq!(samples(council, unpriced(member)), 8);
         // Money decides where it is known, else tokens, else calls.
         assert_eq!(samples(cost(0.06, 900.0, 4.0), cost(0.01, 100.0, 1.0)), 5);
         assert_eq!(samples(cost(0.0, 900.0, 4.0), cost(0.01, 100.0, 1.0)), 8);

@@ -2,7 +2,7 @@
 //! than another, question by question.
 
 use crate::intervals::{Interval, wilson};
-use crate::paired::{Comparison, compare};
+use crate::paired::{Comparison, Verdict, compare};
 use crate::replay::Replay;
 use serde::Serialize;
 
@@ -65,7 +65,7 @@ pub fn compared(replay: &Replay, seed: u64) -> Compared {
             pairs.push(Pair {
                 way: replay.members[at].clone(),
                 beside: replay.members[other].clone(),
-                comparison: compare(ours, theirs, seed),
+                comparison: shown(compare(ours, theirs, seed)),
             });
         }
     }
@@ -76,10 +76,18 @@ pub fn compared(replay: &Replay, seed: u64) -> Compared {
     }
 }
 
+/// Ways that differ on none of these questions may differ on others: they are never said to be the same.
+fn shown(found: Comparison) -> Comparison {
+    let verdict = match found.verdict {
+        Verdict::Same => Verdict::NotShown,
+        verdict => verdict,
+    };
+    Comparison { verdict, ..found }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::paired::Verdict;
     use crate::replay::Question;
 
     fn replay(rows: &[[Option<bool>; 2]]) -> Replay {
@@ -105,7 +113,8 @@ mod tests {
         assert_eq!(verdict(&[won; 12]), Verdict::Better);
         assert_eq!(verdict(&[lost; 12]), Verdict::Worse);
         assert_eq!(verdict(&[won; 4]), Verdict::NotShown);
-        assert_eq!(verdict(&[[Some(true); 2]; 40]), Verdict::Same);
+        assert_eq!(verdict(&[[Some(true); 2]; 40]), Verdict::NotShown);
+        assert_eq!(verdict(&[[Some(true); 2]]), Verdict::NotShown);
         let mixed = [[won; 12], [lost; 12]].concat();
         assert_eq!(verdict(&mixed), Verdict::NotShown);
     }

@@ -16,6 +16,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use rustix::fs::OFlags;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -52,6 +54,17 @@ CREATE TABLE sums (
 
 /// Version 3: marks are also kept in a form that is read faster.
 const SCHEMA_3: &str = "ALTER TABLE marks ADD COLUMN brief BLOB;";
+
+/// What became of imported marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Marks of verdicts without a mark.
+    pub added: u64,
+    /// Marks that replaced an earlier one.
+    pub replaced: u64,
+    /// Marks that were not imported, because the verdict has one that is as new or newer.
+    pub kept: u64,
+}
 
 /// The user's marks.
 pub struct Marks {
@@ -309,52 +322,79 @@ impl Marks {
     pub fn add_all(&mut self, marks: &[Mark]) -> Result<Vec<Option<Mark>>, Error> {
         let path = self.path.clone();
         let failed = |source| refused(&path, source);
-        let texts: Vec<String> = marks
-            .iter()
-            .map(serde_json::to_string)
-            .collect::<Result<_, _>>()
-            .map_err(|source| Error::Json {
-                path: path.clone(),
-                source,
-            })?;
         let tx = self.db.transaction().map_err(failed)?;
-        let put = |mark: &Mark, text: &str| -> Result<Option<String>, rusqlite::Error> {
-            let of = params![mark.project, mark.thread, mark.message];
-            let here = "project = ?1 AND thread = ?2 AND message = ?3 AND current = 1";
-            let old = tx
-                .query_row(&format!("SELECT mark FROM marks WHERE {here}"), of, |row| {
-                    row.get(0)
-                })
-                .optional()?;
-            tx.execute(&format!("UPDATE marks SET current = 0 WHERE {here}"), of)?;
-            tx.execute(
-                "INSERT INTO marks (project, thread, message, current, mark, kind, council, marked_us, brief)
-                 VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8)",
-                params![
-                    mark.project,
-                    mark.thread,
-                    mark.message,
-                    text,
-                    mark.kind,
-                    council(mark),
-                    mark.at.as_microsecond(),
-                    brief::write(mark)
-                ],
-            )?;
-            if let Some(old) = old.as_deref().and_then(known) {
-                add_up(&tx, &Sums::of([&old]), -1)?;
-            }
-            add_up(&tx, &Sums::of([mark]), 1)?;
-            Ok(old)
-        };
-        let mut old = Vec::new();
-        for (mark, text) in marks.iter().zip(&texts) {
-            old.push(put(mark, text).map_err(failed)?);
-        }
+        let old = put_all(&tx, &path, marks)?;
         tx.commit().map_err(failed)?;
         old.into_iter()
             .map(|text| text.map(|text| self.parse(&text)).transpose())
             .collect()
+    }
+
+    /// Adds imported marks, all or none. A mark of the same verdict is replaced only by a newer one. Returns how many were
+    /// added, replaced and kept.
+    ///
+    /// # Errors
+    /// Those of [`Marks::add`].
+    pub fn import(&mut self, marks: &[Mark]) -> Result<Imported, Error> {
+        let mut found = Imported::default();
+        let mut newest: BTreeMap<(&str, &str, u32), &Mark> = BTreeMap::new();
+        for mark in marks {
+            let place = (mark.project.as_str(), mark.thread.as_str(), mark.message);
+            match newest.entry(place) {
+                Entry::Vacant(entry) => {
+                    entry.insert(mark);
+                }
+                Entry::Occupied(mut entry) => {
+                    found.kept += 1;
+                    if mark.at > entry.get().at {
+                        entry.insert(mark);
+                    }
+                }
+            }
+        }
+        let tx = self
+            .db
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+            .map_err(|source| refused(&self.path, source))?;
+        let mut old = BTreeMap::new();
+        {
+            let query = "SELECT project, thread, message, marked_us FROM marks WHERE current = 1";
+            let read = || -> Result<Vec<(String, String, u32, i64)>, rusqlite::Error> {
+                let mut all = tx.prepare(query)?;
+                let rows = all.query_map([], |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                })?;
+                rows.collect()
+            };
+            for (project, thread, message, at) in
+                read().map_err(|source| refused(&self.path, source))?
+            {
+                old.insert((project, thread, message), at);
+            }
+        }
+        let mut taken = Vec::new();
+        for mark in marks {
+            let place = (mark.project.as_str(), mark.thread.as_str(), mark.message);
+            if !newest
+                .get(&place)
+                .is_some_and(|one| std::ptr::eq(*one, mark))
+            {
+                continue;
+            }
+            let place = (mark.project.clone(), mark.thread.clone(), mark.message);
+            match old.get(&place) {
+                None => found.added += 1,
+                Some(at) if mark.at.as_microsecond() > *at => found.replaced += 1,
+                Some(_) => {
+                    found.kept += 1;
+                    continue;
+                }
+            }
+            taken.push(mark.clone());
+        }
+        put_all(&tx, &self.path, &taken)?;
+        tx.commit().map_err(|source| refused(&self.path, source))?;
+        Ok(found)
     }
 
     /// Returns the path of the file.
@@ -373,6 +413,57 @@ impl Marks {
             source,
         })
     }
+}
+
+/// Adds marks in a transaction. Returns the text of the previous mark of each verdict.
+fn put_all(
+    tx: &rusqlite::Transaction<'_>,
+    path: &Path,
+    marks: &[Mark],
+) -> Result<Vec<Option<String>>, Error> {
+    let failed = |source| refused(path, source);
+    let texts: Vec<String> = marks
+        .iter()
+        .map(serde_json::to_string)
+        .collect::<Result<_, _>>()
+        .map_err(|source| Error::Json {
+            path: path.to_owned(),
+            source,
+        })?;
+    let put = |mark: &Mark, text: &str| -> Result<Option<String>, rusqlite::Error> {
+        let of = params![mark.project, mark.thread, mark.message];
+        let here = "project = ?1 AND thread = ?2 AND message = ?3 AND current = 1";
+        let old = tx
+            .query_row(&format!("SELECT mark FROM marks WHERE {here}"), of, |row| {
+                row.get(0)
+            })
+            .optional()?;
+        tx.execute(&format!("UPDATE marks SET current = 0 WHERE {here}"), of)?;
+        tx.execute(
+            "INSERT INTO marks (project, thread, message, current, mark, kind, council, marked_us, brief)
+             VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8)",
+            params![
+                mark.project,
+                mark.thread,
+                mark.message,
+                text,
+                mark.kind,
+                council(mark),
+                mark.at.as_microsecond(),
+                brief::write(mark)
+            ],
+        )?;
+        if let Some(old) = old.as_deref().and_then(known) {
+            add_up(tx, &Sums::of([&old]), -1)?;
+        }
+        add_up(tx, &Sums::of([mark]), 1)?;
+        Ok(old)
+    };
+    let mut old = Vec::new();
+    for (mark, text) in marks.iter().zip(&texts) {
+        old.push(put(mark, text).map_err(failed)?);
+    }
+    Ok(old)
 }
 
 /// Returns the text that is the same for verdicts alike: kind of question, protocol and models.

@@ -82,6 +82,44 @@ fn nothing_is_spent_without_consent_and_a_budget() {
     );
     let nowhere = live(&home, &["--yes", "--max-calls", "9", "--format", "eee"]);
     assert_eq!(nowhere.code, Some(2), "{}", nowhere.err);
+    let zero = live(&home, &["--yes", "--max-usd", "0"]);
+    assert_eq!(zero.code, Some(2), "{}", zero.err);
+    assert!(
+        zero.err.contains("allows nothing to be asked"),
+        "{}",
+        zero.err
+    );
+    let ruled = live(&home, &["--yes", "--max-calls", "9", "--rule", "auto"]);
+    assert_eq!(ruled.code, Some(2), "{}", ruled.err);
+    fs::write(home.work().join("file"), "").expect("written");
+    let eee = [
+        "--yes",
+        "--max-calls",
+        "9",
+        "--format",
+        "eee",
+        "-o",
+        "file/x",
+    ];
+    let unwritable = live(&home, &eee);
+    assert_eq!(unwritable.code, Some(1), "{}", unwritable.err);
+    assert!(
+        unwritable.err.contains("could not be created"),
+        "{}",
+        unwritable.err
+    );
+    let wrong = "id,question,gold\nq1,What is 17*23?,around four hundred\n";
+    fs::write(home.work().join("wrong.csv"), wrong).expect("written");
+    let line = ["eval", "--live", "wrong.csv", "--yes", "--max-calls", "9"];
+    let refused = home.run(&line);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(
+        refused
+            .err
+            .contains("the right answer of q1 cannot be compared"),
+        "{}",
+        refused.err
+    );
     let none = home.run(&["eval", "--live", "--yes", "--max-calls", "9"]);
     assert!(
         none.err.contains("mark verdicts with their right answers"),
@@ -109,11 +147,12 @@ fn a_council_is_compared_with_its_best_member_and_its_samples() {
     // Four calls buy three samples and their conclusion.
     assert_eq!(found["samples"], 3, "{found:#}");
     assert_eq!(ways[0]["cost"]["calls"], 4.0, "{found:#}");
+    assert_eq!(ways[0]["cost"]["usd"], 0.0, "{found:#}");
     assert_eq!(ways[1]["cost"]["calls"], 1.0, "{found:#}");
     let verdict = |at: usize| found["pairs"][at]["verdict"].as_str().expect("a verdict");
     assert_eq!(
         (verdict(0), verdict(1), verdict(2)),
-        ("better", "better", "same")
+        ("better", "better", "not_shown")
     );
     // The same command asks nobody again, in any form.
     let before = asked(&home);
@@ -121,6 +160,11 @@ fn a_council_is_compared_with_its_best_member_and_its_samples() {
     let text = live(&home, &budget);
     assert!(
         ok(&text).contains("the council   ann alone"),
+        "{}",
+        text.out
+    );
+    assert!(
+        !text.out.contains("price unknown") && !text.out.contains("the same"),
         "{}",
         text.out
     );

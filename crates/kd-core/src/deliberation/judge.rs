@@ -119,6 +119,13 @@ pub fn judge_by_value(mark: &mut Mark, value: &Value, report: &Report) -> Result
     })
 }
 
+/// Returns whether a value can be the right answer to a question of this kind. An open kind may settle into another one
+/// once there are answers.
+pub fn can_be_right(kind: &AnswerKind, value: &Value) -> bool {
+    matches!(kind, AnswerKind::Text | AnswerKind::Judged)
+        || as_answer(kind, value).is_some_and(|text| kind.read_for("", &text).is_ok())
+}
+
 /// Returns a value as the text of an answer of this kind; `None` if it cannot be one.
 fn as_answer(kind: &AnswerKind, value: &Value) -> Option<String> {
     let text = match value {

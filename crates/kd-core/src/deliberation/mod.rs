@@ -37,7 +37,7 @@ pub use answer::AnswerKind;
 pub use fact::{Counted, Fact};
 pub use forecast::{Forecast, compared_by, forecast, with_answers};
 pub use iteration::{Action, Decision};
-pub use judge::{Unjudged, judge, judge_by_value};
+pub use judge::{Unjudged, can_be_right, judge, judge_by_value};
 pub use ledger::{Cut, Price, Spent};
 pub(crate) use ledger::{json_bytes, request_bytes, wire_bytes};
 pub use machine::{COUNCIL, Deliberation};

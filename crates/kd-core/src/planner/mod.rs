@@ -163,8 +163,12 @@ pub fn uses_marks(settings: &DeliberationConfig) -> bool {
 
 /// Returns the kind of question that a plan will have: whose marks teach about its members.
 pub fn kind_of(settings: &DeliberationConfig, asked: &str) -> &'static str {
-    let kind = named(settings).unwrap_or_else(|| rules::find(asked).answers);
-    kind.name()
+    answers_of(settings, asked).name()
+}
+
+/// Returns the kind of answers to a question, with its options: by the settings or by rules.
+pub fn answers_of(settings: &DeliberationConfig, asked: &str) -> AnswerKind {
+    named(settings).unwrap_or_else(|| rules::find(asked).answers)
 }
 
 /// Returns the kind of answer that the settings name.

@@ -8,7 +8,9 @@
 //! often, the promise is withdrawn, and only later marks count.
 
 use super::warranty::{first_group, holds, ranked};
-use super::{Evidence, Mark, Promise, RECENT, Scored, Sum, Warranty, Watch, fit, score, strengths};
+use super::{
+    By, Evidence, Mark, Promise, RECENT, Scored, Sum, Warranty, Watch, fit, score, strengths,
+};
 use crate::auto::Strength;
 use crate::calibration::{Forecast, Logistic};
 use crate::weights::odds;
@@ -49,9 +51,16 @@ pub struct Standing {
     /// The promise.
     #[serde(flatten)]
     pub state: State,
+    /// How many of [`Standing::marks`] were imported from a file.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub imported: u64,
     /// The time when an earlier promise was withdrawn: only marks since then count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<Timestamp>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The state of the promise.
@@ -183,6 +192,7 @@ pub fn standing(evidence: &Evidence, verdict: &Mark, required: Option<f64>) -> S
 pub struct Basis {
     kind: String,
     count: u64,
+    imported: u64,
     required: Option<f64>,
     weights: BTreeMap<String, f64>,
     /// The test marks, in order of time.
@@ -210,6 +220,7 @@ impl Basis {
         like.sort_by_key(|mark| (mark.at, &mark.thread, mark.message));
         let mut like = like.split_off(like.len().saturating_sub(RECENT));
         let count = like.len() as u64;
+        let imported = like.iter().filter(|mark| mark.by == By::Import).count() as u64;
         let tested = like.split_off(like.len() / 4);
         let mut others = Evidence {
             sums: evidence.sums.clone(),
@@ -245,6 +256,7 @@ impl Basis {
         Self {
             kind: verdict.kind.clone(),
             count,
+            imported,
             required,
             probability: Probability::of(&others, &counted, &verdict.kind, &models),
             weights,
@@ -345,6 +357,7 @@ impl Basis {
             score: own,
             probability: self.probability(verdict),
             state,
+            imported: self.imported,
             withdrawn: self.withdrawn,
         }
     }

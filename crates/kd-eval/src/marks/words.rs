@@ -50,6 +50,7 @@ impl Standing {
         shares
             && self.score.is_none_or(is_score)
             && self.probability.is_none_or(is_share)
+            && self.imported <= self.marks
             && (1..=KIND_CHARS_MAX).contains(&self.kind.len())
             && self.kind.chars().all(is_word)
     }
@@ -65,10 +66,10 @@ impl Standing {
                 period,
                 ..
             } => format!(
-                "verdicts like this are right at least {} of the time ({} confidence; {} of {kind}, {} to {})",
+                "verdicts like this are right at least {} of the time ({} confidence; tested on {tested} of {} of {kind}, {} to {})",
                 percent(*right),
                 percent(1.0 - risk),
-                marks(*tested),
+                marks(self.marks),
                 day(period.0),
                 day(period.1),
             ),
@@ -89,6 +90,10 @@ impl Standing {
         if let Some(probability) = self.probability {
             let rounded = (probability * 100.0).round().clamp(1.0, 99.0);
             out.push_str(&format!("; probability of being right: about {rounded} %"));
+        }
+        if self.imported > 0 {
+            let n = self.imported;
+            out.push_str(&format!("; {} imported", marks(n)));
         }
         if let Some(at) = self.withdrawn {
             out.push_str(&format!(
@@ -138,19 +143,22 @@ mod tests {
                     "1970-03-01T00:00:00Z".parse().unwrap(),
                 ),
             },
+            imported: 0,
             withdrawn: None,
         }
     }
 
     #[test]
     fn a_promise_of_a_record_is_told_as_one_of_its_author() {
-        let said = "verdicts like this are right at least 90 % of the time (90 % confidence; 147 marks of number questions, 1970-01-01 to 1970-03-01)";
+        let said = "verdicts like this are right at least 90 % of the time (90 % confidence; tested on 147 of 196 marks of number questions, 1970-01-01 to 1970-03-01)";
         let mut standing = promised();
         assert_eq!(standing.words(), format!("promise: {said}"));
         assert_eq!(
             standing.words_then(),
             format!("promised then, by the marks of the person who asked: {said}")
         );
+        standing.imported = 12;
+        assert!(standing.words().ends_with("; 12 marks imported"));
         standing.withdrawn = Some(Timestamp::UNIX_EPOCH);
         for words in [standing.words(), standing.words_then()] {
             assert!(

@@ -52,20 +52,21 @@ pub(crate) struct Eval {
         long,
         value_name = "RULE,…",
         value_delimiter = ',',
-        requires = "replay"
+        requires = "replay",
+        conflicts_with = "live"
     )]
     pub(crate) rule: Vec<String>,
     /// Number of possible answers, for log-odds and Dawid-Skene [default: as in the file; if it has none, 20]
-    #[arg(long, value_name = "K", requires = "replay", value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
+    #[arg(long, value_name = "K", requires = "replay", conflicts_with = "live", value_parser = clap::value_parser!(u64).range(2..=1_000_000))]
     pub(crate) options: Option<u64>,
     /// Number of random councils; each decider is compared with the best member
-    #[arg(long, value_name = "N", requires = "replay", conflicts_with = "members", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", requires = "replay", conflicts_with_all = ["members", "live"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) councils: Option<u32>,
     /// Number of members per council
     #[arg(long, value_name = "N", requires = "councils", conflicts_with_all = ["members", "promise", "format"], default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub(crate) size: u32,
     /// Learn these promises (shares right) from marks of some questions and test them on the others
-    #[arg(long, value_name = "SHARE,…", value_delimiter = ',', requires = "replay", conflicts_with_all = ["councils", "rule", "options"], value_parser = values::promise)]
+    #[arg(long, value_name = "SHARE,…", value_delimiter = ',', requires = "replay", conflicts_with_all = ["live", "councils", "rule", "options"], value_parser = values::promise)]
     pub(crate) promise: Vec<f64>,
     /// Numbers of marks to learn from
     #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"], default_value = "200", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -77,19 +78,29 @@ pub(crate) struct Eval {
     #[arg(long, requires = "promise", conflicts_with_all = ["councils", "rule", "options", "format"])]
     pub(crate) drift: bool,
     /// Compare N random councils of five from each file with their best member, as a page [default: 40]
-    #[arg(long, value_name = "N", requires = "replay", num_args = 0..=1, default_missing_value = "40", conflicts_with_all = ["members", "rule", "options", "councils", "promise", "mode", "json"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", requires = "replay", num_args = 0..=1, default_missing_value = "40", conflicts_with_all = ["live", "members", "rule", "options", "councils", "promise", "mode", "json"], value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) page: Option<u32>,
     /// The metric or scorer that says what is right [default: the first of the file]
-    #[arg(long, value_name = "NAME", requires = "replay")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "replay",
+        conflicts_with = "live"
+    )]
     pub(crate) metric: Option<String>,
     /// Right answers to the questions of a batch: CSV or JSON Lines with `id` and `gold`
-    #[arg(long, value_name = "FILE", requires = "replay")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "replay",
+        conflicts_with = "live"
+    )]
     pub(crate) gold: Option<PathBuf>,
     /// Only debates recorded under this mode
-    #[arg(long, requires = "replay")]
+    #[arg(long, requires = "replay", conflicts_with = "live")]
     pub(crate) mode: Option<String>,
     /// Count an empty answer as wrong instead of as an abstention
-    #[arg(long, requires = "replay")]
+    #[arg(long, requires = "replay", conflicts_with = "live")]
     pub(crate) empty_answers: bool,
     /// Random seed for lots, orders, councils and bootstraps
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["simulate", "list"])]

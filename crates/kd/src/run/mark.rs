@@ -262,17 +262,20 @@ fn import(file: &Path, here: &Here) -> Result<(), Error> {
         found.push(mark);
     }
     let dirs = here.user_dirs();
-    let old = Marks::open(&dirs)?.add_all(&found)?;
-    let replaced = old.iter().flatten().count();
+    let done = Marks::open(&dirs)?.import(&found)?;
     let mut out = crate::out::stdout().lock();
-    let and = match replaced {
+    let replaced = match done.replaced {
         0 => String::new(),
         n => format!("; {n} replaced an earlier one"),
     };
+    let kept = match done.kept {
+        0 => String::new(),
+        n => format!("; kept {n} that are as new or newer"),
+    };
     writeln!(
         out,
-        "imported {}{and}",
-        kd_app::words::count(found.len() as u64, "mark")
+        "imported {}{replaced}{kept}",
+        kd_app::words::count(done.added + done.replaced, "mark")
     )?;
     Ok(())
 }

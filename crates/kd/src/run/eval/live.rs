@@ -51,6 +51,11 @@ pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<
             .filter(|_| args.format != Some(Format::Eee)),
         here,
     )?;
+    if options.max_usd == Some(0.0) {
+        return Err(Error::usage("--max-usd 0 allows nothing to be asked").next(
+            "give a higher amount; --max-calls limits members that cost nothing, and --dry-run estimates",
+        ));
+    }
     let kingdom = trust::open(here, args.json)?;
     kd_app::trust::check(
         kingdom.project(),
@@ -87,6 +92,9 @@ pub(super) fn run(args: &Eval, questions: Option<&Path>, here: &Here) -> Result<
     if !agrees(args, &live, &estimates)? {
         writeln!(crate::out::stderr(), "nothing was asked")?;
         return Ok(Exit::Interrupted);
+    }
+    if args.format == Some(Format::Eee) {
+        written::make_folder(args, here)?;
     }
     let answered = match ask(&mut live, args.json)? {
         Ok(answered) => answered,
@@ -410,8 +418,11 @@ impl Found {
                 pct(way.right),
                 range(way.interval),
                 format!("{:.1}", cost.calls),
-                format!("{:.0}", cost.tokens),
-                format!("{:.4}", cost.usd),
+                format!("{}{:.0}", cost.certainty.sign(), cost.tokens),
+                match cost.usd {
+                    Some(usd) => format!("{}{usd:.4}", cost.certainty.sign()),
+                    None => "price unknown".to_owned(),
+                },
             ]
         });
         let heads = vec![
@@ -427,7 +438,7 @@ impl Found {
         let pairs = self.compared.pairs.iter().map(|pair| {
             let c = &pair.comparison;
             let verdict = match c.verdict {
-                Verdict::NotShown => format!(
+                Verdict::NotShown if c.detectable > 0.0 => format!(
                     "{} (it would see {:.1})",
                     c.verdict.word(),
                     c.detectable * 100.0

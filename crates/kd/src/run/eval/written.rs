@@ -115,6 +115,20 @@ pub(super) fn needs_folder() -> Error {
         .next("add -o FOLDER: they are written below it, as `data/TASK/kingdom/RULE/…`")
 }
 
+/// Creates the folder of `--output`, and fails if nothing can be written there: checked before any member is asked.
+pub(super) fn make_folder(args: &Eval, env: &Env) -> Result<(), Error> {
+    let Some(folder) = &args.output else {
+        return Err(needs_folder());
+    };
+    std::fs::create_dir_all(folder).map_err(|e| {
+        let what = format!("{} could not be created", folder.display());
+        Error::new("output", Exit::Error, what)
+            .because(e)
+            .next("give -o a folder that can be written; no member was asked")
+    })?;
+    Ok(outfile::check(Some(&folder.join("data.json")), env)?)
+}
+
 /// Writes files below the folder of `--output`, and prints their paths.
 pub(super) fn files(files: &[Written], args: &Eval, env: &Env) -> Result<(), Error> {
     let Some(folder) = &args.output else {
