@@ -307,8 +307,8 @@ fn sqlite(jobs: u64, time: Duration) {
     });
     check(&all, |id| {
         let mut rows = Vec::new();
-        let read = |line: &Line| {
-            rows.push(serde_json::from_str(&line.text).expect("a line"));
+        let read = |line: &str| {
+            rows.push(serde_json::from_str(line).expect("a line"));
             Ok::<_, kd_store::Error>(())
         };
         batches.results(id, read).expect("results");
@@ -385,8 +385,8 @@ fn postgres((url, store): (&str, &Store), jobs: u64, time: Duration) {
     });
     check(&all, |id| {
         let mut rows = Vec::new();
-        let read = |line: &str| {
-            rows.push(serde_json::from_str(line).expect("a line"));
+        let read = |line: &Line| {
+            rows.push(serde_json::from_str(&line.text).expect("a line"));
             Ok::<_, FleetError>(())
         };
         fleet.results(id, read).expect("results");

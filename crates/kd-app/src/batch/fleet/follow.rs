@@ -120,7 +120,11 @@ impl Follow {
                 }
                 if is_ending {
                     // A worker that is lost gives nothing any more, and no other may be there to end it.
-                    on(&self.fleet, |fleet| Ok(drop(fleet.workers()?))).await?;
+                    let look = |fleet: &mut Fleet| {
+                        fleet.workers()?;
+                        Ok(())
+                    };
+                    on(&self.fleet, look).await?;
                 }
             }
             pause = match counts.ended() > ended {
