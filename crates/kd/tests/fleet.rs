@@ -407,7 +407,7 @@ fn signals_drain_and_the_same_command_goes_on() {
     let Some(fleet) = Fleet::new() else { return };
     let home = echoing(150);
     let far = like(&home, |_| {});
-    let q = questions(&home, 24);
+    let q = questions(&home, 80);
     let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "2"];
     let worker = fleet.worker(&far);
     let run = fleet.start(&home, &args);
@@ -431,7 +431,7 @@ fn signals_drain_and_the_same_command_goes_on() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.err.contains("goes on: "), "{}", said.err);
     let lines = results(&home);
-    assert_eq!(answers(&lines), expected(24));
+    assert_eq!(answers(&lines), expected(80));
     assert!(
         lines.iter().all(|line| line["attempts"] == 1),
         "nothing was asked twice"
@@ -583,6 +583,32 @@ fn a_second_signal_ends_a_run_whose_database_does_not_answer() {
     assert!(told.contains("stopping; workers go on"), "{told}");
     assert!(told.contains("the database did not answer"), "{told}");
     assert_eq!(said.code, Some(1), "{told}");
+}
+
+#[test]
+fn a_second_run_of_a_batch_changes_nothing_while_one_runs() {
+    let Some(fleet) = Fleet::new() else { return };
+    let home = echoing(0);
+    let q = questions(&home, 3);
+    let args = ["batch", "run", q, "-o", "r.jsonl", "--concurrency", "0"];
+    let run = fleet.start(&home, &args);
+    until("the file", || {
+        home.work().join("r.jsonl").exists().then_some(())
+    });
+    let said = fleet.run(&home, &[&args[..], &["--max-calls", "1"]].concat());
+    assert_ne!(said.code, Some(0), "{}", said.err);
+    let told = words(&said.err);
+    assert!(told.contains("is run by another process"), "{told}");
+    let limits = "SELECT count(*) FROM kd_batches WHERE max_calls IS NULL";
+    let kept: i64 = fleet
+        .database()
+        .query_one(limits, &[])
+        .expect("read")
+        .get(0);
+    assert_eq!(kept, 1, "one batch, without a limit");
+    run.signal(Signal::INT);
+    let said = run.said();
+    assert_eq!(said.code, Some(130), "{}", said.err);
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod look;
 mod money;
 mod pace;
 mod retry;
+mod runs;
 mod schema;
 mod store;
 mod threads;

@@ -10,7 +10,7 @@ use super::forget::{self, Erased};
 use super::link::{Link, Tx};
 use super::money::{self, Settled};
 use super::workers::{self, NewWorker};
-use super::{retry, schema, threads};
+use super::{retry, runs, schema, threads};
 use crate::batch::{Asked, Dead, Retried};
 use jiff::Timestamp;
 use kd_core::batch::{Refusal, Worker};
@@ -102,6 +102,14 @@ impl Fleet {
             create::go_on(tx, new)?;
             create::rekey(tx, &new.about.id, questions)
         })
+    }
+
+    /// Takes the right to run a batch, which one process has, until its connection ends. Returns whether this one has it.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn hold(&mut self, batch: &str) -> Result<bool, FleetError> {
+        self.link.tx(|tx| runs::hold(tx, batch))
     }
 
     /// Returns the batch of a command that is not finished; else the newest one.

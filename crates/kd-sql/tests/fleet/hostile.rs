@@ -1,4 +1,5 @@
-//! Rows of another program with numbers that cannot be counted with, and what happens between two statements.
+//! Rows of another program with numbers that cannot be counted with, what happens between two statements, and two processes that
+//! run the same batch.
 
 use crate::support::{ID, LEASE, Site, answer, asked, finish, new, places, sending};
 use jiff::Timestamp;
@@ -270,4 +271,40 @@ fn no_pause_and_no_slot_of_another_program_stops_a_service() {
             "{n}: {wait:?}"
         );
     }
+}
+
+#[test]
+fn one_process_runs_a_batch_until_its_connection_ends() {
+    let Some(site) = Site::new() else { return };
+    let mut first = site.created(&["One?"]);
+    let mut second = site.worker();
+    assert!(first.hold(ID).unwrap() && first.hold(ID).unwrap());
+    assert!(!second.hold(ID).unwrap());
+    assert!(second.hold("batch-2").unwrap(), "of another batch");
+    drop(first);
+    for _ in 0..2000 {
+        if second.hold(ID).unwrap() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("nobody gets it");
+}
+
+#[test]
+fn a_thread_that_is_too_large_is_left_out() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?", "Two?"]);
+    site.sql(&format!(
+        "INSERT INTO kd_threads SELECT '{ID}', n, 'm1.md', convert_to(repeat('x', CASE n WHEN 1 THEN {} ELSE 3 END), 'UTF8') FROM generate_series(1, 2) n",
+        kd_sql::fleet::THREAD_BYTES_MAX
+    ));
+    let mut found = Vec::new();
+    fleet
+        .threads(ID, &[1, 2], |place, files| {
+            found.push((place, files[0].bytes.len()));
+            Ok::<_, FleetError>(())
+        })
+        .unwrap();
+    assert_eq!(found, [(2, 3)]);
 }

@@ -3,6 +3,7 @@
 use super::super::drive::{Ended, Progress, Stop, Why};
 use super::super::on::on;
 use super::super::results::Results;
+use super::run::busy;
 use super::worker::Working;
 use crate::error::UserError;
 use kd_core::batch::Row;
@@ -152,7 +153,14 @@ impl Follow {
 
     async fn look(&self) -> Result<FleetBatch, UserError> {
         let id = self.id.clone();
-        let batch = on(&self.fleet, move |fleet| Ok(fleet.get(&id)?)).await?;
+        let batch = on(&self.fleet, move |fleet| {
+            // The right is lost with a connection, and another process may have taken it meanwhile.
+            match fleet.hold(&id)? {
+                true => Ok(fleet.get(&id)?),
+                false => Err(busy(&id)),
+            }
+        })
+        .await?;
         batch.ok_or_else(|| super::super::look::none(&self.id))
     }
 

@@ -9,15 +9,16 @@ use super::asks;
 use super::follow::Follow;
 use super::worker::WorkerRequest;
 use super::{open, outside};
-use crate::error::UserError;
+use crate::error::{ErrorKind, UserError};
 use crate::kingdom::Kingdom;
 use jiff::Timestamp;
 use kd_core::spending::pico;
 use kd_sql::batch::{Asked, Batch};
-use kd_sql::fleet::{Asks, FleetLimits, NewFleetBatch};
+use kd_sql::fleet::{Asks, Fleet, FleetLimits, NewFleetBatch};
 use kd_store::carried::Incoming;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// A batch of a fleet that can be run.
@@ -54,6 +55,28 @@ pub(in super::super) fn prepare(
         old,
         key,
     })
+}
+
+/// How often a process tries to get the right to run a batch, and the pause before the next try: the server may not know yet that
+/// the process that ran it has ended.
+const TRIES: u32 = 50;
+const TRY: Duration = Duration::from_millis(100);
+
+/// Takes the right to run a batch.
+fn hold(fleet: &mut Fleet, id: &str) -> Result<(), UserError> {
+    for _ in 0..TRIES {
+        if fleet.hold(id)? {
+            return Ok(());
+        }
+        std::thread::sleep(TRY);
+    }
+    Err(busy(id))
+}
+
+/// Returns the error of a second run of a batch.
+pub(super) fn busy(id: &str) -> UserError {
+    UserError::new(ErrorKind::Busy, format!("{id} is run by another process"))
+        .next("wait for its end, or start `kd worker`, which helps it")
 }
 
 impl Prepared {
@@ -103,6 +126,7 @@ impl Prepared {
         let new = self.new_batch(kingdom, request, &id);
         let (fleet, batch) = outside(|| {
             let mut fleet = open(&self.fleet.store)?;
+            hold(&mut fleet, &id)?;
             match goes_on {
                 true => fleet.go_on(&new, questions)?,
                 false => fleet.create(&new, questions, now)?,
