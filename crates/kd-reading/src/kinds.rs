@@ -109,9 +109,17 @@ pub fn given(asked: &str) -> Vec<String> {
     }
     let sentences = asking::sentences(&text);
     let mut texts = sentences.iter().map(|s| s.text);
-    texts
+    let mut given = texts
         .find_map(alternatives::behind_colon)
-        .unwrap_or_default()
+        .unwrap_or_default();
+    // `React, Vue or Svelte?`
+    const OR: [&str; 6] = [" or ", " oder ", " ou ", " o ", "还是", "或"];
+    let last = given.last().cloned().unwrap_or_default();
+    if let Some((one, two)) = OR.iter().find_map(|or| last.split_once(or)) {
+        given.pop();
+        given.extend([one, two].map(|name| name.trim().to_owned()));
+    }
+    given
 }
 
 /// Returns the kind of a question with labelled options. Numbers and bullets can also label given data.

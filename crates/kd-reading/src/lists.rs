@@ -19,20 +19,104 @@ pub fn in_order(reply: &str) -> Option<Vec<String>> {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !prose::is_about_confidence(line))
         .collect();
+    // A sentence behind the list belongs to no item: `Let me know if you need more.`
+    let listed = lines.iter().filter(|line| bullet(line).is_some()).count();
+    let last = lines.iter().rposition(|line| bullet(line).is_some());
+    let lines = match last {
+        Some(last) if listed >= 2 => &lines[..=last],
+        _ => &lines[..],
+    };
     let bulleted: Vec<&str> = lines.iter().filter_map(|line| bullet(line)).collect();
     let others = lines.len() - bulleted.len();
     // One line may introduce the list.
     let headed = others == 0 || others == 1 && lines[0].ends_with([':', '：']);
     let pieces = match bulleted.len() >= 2 && headed {
         true => bulleted.into_iter().map(str::to_owned).collect(),
-        false => split(&lines.join("\n"))?,
+        false => split(without_lead(&lines.join("\n")))?,
     };
     let items: Vec<String> = pieces
         .iter()
-        .map(|piece| sameness::words(without_article(piece)).join(" "))
+        .map(|piece| without_aside(piece))
+        .map(|piece| sameness::words(without_article(&piece)).join(" "))
         .filter(|item| !item.is_empty())
         .collect();
     (!items.is_empty()).then_some(items)
+}
+
+/// Removes a remark in brackets beside the name of an item: `Estonia (capital: Tallinn)`.
+fn without_aside(piece: &str) -> String {
+    let Some((open, close)) = piece.find(['(', '（']).zip(piece.rfind([')', '）'])) else {
+        return piece.to_owned();
+    };
+    let (head, tail) = (
+        piece[..open].to_owned(),
+        piece.get(close..).unwrap_or_default(),
+    );
+    let tail = tail.trim_start_matches([')', '）']);
+    let apart = head.is_empty() && tail.starts_with(' ') || head.ends_with(' ');
+    let han = head
+        .chars()
+        .next_back()
+        .is_some_and(super::language::is_han);
+    match (apart || han) && open < close && piece[open..close].matches(['(', '（']).count() == 1 {
+        true => format!("{head}{tail}").replace("  ", " ").trim().to_owned(),
+        false => piece.to_owned(),
+    }
+}
+
+/// Returns the list of a sentence without the words that announce it and the sentences behind it: `The Baltic states
+/// are Estonia, Latvia and Lithuania. Finland is not one of them.`
+fn without_lead(text: &str) -> &str {
+    const VERBS: [&str; 14] = [
+        ": ",
+        "：",
+        " are ",
+        " is ",
+        " include ",
+        " sind ",
+        " heißen ",
+        " sont ",
+        " son ",
+        "包括",
+        "有：",
+        "分别是",
+        "是",
+        "为",
+    ];
+    const LEAD_WORDS_MAX: usize = 8;
+    let several = |text: &str| text.contains([',', '，', '、']) || text.contains(" and ");
+    if text.contains('\n') || text.contains(['→', '>']) || numbered(text).is_some() {
+        return text;
+    }
+    let stop = text
+        .match_indices(['.', '。', '!', '！'])
+        .find(|(at, mark)| {
+            let rest = &text[at + mark.len()..];
+            let word = text[..*at]
+                .rsplit(|c: char| !c.is_alphabetic())
+                .next()
+                .unwrap_or_default();
+            let more = rest.trim_start().chars().next();
+            let apart = rest.starts_with(char::is_whitespace) || mark.len() > 1;
+            let sentence = more.is_some_and(|c| c.is_uppercase() || super::language::is_han(c));
+            word.chars().count() > 2 && apart && sentence && several(&text[..*at])
+        });
+    let text = stop.map_or(text, |(at, _)| &text[..at]);
+    let place = |verb: &&str| Some((text.find(*verb)?, verb.len()));
+    // `There are three: …`: a colon counts before a verb.
+    let colon = VERBS[..2].iter().find_map(|mark| place(&mark));
+    let lead = colon.or_else(|| VERBS[2..].iter().filter_map(|verb| place(&verb)).min());
+    match lead {
+        Some((at, length)) => {
+            let (head, tail) = (&text[..at], &text[at + length..]);
+            let short = head.split_whitespace().count() <= LEAD_WORDS_MAX;
+            match short && !several(head) && several(tail) {
+                true => tail.trim_start(),
+                false => text,
+            }
+        }
+        None => text,
+    }
 }
 
 /// Returns the text after a bullet or a number.
@@ -241,6 +325,22 @@ mod tests {
             assert_eq!(found.as_deref(), Some("blue, green, red"), "{reply}");
         }
         assert_eq!(items("红、绿、蓝。"), items("蓝，红和绿"));
+        for reply in [
+            "- red\n- green\n- blue\n\nTell me if you need the codes!",
+            "The additive colours are red, green, and blue.",
+            "There are three: red, green and blue.",
+            "Red (like fire), green (like grass), blue",
+            "Red, green and blue. Yellow and black are not additive, though.",
+            "Die Farben sind blue, red und green.",
+            "Les couleurs sont red, green et blue.",
+            "Los colores son red, green y blue.",
+            "三种颜色是：red、green、blue。还有问题吗？",
+        ] {
+            let found = items(reply).map(|i| i.join(", "));
+            assert_eq!(found.as_deref(), Some("blue, green, red"), "{reply}");
+        }
+        let found = items("f(x), g(y)").map(|i| i.len());
+        assert_eq!(found, Some(2));
         assert_eq!(items(" \n"), None);
     }
 
