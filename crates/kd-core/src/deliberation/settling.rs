@@ -135,14 +135,21 @@ fn tallies(question: &str, guess: &AnswerKind, is_told: bool, heads: &[Head<'_>]
             true => AnswerKind::Ranking,
             false => AnswerKind::Set,
         };
-        kinds.extend([AnswerKind::Date, AnswerKind::Number]);
+        // An amount in the reasons for an unread yes or no is no answer: `91 is divisible by 7.`
+        let is_told_side =
+            is_told && matches!(guess, AnswerKind::Choice { options } if *options == ["yes", "no"]);
+        if !is_told_side {
+            kinds.extend([AnswerKind::Date, AnswerKind::Number]);
+        }
         // A comma in the answer to a question for one thing does not make a list: `Rund 2,03 Millionen`, `Found none,
         // so yes`.
         let is_one = matches!(
             guess,
             AnswerKind::Number | AnswerKind::Date | AnswerKind::Choice { .. }
         );
-        kinds.extend((!(is_told && is_one && lists == AnswerKind::Set)).then_some(lists));
+        let is_choice = matches!(guess, AnswerKind::Choice { .. });
+        let names_one = is_one && (lists == AnswerKind::Set || is_choice);
+        kinds.extend((!(is_told && names_one)).then_some(lists));
         kinds.push(AnswerKind::Code);
     }
     let dated = heads.iter().any(Head::has_month);
@@ -219,10 +226,10 @@ mod tests {
 
     #[test]
     fn answers_settle_their_kind() {
-        use AnswerKind::{Code, Date, Number, Set, Text};
+        use AnswerKind::{Code, Date, Judged, Number, Set, Text};
         let sides = choice(&["yes", "no"]);
         // The requested kind equals the guess: the form of the question shows it.
-        let rows: [(&str, AnswerKind, &[&str], Option<AnswerKind>); 9] = [
+        let rows: [(&str, AnswerKind, &[&str], Option<AnswerKind>); 10] = [
             (
                 "EOL py3.9?",
                 Text,
@@ -268,6 +275,13 @@ mod tests {
                 sides.clone(),
                 &["=SI(B2>5;1;0)", "=SI(B2>=5;1;0)", "`=SI(B2>5;1;0)`"],
                 Some(Code),
+            ),
+            // Amounts in the reasons are not the answer.
+            (
+                "Is 51 a prime number?",
+                sides.clone(),
+                &["51 is divisible by 3.", "It's 3 times 17.", "3 × 17 = 51"],
+                Some(Judged),
             ),
             ("How many?", Number, &["12", "13", "12"], None),
             // A single answer is no evidence.
