@@ -104,8 +104,8 @@ fn without_lead(text: &str) -> &str {
     let text = stop.map_or(text, |(at, _)| &text[..at]);
     let place = |verb: &&str| Some((text.find(*verb)?, verb.len()));
     // `There are three: …`: a colon counts before a verb.
-    let colon = VERBS[..2].iter().find_map(|mark| place(&mark));
-    let lead = colon.or_else(|| VERBS[2..].iter().filter_map(|verb| place(&verb)).min());
+    let colon = VERBS[..2].iter().find_map(place);
+    let lead = colon.or_else(|| VERBS[2..].iter().filter_map(place).min());
     match lead {
         Some((at, length)) => {
             let (head, tail) = (&text[..at], &text[at + length..]);
