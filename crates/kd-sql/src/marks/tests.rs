@@ -27,6 +27,37 @@ fn mark(thread: &str, message: u32, credit: f64) -> Mark {
 }
 
 #[test]
+fn an_imported_mark_replaces_only_an_older_one() {
+    let home = tempfile::tempdir().unwrap();
+    let mut marks = Marks::open(&dirs(home.path())).unwrap();
+    let at = |message: u32, second: i64, credit: f64| Mark {
+        at: Timestamp::from_second(second).unwrap(),
+        ..mark("council-1", message, credit)
+    };
+    marks.add(&at(1, 50, 1.0)).unwrap();
+    marks.add(&at(2, 50, 1.0)).unwrap();
+    let file = [
+        at(1, 40, 0.0),
+        at(2, 60, 0.0),
+        // The newest of a file counts, in any order.
+        at(3, 20, 0.0),
+        at(3, 10, 1.0),
+    ];
+    let counts = |added, replaced, kept| Imported {
+        added,
+        replaced,
+        kept,
+    };
+    assert_eq!(marks.import(&file).unwrap(), counts(1, 1, 2));
+    let all = marks.all().unwrap();
+    let credits: Vec<(u32, f64)> = all.iter().map(|m| (m.message, m.credit)).collect();
+    assert_eq!(credits, [(1, 1.0), (2, 0.0), (3, 0.0)]);
+    assert_eq!(marks.sums().unwrap(), Sums::of(&all));
+    // A second time nothing is new.
+    assert_eq!(marks.import(&file).unwrap(), counts(0, 0, 4));
+}
+
+#[test]
 fn the_newest_mark_of_a_verdict_counts() {
     let home = tempfile::tempdir().unwrap();
     let dirs = dirs(home.path());
