@@ -3,7 +3,8 @@
 use super::ask::unkept;
 use super::http::{CallFailure, Link};
 use super::outcome;
-use super::polls::{POLL_FIRST, found, next, wait};
+use super::pauses::{POLL_FIRST, next};
+use super::polls::{found, wait};
 use super::settle::{fail_all, unknown};
 use super::wire::{Endpoint, Parcel, State};
 use super::{Inner, Item, ParcelItem, ParcelRecord, Told, endpoints, now};

@@ -12,6 +12,7 @@ mod gemini;
 mod http;
 mod openai;
 mod outcome;
+mod pauses;
 mod polls;
 mod settle;
 mod store;

@@ -1,6 +1,7 @@
 //! Asking a provider: whether a batch is over, and where one is that was handed over.
 
 use super::http::{CallFailure, Link};
+use super::pauses::{POLL_FIRST, next};
 use super::settle::{finish, read, unknown};
 use super::wire::{Call, State, Unanswered};
 use super::{Inner, Item, Told, endpoints};
@@ -9,23 +10,12 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The first pause before a provider is asked whether a batch is over; each further one is half as long again.
-pub(super) const POLL_FIRST: Duration = Duration::from_secs(1);
-/// The longest such pause, unless the provider asks for a longer one.
-const POLL_MAX: Duration = Duration::from_secs(60);
 /// How many answers in a row may be none, such as a redirect or a page, before the wait is given up.
 const NONE_MAX: u32 = 6;
 /// How many pages of a list are read.
 const PAGES_MAX: usize = 100;
 /// How much older than ours a batch in a list may be before the rest of the list is not read, in seconds.
 const OLDER: i64 = 86_400;
-
-/// Returns the next pause: half as long again, or as long as the provider asks.
-pub(super) fn next(pause: &mut Duration, asked: Option<Duration>) -> Duration {
-    let now = *pause;
-    *pause = pause.mul_f64(1.5).min(POLL_MAX);
-    now.max(asked.unwrap_or_default())
-}
 
 /// Calls until there is an answer that `read` understands. Failures that may pass are waited for; any other answer is asked
 /// for again a few times, because what stands between may have given it.

@@ -3,7 +3,7 @@
 use super::ask::unkept;
 use super::http::Link;
 use super::outcome::{self, Done, Paid};
-use super::polls::{POLL_FIRST, next};
+use super::pauses::{POLL_FIRST, next};
 use super::wire::{Call, Outcome, Unanswered};
 use super::{Answer, Inner, Item, ParcelResult, Told, endpoints};
 use crate::spending::Permit;

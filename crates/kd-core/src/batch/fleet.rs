@@ -38,15 +38,6 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// A worker that does not serve a batch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Refusal {
-    /// Its unique name.
-    pub worker: String,
-    /// The reason.
-    pub reason: String,
-}
-
 /// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WorkerState {

@@ -1,10 +1,18 @@
 //! A batch at a glance, for monitoring: its state, pace, spending and failures.
 
-use super::Refusal;
 use crate::usage::Certainty;
 use jiff::Timestamp;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// A worker that does not serve a batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Refusal {
+    /// Its unique name.
+    pub worker: String,
+    /// The reason.
+    pub reason: String,
+}
 
 /// A batch at a glance.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

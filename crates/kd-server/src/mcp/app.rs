@@ -1,8 +1,7 @@
 //! The page as an MCP App (the extension `io.modelcontextprotocol/ui`): `ui://kd/council` is the document that a client
 //! shows in its sandbox, and results of the tools that consult the council carry their thread for it.
 
-use super::off;
-use super::tools::object;
+use super::{object, off};
 use crate::answer::Answer;
 use kd_app::host::Host;
 use rmcp::RoleServer;

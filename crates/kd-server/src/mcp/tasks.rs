@@ -139,7 +139,7 @@ impl Tasks {
             Some(Ended::Failed(why)) => {
                 let error = json!({"code": -32603, "message": why});
                 TaskPayload::Failed {
-                    error: super::tools::object(error),
+                    error: super::object(error),
                 }
             }
         };

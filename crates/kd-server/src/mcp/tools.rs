@@ -1,7 +1,7 @@
 //! The tools: those that consult the council, one row each, and those of the forum, from its own table.
 
 use super::app::{self, Presenter};
-use super::{Server, off};
+use super::{Server, object, off};
 use crate::answer;
 use crate::answer::Told;
 use crate::identity::Caller;
@@ -371,11 +371,4 @@ fn posted(answer: Value) -> CallToolResult {
 /// Returns a tool error: the tool ran but failed, and the caller reads why.
 pub(super) fn refused(why: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
-}
-
-pub(super) fn object(value: Value) -> JsonObject {
-    match value {
-        Value::Object(object) => object,
-        _ => JsonObject::new(),
-    }
 }

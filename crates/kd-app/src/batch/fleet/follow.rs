@@ -3,7 +3,7 @@
 use super::super::drive::{Ended, Progress, Stop, Why};
 use super::super::on::on;
 use super::super::results::Results;
-use super::run::busy;
+use super::busy;
 use super::worker::Working;
 use crate::error::UserError;
 use kd_core::batch::Row;

@@ -66,3 +66,9 @@ fn outside<T: Send>(call: impl FnOnce() -> T + Send) -> Result<T, UserError> {
     std::thread::scope(|scope| scope.spawn(call).join())
         .map_err(|_| UserError::new(ErrorKind::Engine, "a call to the database ended too early"))
 }
+
+/// Returns the error of a second run of a batch.
+fn busy(id: &str) -> UserError {
+    UserError::new(ErrorKind::Busy, format!("{id} is run by another process"))
+        .next("wait for its end, or start `kd worker`, which helps it")
+}

@@ -70,13 +70,7 @@ fn hold(fleet: &mut Fleet, id: &str) -> Result<(), UserError> {
         }
         std::thread::sleep(TRY);
     }
-    Err(busy(id))
-}
-
-/// Returns the error of a second run of a batch.
-pub(super) fn busy(id: &str) -> UserError {
-    UserError::new(ErrorKind::Busy, format!("{id} is run by another process"))
-        .next("wait for its end, or start `kd worker`, which helps it")
+    Err(super::busy(id))
 }
 
 impl Prepared {
