@@ -9,7 +9,7 @@ use super::asks;
 use super::follow::Follow;
 use super::worker::WorkerRequest;
 use super::{open, outside};
-use crate::error::{ErrorKind, UserError};
+use crate::error::UserError;
 use crate::kingdom::Kingdom;
 use jiff::Timestamp;
 use kd_core::spending::pico;
