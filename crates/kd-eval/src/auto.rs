@@ -9,7 +9,7 @@
 
 use super::enough::MARGIN;
 use super::intervals::{Interval, wilson};
-use super::weights::odds;
+use super::weights::{odds, outvotable};
 use kd_vote::{NANOS, Nano, nanos};
 
 /// Members this close to the best one are its peers: all councils of such members gained by plurality.
@@ -76,6 +76,9 @@ pub struct Known {
     pub joint: Option<Vec<f64>>,
     /// The share of questions to which each member gave no answer, in council order; empty if not known.
     pub silent: Vec<f64>,
+    /// Whether each member's strength was measured on questions of this kind, or is configured. Otherwise no member decides
+    /// alone, and none outvotes two others.
+    pub measured: bool,
     /// Whether to save calls if that costs little accuracy.
     pub thrifty: bool,
 }
@@ -116,11 +119,16 @@ pub fn auto(known: &Known) -> Auto {
         .joint
         .as_ref()
         .filter(|joint| joint.len() == n && estimates.is_some());
-    let raw = match (joint, estimates.as_deref()) {
+    let mut raw = match (joint, estimates.as_deref()) {
         (Some(joint), _) => joint.clone(),
         (None, Some(right)) => odds(right),
         (None, None) => vec![1.0; n],
     };
+    // Weights that are fitted rest on marks of all members.
+    let measured = known.measured || joint.is_some();
+    if !measured {
+        outvotable(&mut raw);
+    }
     let weights = scaled(&raw);
     let best = estimates.as_deref().and_then(strongest);
     let mut auto = Auto {
@@ -169,7 +177,7 @@ pub fn auto(known: &Known) -> Auto {
         let own = weights[heaviest];
         let others: f64 = weights.iter().sum::<f64>() - own;
         let silent = known.silent.get(heaviest).copied().unwrap_or(0.0);
-        if own >= others && silent <= MARGIN {
+        if measured && own >= others && silent <= MARGIN {
             auto.best = Some(heaviest);
             auto.alone(
                 "sample-vote",
@@ -301,6 +309,7 @@ mod tests {
                     })
                 })
                 .collect(),
+            measured: true,
             ..Known::default()
         }
     }
@@ -338,6 +347,28 @@ mod tests {
             auto.warning
                 .is_some_and(|w| w.contains("unequal (50 to 95 % right)"))
         );
+    }
+
+    #[test]
+    fn a_strength_that_was_not_measured_here_lets_nobody_decide_alone() {
+        let known = Known {
+            measured: false,
+            ..council(Task::Reasoning, &[0.5, 0.95, 0.6, 0.6])
+        };
+        let chosen = auto(&known);
+        assert_eq!((chosen.protocol, chosen.best), ("vote", Some(1)));
+        let others: Nano = [0, 2, 3].map(|at: usize| chosen.weights[at]).iter().sum();
+        let own = chosen.weights[1];
+        assert!(
+            own < others && own > others * 9 / 10,
+            "{:?}",
+            chosen.weights
+        );
+        let pair = auto(&Known {
+            members: known.members[..2].to_vec(),
+            ..known
+        });
+        assert_eq!((pair.protocol, pair.seats), ("vote", vec![0, 1]));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 
 use super::deciders::Halves;
 use super::intervals::{Z95, Z95_ONE_SIDED};
-use super::weights::{Labelled, PRIOR, learned_from, odds};
+use super::weights::{Labelled, PRIOR, learned_from, odds, outvotable};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -148,11 +148,16 @@ impl Enough {
         }
     }
 
-    /// Without common marks: asks the strongest first, until nothing can change. `right` are shares of right answers.
-    pub fn by_strength(right: &[f64]) -> Self {
+    /// Without common marks: asks the strongest first, until nothing can change. `right` are shares of right answers;
+    /// `measured` tells whether they are from questions of this kind. If not, one of three members is never enough.
+    pub fn by_strength(right: &[f64], measured: bool) -> Self {
         let mut order: Vec<usize> = (0..right.len()).collect();
         order.sort_by(|a, b| right[*b].total_cmp(&right[*a]));
-        Self::unlearned(order, &odds(right))
+        let mut weights = odds(right);
+        if !measured {
+            outvotable(&mut weights);
+        }
+        Self::unlearned(order, &weights)
     }
 
     /// Returns the state after these members were asked: each with its answer, `None` if it gave none.
@@ -454,6 +459,19 @@ mod tests {
         rows.iter()
             .map(|(answers, right)| Labelled { answers, right })
             .collect()
+    }
+
+    #[test]
+    fn strengths_that_were_not_measured_here_end_nothing_after_one_answer() {
+        for (measured, is_enough) in [(true, true), (false, false)] {
+            let rule = Enough::by_strength(&[0.5, 0.9, 0.6], measured);
+            assert_eq!(rule.order, [1, 2, 0]);
+            let look = |asked: &[(usize, Option<usize>)]| rule.look(asked);
+            assert_eq!(look(&[(1, Some(0))]).is_settled, is_enough);
+            assert!(look(&[(1, Some(0)), (2, Some(0))]).is_settled);
+            let outvoted = look(&[(1, Some(0)), (2, Some(1)), (0, Some(1))]);
+            assert_eq!(outvoted.leader == Some(1), !measured);
+        }
     }
 
     #[test]

@@ -25,6 +25,23 @@ pub fn odds(right: &[f64]) -> Vec<f64> {
         .collect()
 }
 
+/// How much the heaviest vote may weigh as a part of all others.
+const OUTVOTABLE: f64 = 0.95;
+
+/// Lowers the heaviest weight so far that all others together outvote it, where there are at least two others. For
+/// weights that are not from the user's own marks: they must not let one member decide alone.
+pub fn outvotable(weights: &mut [f64]) {
+    let n = weights.len();
+    let sum: f64 = weights.iter().sum();
+    let Some(heaviest) = (0..n).max_by(|a, b| weights[*a].total_cmp(&weights[*b])) else {
+        return;
+    };
+    let most = (sum - weights[heaviest]) * OUTVOTABLE;
+    if n > 2 && weights[heaviest] > most {
+        weights[heaviest] = most;
+    }
+}
+
 /// Strength with which [`learned`] shrinks weights towards zero: the precision of a normal prior with variance one.
 pub(crate) const PRIOR: f64 = 1.0;
 /// Maximum steps; Newton's method needs five to eight here.
@@ -192,6 +209,24 @@ mod tests {
         for (w, expected) in w.iter().zip([1.0, 4.0, 99.0, 1.0 / 99.0, 1.0]) {
             assert!((w - expected).abs() < 1e-9, "{w} {expected}");
         }
+    }
+
+    #[test]
+    fn a_weight_that_is_not_measured_can_be_outvoted() {
+        let of = |weights: &[f64]| {
+            let mut weights = weights.to_vec();
+            outvotable(&mut weights);
+            weights
+        };
+        assert_eq!(of(&[1.0, 9.0, 2.0]), [1.0, 3.0 * OUTVOTABLE, 2.0]);
+        assert_eq!(of(&[2.0, 3.0, 2.0]), [2.0, 3.0, 2.0]);
+        assert_eq!(
+            of(&[9.0, 2.0]),
+            [9.0, 2.0],
+            "of two that disagree one decides"
+        );
+        assert_eq!(of(&[9.0]), [9.0]);
+        assert_eq!(of(&[]), [0.0; 0]);
     }
 
     #[test]

@@ -13,6 +13,8 @@ use kd_eval::marks::Learned;
 pub(super) struct Asked<'a> {
     /// What the user's marks teach about the members that give opinions.
     pub(super) learned: &'a Learned,
+    /// Whether each member's strength is configured or measured by marks of this kind.
+    pub(super) measured: bool,
     /// The kind of question.
     pub(super) kind: &'a str,
     /// The chance of being right that is enough; `None` leaves it to the margin.
@@ -32,10 +34,10 @@ pub(super) fn rule(seats: &mut [Seat], asked: &Asked<'_>) -> (Enough, String) {
             (rule, told)
         }
         None => {
-            let rule = by_strength(&opining, &asked.learned.strengths);
+            let rule = by_strength(&opining, asked.learned, asked.measured);
             let told = format!(
                 "members are asked until no missing answer can change the leader; with {} marked {} questions that \
-                 these members answered under `--protocol vote`, it stops once the leader is likely enough to be right \
+                 these members answered under `--protocol vote`, and whose right answer is known, it stops once the leader is likely enough to be right \
                  ({} so far)",
                 QUESTIONS_MIN,
                 asked.kind,
@@ -90,14 +92,14 @@ fn learned_words(rule: &Enough, seats: &[&mut Seat], asked: &Asked<'_>) -> Strin
 }
 
 /// Returns the rule without common marks: the strongest first, by what is known about each of them alone.
-fn by_strength(seats: &[&mut Seat], strengths: &[Option<Strength>]) -> Enough {
+fn by_strength(seats: &[&mut Seat], learned: &Learned, measured: bool) -> Enough {
     let known: Option<Vec<f64>> = seats
         .iter()
-        .zip(strengths)
+        .zip(&learned.strengths)
         .map(|(seat, learned)| seat.reliability.or(learned.map(Strength::estimate)))
         .collect();
     match known {
-        Some(right) => Enough::by_strength(&right),
+        Some(right) => Enough::by_strength(&right, measured),
         // What is not known of all cannot weigh some.
         None => {
             let weights: Vec<f64> = seats.iter().map(|seat| seat.member.weight).collect();

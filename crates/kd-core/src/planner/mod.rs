@@ -30,7 +30,7 @@ use crate::roster::Member;
 use crate::seating::{self, LOCAL, SeatRequest, SeatingError};
 use enough::Asked;
 use kd_eval::auto::{Auto, Known, Strength, auto};
-use kd_eval::marks::{Evidence, Learned};
+use kd_eval::marks::{Evidence, Learned, Source};
 use kd_vote::NANOS;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -252,6 +252,7 @@ pub fn plan_with(
     let enough = learns(protocol).then(|| {
         let asked = Asked {
             learned: &learned,
+            measured: is_measured(&seats, &learned),
             kind: answers.name(),
             certainty: settings.certainty,
             seed: brief.seed,
@@ -518,6 +519,16 @@ fn learned_words(kind: &str, seats: &[Seat], learned: &Learned) -> Option<String
         .then(|| format!("{STRENGTHS}{kind} questions, with 95 % intervals: {told}{whose}"))
 }
 
+/// Returns whether the strength of each member that gives opinions is configured, or measured by marks of this kind.
+fn is_measured(seats: &[Seat], learned: &Learned) -> bool {
+    let mut opining = seats.iter().filter(|s| s.has(Duty::Opine));
+    let mut sources = learned.sources.iter();
+    opining.all(|seat| {
+        let source = sources.next();
+        seat.reliability.is_some() || source.is_some_and(Source::is_measured)
+    })
+}
+
 /// Returns the choice of `auto` for the members that give opinions, in table names.
 fn choose(task: Task, seats: &[Seat], learned: &Learned) -> Auto {
     use kd_eval::auto::Task as Kind;
@@ -546,7 +557,8 @@ fn choose(task: Task, seats: &[Seat], learned: &Learned) -> Auto {
         },
         members,
         joint: is_learned.then(|| learned.joint()).flatten(),
-        silent: learned.silent(),
+        silent: learned.silent.clone(),
+        measured: is_measured(seats, learned),
         thrifty: false,
     })
 }

@@ -34,6 +34,10 @@ fn mark(members: &[(&str, &str)]) -> Mark {
 
 /// Plans `auto` for three models with this evidence.
 fn auto_of(models: [&str; 3], marks: Evidence) -> Plan {
+    plan_of("auto", "number", models, marks)
+}
+
+fn plan_of(protocol: &str, answer: &str, models: [&str; 3], marks: Evidence) -> Plan {
     let mut config = Config::default();
     let names = ["ann", "bob", "cyd"].map(str::to_owned);
     for (name, model) in names.iter().zip(models) {
@@ -44,8 +48,8 @@ fn auto_of(models: [&str; 3], marks: Evidence) -> Plan {
         };
         config.agents.insert(name.clone(), agent);
     }
-    config.deliberation.protocol = "auto".into();
-    config.deliberation.answer = Some("number".into());
+    config.deliberation.protocol = protocol.into();
+    config.deliberation.answer = Some(answer.into());
     let brief = Brief {
         question: "What is 3 + 4?",
         asked: "What is 3 + 4?",
@@ -109,4 +113,41 @@ fn from_enough_marks_of_all_members_weights_are_fitted() {
         "{}",
         many.meta.reasoning
     );
+}
+
+/// What was measured elsewhere weighs votes; only marks of this kind of question let one member decide alone.
+#[test]
+fn published_strengths_let_no_member_answer_alone() {
+    let models = ["chatgpt-4o-latest", "gemma-2-2b-it", "gemma-2-2b-it"];
+    let published = || Evidence::default().with(Published::all());
+    for kind in ["number", "date"] {
+        for protocol in ["auto", "certain-enough"] {
+            let plan = plan_of(protocol, kind, models, published());
+            let weights: Vec<f64> = plan.seats.iter().map(|seat| seat.member.weight).collect();
+            let own = weights[0];
+            assert!(
+                own > weights[1] && own < weights[1] + weights[2],
+                "{weights:?}"
+            );
+            assert_ne!(plan.protocol, "sample-vote", "{kind}");
+            // `auto` may add a member that moderates.
+            assert!(plan.seats.len() >= 3, "{protocol}, {kind}");
+        }
+    }
+    let models = ["m-ann", "m-bob", "m-cyd"];
+    let marks = |n: usize| -> Vec<Mark> {
+        let of = |at: usize| {
+            let says = |right: bool| if right { "7" } else { "8" };
+            mark(&[
+                ("m-ann", "7"),
+                ("m-bob", says(at % 2 == 0)),
+                ("m-cyd", says(at % 2 == 1)),
+            ])
+        };
+        (0..n).map(of).collect()
+    };
+    for (n, is_alone) in [(39, false), (40, true)] {
+        let plan = auto_of(models, Evidence::of(marks(n)));
+        assert_eq!(plan.protocol == "sample-vote", is_alone, "{n}");
+    }
 }

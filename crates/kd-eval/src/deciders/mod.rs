@@ -228,7 +228,8 @@ impl<'a> Setting<'a> {
         super::auto::auto(&Known {
             task: Task::Reasoning,
             joint: learned.joint(),
-            silent: learned.silent(),
+            measured: learned.is_measured(),
+            silent: learned.silent,
             members: learned.strengths,
             thrifty: false,
         })
@@ -240,10 +241,11 @@ impl<'a> Setting<'a> {
         let members = self.replay.members.len();
         let taught = learned.enough(&vec![1.0; members], Aim::Margin(MARGIN), self.seed);
         taught.unwrap_or_else(|| {
+            let measured = learned.is_measured();
             let known: Option<Vec<f64>> = (learned.strengths.into_iter())
                 .map(|strength| strength.map(Strength::estimate))
                 .collect();
-            Enough::by_strength(&known.unwrap_or_else(|| vec![0.5; members]))
+            Enough::by_strength(&known.unwrap_or_else(|| vec![0.5; members]), measured)
         })
     }
 

@@ -18,6 +18,8 @@ const OTHER_VERSION: f64 = 0.5;
 const PUBLISHED: [f64; 2] = [8.0, 4.0];
 /// The number of marks on a kind from which the prior has less than a tenth of the weight, and is not mentioned.
 const ENOUGH_HERE: u64 = 72;
+/// The number of marks of a member on a kind of question from which it may decide questions of this kind alone.
+const MEASURED: u64 = 40;
 /// The number of questions that the assumed share of an unknown model counts as.
 const UNKNOWN_COUNTS: f64 = 2.0;
 
@@ -53,6 +55,11 @@ pub struct Source {
 }
 
 impl Source {
+    /// Returns whether there are enough marks of the model on this kind of question to compare it with others by them.
+    pub fn is_measured(&self) -> bool {
+        self.here >= MEASURED
+    }
+
     /// Describes it in a few words.
     pub fn words(&self) -> String {
         let marks = |n: u64| if n == 1 { "mark" } else { "marks" };
