@@ -340,10 +340,9 @@ impl View {
             // Folded into `report` above.
             Event::Deliberated { .. } => {}
             // Folded into `report` above, if it can be true.
-            Event::Promised { .. } => {
-                if let Some(promise) = &self.report.promised {
-                    let text = promise.words();
-                    self.push(Content::Notice(text));
+            Event::Promised { message, promise } => {
+                if self.report.can_be_true(*message, promise) {
+                    self.push(Content::Notice(promise.words()));
                 }
             }
             Event::Reviewed { report } => self.review = Some(report.clone()),

@@ -468,6 +468,19 @@ mod tests {
     }
 
     #[test]
+    fn a_promise_can_be_about_each_kind_and_no_other() {
+        for name in kd_eval::marks::KINDS {
+            let written = if name == "choice" { "choice:a,b" } else { name };
+            assert_eq!(kind(written).name(), name);
+        }
+        let told = AnswerKind::parse("poem").unwrap_err();
+        let (_, known) = told.split_once(':').unwrap();
+        let words = known.split(|c: char| !c.is_alphanumeric() && c != '-');
+        let named = words.filter(|word| kd_eval::marks::KINDS.contains(word));
+        assert_eq!(named.count(), kd_eval::marks::KINDS.len(), "{told}");
+    }
+
+    #[test]
     fn answers_that_mean_the_same_have_one_key() {
         for (how, same) in [
             (

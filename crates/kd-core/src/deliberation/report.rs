@@ -183,10 +183,15 @@ impl Report {
 
     /// Takes what was promised about the verdict. A record may state anything.
     fn promised(&mut self, message: u32, promise: &Standing) {
-        let of_verdict = self.verdict.as_ref().and_then(|v| v.message) == Some(message);
-        if of_verdict && promise.is_sound() {
+        if self.can_be_true(message, promise) {
             self.promised = Some(Box::new(promise.clone()));
         }
+    }
+
+    /// Returns whether a promise about a message can be true: it is about the verdict, and its values are sound.
+    pub fn can_be_true(&self, message: u32, promise: &Standing) -> bool {
+        let verdict = self.verdict.as_ref().and_then(|v| v.message);
+        verdict == Some(message) && promise.is_sound()
     }
 
     /// Returns a progress line for a fact that was already folded in. `dot` separates the parts.

@@ -461,3 +461,45 @@ proptest! {
         }
     }
 }
+
+/// A record may state anything: a promise that cannot be true shows nothing, neither itself nor the one before it.
+#[test]
+fn a_promise_that_cannot_be_true_repeats_none() {
+    let event = |value: serde_json::Value| serde_json::from_value::<Event>(value).unwrap();
+    let promised = |message: u32, right: f64, more: u64| {
+        let promise = match right > 0.0 {
+            true => serde_json::json!({
+                "kind": "number", "marks": 200, "score": 1.0, "state": "promised", "right": right,
+                "risk": 0.1, "tested": 147, "wrong": 3,
+                "period": ["2026-02-13T00:00:00Z", "2026-08-04T00:00:00Z"],
+            }),
+            false => serde_json::json!({
+                "kind": "number", "marks": 9, "score": 1.0, "state": "none", "more": more,
+            }),
+        };
+        event(serde_json::json!({"event": "promised", "message": message, "promise": promise}))
+    };
+    let mut view = View::default();
+    view.fold(&event(serde_json::json!({"event": "deliberated", "fact": {
+        "fact": "concluded", "outcome": "majority", "form": "majority", "heading": "A majority",
+        "winner": "391", "confidence": 0.6, "support": ["ann"], "dissent": [], "answer": "391",
+        "by": null, "message": 5, "cites": [], "passes": 1, "best_pass": 1, "stopped": "",
+        "spent": {"calls": 0, "tokens": 0, "pico_usd": 0}, "troubles": [],
+    }})));
+    view.fold(&promised(5, 0.95, 0));
+    let shown = |view: &View| {
+        let is_notice = |panel: &&Panel| matches!(panel.content, Content::Notice(_));
+        view.panels.iter().filter(is_notice).count()
+    };
+    assert_eq!(shown(&view), 1);
+    for unsound in [
+        promised(5, 0.999_999, 0),
+        promised(5, 0.0, u64::MAX),
+        promised(4, 0.9, 0),
+    ] {
+        view.fold(&unsound);
+        assert_eq!(shown(&view), 1, "{unsound:?}");
+    }
+    view.fold(&promised(5, 0.0, 23));
+    assert_eq!(shown(&view), 2);
+}

@@ -26,3 +26,4 @@ pub use standing::{Basis, LEVELS, PROBABILITY_MARKS, Standing, State, standing};
 pub use strength::{PULL, Source, sources, strengths};
 pub use teach::teaching;
 pub use warranty::{Promise, Scored, Warranty, fit};
+pub use words::KINDS;

@@ -7,7 +7,7 @@
 //! risk is that of one test. Marks are monitored in order of time: if verdicts covered by a promise are wrong too
 //! often, the promise is withdrawn, and only later marks count.
 
-use super::warranty::{first_group, holds, ranked};
+use super::warranty::{MORE_MAX, first_group, holds, ranked};
 use super::{
     By, Evidence, Mark, Promise, RECENT, Scored, Sum, Warranty, Watch, fit, score, strengths,
 };
@@ -380,7 +380,7 @@ impl Basis {
         });
         // A quarter of the marks is used for training.
         State::None {
-            more: more.map(|n| (n * 4).div_ceil(3)),
+            more: more.map(|n| (n * 4).div_ceil(3)).filter(|n| *n <= MORE_MAX),
         }
     }
 }
@@ -466,7 +466,7 @@ fn without(evidence: &Evidence, marks: &[&Mark]) -> Evidence {
 }
 
 /// The risk of every promise: [`Promise::of`].
-const RISK: f64 = 0.1;
+pub(super) const RISK: f64 = 0.1;
 
 /// Returns the promises that hold, weakest first, up to the first failure.
 fn fitted(test: &[(Timestamp, Scored)], required: Option<f64>) -> Vec<(f64, Warranty)> {

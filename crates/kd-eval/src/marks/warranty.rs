@@ -15,7 +15,7 @@ const GROWTH: f64 = 1.25;
 /// The probability of success at which a number of further marks counts as enough.
 const LIKELY: f64 = 0.8;
 /// Larger estimates are not reported: no user gives that many marks.
-const MORE_MAX: u64 = 100_000;
+pub(super) const MORE_MAX: u64 = 100_000;
 
 /// A promise about the covered answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

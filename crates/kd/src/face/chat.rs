@@ -262,10 +262,9 @@ impl ChatLines {
                 self.kd(&format!("a message could not be saved: {why}"), out)?;
             }
             Event::Noticed { text } => self.kd(text, out)?,
-            Event::Promised { .. } => {
-                let promised = self.view.report.promised.as_ref();
-                if let Some(words) = promised.map(|promise| promise.words()) {
-                    self.kd(&words, out)?;
+            Event::Promised { message, promise } => {
+                if self.view.report.can_be_true(*message, promise) {
+                    self.kd(&promise.words(), out)?;
                 }
             }
             Event::HeldBack { members, .. } if !members.is_empty() => {
