@@ -140,7 +140,7 @@ fn published_strengths_let_no_member_answer_alone() {
             let says = |right: bool| if right { "7" } else { "8" };
             mark(&[
                 ("m-ann", "7"),
-                ("m-bob", says(at % 2 == 0)),
+                ("m-bob", says(at.is_multiple_of(2))),
                 ("m-cyd", says(at % 2 == 1)),
             ])
         };
