@@ -186,7 +186,7 @@ pub fn document(threads: &[Thread]) -> String {
     text
 }
 
-/// Renders a thread for the [app](app): `{"html", "words"}`, its markup and the Markdown of each message by anchor.
+/// Renders a thread for the [`app`]: `{"html", "words"}`, its markup and the Markdown of each message by anchor.
 /// Relatives are named without a link: the client can open no page of theirs.
 pub fn shown_in_app(thread: &Thread) -> Value {
     let mut thread = thread.clone();
