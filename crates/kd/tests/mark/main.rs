@@ -66,7 +66,9 @@ fn marks_like(home: &Home, n: usize, wrong: impl Fn(usize) -> bool) -> String {
             1 + at / 28,
             1 + at % 28
         ));
+        // Ann and bob gave the winning answer, cyd the other one.
         mark["credit"] = json!(f64::from(u8::from(!wrong(at))));
+        mark["answer"] = json!(if wrong(at) { "381" } else { "391" });
         format!("{mark}\n")
     });
     lines.collect()
