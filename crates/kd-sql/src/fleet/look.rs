@@ -5,7 +5,7 @@ use super::batches::{is_id, reason_of};
 use super::error::FleetError;
 use super::link::{Link, Tx};
 use super::workers::{self, line, reason, unique};
-use super::{schema, signed, sum, unsigned};
+use super::{schema, signed, sum, sums, unsigned};
 use crate::batch::{Counts, State, certainty};
 use jiff::Timestamp;
 use kd_core::batch::{Dead, Overview, Refusal, Worker};
@@ -138,11 +138,7 @@ fn spent(tx: &mut Tx<'_>, ids: &[String]) -> Result<HashMap<String, (Spent, u64)
     let rows = tx.rows(
         concat!(
             "SELECT batch, certainty, ",
-            sum!("calls"),
-            ", ",
-            sum!("tokens"),
-            ", ",
-            sum!("pico_usd"),
+            sums!(),
             ", ",
             sum!("millis"),
             "

@@ -64,6 +64,14 @@ macro_rules! sum {
 }
 use sum;
 
+/// The sums of calls, tokens and money, in this order: SQL expressions.
+macro_rules! sums {
+    () => {
+        concat!(sum!("calls"), ", ", sum!("tokens"), ", ", sum!("pico_usd"))
+    };
+}
+use sums;
+
 /// An amount and one that is added, as an amount that fits: an SQL expression.
 macro_rules! added {
     ($before:literal, $more:literal) => {

@@ -2,7 +2,7 @@
 
 use super::error::FleetError;
 use super::link::Tx;
-use super::{added, signed, sum, unsigned};
+use super::{added, signed, sum, sums, unsigned};
 use crate::batch::{certainty, certainty_name};
 use kd_core::spending::{Cut, Spent};
 use kd_core::usage::Certainty;
@@ -148,11 +148,7 @@ fn committed(tx: &mut Tx<'_>, batch: &str, except: &[&Request]) -> Result<Spent,
     let rows = tx.rows(
         concat!(
             "SELECT ",
-            sum!("calls"),
-            ", ",
-            sum!("tokens"),
-            ", ",
-            sum!("pico_usd"),
+            sums!(),
             ", certainty FROM (
              SELECT calls, tokens, pico_usd, certainty FROM kd_spending WHERE batch = $1
              UNION ALL SELECT calls, tokens, pico_usd, 'exact' FROM kd_requests r WHERE batch = $1
@@ -173,11 +169,7 @@ pub(super) fn spent(tx: &mut Tx<'_>, batch: &str) -> Result<Spent, FleetError> {
     let rows = tx.rows(
         concat!(
             "SELECT ",
-            sum!("calls"),
-            ", ",
-            sum!("tokens"),
-            ", ",
-            sum!("pico_usd"),
+            sums!(),
             ", certainty
              FROM kd_spending WHERE batch = $1 GROUP BY certainty"
         ),
@@ -224,7 +216,7 @@ pub(super) fn settle(tx: &mut Tx<'_>, all: &[Settled]) -> Result<(), FleetError>
              WHERE r.worker = s.worker AND r.request = s.request
              RETURNING r.batch, r.worker, CASE WHEN r.calls > 0 THEN s.calls ELSE 0 END AS calls, s.tokens, s.pico_usd)
              INSERT INTO kd_spending (batch, worker, calls, tokens, pico_usd)
-             SELECT batch, worker, ", sum!("calls"), ", ", sum!("tokens"), ", ", sum!("pico_usd"), "
+             SELECT batch, worker, ", sums!(), "
              FROM gone GROUP BY batch, worker ORDER BY batch, worker
              ON CONFLICT (batch, worker) DO UPDATE SET calls = ", added!("kd_spending.calls", "excluded.calls"), ",
              tokens = ", added!("kd_spending.tokens", "excluded.tokens"), ",
@@ -261,7 +253,7 @@ pub(super) fn close(tx: &mut Tx<'_>, worker: i64) -> Result<(), FleetError> {
     let open = tx.rows(
         concat!(
             "WITH gone AS (DELETE FROM kd_requests WHERE worker = $1 AND tokens > 0 RETURNING batch, calls, tokens, pico_usd)
-             SELECT ", sum!("calls"), ", ", sum!("tokens"), ", ", sum!("pico_usd"), ", batch FROM gone GROUP BY batch ORDER BY batch"
+             SELECT ", sums!(), ", batch FROM gone GROUP BY batch ORDER BY batch"
         ),
         &[&worker],
     )?;
