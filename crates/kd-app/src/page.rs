@@ -105,8 +105,7 @@ pub fn read(
 }
 
 /// Leaves out of records what tells how the person who asked marks verdicts.
-pub(crate) fn unmarked(records: Vec<Record>) -> Vec<Record> {
-    let mut records = records;
+pub(crate) fn unmarked(mut records: Vec<Record>) -> Vec<Record> {
     records.retain_mut(|record| without_marks(&mut record.event));
     records
 }

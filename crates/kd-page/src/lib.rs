@@ -84,12 +84,15 @@ pub fn address(at: usize) -> String {
 /// Renders a thread's header and sections for use inside a document. `at` is its index among the threads of the
 /// document.
 pub fn thread(thread: &Thread, at: usize) -> Markup {
-    let facts = Facts::of(thread, at);
+    article(&Facts::of(thread, at))
+}
+
+fn article(facts: &Facts<'_>) -> Markup {
     html! {
-        article.thread data-thread=(thread.id) {
-            (head(&facts))
-            (navigation(&facts))
-            @for section in shown(&facts) { (self::section(&facts, section)) }
+        article.thread data-thread=(facts.thread.id) {
+            (head(facts))
+            (navigation(facts))
+            @for section in shown(facts) { (self::section(facts, section)) }
         }
     }
 }
@@ -162,23 +165,15 @@ fn navigation(facts: &Facts<'_>) -> Markup {
 
 /// Renders threads as one document, with the Markdown of each message in its data.
 pub fn document(threads: &[Thread]) -> String {
+    let all = threads.iter().enumerate();
+    let all: Vec<Facts<'_>> = all.map(|(at, thread)| Facts::of(thread, at)).collect();
     let main = html! {
-        @for (at, thread) in threads.iter().enumerate() { (self::thread(thread, at)) }
+        @for facts in &all { (article(facts)) }
     };
-    let facts = threads
-        .iter()
-        .enumerate()
-        .map(|(at, thread)| Facts::of(thread, at));
-    let mut title = String::new();
-    let mut words = Map::new();
-    for facts in facts {
-        if title.is_empty() {
-            title = facts.title();
-        }
-        words.extend(self::words(&facts));
-    }
+    let title = all.iter().map(Facts::title).find(|title| !title.is_empty());
+    let words: Map<_, _> = all.iter().flat_map(words).collect();
     let (text, _) = page(&Page {
-        title: &title,
+        title: &title.unwrap_or_default(),
         main,
         data: &json!({ "words": words }),
         place: Place::File,
@@ -188,13 +183,13 @@ pub fn document(threads: &[Thread]) -> String {
 
 /// Renders a thread for the [`app`]: `{"html", "words"}`, its markup and the Markdown of each message by anchor.
 /// Relatives are named without a link: the client can open no page of theirs.
-pub fn shown_in_app(thread: &Thread) -> Value {
-    let mut thread = thread.clone();
+pub fn shown_in_app(mut thread: Thread) -> Value {
     for relative in &mut thread.family {
         relative.page = None;
     }
-    let words: Map<_, _> = words(&Facts::of(&thread, 0)).collect();
-    json!({ "html": self::thread(&thread, 0).into_string(), "words": words })
+    let facts = Facts::of(&thread, 0);
+    let words: Map<_, _> = words(&facts).collect();
+    json!({ "html": article(&facts).into_string(), "words": words })
 }
 
 /// Returns the Markdown of each message, by anchor.

@@ -101,8 +101,7 @@ impl Presenter {
     async fn page(&self, thread: &str) -> Option<MetaObject> {
         let thread = thread.to_owned();
         let read = off(&self.host, move |host| {
-            let page = host.page(&thread).ok()?;
-            Some(kd_page::shown_in_app(&page))
+            host.page(&thread).ok().map(kd_page::shown_in_app)
         });
         let page: Value = read.await.ok()??;
         // Texts count too: those that render to little, such as link definitions, are no shorter in the message.
