@@ -156,19 +156,20 @@ impl FleetAccount {
     }
 }
 
-/// A request that waits until it is recorded. If nobody waits any more, it is not sent.
+/// A request that waits until it is recorded. It is taken back if its caller stops waiting.
 struct Waits {
     account: FleetAccount,
     reservation: u64,
-    /// `None` once it was told.
-    told: Option<oneshot::Receiver<Result<(), String>>>,
+    noted: oneshot::Receiver<Result<(), String>>,
+    /// Whether the caller knows the result.
+    is_known: bool,
 }
 
 impl Drop for Waits {
     fn drop(&mut self) {
-        // First the end that hears: what is told later is taken back by the one who tells.
-        if let Some(told) = self.told.take() {
-            drop(told);
+        if !self.is_known {
+            // Closed first: from now on the sender takes the request back.
+            self.noted.close();
             self.account.settled(self.reservation, &Spent::default());
         }
     }
@@ -192,28 +193,26 @@ impl Ledger for FleetAccount {
             batch: Arc::clone(&self.batch),
             most: *at_most,
         };
-        let (tell, told) = oneshot::channel();
+        let (sender, noted) = oneshot::channel();
         let (account, key) = (self.clone(), (request.worker, request.number));
         self.clerk.announce(request, move |noted| {
             let noted = account.noted(reservation, key, noted);
             let is_recorded = noted.is_ok();
-            if tell.send(noted).is_err() && is_recorded {
-                // Nobody waits for it any more: it is not sent.
+            if sender.send(noted).is_err() && is_recorded {
+                // Its caller has stopped waiting, so it is not sent.
                 account.settled(reservation, &Spent::default());
             }
         });
         let mut waits = Waits {
             account: self.clone(),
             reservation,
-            told: Some(told),
+            noted,
+            is_known: false,
         };
         Box::pin(async move {
-            let told = match &mut waits.told {
-                Some(told) => told.await,
-                None => return Err("it was told before".to_owned()),
-            };
-            waits.told = None;
-            told.unwrap_or_else(|_| {
+            let noted = (&mut waits.noted).await;
+            waits.is_known = true;
+            noted.unwrap_or_else(|_| {
                 waits.account.cut_off();
                 Err("the thread of the database has ended".to_owned())
             })
