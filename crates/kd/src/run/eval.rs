@@ -1,5 +1,6 @@
 //! `kd eval`: replays recorded answers or simulates members. Input: files. Output: tables, or one JSON object.
 
+mod grid;
 mod live;
 mod page;
 mod recorded;

@@ -1,5 +1,6 @@
 //! A short report in one form: text for the terminal, or Markdown, from which the page is made.
 
+use super::grid;
 use crate::render::clean;
 use kd_core::markdown::escape_line;
 use std::fmt::Write;
@@ -42,7 +43,11 @@ impl Sheet {
                 Part::Line(line) => {
                     let _ = writeln!(out, "{}", clean::line(line));
                 }
-                Part::Table(columns, rows) => aligned(columns, rows, &mut out),
+                Part::Table(columns, rows) => {
+                    for line in aligned(columns, rows) {
+                        let _ = writeln!(out, "{line}");
+                    }
+                }
             }
         }
         out
@@ -74,33 +79,19 @@ impl Sheet {
     }
 }
 
-/// Aligns the columns of a table.
-fn aligned(columns: &[Column], rows: &[Vec<String>], out: &mut String) {
-    let rows: Vec<Vec<String>> = rows
+/// Formats a table, its head first.
+fn aligned(columns: &[Column], rows: &[Vec<String>]) -> Vec<String> {
+    let clean = |row: &Vec<String>| row.iter().map(|text| clean::line(text)).collect();
+    let head = columns
         .iter()
-        .map(|row| row.iter().map(|text| clean::line(text)).collect())
+        .map(|column| column.head.to_owned())
         .collect();
-    let length = |text: &str| text.chars().count();
-    let widths: Vec<usize> = (columns.iter().enumerate())
-        .map(|(at, column)| {
-            let cells = rows.iter().filter_map(|row| row.get(at));
-            let widest = cells.map(|text| length(text)).max().unwrap_or(0);
-            widest.max(length(column.head))
-        })
+    let rows: Vec<Vec<String>> = std::iter::once(head)
+        .chain(rows.iter().map(clean))
         .collect();
-    let heads = columns.iter().map(|c| c.head.to_owned()).collect();
-    for row in std::iter::once(&heads).chain(&rows) {
-        let mut line = String::new();
-        for ((text, column), width) in row.iter().zip(columns).zip(&widths) {
-            let pad = " ".repeat(width.saturating_sub(length(text)));
-            line.push_str(if line.is_empty() { "  " } else { "   " });
-            match column.words {
-                true => line.push_str(&format!("{text}{pad}")),
-                false => line.push_str(&format!("{pad}{text}")),
-            }
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
+    grid::lines(&rows, |at, _| {
+        columns.get(at).is_some_and(|column| column.words)
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Measurements as text and tables.
 
-use super::Styles;
+use super::{Styles, grid};
 use kd_app::words::count;
 use kd_eval::calibration::Calibration;
 use kd_eval::intervals::Interval;
@@ -27,44 +27,16 @@ fn range(i: Interval) -> String {
     format!("{}–{}", pct(i.low), pct(i.high))
 }
 
-/// Aligns columns: the first to the left, the others to the right.
+/// Writes rows as a table; the first one is the head.
 fn grid(out: &mut impl Write, rows: &[Vec<String>], styles: &Styles) -> io::Result<()> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns)
-        .map(|c| {
-            rows.iter()
-                .filter_map(|r| r.get(c))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    for (at, row) in rows.iter().enumerate() {
-        let mut line = String::new();
-        for (c, cell) in row.iter().enumerate() {
-            let pad = " ".repeat(widths[c] - cell.chars().count());
-            let last = c + 1 == row.len();
-            // Words are left-aligned, numbers right-aligned.
-            let head = rows[0][c].as_str();
-            let words =
-                c == 0 || head == "format" || (last && matches!(head, "verdict" | "models" | ""));
-            line.push_str(if c == 0 { "  " } else { "   " });
-            line.push_str(&if words {
-                format!("{cell}{pad}")
-            } else {
-                format!("{pad}{cell}")
-            });
-        }
-        let line = line.trim_end();
-        writeln!(
-            out,
-            "{}",
-            if at == 0 {
-                styles.dim(line)
-            } else {
-                line.to_owned()
-            }
-        )?;
+    let is_words = |at: usize, row: &[String]| {
+        let head = rows[0][at].as_str();
+        let is_last = at + 1 == row.len();
+        at == 0 || head == "format" || (is_last && matches!(head, "verdict" | "models" | ""))
+    };
+    for (at, line) in grid::lines(rows, is_words).into_iter().enumerate() {
+        let line = if at == 0 { styles.dim(&line) } else { line };
+        writeln!(out, "{line}")?;
     }
     Ok(())
 }
