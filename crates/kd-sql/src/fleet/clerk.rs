@@ -1,4 +1,4 @@
-//! The second connection of a worker, with a thread of its own: requests are announced from threads that run asynchronous
+//! The second connection of a worker, on a separate thread: requests are announced from threads that run asynchronous
 //! tasks. Requests that wait for it at the same time are recorded in one transaction.
 
 use super::address::Store;

@@ -13,15 +13,15 @@ const BATCHES_MAX: usize = 20;
 const WAIT: Duration = Duration::from_secs(2);
 /// How long a view is shown before the database is asked again.
 const FRESH: Duration = Duration::from_secs(1);
-/// After how long a look is given up for another one: what stands between may swallow an answer.
+/// Time after which a read of the database is abandoned for a new one: a firewall may drop its answer.
 const GIVE_UP: Duration = Duration::from_secs(60);
-/// Looks that were given up and may still wait.
+/// Maximum abandoned reads that may still wait.
 const GIVEN_UP_MAX: u64 = 4;
 /// The part of the time that the database may spend on views: a tenth.
 const SHARE: u32 = 9;
 /// Over how long the rate of a batch is observed.
 const WINDOW: Duration = Duration::from_secs(60);
-/// The shortest time from which a rate is told.
+/// The shortest time over which a rate is computed.
 const WINDOW_MIN: Duration = Duration::from_secs(3);
 
 /// Watches the database of a fleet. Clones share everything.
@@ -99,7 +99,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the database, on a thread of its own: the client must not be used where asynchronous tasks run.
+    /// Reads the database on a separate thread: the client must not be used where asynchronous tasks run.
     fn look(&self, mut reader: FleetReader, number: u64) {
         let began = Instant::now();
         let read = reader.look(BATCHES_MAX);
