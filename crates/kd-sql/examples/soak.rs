@@ -123,7 +123,8 @@ fn sqlite_worker(path: &Path, bursts: &Mutex<Receiver<Burst>>, shared: &Shared) 
     }
 }
 
-/// A worker on PostgreSQL, as `kd worker`: it looks for batches in pauses that double, and claims one job at a time.
+/// A worker on PostgreSQL, as `kd worker`: it looks for batches in pauses that double, serves one until nothing is left of it, and claims
+/// one job at a time.
 fn postgres_worker(store: &Store, created: &Mutex<Vec<Burst>>, shared: &Shared) {
     let mut fleet = Fleet::open(store, LEASE).expect("it opens");
     let worker = NewWorker {
@@ -134,31 +135,42 @@ fn postgres_worker(store: &Store, created: &Mutex<Vec<Burst>>, shared: &Shared) 
     fleet.register(&worker).expect("registered");
     let (mut pause, mut beat) = (Duration::from_millis(200), Instant::now());
     while !shared.is_over() {
-        if beat.elapsed() > Duration::from_secs(10) {
-            fleet.beat().expect("a sign of life");
-            beat = Instant::now();
-        }
         let mut worked = false;
         for id in fleet.ready().expect("read") {
-            let claimed = fleet.claim(&id, 1, false).expect("claimed");
-            let Some(job) = claimed.jobs.into_iter().next() else {
-                assert_ne!(claimed.idle, Idle::Cancelled, "{id}");
-                continue;
-            };
-            let row = Box::new(answer(&job));
-            let ended = Ended::Finished {
-                job,
-                row,
-                keep: true,
-                thread: Vec::new(),
-            };
-            assert_eq!(fleet.write(&id, &[ended]).expect("written"), [true], "{id}");
             let since = {
                 let created = created.lock().expect("no thread panics with it");
                 created.iter().find(|b| b.id == id).map(|b| b.created)
             };
-            shared.end(since.unwrap_or_else(Instant::now), 1);
-            worked = true;
+            let since = since.unwrap_or_else(Instant::now);
+            loop {
+                if beat.elapsed() > Duration::from_secs(10) {
+                    fleet.beat().expect("a sign of life");
+                    beat = Instant::now();
+                }
+                let claimed = fleet.claim(&id, 1, false).expect("claimed");
+                if let Some(job) = claimed.jobs.into_iter().next() {
+                    let row = Box::new(answer(&job));
+                    let ended = Ended::Finished {
+                        job,
+                        row,
+                        keep: true,
+                        thread: Vec::new(),
+                    };
+                    assert_eq!(fleet.write(&id, &[ended]).expect("written"), [true], "{id}");
+                    shared.end(since, 1);
+                    worked = true;
+                    continue;
+                }
+                assert_ne!(claimed.idle, Idle::Cancelled, "{id}");
+                // What was put back before the place from which it claimed, or another worker still asks.
+                if claimed.idle != Idle::Later(Some(Duration::ZERO)) {
+                    break;
+                }
+            }
+        }
+        if beat.elapsed() > Duration::from_secs(10) {
+            fleet.beat().expect("a sign of life");
+            beat = Instant::now();
         }
         if worked {
             pause = Duration::from_millis(200);
@@ -253,13 +265,25 @@ fn wait_for_all(shared: &Shared) {
     }
 }
 
-/// Panics unless every batch has each of its results once.
-fn check(all: &[String], mut lines: impl FnMut(&str) -> Vec<Row>) {
+/// Panics unless every batch has each of its results once, with the answer to its question, and as many claims were ended as there are jobs:
+/// two ends of one job would leave one result.
+fn check(all: &[String], shared: &Shared, mut lines: impl FnMut(&str) -> Vec<Row>) {
     for id in all {
-        let mut places: Vec<u64> = lines(id).iter().map(|row| row.n).collect();
+        let rows = lines(id);
+        let mut places: Vec<u64> = rows.iter().map(|row| row.n).collect();
         places.sort_unstable();
         assert!(places.into_iter().eq(1..=BURST), "{id}: lost or double");
+        for row in rows {
+            let expected = format!("The answer to Question {} of {id}?.", row.n);
+            assert_eq!(row.answer, Some(expected), "{id} {}", row.n);
+        }
     }
+    let ended = shared.ended.load(Ordering::Relaxed);
+    assert_eq!(
+        ended,
+        all.len() as u64 * BURST,
+        "ended twice, or not at all"
+    );
     println!(
         "{} results, none lost, none double",
         all.len() as u64 * BURST
@@ -305,7 +329,7 @@ fn sqlite(jobs: u64, time: Duration) {
         }
         shared.over.store(true, Ordering::Relaxed);
     });
-    check(&all, |id| {
+    check(&all, &shared, |id| {
         let mut rows = Vec::new();
         let read = |line: &str| {
             rows.push(serde_json::from_str(line).expect("a line"));
@@ -383,10 +407,12 @@ fn postgres((url, store): (&str, &Store), jobs: u64, time: Duration) {
         wait_for_all(&shared);
         shared.over.store(true, Ordering::Relaxed);
     });
-    check(&all, |id| {
+    check(&all, &shared, |id| {
         let mut rows = Vec::new();
         let read = |line: &Line| {
-            rows.push(serde_json::from_str(&line.text).expect("a line"));
+            let row: Row = serde_json::from_str(&line.text).expect("a line");
+            assert_eq!((row.batch.as_str(), row.n), (id, line.place));
+            rows.push(row);
             Ok::<_, FleetError>(())
         };
         fleet.results(id, read).expect("results");

@@ -489,7 +489,7 @@ fn a_run_waits_after_a_limit_for_what_is_still_asked() {
     let mut run = fleet.start(&home, &args);
     let mut other = connected(&fleet);
     let id = until("the batch", || {
-        Some(other.all().ok()?.0.first()?.batch.about.id.clone())
+        Some(other.all().ok()?.0.first()?.about.id.clone())
     });
     let job = other.claim(&id, 1, true).expect("claimed").jobs.remove(0);
     other.limit(&id).expect("limited");

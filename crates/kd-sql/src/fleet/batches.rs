@@ -3,7 +3,7 @@
 use super::error::FleetError;
 use super::link::Tx;
 use super::workers::{line, reason, unique};
-use super::{LINE_BYTES_MAX, money, signed, sum, unsigned};
+use super::{LINE_BYTES_MAX, look, money, signed, sum, unsigned};
 use crate::batch::{Batch, Counts, Dead, NewBatch, State};
 use jiff::Timestamp;
 use kd_core::batch::Refusal;
@@ -64,16 +64,30 @@ pub struct Seen {
     places: BTreeSet<i64>,
 }
 
-const COLUMNS: &str = "SELECT id, key, method, source, output, command, fresh, created, cancelled, priority, attempts, pause,
-    max_calls, max_tokens, max_pico_usd, limited, asks, parts FROM kd_batches WHERE id = $1 AND octet_length(asks) <= $2
-    AND octet_length(parts) <= $2";
+/// The columns of a batch. Descriptions that are too long are none of ours.
+macro_rules! selected {
+    ($asks:literal, $parts:literal, $which:literal) => {
+        concat!(
+            "SELECT id, key, method, source, output, command, fresh, created, cancelled, priority, attempts, pause,
+             max_calls, max_tokens, max_pico_usd, limited, ",
+            $asks,
+            ", ",
+            $parts,
+            " FROM kd_batches WHERE octet_length(asks) <= $1 AND octet_length(parts) <= $1",
+            $which
+        )
+    };
+}
 
 pub(super) fn get(tx: &mut Tx<'_>, id: &str) -> Result<Option<FleetBatch>, FleetError> {
     if !is_id(id) {
-        let what = format!("{} is no id of a batch", line(id));
-        return Err(FleetError::Damaged(what));
+        return Err(no_id(id));
     }
-    let Some(row) = tx.row(COLUMNS, &[&id, &ASKS_BYTES_MAX])? else {
+    let Some(row) = tx.row(
+        selected!("asks", "parts", " AND id = $2"),
+        &[&ASKS_BYTES_MAX, &id],
+    )?
+    else {
         return Ok(None);
     };
     let mut found = about(&row)?;
@@ -170,6 +184,35 @@ fn counts(tx: &mut Tx<'_>, id: &str) -> Result<Counts, FleetError> {
     Ok(counts)
 }
 
+/// Returns all batches, oldest first, in a few statements, whatever their number.
+pub(super) fn all(tx: &mut Tx<'_>) -> Result<Vec<Batch>, FleetError> {
+    let rows = tx.rows(
+        selected!("''", "''", " ORDER BY created, id"),
+        &[&ASKS_BYTES_MAX],
+    )?;
+    let mut all = Vec::new();
+    for row in rows {
+        let batch = about(&row)?.batch;
+        all.push(batch);
+    }
+    let ids: Vec<String> = all.iter().map(|one| one.about.id.clone()).collect();
+    if let Some(id) = ids.iter().find(|id| !is_id(id)) {
+        return Err(no_id(id));
+    }
+    let (mut counts, mut spent) = (look::counts(tx, &ids)?, look::spent(tx, &ids)?);
+    for one in &mut all {
+        let (spent, millis) = spent.remove(&one.about.id).unwrap_or_default();
+        one.spent = spent;
+        one.time = Duration::from_millis(millis);
+        one.counts = counts.remove(&one.about.id).unwrap_or_default();
+    }
+    Ok(all)
+}
+
+fn no_id(id: &str) -> FleetError {
+    FleetError::Damaged(format!("{} is no id of a batch", line(id)))
+}
+
 /// Returns the ids of all batches, oldest first.
 pub(super) fn ids(tx: &mut Tx<'_>) -> Result<Vec<String>, FleetError> {
     texts(tx.rows("SELECT id FROM kd_batches ORDER BY created, id", &[])?)
@@ -183,11 +226,15 @@ pub(super) fn ids_of_key(tx: &mut Tx<'_>, key: &str) -> Result<Vec<String>, Flee
     )?)
 }
 
-/// Returns the ids of the batches that have jobs for a worker, in the order in which it serves them.
+/// Returns the ids of the batches that have jobs for a worker, in the order in which it serves them. It looks at one waiting job of each
+/// batch that has some: batches that are over cost nothing, however many there are.
 pub(super) fn ready(tx: &mut Tx<'_>, worker: i64) -> Result<Vec<String>, FleetError> {
     let mut ready = texts(tx.rows(
         concat!(
-            "SELECT b.id FROM kd_batches b WHERE NOT b.cancelled AND NOT b.limited
+            "WITH RECURSIVE waiting (batch) AS ((SELECT batch FROM kd_jobs WHERE state = 0 ORDER BY batch LIMIT 1)
+             UNION ALL SELECT (SELECT j.batch FROM kd_jobs j WHERE j.state = 0 AND j.batch > w.batch ORDER BY j.batch LIMIT 1)
+             FROM waiting w WHERE w.batch IS NOT NULL)
+             SELECT b.id FROM waiting w JOIN kd_batches b ON b.id = w.batch WHERE NOT b.cancelled AND NOT b.limited
              AND EXISTS (SELECT 1 FROM kd_jobs j WHERE j.batch = b.id AND j.state = 0 AND j.due <= ",
             super::now!(),
             ") AND NOT EXISTS (SELECT 1 FROM kd_refusals r WHERE r.batch = b.id AND r.worker = $1)

@@ -117,7 +117,11 @@ fn heads(tx: &mut Tx<'_>, most: usize) -> Result<Vec<Overview>, FleetError> {
     Ok(all)
 }
 
-fn counts(tx: &mut Tx<'_>, ids: &[String]) -> Result<HashMap<String, Counts>, FleetError> {
+/// Returns the questions of batches by state.
+pub(super) fn counts(
+    tx: &mut Tx<'_>,
+    ids: &[String],
+) -> Result<HashMap<String, Counts>, FleetError> {
     // A question that was answered without an attempt has the answer of an equal one.
     let rows = tx.rows(
         "SELECT batch, state::bigint, count(*), count(*) FILTER (WHERE state = 2 AND attempts = 0)
@@ -134,7 +138,10 @@ fn counts(tx: &mut Tx<'_>, ids: &[String]) -> Result<HashMap<String, Counts>, Fl
 }
 
 /// Returns what batches have spent, and the time of their workers in milliseconds.
-fn spent(tx: &mut Tx<'_>, ids: &[String]) -> Result<HashMap<String, (Spent, u64)>, FleetError> {
+pub(super) fn spent(
+    tx: &mut Tx<'_>,
+    ids: &[String],
+) -> Result<HashMap<String, (Spent, u64)>, FleetError> {
     let rows = tx.rows(
         concat!(
             "SELECT batch, certainty, ",

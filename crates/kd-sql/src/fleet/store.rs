@@ -11,7 +11,7 @@ use super::link::{Link, Tx};
 use super::money::{self, Settled};
 use super::workers::{self, NewWorker};
 use super::{retry, runs, schema, threads};
-use crate::batch::{Asked, Dead, Retried};
+use crate::batch::{Asked, Batch, Dead, Retried};
 use jiff::Timestamp;
 use kd_core::batch::{Refusal, Worker};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -135,11 +135,16 @@ impl Fleet {
     ///
     /// # Errors
     /// The database fails.
-    pub fn all(&mut self) -> Result<(Vec<FleetBatch>, Vec<String>), FleetError> {
+    pub fn all(&mut self) -> Result<(Vec<Batch>, Vec<String>), FleetError> {
+        match self.link.tx(batches::all) {
+            Err(FleetError::Damaged(_)) => {}
+            all => return Ok((all?, Vec::new())),
+        }
+        // One by one, to find out which is damaged.
         let (mut all, mut damaged) = (Vec::new(), Vec::new());
         for id in self.link.tx(batches::ids)? {
             match self.get(&id) {
-                Ok(batch) => all.extend(batch),
+                Ok(batch) => all.extend(batch.map(|found| found.batch)),
                 Err(FleetError::Damaged(why)) => damaged.push(why),
                 Err(error) => return Err(error),
             }

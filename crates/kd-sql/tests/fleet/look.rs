@@ -88,6 +88,30 @@ fn a_reader_tells_everything_about_a_fleet_and_creates_nothing() {
 }
 
 #[test]
+fn the_list_tells_of_each_batch_what_its_state_tells() {
+    let Some(site) = Site::new() else { return };
+    let mut fleet = site.created(&["One?", "One?", "Two?", "Three?"]);
+    for id in ["batch-2", "batch-3"] {
+        fleet.create(&new(id), &[], Timestamp::now()).unwrap();
+    }
+    assert_eq!(places(&mut fleet, 2), [1, 3]);
+    assert!(finish(&mut fleet, 1, &answer("1"), true));
+    site.sql("INSERT INTO kd_spending (batch, worker, millis, calls, tokens, pico_usd, certainty) VALUES
+        ('batch-1', 1, 2000, 3, 100, 15, 'at_most'), ('batch-1', 2, 1000, 1, 10, 0, 'exact'), ('batch-2', 1, 7, 0, 0, 0, 'exact')");
+    let (all, damaged) = fleet.all().unwrap();
+    assert_eq!(damaged, Vec::<String>::new());
+    let ids = [ID, "batch-2", "batch-3"];
+    let states = ids.map(|id| fleet.get(id).unwrap().unwrap().batch);
+    assert_eq!(all, states);
+    assert_eq!((all[0].counts.cached, all[0].spent.tokens), (1, 110));
+    // One that cannot be read is named, and the others are listed.
+    site.sql("ALTER TABLE kd_batches ALTER COLUMN priority DROP NOT NULL; UPDATE kd_batches SET priority = NULL WHERE id = 'batch-2'");
+    let (all, damaged) = fleet.all().unwrap();
+    let listed: Vec<_> = all.iter().map(|one| one.about.id.as_str()).collect();
+    assert_eq!((listed, damaged.len()), (vec![ID, "batch-3"], 1));
+}
+
+#[test]
 fn a_reader_survives_what_another_program_wrote() {
     let Some(site) = Site::new() else { return };
     let mut fleet = site.created(&["One?"]);

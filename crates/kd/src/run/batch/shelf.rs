@@ -82,7 +82,7 @@ impl Shelf {
                 for why in damaged {
                     notice_line(&format!("left out, the database is damaged: {why}"));
                 }
-                all.into_iter().map(|found| found.batch).collect()
+                all
             }
         })
     }
