@@ -150,8 +150,9 @@ impl Kingdom {
         };
         self.configure(|config| request.terms.lay_over(config));
         let secrets = secrets::of(self.config(), request.terms.allow_secrets, self.env());
+        let engine = self.engine(self.config(), secrets.clone());
         Ok(Chat {
-            engine: self.promising(self.engine(self.config(), secrets.clone()), None),
+            engine: self.concluding(engine, self.config(), &layout, None),
             kingdom: self,
             layout,
             request,

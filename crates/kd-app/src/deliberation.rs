@@ -281,10 +281,10 @@ fn start(
         None => new_thread(&roster(&planned.plan), kingdom.env())?,
     };
     let say = say(&planned.plan);
-    let opened = Opened::of(layout, &thread, is_new);
     let opening = opening(config, planned, &thread)?;
     let engine = engine.clone().telling(held_event(kingdom, &[]));
-    let engine = kingdom.promising(engine, required);
+    let engine = kingdom.concluding(engine, config, &layout, required);
+    let opened = Opened::of(layout, &thread, is_new);
     Ok(Started {
         session: engine.run(thread, opening)?,
         say,

@@ -132,6 +132,11 @@ impl Env {
         }
     }
 
+    /// Whether the questions are those of a batch.
+    pub(crate) fn is_in_batch(&self) -> bool {
+        self.batch.is_some()
+    }
+
     /// Whether the questions are those of a fleet, which may be somebody else's.
     pub(crate) fn is_in_fleet(&self) -> bool {
         self.gate.is_some()

@@ -49,6 +49,7 @@ pub mod outfile;
 pub mod page;
 pub mod process;
 pub mod ready;
+mod remember;
 mod request;
 pub mod resume;
 mod runtime;

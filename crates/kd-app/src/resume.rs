@@ -175,7 +175,6 @@ impl Resuming<'_> {
         let seats = self.found.plan.seats.iter();
         let seats = seats.map(|s| s.member.clone()).collect();
         let (resumed, lease) = self.found.resume(&self.thread, &self.config)?;
-        let opened = Opened::of(self.layout, &self.thread, false);
         let opening = Opening {
             id: self.thread.id().clone(),
             machine: Box::new(resumed.machine),
@@ -184,7 +183,10 @@ impl Resuming<'_> {
         };
         let engine = self.kingdom.engine(&self.config, masked);
         let engine = engine.telling(held_event(self.kingdom, &[]));
-        let engine = self.kingdom.promising(engine, self.required);
+        let engine = self
+            .kingdom
+            .concluding(engine, &self.config, &self.layout, self.required);
+        let opened = Opened::of(self.layout, &self.thread, false);
         Ok(Started {
             session: engine.run_on(self.thread, opening, resumed.view)?,
             say: Op::Resume,

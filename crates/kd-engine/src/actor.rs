@@ -22,6 +22,7 @@ use kd_store::Thread;
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -40,8 +41,19 @@ const NEARLY: Duration = Duration::from_millis(24);
 pub(crate) type Reach =
     dyn Fn(&Member, &Spending) -> Result<Arc<dyn Backend>, Failure> + Send + Sync;
 
-/// Returns what is promised about the verdict of a report, as an event.
-pub(crate) type Promising = dyn Fn(&Report, Answers) -> Option<Event> + Send + Sync;
+/// Returns the events that follow a verdict.
+pub(crate) type Concluding = dyn Fn(&Concluded<'_>) -> Vec<Event> + Send + Sync;
+
+/// A deliberation that has just concluded.
+#[derive(Clone, Copy, Debug)]
+pub struct Concluded<'a> {
+    /// What happened, with the verdict.
+    pub report: &'a Report,
+    /// The origin of the answers.
+    pub answers: Answers,
+    /// The folder of the thread.
+    pub thread: &'a Path,
+}
 
 /// The origin of the answers that a verdict was decided from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +111,8 @@ pub(crate) struct Start {
     pub(crate) folder: Arc<Thread>,
     /// Masked in everything users and members say.
     pub(crate) secrets: Arc<Secrets>,
-    /// Tells what is promised when a verdict falls.
-    pub(crate) promising: Option<Arc<Promising>>,
+    /// Called for each verdict.
+    pub(crate) concluding: Option<Arc<Concluding>>,
     /// Whether the machine continues a deliberation from its record.
     pub(crate) continues: bool,
 }
@@ -141,6 +153,7 @@ pub(crate) struct Actor {
     /// Running turns.
     turns: BTreeMap<TurnId, Running>,
     leases: Leases,
+    thread_folder: PathBuf,
     freed: mpsc::UnboundedReceiver<Freed>,
     /// Turns waiting until another process has asked their member.
     waiting: BTreeMap<TurnId, Waiting>,
@@ -158,7 +171,7 @@ pub(crate) struct Actor {
     flush_at: Option<Instant>,
     seq: u64,
     secrets: Arc<Secrets>,
-    promising: Option<Arc<Promising>>,
+    concluding: Option<Arc<Concluding>>,
     /// The machines that continue a deliberation from its record.
     continued: BTreeSet<MachineId>,
 }
@@ -176,6 +189,7 @@ impl Actor {
             start.spending.within(ceiling).of_thread(thread)
         };
         let id = start.machine.get().id();
+        let thread_folder = start.folder.path().to_path_buf();
         let (leases, freed) = Leases::new(start.folder);
         let mut actor = Self {
             thread: start.thread,
@@ -201,7 +215,8 @@ impl Actor {
             frame: Vec::new(),
             flush_at: None,
             secrets: start.secrets,
-            promising: start.promising,
+            concluding: start.concluding,
+            thread_folder,
             continued: start.continues.then_some(id).into_iter().collect(),
             seq: 0,
         };
@@ -528,15 +543,19 @@ impl Actor {
         for event in events {
             let concludes = matches!(&event, Event::Deliberated { fact } if matches!(**fact, Fact::Concluded(_)));
             self.publish_one(now, event);
-            if concludes && let Some(promised) = self.promised() {
-                self.publish_one(now, promised);
+            if concludes {
+                for event in self.concluded() {
+                    self.publish_one(now, event);
+                }
             }
         }
     }
 
-    /// Returns what is promised about the verdict that fell. The marks are read from a file.
-    fn promised(&self) -> Option<Event> {
-        let promising = self.promising.as_ref()?;
+    /// Returns the events that follow the verdict that fell. They may need files.
+    fn concluded(&self) -> Vec<Event> {
+        let Some(concluding) = &self.concluding else {
+            return Vec::new();
+        };
         let report = self.bus.report();
         let machine = match &self.machine {
             Runner::Machine(machine) => machine.id(),
@@ -547,10 +566,15 @@ impl Actor {
             true => Answers::Recorded,
             false => Answers::Asked,
         };
+        let concluded = Concluded {
+            report: &report,
+            answers,
+            thread: &self.thread_folder,
+        };
         let is_shared = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
         match is_shared {
-            true => tokio::task::block_in_place(|| promising(&report, answers)),
-            false => promising(&report, answers),
+            true => tokio::task::block_in_place(|| concluding(&concluded)),
+            false => concluding(&concluded),
         }
     }
 
@@ -686,7 +710,7 @@ mod tests {
             watch: None,
             folder: thread.clone(),
             secrets: Arc::default(),
-            promising: None,
+            concluding: None,
             continues: false,
         };
         let (_ops, wishes) = mpsc::channel(1);

@@ -13,7 +13,7 @@ mod lease;
 mod scribe;
 pub mod watch;
 
-pub use actor::Answers;
+pub use actor::{Answers, Concluded};
 pub use bus::{Subscription, Update};
 pub use clock::Clock;
 pub use watch::Watch;
@@ -21,7 +21,6 @@ pub use watch::Watch;
 use actor::{Actor, Instruction, Runner, Start};
 use kd_backends::backends::Backends;
 use kd_core::council::{Council, OpenCouncil};
-use kd_core::deliberation::report::Report;
 use kd_core::secrets::Secrets;
 use kd_core::view::View;
 use kd_core::{
@@ -179,7 +178,7 @@ pub struct Engine {
     backends: Arc<Backends>,
     told: Vec<Event>,
     secrets: Arc<Secrets>,
-    promising: Option<Arc<actor::Promising>>,
+    concluding: Option<Arc<actor::Concluding>>,
 }
 
 impl Engine {
@@ -189,7 +188,7 @@ impl Engine {
             backends: Arc::new(backends),
             told: Vec::new(),
             secrets: Arc::default(),
-            promising: None,
+            concluding: None,
         }
     }
 
@@ -201,14 +200,14 @@ impl Engine {
         self
     }
 
-    /// Calls `promise`, whenever a verdict falls, for what is promised about it. The event follows the verdict; it may
-    /// block. A promise needs answers that this machine asked for: those of a record may be anybody's.
+    /// Calls `conclude` once for each verdict, whatever asked for the deliberation. The events that it returns follow the
+    /// verdict; it may block.
     #[must_use]
-    pub fn promising(
+    pub fn concluding(
         mut self,
-        promise: impl Fn(&Report, Answers) -> Option<Event> + Send + Sync + 'static,
+        conclude: impl Fn(&Concluded<'_>) -> Vec<Event> + Send + Sync + 'static,
     ) -> Self {
-        self.promising = Some(Arc::new(promise));
+        self.concluding = Some(Arc::new(conclude));
         self
     }
 
@@ -423,7 +422,7 @@ impl Engine {
             watch,
             folder,
             secrets: self.secrets.clone(),
-            promising: self.promising.clone(),
+            concluding: self.concluding.clone(),
             continues,
         };
         let actor = Actor::new(start, scribe, instructions, (sender, inbox));

@@ -5,6 +5,7 @@ use crate::bounds;
 use crate::error::Error;
 use crate::json;
 use crate::layout::Layout;
+use crate::lock::{self, Lock};
 use kd_core::formats::MEMORY;
 use kd_core::memory::LongTerm;
 use serde_json::Value;
@@ -28,11 +29,23 @@ pub fn read(layout: &Layout) -> Result<LongTerm, Error> {
     serde_json::from_slice(&bytes).map_err(|source| Error::Json { path, source })
 }
 
-/// Replaces the memory.
+/// Changes the memory and returns the result of the change. Changes of other processes are kept; if nothing changes,
+/// nothing is written.
 ///
 /// # Errors
-/// If the file cannot be written.
-pub fn write(layout: &Layout, memory: &LongTerm) -> Result<(), Error> {
+/// If the file cannot be read or written, or another process holds its lock for too long.
+pub fn update<T>(layout: &Layout, change: impl FnOnce(&mut LongTerm) -> T) -> Result<T, Error> {
+    let _lock = Lock::take(&lock::lock_path(&layout.memory_file()), lock::WAIT)?;
+    let before = read(layout)?;
+    let mut memory = before.clone();
+    let result = change(&mut memory);
+    if memory != before {
+        write(layout, &memory)?;
+    }
+    Ok(result)
+}
+
+fn write(layout: &Layout, memory: &LongTerm) -> Result<(), Error> {
     let path = layout.memory_file();
     let mut value = serde_json::to_value(memory).map_err(|source| Error::Json {
         path: path.clone(),

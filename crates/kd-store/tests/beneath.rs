@@ -262,8 +262,8 @@ fn everything(stage: &Stage) {
     let _ = session::kept(&layout.sessions_folder());
     let _ = session::read(&layout, claude);
     let _ = session::update(&layout, claude, |state| state.ticket = Some("1".into()));
-    let known = memory::read(&layout).unwrap_or_default();
-    let _ = memory::write(&layout, &known);
+    let _ = memory::read(&layout);
+    let _ = memory::update(&layout, |known| known.domain.push('x'));
     let _ = memory::roles(&layout);
     let paths = ConfigPaths {
         user: None,

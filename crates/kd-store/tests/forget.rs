@@ -103,9 +103,8 @@ fn planted() -> Planted {
     log.append([&record(&thread, 3, notice)]).unwrap();
     let id = thread.id().0.clone();
 
-    let mut kept = memory::read(&layout).unwrap();
     for of in [&other, &thread] {
-        kept.remember(Session {
+        let session = Session {
             thread: of.id().clone(),
             question: if of.id() == thread.id() {
                 MARKER
@@ -115,9 +114,9 @@ fn planted() -> Planted {
             .into(),
             answer: "Yes.".into(),
             message: Some(1),
-        });
+        };
+        memory::update(&layout, |kept| kept.remember(session)).unwrap();
     }
-    memory::write(&layout, &kept).unwrap();
     let report = json!({"version": 1, "quote": MARKER});
     reviews.keep(thread.id(), &report).unwrap();
     reviews.mark(mark("a", &thread)).unwrap();

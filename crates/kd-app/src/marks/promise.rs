@@ -11,7 +11,7 @@ use kd_core::Record;
 use kd_core::deliberation::report::Report;
 use kd_core::event::Event;
 use kd_core::view::View;
-use kd_engine::{Answers, Engine};
+use kd_engine::{Answers, Concluded};
 use kd_eval::marks::Standing;
 use kd_store::{Thread, log};
 use serde::Serialize;
@@ -58,23 +58,26 @@ fn promised_in(records: &[Record]) -> Vec<Promised> {
 }
 
 impl Kingdom {
-    /// Returns the engine that records what the user's marks promise when a verdict falls; also without marks if a share
-    /// is required.
+    /// Returns what the user's marks promise when a verdict falls; also without marks if a share is required.
     ///
     /// Nothing is promised to other machines, and by workers of a fleet: marks are those of the person who asks.
     #[cfg(feature = "forum")]
-    pub(crate) fn promising(&self, engine: Engine, required: Option<f64>) -> Engine {
-        if self.config().serves_others || self.env().is_in_fleet() {
-            return engine;
-        }
-        let env = self.env().clone();
-        engine.promising(move |report, answers| promise(report, answers, &env, required))
+    pub(crate) fn promising(
+        &self,
+        required: Option<f64>,
+    ) -> impl Fn(&Concluded<'_>) -> Option<Event> + use<> {
+        let promises = !self.config().serves_others && !self.env().is_in_fleet();
+        let env = promises.then(|| self.env().clone());
+        move |concluded| promise(concluded.report, concluded.answers, env.as_ref()?, required)
     }
 
     /// Without databases there are no marks.
     #[cfg(not(feature = "forum"))]
-    pub(crate) fn promising(&self, engine: Engine, _required: Option<f64>) -> Engine {
-        engine
+    pub(crate) fn promising(
+        &self,
+        _required: Option<f64>,
+    ) -> impl Fn(&Concluded<'_>) -> Option<Event> + use<> {
+        |_| None
     }
 }
 

@@ -11,7 +11,7 @@ use super::stages;
 use super::verdict::Verdict;
 use crate::event::{Event, Outcome};
 use crate::ids::{SeatName, ThreadId, TurnId};
-use crate::memory::Line;
+use crate::memory::{Line, Session};
 use crate::spending::pico;
 use crate::usage::Usage;
 use kd_eval::marks::Standing;
@@ -447,6 +447,25 @@ impl Report {
             Fact::BellRang { over: true } => self.notices.push("time is over".into()),
             Fact::Concluded(verdict) => self.verdict = Some(verdict.clone()),
         }
+    }
+
+    /// Returns what long-term memory keeps of the verdict. `None` before the verdict, and if the council asked back
+    /// instead of deciding.
+    pub fn remembered(&self) -> Option<Session> {
+        let (plan, verdict) = (self.plan.as_ref()?, self.verdict.as_ref()?);
+        if verdict.asks_back.is_some() {
+            return None;
+        }
+        Some(Session {
+            thread: self.thread.clone()?,
+            question: plan.question.clone(),
+            // If a lot decided a tie, the council did not.
+            answer: match (&verdict.winner, verdict.form) {
+                (Some(winner), form) if form != kd_vote::Outcome::Split => winner.clone(),
+                _ => verdict.heading.clone(),
+            },
+            message: verdict.message,
+        })
     }
 
     /// Returns the last count of the council itself.

@@ -10,6 +10,7 @@ use crate::json;
 use crate::layout::{self, Layout};
 use crate::lock::{self, Lock};
 use crate::{memory, private, session, staged, typed};
+use kd_core::memory::Session;
 use std::path::{Path, PathBuf};
 
 /// Logs and copies are searched up to this size.
@@ -44,23 +45,21 @@ pub const STEPS: &[(&str, Step)] = &[
 
 /// Outcomes of earlier deliberations: `.kd/memory.json`.
 fn remembered(job: &Job<'_>, target: &Target, dry: bool) -> Result<Vec<Found>, Error> {
-    let mut kept = memory::read(job.layout)?;
-    let before = kept.sessions.len();
-    kept.sessions.retain(|one| {
+    let goes = |one: &Session| {
         let here = one.thread == target.place.id;
-        let goes = match &target.scope {
+        match &target.scope {
             Scope::Whole => here,
             Scope::Messages(numbers) => {
                 (here && one.message.is_some_and(|n| numbers.contains(&n)))
                     || job.pieces.are_in(&one.question)
                     || job.pieces.are_in(&one.answer)
             }
-        };
-        !goes
-    });
-    let gone = before - kept.sessions.len();
+        }
+    };
+    let kept = memory::read(job.layout)?;
+    let gone = kept.sessions.iter().filter(|one| goes(one)).count();
     if !dry && gone > 0 {
-        memory::write(job.layout, &kept)?;
+        memory::update(job.layout, |kept| kept.sessions.retain(|one| !goes(one)))?;
     }
     let path = job.layout.memory_file();
     Ok(Found::count(path, gone, "remembered question")

@@ -28,12 +28,11 @@ use kd_app::{outfile, page};
 use kd_core::config::{Config, KeyPath, keep_limits};
 use kd_core::deliberation::report::Report;
 use kd_core::deliberation::{Seat, compared_by, forecast};
-use kd_core::memory::Session as Remembered;
 use kd_core::planner::{self, Planned};
 use kd_core::seating::LOCAL;
 use kd_eval::marks::Standing;
+use kd_store::Thread;
 use kd_store::config::Loaded;
-use kd_store::{Layout, Thread, memory};
 use kd_vote::Outcome;
 use serde_json::{Map, Value, json as object};
 use std::io::{self, IsTerminal, Write};
@@ -101,7 +100,7 @@ pub(super) fn run(args: &Deliberate, here: &Here) -> Result<Exit, Error> {
         (Answered::Stopped, _) => played.stopped = true,
         _ => {}
     }
-    ended((args, here), planning.config(), opened, &played)
+    ended((args, here), opened, &played)
 }
 
 /// Runs a plan and shows it.
@@ -126,19 +125,15 @@ fn played(
 /// Writes what a deliberation decided, and says how certain that is and what to type next.
 fn ended(
     (args, here): (&Deliberate, &Here),
-    config: &Config,
     opened: Option<Opened>,
     played: &Played,
 ) -> Result<Exit, Error> {
-    let Some(Opened {
-        layout, id, folder, ..
-    }) = opened
-    else {
+    let Some(Opened { id, folder, .. }) = opened else {
         return Ok(Exit::Error);
     };
     let report = &played.view.report;
     let promised = report.promised.as_deref();
-    finish((args, here), config, &layout, &folder, report)?;
+    finish((args, here), &folder, report)?;
     show_promise(args, promised, played, here);
     if args.resume.is_some() && args.require.is_some() {
         say_why_none(args, report, played);
@@ -371,14 +366,8 @@ fn show_plan(planned: &Planned, here: &Here) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the results: the JSON object, documents, long-term memory.
-fn finish(
-    (args, here): (&Deliberate, &Here),
-    config: &Config,
-    layout: &Layout,
-    folder: &Path,
-    report: &Report,
-) -> Result<(), Error> {
+/// Writes the results: the JSON object and documents.
+fn finish((args, here): (&Deliberate, &Here), folder: &Path, report: &Report) -> Result<(), Error> {
     let thread = Thread::open_folder(folder)?;
     let messages = thread.messages()?.messages;
     if args.output.json {
@@ -408,25 +397,6 @@ fn finish(
             false => document(path)?,
         };
         outfile::write(path, text.as_bytes(), here)?;
-    }
-    // Results in memory are shown to members in later questions.
-    if config.deliberation.memory.long_term
-        && !thread.meta().is_private()
-        && let (Some(plan), Some(verdict), Some(thread)) =
-            (&report.plan, &report.verdict, &report.thread)
-    {
-        let mut kept = memory::read(layout)?;
-        kept.remember(Remembered {
-            thread: thread.clone(),
-            question: plan.question.clone(),
-            // If a lot decided a tie, the council did not.
-            answer: match (&verdict.winner, verdict.form) {
-                (Some(winner), form) if form != Outcome::Split => winner.clone(),
-                _ => verdict.heading.clone(),
-            },
-            message: verdict.message,
-        });
-        memory::write(layout, &kept)?;
     }
     Ok(())
 }

@@ -51,29 +51,30 @@ pub(super) fn run(args: &Memory, here: &Here) -> Result<Exit, Error> {
         }
         Memory::Set(args) => {
             let layout = here.make_layout()?.layout;
-            let mut kept = memory::read(&layout)?;
-            match args.name.as_str() {
+            memory::update(&layout, |kept| match args.name.as_str() {
                 "domain" => kept.domain.clone_from(&args.value),
                 name => {
                     kept.preferences.insert(name.to_owned(), args.value.clone());
                 }
-            }
-            memory::write(&layout, &kept)?;
+            })?;
         }
         Memory::Forget(args) => {
             let layout = here.layout()?;
-            let mut kept = memory::read(&layout)?;
-            let before = kept.clone();
-            match args.name.as_deref() {
-                None => kept = LongTerm::default(),
-                Some("domain") => kept.domain.clear(),
-                Some(name) => {
-                    kept.preferences.remove(name);
-                    kept.sessions
-                        .retain(|s| s.thread.0 != name && s.thread.0 != format!("council-{name}"));
+            let has_changed = memory::update(&layout, |kept| {
+                let before = kept.clone();
+                match args.name.as_deref() {
+                    None => *kept = LongTerm::default(),
+                    Some("domain") => kept.domain.clear(),
+                    Some(name) => {
+                        kept.preferences.remove(name);
+                        kept.sessions.retain(|s| {
+                            s.thread.0 != name && s.thread.0 != format!("council-{name}")
+                        });
+                    }
                 }
-            }
-            if kept == before && args.name.is_some() {
+                *kept != before
+            })?;
+            if !has_changed && args.name.is_some() {
                 return Err(Error::new(
                     "unknown",
                     Exit::Usage,
@@ -81,7 +82,6 @@ pub(super) fn run(args: &Memory, here: &Here) -> Result<Exit, Error> {
                 )
                 .next("kd memory show"));
             }
-            memory::write(&layout, &kept)?;
         }
     }
     Ok(Exit::Done)

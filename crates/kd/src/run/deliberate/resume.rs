@@ -25,7 +25,6 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
             _ => error,
         })?;
     resuming.required = args.require;
-    let config = resuming.config().clone();
     resuming.make_ready(args.offline)?;
     let (face, repaint) = face(args, here);
     let mut opened = None;
@@ -38,5 +37,5 @@ pub(super) fn run(args: &Deliberate, id: &str, here: &Here) -> Result<Exit, Erro
         Ok(started.session)
     })?;
     drop(lease);
-    ended((args, here), &config, opened, &played)
+    ended((args, here), opened, &played)
 }
