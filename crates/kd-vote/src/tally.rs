@@ -106,6 +106,16 @@ pub struct TieStep {
     pub why: String,
 }
 
+impl TieStep {
+    /// The name of the random draw, the last step of all.
+    pub(crate) const LOT: &str = "lot";
+
+    /// Returns whether chance chose, because nothing else broke the tie.
+    pub fn is_lot(&self) -> bool {
+        self.step == Self::LOT
+    }
+}
+
 /// A ballot that did not count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Abstention {

@@ -196,7 +196,7 @@ fn draw(poll: &Poll<'_>, tied: &[usize]) -> Step {
     let kept: Vec<usize> = by_lot(poll, tied.to_vec()).into_iter().take(1).collect();
     let why = format!("drawn with seed {}", poll.rules.seed);
     Step {
-        name: "lot",
+        name: TieStep::LOT,
         kept,
         why,
     }

@@ -7,6 +7,7 @@ use super::reader::Run;
 use crate::SeatName;
 use crate::memory::similarity;
 use kd_reading::{Step, code, sameness};
+use kd_vote::TieStep;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -37,6 +38,8 @@ pub struct Board {
     pub candidates: Vec<Candidate>,
     /// The count.
     pub counted: Option<Counted>,
+    /// The step of the count that broke a tie, if any.
+    pub untied: Option<TieStep>,
     /// The candidate that an arbiter chose among the tied.
     pub arbiter: Option<usize>,
     /// Defects found by an attacker, and the responses to them.

@@ -7,7 +7,7 @@ use super::plan::{Plan, Seat};
 use crate::models;
 use kd_eval::auto::quorum;
 use kd_eval::calibration::agreement;
-use kd_vote::{Ballot, Electorate, Mark, Rank, Reads, Rule, Rules, nanos};
+use kd_vote::{Ballot, Electorate, Mark, Rank, Reads, Rule, Rules, TieStep, nanos};
 use std::collections::BTreeSet;
 
 /// The votes to count.
@@ -31,8 +31,8 @@ impl Source {
     }
 }
 
-/// Counts the votes on the board.
-pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> Counted {
+/// Counts the votes on the board. Also returns the step that broke a tie, if any.
+pub(super) fn count(plan: &Plan, board: &Board, source: Source) -> (Counted, Option<TieStep>) {
     let source = source_of(board, source);
     let named = kd_vote::find(&plan.voting.method);
     let rule = match source {
@@ -103,7 +103,7 @@ pub(super) fn count_cast(
     source: Source,
     rule: &'static Rule,
     cast: Vec<Voted>,
-) -> Counted {
+) -> (Counted, Option<TieStep>) {
     let ballots: Vec<Ballot> = cast.iter().map(|(_, ballot, _)| ballot.clone()).collect();
     let mut rules = Rules::of(board.candidates.iter().map(|c| c.name.clone()));
     rules.seed = plan.seed;
@@ -182,7 +182,7 @@ pub(super) fn count_cast(
         form = kd_vote::Outcome::Split;
         backers = leader;
     }
-    Counted {
+    let counted = Counted {
         pass: board.pass,
         depth: board.depth,
         rule: tally.rule.to_owned(),
@@ -229,7 +229,8 @@ pub(super) fn count_cast(
             .collect(),
         notes,
         seed: plan.seed,
-    }
+    };
+    (counted, tally.tie_path.into_iter().next_back())
 }
 
 /// Returns the family of a member: members of one family make the same mistakes.

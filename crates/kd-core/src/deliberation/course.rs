@@ -166,8 +166,9 @@ impl Deliberation {
 
     fn count(&mut self, source: Source, fx: &mut Effects) {
         if let Some(frame) = self.frames.last_mut() {
-            let counted = count(&self.plan, &frame.board, source);
+            let (counted, untied) = count(&self.plan, &frame.board, source);
             frame.board.counted = Some(counted.clone());
+            frame.board.untied = untied;
             fact(fx, Fact::Counted(counted));
         }
     }

@@ -758,7 +758,7 @@ impl<'r> Course<'r> {
         Some(robust::of(counted, plan, |rule, change| {
             let mut cast = cast(plan, board, source, rule);
             change(&mut cast);
-            count_cast(plan, board, source, rule, cast)
+            count_cast(plan, board, source, rule, cast).0
         }))
     }
 }

@@ -9,6 +9,7 @@ use crate::deliberation::plan::Plan;
 use crate::deliberation::reader::Run;
 use crate::event::Purpose;
 use crate::roles::Duty;
+use kd_vote::TieStep;
 use serde_json::json;
 
 pub(in crate::deliberation) static STAGE: Stage = Stage {
@@ -26,11 +27,7 @@ pub(in crate::deliberation) static STAGE: Stage = Stage {
 /// Returns the tied candidates if only a lot would decide between them.
 fn tied(board: &Board) -> Vec<usize> {
     match &board.counted {
-        Some(count)
-            if count.winners.len() > 1 && count.tie_path.iter().any(|s| s.starts_with("lot")) =>
-        {
-            count.winners.clone()
-        }
+        Some(count) if board.untied.as_ref().is_some_and(TieStep::is_lot) => count.winners.clone(),
         _ => Vec::new(),
     }
 }

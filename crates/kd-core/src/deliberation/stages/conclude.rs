@@ -313,10 +313,9 @@ pub(crate) fn compose(
 /// Returns the decision and its title. Open answers have no name: the recommendation contains their text.
 fn decided(plan: &Plan, board: &Board, winner: Option<&Candidate>) -> Option<(String, String)> {
     let winner = winner.filter(|_| !matches!(plan.answers, AnswerKind::Text))?;
-    let tie = board.counted.as_ref().and_then(|c| c.tie_path.last());
-    let title = match tie.and_then(|step| step.split(':').next()) {
+    let title = match &board.untied {
         // The council did not choose what a lot or an arbiter chose.
-        Some(step) => format!("Tied, and taken by {step}"),
+        Some(tie) => format!("Tied, and taken by {}", tie.step),
         None => "Decided".to_owned(),
     };
     let words = (plan.writing > 1).then(|| in_their_words(plan, board, winner));
