@@ -1,5 +1,7 @@
 //! Waits for the end of a round.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use crate::council::Started;
 use crate::error::{ErrorKind, UserError};
 use kd_core::event::Outcome;
@@ -66,7 +68,28 @@ impl Started {
                             return Err(refused(why));
                         }
                         Event::FloorYielded { .. } => break,
-                        _ => {}
+                        // The view holds them.
+                        Event::ThreadOpened { .. }
+                        | Event::MessageAdded { .. }
+                        | Event::SayQueued { .. }
+                        | Event::SayTakenBack { .. }
+                        | Event::TurnQueued { .. }
+                        | Event::TurnDelta { .. }
+                        | Event::StreamFound { .. }
+                        | Event::StreamLost { .. }
+                        | Event::TurnFinished { .. }
+                        | Event::TurnFailed { .. }
+                        | Event::SeatMuted { .. }
+                        | Event::ModeSet { .. }
+                        | Event::SaveFailed { .. }
+                        | Event::PhaseBegan { .. }
+                        | Event::CouncilSaid { .. }
+                        | Event::DuetEnded { .. }
+                        | Event::Deliberated { .. }
+                        | Event::Promised { .. }
+                        | Event::Reviewed { .. }
+                        | Event::HeldBack { .. }
+                        | Event::Noticed { .. } => {}
                     }
                 }
                 Update::Lagged(now) => {
@@ -101,7 +124,11 @@ fn collected(view: View) -> (Vec<Message>, Vec<(SeatName, Failure)>) {
                 }
             }
             Content::Lost { seat, failure, .. } => failures.push((seat.clone(), failure.clone())),
-            _ => {}
+            Content::Message { .. }
+            | Content::Turn(_)
+            | Content::Stream(_)
+            | Content::Notice(_)
+            | Content::Refusal(_) => {}
         }
     }
     (messages, failures)

@@ -185,6 +185,7 @@ impl Board {
     }
 
     /// Returns the updates that an event makes.
+    #[deny(clippy::wildcard_enum_match_arm)]
     fn hear(&mut self, event: &Event) -> Vec<SessionUpdate> {
         match event {
             Event::TurnQueued {
@@ -214,7 +215,27 @@ impl Board {
                 let why = Some(failure.message.clone());
                 self.end(*turn, ToolCallStatus::Failed, why)
             }
-            _ => Vec::new(),
+            // The plan and its cards show turns; the answer and its notices are sent when the round has ended.
+            Event::ThreadOpened { .. }
+            | Event::MessageAdded { .. }
+            | Event::SayQueued { .. }
+            | Event::SayTakenBack { .. }
+            | Event::TurnDelta { .. }
+            | Event::StreamFound { .. }
+            | Event::StreamLost { .. }
+            | Event::SeatMuted { .. }
+            | Event::ModeSet { .. }
+            | Event::OpRefused { .. }
+            | Event::SaveFailed { .. }
+            | Event::FloorYielded { .. }
+            | Event::PhaseBegan { .. }
+            | Event::CouncilSaid { .. }
+            | Event::DuetEnded { .. }
+            | Event::Deliberated { .. }
+            | Event::Promised { .. }
+            | Event::Reviewed { .. }
+            | Event::HeldBack { .. }
+            | Event::Noticed { .. } => Vec::new(),
         }
     }
 
