@@ -283,13 +283,6 @@ impl Layout {
         session_file_in(&self.sessions_folder(), seat)
     }
 
-    /// Returns the raw output of a member's program.
-    pub fn log_file(&self, seat: &SeatName) -> PathBuf {
-        self.branch_folder()
-            .join("logs")
-            .join(format!("council-{seat}.log"))
-    }
-
     /// Returns the output of a round that ran in the background.
     pub fn background_log(&self, thread: &ThreadId) -> PathBuf {
         self.branch_folder()

@@ -7,6 +7,10 @@
 
 use crate::paint::{BEGIN, END};
 use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Time between frames for output of members. Thirty per second are smooth; more would only cost time.
+pub const FRAME: Duration = Duration::from_millis(33);
 
 const CLEAR_LINE_END: &str = "\u{1b}[K";
 /// After the text of a line: clears its rest and everything below.

@@ -6,6 +6,7 @@
 use crate::app::{App, Effect, Msg, Screen};
 use crate::clipboard::{self, Copied};
 use crate::draw::draw;
+use crate::inline::FRAME;
 use crate::keys::{Input, Reply};
 use crate::notify::{self, Notify};
 use crate::paint::Painter;
@@ -27,8 +28,6 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// Time between frames for output of members.
-const FRAME: Duration = Duration::from_millis(33);
 /// Time between frames for keys. Together with [`FRAME`], the rate never stays above sixty per second.
 const ECHO: Duration = Duration::from_millis(8);
 /// Time to wait for more pieces after the first one in a while.

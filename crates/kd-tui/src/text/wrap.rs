@@ -95,6 +95,9 @@ pub fn clip_spans(line: &[Span], columns: usize) -> Line {
     out
 }
 
+/// Maximum width of prose, in columns: wider lines are hard to read.
+pub const PROSE_COLUMNS_MAX: usize = 100;
+
 /// Wraps one line of text (without newlines) into lines of at most `columns`.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     wrap_spans(&[Span::plain(text)], columns)

@@ -5,23 +5,19 @@
 
 use super::{Face, Io, frame, words};
 use crate::render::style::{Styles, speaker};
-use crate::render::wrap::{clip, width, wrap};
+use crate::render::wrap::{PROSE_COLUMNS_MAX, clip, width, wrap};
 use crate::render::{clean, markdown};
 use jiff::Timestamp;
 use kd_core::view::{Turn, View, Whisper};
 use kd_core::{Delta, Event, FailureKind, Record, TurnId};
-use kd_tui::inline::Region;
+use kd_tui::inline::{FRAME, Region};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
-/// Time between frames. Thirty per second are smooth; more would only cost time.
-const FRAME: Duration = Duration::from_millis(33);
 /// Clocks in the region show seconds.
 const CLOCK: Duration = Duration::from_secs(1);
-/// Prose wider than this is hard to read.
-const PROSE_MAX: usize = 100;
 
 /// Live output.
 pub(crate) struct Live {
@@ -74,7 +70,7 @@ impl Live {
         let head = format!("{} {arrow} {}", whisper.from, whisper.to);
         let mut card = styles.dim(&clip(&head, self.columns.saturating_sub(1)));
         card.push('\n');
-        let columns = self.columns.saturating_sub(3).min(PROSE_MAX);
+        let columns = self.columns.saturating_sub(3).min(PROSE_COLUMNS_MAX);
         for line in markdown::render(&whisper.text, columns, styles) {
             let _ = writeln!(card, "{}", format!("  {line}").trim_end());
         }
@@ -101,7 +97,7 @@ impl Live {
             let _ = write!(card, " {}", styles.dim(&format!("{dot} {took}")));
         }
         card.push('\n');
-        let columns = self.columns.saturating_sub(3).min(PROSE_MAX);
+        let columns = self.columns.saturating_sub(3).min(PROSE_COLUMNS_MAX);
         for line in markdown::render(turn.body(), columns, styles) {
             if !line.is_empty() {
                 card.push_str("  ");

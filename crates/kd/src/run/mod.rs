@@ -1,5 +1,5 @@
 //! The commands, one file each. Takes the validated command line; writes to stdout and stderr, and returns the result.
-//! Nothing is created before it is needed: only `ask` and `model` start a runtime.
+//! Each command creates only what it needs: a runtime, a project, a thread.
 
 mod acp;
 mod agreed;

@@ -9,7 +9,7 @@ pub(crate) mod tables;
 
 use super::{Face, Io, words};
 use crate::render::style::Styles;
-use crate::render::wrap::clip;
+use crate::render::wrap::{PROSE_COLUMNS_MAX, clip};
 use crate::render::{clean, markdown};
 use jiff::Timestamp;
 use kd_core::Record;
@@ -23,8 +23,6 @@ use std::time::Duration;
 
 /// Time between frames of the live region.
 const FRAME: Duration = Duration::from_millis(100);
-/// Prose wider than this is hard to read.
-const PROSE_MAX: usize = 100;
 
 /// The output style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,7 +252,7 @@ impl Face for Deliberating {
             self.write(&bytes, io)?;
         }
         let report = &view.report;
-        let columns = self.columns.saturating_sub(1).min(PROSE_MAX);
+        let columns = self.columns.saturating_sub(1).min(PROSE_COLUMNS_MAX);
         let eol = if self.manner == Manner::Live {
             "\r\n"
         } else {
