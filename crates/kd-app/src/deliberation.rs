@@ -9,7 +9,7 @@ use crate::request::{Question, ThreadChoice};
 use crate::{ready, trust};
 use kd_core::clean::clean_line;
 use kd_core::config::Config;
-use kd_core::deliberation::{Deliberation, Plan, Seat, protocols};
+use kd_core::deliberation::{BadChange, Deliberation, Plan, Seat, protocols};
 use kd_core::planner::{
     self, Brief, OwnedBrief, PlanError, Planned, Planner, PlannerBrief, presets,
 };
@@ -413,6 +413,24 @@ pub(crate) fn say(plan: &Plan) -> Op {
 /// Returns all members of a plan, for preparing their models.
 pub(crate) fn roster(plan: &Plan) -> Roster {
     Roster::new(plan.seats.iter().map(|s| s.member.clone()).collect(), None)
+}
+
+impl From<BadChange> for UserError {
+    fn from(bad: BadChange) -> Self {
+        let kind = match &bad {
+            BadChange::NoPlan => ErrorKind::NoPlan,
+            BadChange::NoMember { .. } => ErrorKind::UnknownMember,
+            BadChange::NobodyLeft => ErrorKind::NobodyLeft,
+            BadChange::NoRule(_) => ErrorKind::UnknownRule,
+            BadChange::BadWeight(_) => ErrorKind::Usage,
+        };
+        // Names come from the command line and from records.
+        let line = |text: &str| clean_line(text, usize::MAX);
+        UserError {
+            next: bad.hint().as_deref().map(line),
+            ..UserError::new(kind, line(&bad.to_string()))
+        }
+    }
 }
 
 impl From<PlanError> for UserError {

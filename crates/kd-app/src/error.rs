@@ -90,6 +90,38 @@ kinds! {
     NoStage = "no_stage";
     /// A deliberation decided nothing that could be marked.
     NoVerdict = "no_verdict";
+    /// A record does not start with the plan of a deliberation.
+    NoPlan = "no_deliberation";
+    /// No member would be left to answer.
+    NobodyLeft = "nobody_left";
+    /// There is no such voting rule.
+    UnknownRule = "unknown_rule";
+    /// A thread could not be sealed, or made from a sealed file.
+    Seal = "seal";
+    /// A file holds no signing key.
+    Key = "key";
+    /// The system provides no random numbers.
+    Random = "random";
+    /// The contents of a sealed file were erased.
+    Erased = "erased";
+    /// A sealed file holds no thread.
+    NoThreadInside = "no_thread_inside";
+    /// Git could not be run, or refused.
+    Git = "git";
+    /// There is no change to review.
+    NoChange = "no_change";
+    /// A review has no such finding.
+    NoFinding = "no_finding";
+    /// No review is stored.
+    NoReview = "no_review";
+    /// A review ended without a report.
+    NoReport = "no_report";
+    /// A persona cannot be used.
+    Persona = "persona";
+    /// A file exists already.
+    Exists = "exists";
+    /// It took too long.
+    Timeout = "timeout";
 }
 
 /// An error that tells what happened, why, and what to do next.

@@ -6,6 +6,7 @@ pub mod servers;
 use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use kd_core::config::Config;
+use kd_engine::forum::RunError;
 use kd_sql::forum::{ForumError, ForumStore, Place};
 use kd_store::Layout;
 
@@ -33,6 +34,20 @@ pub fn place(
         (None, Some(text)) => Place::parse(text, layout.root()),
         (None, None) => Place::File(layout.forum_file()),
     })
+}
+
+impl From<RunError> for UserError {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Store(error) => error.into(),
+            RunError::Setting(error) => UserError::usage(error.to_string())
+                .next("`kd config show forum` lists the settings"),
+            RunError::NotLeading => UserError::new(ErrorKind::Forum, error.to_string()),
+            RunError::Runtime(why) => {
+                UserError::new(ErrorKind::Io, "cannot start an OS thread").because(why)
+            }
+        }
+    }
 }
 
 impl From<ForumError> for UserError {

@@ -53,6 +53,7 @@ mod remember;
 mod request;
 pub mod resume;
 mod runtime;
+mod seal;
 pub mod seating;
 pub mod secrets;
 pub mod spending;

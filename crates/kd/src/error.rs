@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use crate::render::wrap::wrap;
 use kd_app::UserError;
 use std::fmt::{self, Write as _};
-use std::io::{self, Write as _};
+use std::io::Write as _;
 
 /// The reason why a command failed.
 #[derive(Debug)]
@@ -125,8 +125,10 @@ impl fmt::Display for Error {
     }
 }
 
-impl From<UserError> for Error {
-    fn from(error: UserError) -> Self {
+/// The errors of kd-app, and those of the layers below, which it words.
+impl<E: Into<UserError>> From<E> for Error {
+    fn from(error: E) -> Self {
+        let error = error.into();
         Error {
             kind: error.kind.word(),
             what: error.what,
@@ -134,34 +136,6 @@ impl From<UserError> for Error {
             next: error.next,
             exit: error.kind.into(),
         }
-    }
-}
-
-/// The errors of the layers below, worded by the library.
-macro_rules! from_below {
-    ($($error:ty),*) => {$(
-        impl From<$error> for Error {
-            fn from(error: $error) -> Self {
-                UserError::from(error).into()
-            }
-        }
-    )*};
-}
-
-from_below!(
-    kd_store::Error,
-    kd_store::config::ConfigError,
-    kd_engine::Error,
-    kd_backends::delivery::FetchError,
-    kd_core::seating::SeatingError,
-    kd_core::planner::PlanError,
-    kd_sql::forum::ForumError,
-    kd_store::fork::ForkError
-);
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        UserError::from(error).into()
     }
 }
 

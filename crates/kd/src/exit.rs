@@ -99,10 +99,17 @@ impl From<ErrorKind> for Exit {
             | Kind::OutOfRange
             | Kind::NoMessages
             | Kind::NotDeliberated
-            | Kind::NoStage => Exit::Usage,
+            | Kind::NoStage
+            | Kind::NobodyLeft
+            | Kind::UnknownRule
+            | Kind::NoChange
+            | Kind::NoFinding
+            | Kind::Persona => Exit::Usage,
             Kind::NoSeat | Kind::NoModel | Kind::UnknownModel => Exit::NoSeat,
             Kind::HeldBack => Exit::HeldBack,
             Kind::ClosedPipe => Exit::Done,
+            Kind::NoReport => Exit::Interrupted,
+            Kind::Timeout => Exit::Timeout,
             _ => Exit::Error,
         }
     }
@@ -165,6 +172,40 @@ mod tests {
             Some((code.trim(), meaning.trim()))
         });
         assert_eq!(docs, all, "docs/ask.md");
+    }
+
+    /// Programs know an error by its word, and scripts by its exit code.
+    #[test]
+    fn a_word_of_an_error_has_its_exit_code() {
+        use ErrorKind as Kind;
+        let rows = [
+            (Kind::NoPlan, "no_deliberation", Exit::Error),
+            (Kind::NobodyLeft, "nobody_left", Exit::Usage),
+            (Kind::UnknownRule, "unknown_rule", Exit::Usage),
+            (Kind::UnknownMember, "unknown_member", Exit::Usage),
+            (Kind::Seal, "seal", Exit::Error),
+            (Kind::Key, "key", Exit::Error),
+            (Kind::Random, "random", Exit::Error),
+            (Kind::Erased, "erased", Exit::Error),
+            (Kind::NoThreadInside, "no_thread_inside", Exit::Error),
+            (Kind::Git, "git", Exit::Error),
+            (Kind::NoChange, "no_change", Exit::Usage),
+            (Kind::NoFinding, "no_finding", Exit::Usage),
+            (Kind::NoReview, "no_review", Exit::Error),
+            (Kind::NoReport, "no_report", Exit::Interrupted),
+            (Kind::Persona, "persona", Exit::Usage),
+            (Kind::Exists, "exists", Exit::Error),
+            (Kind::Timeout, "timeout", Exit::Timeout),
+            (Kind::Forum, "forum", Exit::Error),
+            (Kind::ForumRefused, "forum", Exit::Usage),
+            (Kind::Io, "io", Exit::Error),
+            (Kind::Store, "store", Exit::Error),
+            (Kind::NoSeat, "no_seat", Exit::NoSeat),
+            (Kind::ClosedPipe, "closed_pipe", Exit::Done),
+        ];
+        for (kind, word, exit) in rows {
+            assert_eq!((kind.word(), Exit::from(kind)), (word, exit));
+        }
     }
 
     #[test]

@@ -70,6 +70,25 @@ pub enum BadChange {
     BadWeight(String),
 }
 
+impl BadChange {
+    /// Returns what to do about it, if anything.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            BadChange::NoPlan => return None,
+            BadChange::NoMember { members, .. } => format!("its members: {}", members.join(", ")),
+            BadChange::NobodyLeft => "leave out fewer members".to_owned(),
+            BadChange::NoRule(name) => {
+                let names = kd_vote::RULES.iter().map(|rule| rule.name);
+                match kd_vote::nearest(name, names) {
+                    Some(near) => format!("did you mean {near}? `kd vote rules` lists them all"),
+                    None => "`kd vote rules` lists them".to_owned(),
+                }
+            }
+            BadChange::BadWeight(_) => "for example `--weights bob=2`".to_owned(),
+        })
+    }
+}
+
 /// The hypothetical result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WhatIf {

@@ -343,31 +343,3 @@ fn told(sealed: &Sealed, forgotten: &[u32]) -> Value {
 fn unsealable(error: SealError) -> Error {
     Error::new("seal", Exit::Error, "the thread could not be sealed").because(error)
 }
-
-impl From<seal::SealError> for Error {
-    fn from(error: seal::SealError) -> Self {
-        let what = clean::line(&error.to_string());
-        match error {
-            seal::SealError::Store(error) => error.into(),
-            seal::SealError::NotText(_) => Error::new("seal", Exit::Error, what)
-                .next("`kd fsck` shows files that cannot be read"),
-            seal::SealError::Key(_) => Error::new("key", Exit::Error, what)
-                .next("put the key back from a copy, or move the file away to get a new key"),
-            seal::SealError::Random(_) => Error::new("random", Exit::Error, what),
-            seal::SealError::Erased(_) => Error::new("erased", Exit::Error, what)
-                .next("import the file that still has its contents"),
-            seal::SealError::Foreign { .. } => Error::new(
-                "no_thread_inside",
-                Exit::Error,
-                "the sealed file holds no thread",
-            )
-            .because(what),
-            seal::SealError::Header(_) => Error::new(
-                "no_thread_inside",
-                Exit::Error,
-                "the sealed file holds no thread",
-            )
-            .because(what),
-        }
-    }
-}

@@ -61,12 +61,6 @@ pub(super) fn shown_argument(arg: &str) -> String {
     }
 }
 
-impl From<kd_sql::fleet::FleetError> for Error {
-    fn from(error: kd_sql::fleet::FleetError) -> Self {
-        kd_app::UserError::from(error).into()
-    }
-}
-
 /// What is said when the user has stopped a batch that other machines go on with.
 pub(super) fn others_go_on(id: &str) -> String {
     format!(

@@ -8,9 +8,7 @@ use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::{clip, width};
 use kd_core::deliberation::report::Report;
-use kd_core::deliberation::{
-    BadChange, Change, Decided, Robustness, WhatIf, what_if, without_weights,
-};
+use kd_core::deliberation::{Change, Decided, Robustness, WhatIf, what_if, without_weights};
 use kd_core::{Record, SeatName, ThreadId};
 use kd_vote::Outcome;
 use serde_json::json as object;
@@ -207,27 +205,4 @@ fn table(robust: &Robustness, columns: usize, here: &Here) -> Vec<String> {
         ));
     }
     lines
-}
-
-impl From<BadChange> for Error {
-    fn from(bad: BadChange) -> Self {
-        let what = clean::line(&bad.to_string());
-        match bad {
-            BadChange::NoPlan => Error::new("no_deliberation", Exit::Error, what),
-            BadChange::NoMember { members, .. } => Error::new("unknown_member", Exit::Usage, what)
-                .next(clean::line(&format!("its members: {}", members.join(", ")))),
-            BadChange::NobodyLeft => {
-                Error::new("nobody_left", Exit::Usage, what).next("leave out fewer members")
-            }
-            BadChange::NoRule(name) => {
-                let names = kd_vote::RULES.iter().map(|rule| rule.name);
-                let next = match kd_vote::nearest(&name, names) {
-                    Some(near) => format!("did you mean {near}? `kd vote rules` lists them all"),
-                    None => "`kd vote rules` lists them".to_owned(),
-                };
-                Error::new("unknown_rule", Exit::Usage, what).next(next)
-            }
-            BadChange::BadWeight(_) => Error::usage(what).next("for example `--weights bob=2`"),
-        }
-    }
 }

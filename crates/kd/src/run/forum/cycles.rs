@@ -431,18 +431,3 @@ fn virtual_study(args: &RunCycle, own: &[(&str, &str)], here: &Here) -> Result<E
         Exit::Error
     })
 }
-
-impl From<RunError> for Error {
-    fn from(error: RunError) -> Self {
-        match error {
-            RunError::Store(error) => error.into(),
-            RunError::Setting(error) => {
-                Error::usage(error.to_string()).next("`kd config show forum` lists the settings")
-            }
-            RunError::NotLeading => Error::new("forum", Exit::Error, error.to_string()),
-            RunError::Runtime(why) => {
-                Error::new("io", Exit::Error, "cannot start an OS thread").because(why)
-            }
-        }
-    }
-}
