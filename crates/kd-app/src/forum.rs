@@ -7,7 +7,7 @@ use crate::env::Env;
 use crate::error::{ErrorKind, UserError};
 use kd_core::config::Config;
 use kd_engine::forum::RunError;
-use kd_sql::forum::{ForumError, ForumStore, Place};
+pub use kd_sql::forum::{ForumError, ForumStore, Place};
 use kd_store::Layout;
 
 /// Opens a forum. It is the user's own if the user's `kd` created it or the user accepted it.

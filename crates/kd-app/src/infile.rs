@@ -3,7 +3,7 @@
 //! Reads regular files. Pipes are read from stdin (`-`) and from kernel paths such as `/dev/fd/63` of `<(command)`.
 //! Refuses a pipe or device with a name in a folder: the folder may have been made by someone else.
 
-use kd_app::outfile::is_of_kernel;
+use crate::outfile::is_of_kernel;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,14 +11,17 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 /// Maximum bytes of a plan.
-pub(super) const PLAN_BYTES_MAX: u64 = MIB;
+pub const PLAN_BYTES_MAX: u64 = MIB;
 /// Maximum bytes of ballots: the largest published election has about 10 MiB.
-pub(super) const BALLOTS_BYTES_MAX: u64 = 64 * MIB;
+pub const BALLOTS_BYTES_MAX: u64 = 64 * MIB;
 /// Maximum bytes of recorded answers.
-pub(super) const ANSWERS_BYTES_MAX: u64 = 256 * MIB;
+pub const ANSWERS_BYTES_MAX: u64 = 256 * MIB;
 
 /// Opens a file, or stdin for `-`.
-pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+///
+/// # Errors
+/// If the file cannot be opened, or is a pipe or a device with a name in a folder.
+pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     if path.as_os_str() == "-" {
         return Ok(Box::new(io::stdin().lock()));
     }
@@ -38,7 +41,10 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 }
 
 /// Reads a whole file of at most `bytes_max` bytes, or stdin for `-`.
-pub(super) fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+///
+/// # Errors
+/// Those of [`open`]; also if it cannot be read or is longer.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let too_long = || {
         let why = format!("it is longer than {} MiB", bytes_max / MIB);
         Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
@@ -57,7 +63,10 @@ pub(super) fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Like [`read`], but returns text.
-pub(super) fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+///
+/// # Errors
+/// Those of [`read`]; also if it is not UTF-8.
+pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     String::from_utf8(read(path, bytes_max)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }

@@ -39,6 +39,7 @@ pub mod forks;
 #[cfg(feature = "forum")]
 pub mod forum;
 pub mod host;
+pub mod infile;
 pub mod json;
 mod kingdom;
 #[cfg(feature = "forum")]
@@ -53,6 +54,7 @@ mod remember;
 mod request;
 pub mod resume;
 mod runtime;
+pub mod scratch;
 mod seal;
 pub mod seating;
 pub mod secrets;

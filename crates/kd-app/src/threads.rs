@@ -7,7 +7,9 @@ use kd_core::event::Outcome;
 use kd_core::formats::Newer;
 use kd_core::last_round::{RoundKind, TurnSeen};
 use kd_core::{Address, FailureKind, LastRound, Message, SeatName, Status};
-use kd_store::{Layout, Place, Thread};
+pub use kd_store::fork::Lineage;
+pub use kd_store::seal::Origin;
+pub use kd_store::{Layout, Place, Thread, Watch};
 
 /// Returns the thread that a command refers to: the named one. Without a name it is the current thread; if there is no
 /// current thread, it is the newest.

@@ -7,7 +7,7 @@ use crate::words::{count, shown_text};
 use kd_core::SeatName;
 use kd_core::config::{KeyPath, Layer};
 use kd_core::persona::Persona;
-use kd_store::config::{Loaded, Project, WantedSetting};
+pub use kd_store::config::{Consent, Loaded, Project, WantedSetting};
 use kd_store::{Layout, Thread};
 use serde_json::Value;
 use std::collections::BTreeSet;

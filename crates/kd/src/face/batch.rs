@@ -4,12 +4,12 @@ use crate::render::clean;
 use crate::render::style::Styles;
 use crate::render::wrap::{clip, wrap};
 use jiff::tz::TimeZone;
+use kd_app::batch::{Batch, Counts, Dead, Retried};
 use kd_app::batch::{Progress, Told, Waiting, Why};
 use kd_app::words::{count, grouped};
 use kd_core::batch::Estimate;
 use kd_core::formats::BATCH;
 use kd_core::spending::{Spent, money};
-use kd_sql::batch::{Batch, Counts, Dead, Retried};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -512,8 +512,8 @@ pub(crate) fn object(batch: &Batch, dead: &[Dead]) -> Value {
 mod tests {
     use super::*;
     use crate::render::wrap::width;
+    use kd_app::batch::NewBatch;
     use kd_core::usage::Certainty;
-    use kd_sql::batch::NewBatch;
 
     fn progress() -> Progress {
         let mut progress = Progress::of(&Batch {

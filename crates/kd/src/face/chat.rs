@@ -12,11 +12,11 @@ use super::words;
 use crate::render::clean;
 use crate::render::style::{Styles, speaker};
 use crate::render::wrap::width;
+use kd_app::Update;
 use kd_core::event::Outcome;
 use kd_core::names::KING;
 use kd_core::view::{State, View};
 use kd_core::{Delta, Event, FailureKind, Message, Record, SeatName, Status, TurnId};
-use kd_engine::Update;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 

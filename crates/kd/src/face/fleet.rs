@@ -2,8 +2,8 @@
 
 use crate::render::wrap::wrap;
 use kd_app::batch::fleet::News;
+use kd_app::batch::fleet::{Erased, Refusal, Worker};
 use kd_app::words::count;
-use kd_sql::fleet::{Erased, Refusal, Worker};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;

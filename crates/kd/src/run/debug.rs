@@ -1,9 +1,9 @@
 //! `kd debug decode`: decodes a recorded stream, event by event.
 
-use super::infile;
 use crate::args::debug::{Debug, Decode};
 use crate::error::Error;
 use crate::exit::Exit;
+use kd_app::infile;
 use kd_backends::dialects::{decode_all, named};
 use std::io::{self, BufReader, Write};
 

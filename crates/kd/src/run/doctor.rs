@@ -32,7 +32,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
         here,
     )?;
     let config = loaded.config;
-    let scratch = super::scratch::folder("kd-doctor-", here)?;
+    let scratch = kd_app::scratch::folder("kd-doctor-", here)?;
     let runtime = Runtime::new()?;
     let reports = runtime.block_on(async {
         let members = members(&config, args, here).await?;

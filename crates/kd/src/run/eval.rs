@@ -9,12 +9,12 @@ mod words;
 mod written;
 
 use super::here::Here;
-use super::infile;
 use crate::args::eval::{Eval, Format};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::style::Styles;
+use kd_app::infile;
 use kd_core::formats::{
     EVAL_COUNCILS, EVAL_DRIFT, EVAL_LIST, EVAL_PROMISES, EVAL_REPLAY, EVAL_SIMULATED, Printed,
 };

@@ -5,10 +5,9 @@ use crate::args::fork::Fork;
 use crate::error::Error;
 use crate::face::json;
 use crate::render::clean;
+use kd_app::threads::{Lineage, Thread};
 use kd_core::SeatName;
 use kd_core::fork::Cut;
-use kd_store::Thread;
-use kd_store::fork::Lineage;
 use serde_json::json as object;
 use std::io::Write;
 

@@ -19,12 +19,12 @@ use super::trust;
 use crate::args::forum::{Agent, Forum, KeepSecrets, Where};
 use crate::error::Error;
 use crate::exit::Exit;
+use kd_app::forum::ForumStore;
+use kd_app::trust::Project;
 use kd_core::config::Config;
 use kd_core::config::forum::Settings;
 use kd_forum::MAIN;
 use kd_forum::order::Order;
-use kd_sql::forum::ForumStore;
-use kd_store::config::Project;
 use std::path::PathBuf;
 
 pub(super) fn run(args: &Forum, here: &Here) -> Result<Exit, Error> {

@@ -1,12 +1,12 @@
 //! `kd prices`: shows the table in force, and replaces it with litellm's list.
 
 use super::here::Here;
-use super::infile;
 use crate::args::prices::{Prices as Args, PricesCommand};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::{json, words};
 use crate::render::clean;
+use kd_app::infile;
 use kd_backends::delivery::prices::{self, LIST_BYTES_MAX};
 use kd_core::config::{Config, Price};
 use kd_core::formats::PRICE_LIST;

@@ -1,7 +1,6 @@
 //! `kd seal`, `kd verify` and `kd import`.
 
 use super::here::Here;
-use super::infile;
 use crate::args::seal::{Import, Known, Seal, SealCommand, Verify};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -9,6 +8,7 @@ use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::{clip, wrap};
 use jiff::Timestamp;
+use kd_app::infile;
 use kd_app::outfile;
 use kd_core::formats::{self, Newer};
 use kd_core::seal::{BYTES_MAX, PublicKey, Seal as Sealed, SealError, SecretKey, is_head};

@@ -1,12 +1,12 @@
 //! `kd vote …`: counts the ballots of a file by any voting rule, or compares counts with recorded ones.
 
 use super::here::Here;
-use super::infile;
 use crate::args::vote::{Check, Rules as RulesArgs, Tally as TallyArgs, Ties, Vote};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
+use kd_app::infile;
 use kd_core::formats;
 use kd_vote::{Amount, Case, RULES, ReadError, Rule, Tally, TiePolicy, read_csv, read_json_lines};
 use serde_json::{Map, Value, json};

@@ -34,7 +34,7 @@ pub(super) fn run(args: &Worker, here: &Here) -> Result<Exit, Error> {
     Ok(batch::STOPPED)
 }
 
-fn needed(store: &Store, here: &Here) -> Result<kd_sql::fleet::Store, Error> {
+fn needed(store: &Store, here: &Here) -> Result<kd_app::batch::fleet::Store, Error> {
     batch::store(store, here)?.ok_or_else(|| {
         Error::usage("workers need a database")
             .next("add --store postgresql://user@host/name, or set KD_BATCH_STORE")

@@ -21,7 +21,8 @@ pub use worker::{News, WorkerRequest, Working};
 pub(super) use run::{Prepared, prepare};
 
 use crate::error::{ErrorKind, UserError};
-use kd_sql::fleet::{Fleet, FleetError, Store};
+use kd_sql::fleet::FleetError;
+pub use kd_sql::fleet::{Erased, Fleet, Refusal, Store, Worker};
 use std::time::Duration;
 
 /// The usual lease: far longer than a pause of a network, and short enough to wait for.

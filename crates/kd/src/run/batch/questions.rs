@@ -3,7 +3,7 @@
 use crate::args::batch::Run;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::run::infile;
+use kd_app::infile;
 use kd_core::batch::{self, FILE_BYTES_MAX, Fields, Form, QUESTION_BYTES_MAX, Question, ReadError};
 use std::path::Path;
 

@@ -10,11 +10,11 @@ use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::wrap;
 use kd_app::page;
+use kd_app::threads::Thread;
 use kd_core::Record;
 use kd_core::deliberation;
 use kd_core::deliberation::Reread;
 use kd_core::view::View;
-use kd_store::Thread;
 use serde_json::json as object;
 use std::io::{self, IsTerminal, Write};
 

@@ -1,9 +1,9 @@
 //! The recorded answers that the user named: a table, debates, or files of other evaluation tools, joined.
 
-use super::super::infile;
 use crate::args::eval::Eval;
 use crate::error::Error;
 use crate::exit::Exit;
+use kd_app::infile;
 use kd_app::words::count;
 use kd_eval::replay::{ReadError, Replay, Table, fingerprint};
 use kd_records::{About, Dropped, File, Gold, Source, Unread, Wanted};

@@ -4,12 +4,12 @@
 use super::Site;
 use crate::render::clean;
 use jiff::Timestamp;
+use kd_app::forum::ForumError;
 use kd_forum::account::{Account, Status};
 use kd_forum::governance::{CastVote, Motion, MotionState};
 use kd_forum::order::Target;
 use kd_forum::words::Choice;
 use kd_forum::words::{Outcome, Run};
-use kd_sql::forum::ForumError;
 use std::collections::BTreeSet;
 
 /// Lines of the log below the running cycle.

@@ -1,13 +1,13 @@
 //! Users in the forum: post, reply, read, search, follow; exporting and importing the store.
 
 use super::super::here::Here;
-use super::super::infile;
 use super::{Site, order};
 use crate::args::forum::{Export, Import, KeepSecrets, Log, Post, Read, Reply, Search, Watch};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::render::clean;
 use jiff::tz::TimeZone;
+use kd_app::infile;
 use kd_core::clean::clean_line;
 use kd_forum::order::Target;
 use kd_forum::words::{self, SearchIn};

@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use crate::run::here::Here;
-use crate::run::infile;
+use kd_app::infile;
 use kd_app::marks::{ByGold, by_gold};
 use kd_app::words::{count, grouped};
 use kd_core::batch::{FILE_BYTES_MAX, Form, read_gold};

@@ -15,7 +15,7 @@ use self::cost::Estimate;
 use self::watching::{Watching, hung, tell};
 use super::here::Here;
 use super::notices::notice_line;
-use super::{infile, stage};
+use super::stage;
 use crate::args::ask::terms;
 use crate::args::review::{
     Command, Format, Mark, Marks, MarksCommand, Review, Show, Shown, Verdict,
@@ -27,6 +27,7 @@ use crate::face::review::kept::{self, Kept};
 use crate::face::review::{document, terminal};
 use crate::render::clean;
 use jiff::Timestamp;
+use kd_app::infile;
 use kd_app::seating::REVIEW;
 use kd_app::words::count;
 use kd_app::{SeatRequest, outfile, secrets};

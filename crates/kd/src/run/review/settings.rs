@@ -68,7 +68,7 @@ enum Base {
 impl Base {
     fn differs(&self, file: Option<&Path>) -> bool {
         let now = || {
-            let bytes = crate::run::infile::read(file?, crate::run::infile::PLAN_BYTES_MAX).ok()?;
+            let bytes = kd_app::infile::read(file?, kd_app::infile::PLAN_BYTES_MAX).ok()?;
             String::from_utf8(bytes).ok()
         };
         match self {
