@@ -20,7 +20,7 @@ use kd_core::{
 };
 use kd_engine::{Session, agents};
 use kd_store::meta::COUNCIL;
-use kd_store::{Elsewhere, Layout, Lease, Thread};
+use kd_store::{Durability, Elsewhere, Layout, Lease, Thread};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver};
 use tempfile::TempDir;
@@ -444,6 +444,7 @@ fn enter(place: Place, roster: &Roster, env: &Env) -> Result<(Layout, Thread, bo
                 None => new_layout(env)?,
             };
             let thread = Thread::create_for(&layout, &names(roster), &phase)?;
+            let thread = thread.with_durability(durability(env));
             Ok((layout, thread, true))
         }
     }
@@ -485,7 +486,15 @@ fn retriable(thread: &Thread) -> Result<Option<LastRound>, UserError> {
 pub(crate) fn new_thread(roster: &Roster, env: &Env) -> Result<(Layout, Thread), UserError> {
     let layout = new_layout(env)?;
     let thread = Thread::create(&layout, &names(roster))?;
-    Ok((layout, thread))
+    Ok((layout, thread.with_durability(durability(env))))
+}
+
+/// How well a new thread survives a power failure. One of a fleet is in the database when its result is.
+fn durability(env: &Env) -> Durability {
+    match env.is_in_fleet() {
+        true => Durability::Buffered,
+        false => Durability::default(),
+    }
 }
 
 /// The names of the members.

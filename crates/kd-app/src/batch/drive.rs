@@ -2,7 +2,7 @@
 //! succeed later. At most `concurrency` questions are in memory.
 
 use super::on::on;
-use super::queue::{Back, Done, Idle, Own, Queue};
+use super::queue::{Back, Claimed, Done, Idle, Own, Queue};
 use super::results::Results;
 use crate::error::UserError;
 use kd_backends::collect::Waiting;
@@ -143,6 +143,8 @@ struct Loop {
     progress: watch::Sender<Progress>,
     tasks: JoinSet<(Job, Step)>,
     next_start: Option<Instant>,
+    /// What the last claim gave, if it was made together with the end of other jobs: when to look again.
+    looked: Option<Option<Duration>>,
     /// Until when the time of this run is in the database.
     counted: Instant,
     /// Why no more questions are started.
@@ -191,6 +193,7 @@ pub(super) async fn work(
         progress,
         tasks: JoinSet::new(),
         next_start: None,
+        looked: None,
         counted: Instant::now(),
         ending: None,
     };
@@ -252,30 +255,48 @@ impl Loop {
 
     /// Starts jobs that are due. Returns when to look again; `None` if no job waits.
     async fn start(&mut self) -> Result<Option<Duration>, UserError> {
-        let now = Instant::now();
-        let most = match (self.pace.every, self.next_start) {
-            (Some(_), Some(next)) if next > now => return Ok(Some(next - now)),
-            (Some(_), _) => 1,
-            (None, _) => usize::MAX,
-        };
-        let mut slots = self.slots.take(most);
+        if let Some(wake) = self.looked.take() {
+            return Ok(wake);
+        }
+        if let (Some(_), Some(next)) = (self.pace.every, self.next_start)
+            && let Some(wait) = next.checked_duration_since(Instant::now())
+            && !wait.is_zero()
+        {
+            return Ok(Some(wait));
+        }
+        let slots = self.free_slots();
         if slots.is_empty() {
             return Ok(Some(LOOK));
         }
         let most = slots.len();
         let claimed = on(&self.queue, move |queue| queue.claim(most)).await?;
+        Ok(self.begin(claimed, slots))
+    }
+
+    /// Takes the slots for the questions that may be started now.
+    fn free_slots(&self) -> Vec<Slot> {
+        match (self.pace.every, self.next_start) {
+            _ if self.ending.is_some() => Vec::new(),
+            (Some(_), Some(next)) if next > Instant::now() => Vec::new(),
+            (Some(_), _) => self.slots.take(1),
+            (None, _) => self.slots.take(usize::MAX),
+        }
+    }
+
+    /// Starts jobs that were claimed. Returns when to look again; `None` if no job waits.
+    fn begin(&mut self, claimed: Claimed, mut slots: Vec<Slot>) -> Option<Duration> {
         let jobs = claimed.jobs;
         if jobs.is_empty() {
-            return Ok(match claimed.idle {
+            return match claimed.idle {
                 Idle::Later(wait) => Some(wait),
                 Idle::Over => None,
                 Idle::Limited => {
                     self.ending.get_or_insert(Ok(Why::Limit));
                     None
                 }
-            });
+            };
         }
-        self.next_start = self.pace.every.map(|every| now + every);
+        self.next_start = self.pace.every.map(|every| Instant::now() + every);
         let count = jobs.len() as u64;
         self.progress.send_modify(|progress| {
             progress.counts.running += count;
@@ -290,7 +311,7 @@ impl Loop {
                 (job, step)
             });
         }
-        Ok(Some(self.pace.every.unwrap_or(LOOK)))
+        Some(self.pace.every.unwrap_or(LOOK))
     }
 
     /// Writes what jobs gave: this one, and others that are ready.
@@ -363,12 +384,20 @@ impl Loop {
     ) -> Result<(), UserError> {
         let ended = finished.len() as u64;
         let returned = back.len() as u64;
-        let rows = on(&self.queue, move |queue| {
-            let rows = queue.write(finished, back)?;
+        let slots = self.free_slots();
+        let most = slots.len();
+        let (rows, claimed) = on(&self.queue, move |queue| {
+            let done = match most {
+                0 => (queue.write(finished, back)?, None),
+                most => {
+                    let (rows, claimed) = queue.turn(finished, back, most)?;
+                    (rows, Some(claimed))
+                }
+            };
             if limited {
                 queue.limited()?;
             }
-            Ok(rows)
+            Ok(done)
         })
         .await?;
         let spent = self.handler.spent();
@@ -389,6 +418,9 @@ impl Loop {
                 }
             }
         });
+        if let Some(claimed) = claimed {
+            self.looked = Some(self.begin(claimed, slots));
+        }
         Ok(())
     }
 
@@ -412,6 +444,9 @@ impl Loop {
     }
 }
 
+/// The right to ask a question.
+type Slot = tokio::sync::OwnedSemaphorePermit;
+
 /// Questions that this process may ask at the same time, in all its batches together.
 #[derive(Clone, Debug)]
 pub(super) struct Slots(Arc<tokio::sync::Semaphore>);
@@ -422,7 +457,7 @@ impl Slots {
     }
 
     /// Takes up to `most` free ones.
-    fn take(&self, most: usize) -> Vec<tokio::sync::OwnedSemaphorePermit> {
+    fn take(&self, most: usize) -> Vec<Slot> {
         let mut taken = Vec::new();
         while taken.len() < most {
             match Arc::clone(&self.0).try_acquire_owned() {

@@ -51,6 +51,16 @@ pub(super) trait Queue: Send + 'static {
     fn claim(&mut self, most: usize) -> Result<Claimed, UserError>;
     /// Writes what jobs gave. Returns the lines that are new; a result of a claim that no longer holds gives none.
     fn write(&mut self, done: Vec<Done>, back: Vec<Back>) -> Result<Vec<Row>, UserError>;
+    /// Writes what jobs gave, and takes up to `most` jobs that are due.
+    fn turn(
+        &mut self,
+        done: Vec<Done>,
+        back: Vec<Back>,
+        most: usize,
+    ) -> Result<(Vec<Row>, Claimed), UserError> {
+        let rows = self.write(done, back)?;
+        Ok((rows, self.claim(most)?))
+    }
     /// Puts back everything that this process is asking: the attempts do not count.
     fn release(&mut self) -> Result<(), UserError>;
     /// A limit has refused a request.

@@ -3,7 +3,7 @@
 use super::error::FleetError;
 use super::link::Tx;
 use super::workers::LAST_CHANCE;
-use super::{finish, now, unsigned};
+use super::{finish, now, signed, unsigned};
 use crate::batch::Job;
 use jiff::Timestamp;
 use kd_core::batch::{Method, QUESTION_BYTES_MAX, Row};
@@ -60,39 +60,125 @@ pub enum Idle {
     Cancelled,
 }
 
-/// Takes up to `most` jobs of a batch that are due. `alone`: batches with a higher priority do not matter.
-pub(super) fn claim(
+/// What one statement has found of a batch, and claimed if nothing speaks against it.
+#[derive(Debug)]
+pub(super) struct First {
+    about: Option<About>,
+    taken: Taken,
+    /// The places of questions that have ended, of those that were named, with equal ones that wait for them.
+    pub(super) awaited: Vec<i64>,
+}
+
+/// A batch, as a claim sees it.
+#[derive(Debug)]
+struct About {
+    cancelled: bool,
+    limited: bool,
+    /// The time from one start to the next, if it has a rate.
+    every: Option<i64>,
+    method: Method,
+    /// Whether another one comes first.
+    preceded: bool,
+}
+
+/// Whose jobs are claimed, and how many.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Want<'a> {
+    pub(super) worker: i64,
+    pub(super) batch: &'a str,
+    pub(super) most: usize,
+    /// Batches with a higher priority do not matter.
+    pub(super) alone: bool,
+    pub(super) cursor: Cursor,
+}
+
+/// Takes up to `most` jobs that are due, unless the batch has a rate or is not to be asked. It waits for no lock. `ended`: see
+/// [`First::awaited`].
+pub(super) fn first(tx: &mut Tx<'_>, want: Want<'_>, ended: &[i64]) -> Result<First, FleetError> {
+    let rows = tx.rows(
+        FIRST,
+        &[
+            &want.worker,
+            &want.batch,
+            &BYTES,
+            &LAST_CHANCE,
+            &want.cursor.0,
+            &want.cursor.1,
+            &signed(want.most as u64),
+            &!want.alone,
+            &ended,
+        ],
+    )?;
+    let mut found = First {
+        about: None,
+        taken: Taken::of(&rows, want.cursor)?,
+        awaited: Vec::new(),
+    };
+    if let Some(row) = rows.first() {
+        let every = row.try_get::<_, Option<i64>>(8)?;
+        found.about = Some(About {
+            cancelled: row.try_get(6)?,
+            limited: row.try_get(7)?,
+            every: every.map(|n| n.min(EVERY_MAX)).filter(|n| *n > 0),
+            method: Method::of_word(row.try_get(9)?).unwrap_or_default(),
+            preceded: row.try_get(10)?,
+        });
+        found.awaited = row.try_get(11)?;
+    }
+    Ok(found)
+}
+
+impl First {
+    /// Returns what was claimed, if that is all there is to say; else [`rest`] does what is left.
+    pub(super) fn is_all(&mut self, cursor: Cursor) -> Option<(Claimed, Cursor)> {
+        let none = |idle| Some((Claimed::none(idle), cursor));
+        let Some(about) = &self.about else {
+            return none(Idle::Cancelled);
+        };
+        if about.cancelled {
+            return none(Idle::Cancelled);
+        }
+        if about.limited {
+            return none(Idle::Limited);
+        }
+        if about.preceded {
+            return none(Idle::Later(Some(PRECEDED)));
+        }
+        if self.taken.jobs.is_empty() || !self.taken.damaged.is_empty() {
+            return None;
+        }
+        let claimed = Claimed {
+            jobs: std::mem::take(&mut self.taken.jobs),
+            idle: Idle::Later(None),
+            alone: false,
+        };
+        Some((claimed, self.taken.next))
+    }
+}
+
+/// Goes on with a claim whose first statement was not all: the batch has a rate, nothing is due, or a question is damaged.
+pub(super) fn rest(
     tx: &mut Tx<'_>,
-    (worker, batch): (i64, &str),
-    most: usize,
-    alone: bool,
-    cursor: Cursor,
+    want: Want<'_>,
+    first: &First,
 ) -> Result<(Claimed, Cursor), FleetError> {
-    let most = i64::try_from(most).unwrap_or(i64::MAX);
-    let about = tx.row(ABOUT, &[&batch, &worker, &!alone])?;
+    let Want {
+        worker,
+        batch,
+        cursor,
+        ..
+    } = want;
     let none = |idle| Ok((Claimed::none(idle), cursor));
-    let Some(about) = about else {
+    let Some(about) = &first.about else {
         return none(Idle::Cancelled);
     };
-    if about.try_get(0)? {
-        return none(Idle::Cancelled);
+    let mut taken = first.taken.clone();
+    if let Some(every) = about.every {
+        match admitted(tx, batch, every, signed(want.most as u64))? {
+            (_, Some(early)) => return none(Idle::Later(Some(early))),
+            (most, None) => taken = take(tx, (worker, batch), most, cursor)?,
+        }
     }
-    if about.try_get(1)? {
-        return none(Idle::Limited);
-    }
-    if about.try_get(4)? {
-        return none(Idle::Later(Some(PRECEDED)));
-    }
-    let rate = about.try_get::<_, Option<i64>>(2)?;
-    let rate = rate.map(|every| every.min(EVERY_MAX));
-    let (most, early) = match rate.filter(|every| *every > 0) {
-        Some(every) => admitted(tx, batch, every, most)?,
-        None => (most, None),
-    };
-    if let Some(early) = early {
-        return none(Idle::Later(Some(early)));
-    }
-    let mut taken = take(tx, (worker, batch), most, cursor)?;
     let mut alone = false;
     if taken.is_empty() {
         if cursor != (0, 0) {
@@ -120,16 +206,15 @@ pub(super) fn claim(
         damaged,
         next,
     } = taken;
-    if let Some(every) = rate.filter(|every| *every > 0) {
+    if let Some(every) = about.every {
         count_started(tx, batch, every, jobs.len() + damaged.len())?;
     }
-    let method = Method::of_word(about.try_get(3)?).unwrap_or_default();
     for place in damaged {
         let reason = format!(
             "the database is damaged: the question is missing, or longer than {} MiB",
             QUESTION_BYTES_MAX >> 20
         );
-        let row = Row::failed(method, reason, Timestamp::now());
+        let row = Row::failed(about.method, reason, Timestamp::now());
         finish::end(tx, batch, place, &row, false)?;
     }
     let idle = Idle::Later(jobs.is_empty().then_some(Duration::ZERO));
@@ -137,6 +222,7 @@ pub(super) fn claim(
 }
 
 /// What was claimed.
+#[derive(Clone, Debug)]
 struct Taken {
     jobs: Vec<Job>,
     /// The places of questions that cannot be asked.
@@ -144,25 +230,62 @@ struct Taken {
     next: Cursor,
 }
 
-/// Claims the jobs of `$2` that a condition selects, for the worker `$1`, and reads their questions, those of `$3` bytes at most.
+/// Claims the jobs of `$2` that a condition selects, for the worker `$1`, and reads their questions, those of `$3` bytes at most. `with`:
+/// what comes before; `and`: a condition for the worker; `from` and `also`: what else is selected.
 macro_rules! taking {
-    ($($which:expr),+) => {
+    (with $with:expr, and $and:literal, which $which:expr, also $also:expr, from $from:literal) => {
         concat!(
-            // The lock on the worker's row makes a worker that is being given up wait, or claim nothing.
-            "WITH me AS MATERIALIZED (SELECT id FROM kd_workers WHERE id = $1 AND ended IS NULL FOR KEY SHARE),
-             next AS MATERIALIZED (SELECT place FROM kd_jobs WHERE batch = $2 AND state = 0 AND ",
-            $($which,)+
+            "WITH ",
+            $with,
+            // The lock on the worker's row makes a worker that is being given up claim nothing. It is not waited for: the process that
+            // ends the worker may wait for a job that this transaction has just ended.
+            "me AS MATERIALIZED (SELECT id FROM kd_workers WHERE id = $1 AND ended IS NULL ",
+            $and,
+            " FOR KEY SHARE SKIP LOCKED),
+             next AS MATERIALIZED (SELECT place FROM kd_jobs WHERE batch = $2 AND state = 0 AND EXISTS (SELECT 1 FROM me) AND ",
+            $which,
             " FOR UPDATE SKIP LOCKED),
              taken AS (UPDATE kd_jobs j SET state = 1, worker = me.id, token = nextval('kd_tokens'),
              attempts = least(j.attempts, 2147483646) + 1
              FROM next, me WHERE j.batch = $2 AND j.place = next.place AND j.state = 0
              RETURNING j.place, j.attempts, j.token, j.due)
              SELECT t.place, t.attempts, t.token, t.due, left(q.id, 1000),
-             CASE WHEN octet_length(q.question) <= $3 THEN q.question END
-             FROM taken t LEFT JOIN kd_questions q ON q.batch = $2 AND q.place = t.place ORDER BY t.place"
+             CASE WHEN octet_length(q.question) <= $3 THEN q.question END",
+            $also,
+            $from,
+            " LEFT JOIN kd_questions q ON q.batch = $2 AND q.place = t.place ORDER BY t.place"
         )
     };
 }
+
+/// Those that are due, after a place.
+macro_rules! due {
+    () => {
+        concat!(
+            "due <= ",
+            now!(),
+            " AND due <> $4 AND (due, place) > ($5, $6) ORDER BY due, place LIMIT $7"
+        )
+    };
+}
+
+/// What a batch is, if `$8`, whether one with a higher priority has jobs for the worker, and a claim.
+const FIRST: &str = taking!(
+    with concat!(
+        "about AS MATERIALIZED (SELECT b.cancelled, b.limited, b.every, b.method, $8 AND EXISTS (SELECT 1 FROM kd_batches h
+         WHERE h.priority > b.priority AND NOT h.cancelled AND NOT h.limited AND (h.every IS NULL OR h.next_start <= 1000 * ",
+        now!(),
+        ") AND NOT EXISTS (SELECT 1 FROM kd_refusals r WHERE r.batch = h.id AND r.worker = $1)
+         AND EXISTS (SELECT 1 FROM kd_jobs j WHERE j.batch = h.id AND j.state = 0 AND j.due <= ",
+        now!(),
+        ")) AS preceded FROM kd_batches b WHERE b.id = $2), "
+    ),
+    and "AND EXISTS (SELECT 1 FROM about WHERE NOT (cancelled OR limited OR preceded) AND coalesce(every, 0) <= 0)",
+    which due!(),
+    also ", a.cancelled, a.limited, a.every, a.method, a.preceded,
+         ARRAY(SELECT DISTINCT twin FROM kd_jobs WHERE batch = $2 AND twin = ANY($9) AND state = 5 ORDER BY twin)",
+    from " FROM about a LEFT JOIN taken t ON true"
+);
 
 /// What another program wrote there must not fill the memory.
 const BYTES: i32 = QUESTION_BYTES_MAX as i32;
@@ -174,11 +297,7 @@ fn take(
     cursor: Cursor,
 ) -> Result<Taken, FleetError> {
     let rows = tx.rows(
-        taking!(
-            "due <= ",
-            now!(),
-            " AND due <> $4 AND (due, place) > ($5, $6) ORDER BY due, place LIMIT $7"
-        ),
+        taking!(with "", and "", which due!(), also "", from " FROM taken t"),
         &[
             &worker,
             &batch,
@@ -200,7 +319,9 @@ impl Taken {
             next: cursor,
         };
         for row in rows {
-            let place: i64 = row.try_get(0)?;
+            let Some(place) = row.try_get::<_, Option<i64>>(0)? else {
+                continue;
+            };
             taken.next = taken.next.max((row.try_get(3)?, place));
             match row.try_get::<_, Option<String>>(5)? {
                 Some(question) => taken.jobs.push(Job {
@@ -244,7 +365,7 @@ fn last_chance(tx: &mut Tx<'_>, worker: i64, batch: &str) -> Result<LastChance, 
         Some(_) => {}
     }
     let rows = tx.rows(
-        taking!("due = $4 ORDER BY place LIMIT 1"),
+        taking!(with "", and "", which "due = $4 ORDER BY place LIMIT 1", also "", from " FROM taken t"),
         &[&worker, &batch, &BYTES, &LAST_CHANCE],
     )?;
     let taken = Taken::of(&rows, (0, 0))?;
@@ -253,17 +374,6 @@ fn last_chance(tx: &mut Tx<'_>, worker: i64, batch: &str) -> Result<LastChance, 
         true => LastChance::Waits,
     })
 }
-
-/// What a batch is, and if `$3`, whether one with a higher priority has jobs for the worker.
-const ABOUT: &str = concat!(
-    "SELECT b.cancelled, b.limited, b.every, b.method, $3 AND EXISTS (SELECT 1 FROM kd_batches h
-     WHERE h.priority > b.priority AND NOT h.cancelled AND NOT h.limited AND (h.every IS NULL OR h.next_start <= 1000 * ",
-    now!(),
-    ") AND NOT EXISTS (SELECT 1 FROM kd_refusals r WHERE r.batch = h.id AND r.worker = $2)
-     AND EXISTS (SELECT 1 FROM kd_jobs j WHERE j.batch = h.id AND j.state = 0 AND j.due <= ",
-    now!(),
-    ")) FROM kd_batches b WHERE b.id = $1"
-);
 
 /// Returns how many questions the rate of a batch admits now, up to `most`; else after which time it admits one. The row of the
 /// batch stays locked, so that no other worker is admitted at the same time.

@@ -2,6 +2,7 @@
 
 use super::error::FleetError;
 use super::link::Tx;
+use super::money::{self, Settled};
 use super::{now, signed, stored, unsigned};
 use crate::batch::{Job, State};
 use kd_core::batch::{QUESTION_BYTES_MAX, Row, Status};
@@ -57,30 +58,60 @@ struct Finished<'e> {
     thread: &'e [ThreadFile],
 }
 
-/// Writes what jobs gave, those whose claims still hold. Returns for each whether it did.
+/// What was written.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// The tokens of the claims that held.
+    held: BTreeSet<i64>,
+    /// The places of the questions that have ended.
+    pub(super) places: Vec<i64>,
+}
+
+impl Written {
+    /// Returns for each whether its claim held.
+    pub(super) fn held(&self, all: &[Ended]) -> Vec<bool> {
+        let holds = |one: &Ended| self.held.contains(&one.job().token);
+        all.iter().map(holds).collect()
+    }
+}
+
+impl Ended {
+    /// Returns the job.
+    pub(super) fn job(&self) -> &Job {
+        let (Self::Finished { job, .. } | Self::Back { job, .. }) = self;
+        job
+    }
+}
+
+/// Writes what jobs gave, those whose claims still hold, and counts settled requests. Equal questions wait until [`free`].
 pub(super) fn write(
     tx: &mut Tx<'_>,
-    worker: i64,
-    batch: &str,
+    of: (i64, &str),
     all: &[Ended],
-) -> Result<Vec<bool>, FleetError> {
-    let mut held = BTreeSet::new();
+    settled: &[Settled],
+) -> Result<Written, FleetError> {
+    let mut written = Written::default();
     let mut together: Vec<Finished<'_>> = Vec::new();
     let mut bytes = 0;
+    let is_finished = |one: &Ended| matches!(one, Ended::Finished { .. });
+    let mut settled = match all.iter().any(is_finished) {
+        true => settled,
+        false => {
+            money::settle(tx, settled)?;
+            &[]
+        }
+    };
     for one in all {
         match one {
-            Ended::Back { job, pause, asked } => {
-                if put_back(tx, (worker, batch), job, *pause, *asked)? {
-                    held.insert(job.token);
-                }
-            }
+            Ended::Back { .. } => {}
             Ended::Finished { .. } => {
-                let Some(one) = Finished::of(batch, one)? else {
+                let Some(one) = Finished::of(of.1, one)? else {
                     continue;
                 };
                 let more = one.bytes();
                 if bytes + more > BYTES && !together.is_empty() {
-                    held.extend(write_together(tx, worker, batch, &together)?);
+                    write_together(tx, of, &together, settled, &mut written)?;
+                    settled = &[];
                     together.clear();
                     bytes = 0;
                 }
@@ -90,13 +121,55 @@ pub(super) fn write(
         }
     }
     if !together.is_empty() {
-        held.extend(write_together(tx, worker, batch, &together)?);
+        write_together(tx, of, &together, settled, &mut written)?;
     }
-    let holds = |one: &Ended| {
-        let (Ended::Finished { job, .. } | Ended::Back { job, .. }) = one;
-        held.contains(&job.token)
-    };
-    Ok(all.iter().map(holds).collect())
+    for one in all {
+        if let Ended::Back { job, pause, asked } = one
+            && put_back(tx, of, job, *pause, *asked)?
+        {
+            written.held.insert(job.token);
+        }
+    }
+    Ok(written)
+}
+
+/// Returns the places of questions that have ended with equal ones that wait for them. It is another statement than that of [`write`],
+/// which does not see what it has waited for: an equal question that is asked again.
+pub(super) fn awaited(
+    tx: &mut Tx<'_>,
+    batch: &str,
+    written: &Written,
+) -> Result<Vec<i64>, FleetError> {
+    if written.places.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = tx.rows(
+        "SELECT DISTINCT twin FROM kd_jobs WHERE batch = $1 AND twin = ANY($2) AND state = 5 ORDER BY twin",
+        &[&batch, &written.places],
+    )?;
+    let places: Result<Vec<i64>, postgres::Error> = rows.iter().map(|row| row.try_get(0)).collect();
+    Ok(places?)
+}
+
+/// Ends what waits for these questions, or lets it be asked.
+pub(super) fn free(
+    tx: &mut Tx<'_>,
+    batch: &str,
+    all: &[Ended],
+    written: &Written,
+    awaited: &[i64],
+) -> Result<(), FleetError> {
+    for place in awaited {
+        let ended = |one: &&Ended| {
+            signed(one.job().place) == *place && written.held.contains(&one.job().token)
+        };
+        if let Some(one) = all.iter().find(ended)
+            && let Some(one) = Finished::of(batch, one)?
+        {
+            twins(tx, (batch, *place), &one.row, one.keep)?;
+        }
+    }
+    Ok(())
 }
 
 impl<'e> Finished<'e> {
@@ -133,13 +206,16 @@ impl<'e> Finished<'e> {
     }
 }
 
-/// Writes results in one statement. Returns the tokens of those whose claims held.
+/// Writes results in one statement, and counts settled requests: before it locks jobs, as the end of a lost worker does.
 fn write_together(
     tx: &mut Tx<'_>,
-    worker: i64,
-    batch: &str,
+    (worker, batch): (i64, &str),
     all: &[Finished<'_>],
-) -> Result<Vec<i64>, FleetError> {
+    settled: &[Settled],
+    written: &mut Written,
+) -> Result<(), FleetError> {
+    let spent = money::Columns::of(tx, settled)?;
+    let [workers, requests, calls, amounts, money] = spent.args();
     let column = |value: &dyn Fn(&Finished<'_>) -> i64| all.iter().map(value).collect::<Vec<_>>();
     let states: Vec<i16> = all.iter().map(|one| state(&one.row) as i16).collect();
     let flags = |flag: &dyn Fn(&Finished<'_>) -> bool| all.iter().map(flag).collect::<Vec<_>>();
@@ -152,10 +228,12 @@ fn write_together(
     let names: Vec<&str> = files().map(|(_, file)| file.name.as_str()).collect();
     let bytes: Vec<&[u8]> = files().map(|(_, file)| file.bytes.as_slice()).collect();
     let rows = tx.rows(
-        "WITH new AS MATERIALIZED (SELECT * FROM unnest($3::bigint[], $4::bigint[], $5::smallint[], $6::boolean[], $7::boolean[], $8::text[])
+        concat!("WITH ", money::counting!("$12", "$13", "$14", "$15", "$16"), ",
+         new AS MATERIALIZED (SELECT * FROM unnest($3::bigint[], $4::bigint[], $5::smallint[], $6::boolean[], $7::boolean[], $8::text[])
              AS n (place, token, state, kept, cached, line)),
          held AS MATERIALIZED (SELECT n.* FROM new n JOIN kd_jobs j ON j.batch = $1 AND j.place = n.place
-             WHERE j.worker = $2 AND j.token = n.token AND j.state = 1 ORDER BY j.place FOR UPDATE OF j),
+             WHERE (SELECT count(*) FROM counted) >= 0 AND j.worker = $2 AND j.token = n.token AND j.state = 1
+             ORDER BY j.place FOR UPDATE OF j),
          ended AS (UPDATE kd_jobs j SET state = h.state, worker = NULL, token = 0 FROM held h WHERE j.batch = $1 AND j.place = h.place),
          written AS (INSERT INTO kd_results (batch, place, key, kept, cached, line)
              SELECT $1, h.place, coalesce(left(q.key, 1000), ''), h.kept, h.cached, h.line
@@ -166,7 +244,7 @@ fn write_together(
              SELECT $1, h.place, f.name, f.bytes FROM unnest($9::bigint[], $10::text[], $11::bytea[]) AS f (token, name, bytes)
              JOIN held h ON h.token = f.token
              ON CONFLICT (batch, place, name) DO UPDATE SET bytes = excluded.bytes)
-         SELECT h.token, h.place FROM held h",
+         SELECT h.token, h.place FROM held h"),
         &[
             &batch,
             &worker,
@@ -179,27 +257,18 @@ fn write_together(
             &tokens_of_files,
             &names,
             &bytes,
+            workers,
+            requests,
+            calls,
+            amounts,
+            money,
         ],
     )?;
-    let (mut held, mut places) = (Vec::new(), Vec::new());
     for row in rows {
-        held.push(row.try_get(0)?);
-        places.push(row.try_get::<_, i64>(1)?);
+        written.held.insert(row.try_get(0)?);
+        written.places.push(row.try_get(1)?);
     }
-    // Another statement: the one before does not see what it has waited for, an equal question that is asked again.
-    let firsts = tx.rows(
-        "SELECT DISTINCT twin FROM kd_jobs WHERE batch = $1 AND twin = ANY($2) AND state = 5 ORDER BY twin",
-        &[&batch, &places],
-    )?;
-    for row in firsts {
-        let place = row.try_get(0)?;
-        let ended =
-            |one: &&Finished<'_>| signed(one.job.place) == place && held.contains(&one.job.token);
-        if let Some(one) = all.iter().find(ended) {
-            twins(tx, (batch, place), &one.row, one.keep)?;
-        }
-    }
-    Ok(held)
+    Ok(())
 }
 
 /// Puts a job back. Returns whether its claim still held.

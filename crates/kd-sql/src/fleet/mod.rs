@@ -26,6 +26,7 @@ mod runs;
 mod schema;
 mod store;
 mod threads;
+mod turns;
 mod workers;
 
 pub use account::FleetAccount;
@@ -67,7 +68,13 @@ use sum;
 /// The sums of calls, tokens and money, in this order: SQL expressions.
 macro_rules! sums {
     () => {
-        concat!(sum!("calls"), ", ", sum!("tokens"), ", ", sum!("pico_usd"))
+        concat!(
+            $crate::fleet::sum!("calls"),
+            ", ",
+            $crate::fleet::sum!("tokens"),
+            ", ",
+            $crate::fleet::sum!("pico_usd")
+        )
     };
 }
 use sums;

@@ -6,6 +6,7 @@ use super::{added, signed, sum, sums, unsigned};
 use crate::batch::{certainty, certainty_name};
 use kd_core::spending::{Cut, Spent};
 use kd_core::usage::Certainty;
+use postgres::types::ToSql;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -200,49 +201,82 @@ fn amounts(row: &postgres::Row) -> Result<Spent, FleetError> {
     })
 }
 
-/// Counts settled requests. One that is no longer open was counted with its maximum when its worker was lost; of one without
-/// a known maximum, only the call was.
+/// Counts settled requests: parts of a statement, `counted` is the last. One that is no longer open was counted with its maximum when its
+/// worker was lost; of one without a known maximum, only the call was.
+macro_rules! counting {
+    ($worker:literal, $request:literal, $calls:literal, $tokens:literal, $pico_usd:literal) => {
+        concat!(
+            "gone AS (DELETE FROM kd_requests r USING unnest(", $worker, "::bigint[], ", $request, "::bigint[], ", $calls, "::bigint[], ",
+            $tokens, "::bigint[], ", $pico_usd, "::bigint[]) AS s (worker, request, calls, tokens, pico_usd)
+             WHERE r.worker = s.worker AND r.request = s.request
+             RETURNING r.batch, r.worker, CASE WHEN r.calls > 0 THEN s.calls ELSE 0 END AS calls, s.tokens, s.pico_usd),
+             counted AS (INSERT INTO kd_spending (batch, worker, calls, tokens, pico_usd)
+             SELECT batch, worker, ", $crate::fleet::sums!(), "
+             FROM gone GROUP BY batch, worker ORDER BY batch, worker
+             ON CONFLICT (batch, worker) DO UPDATE SET calls = ", $crate::fleet::added!("kd_spending.calls", "excluded.calls"), ",
+             tokens = ", $crate::fleet::added!("kd_spending.tokens", "excluded.tokens"), ",
+             pico_usd = ", $crate::fleet::added!("kd_spending.pico_usd", "excluded.pico_usd"), " RETURNING 1)"
+        )
+    };
+}
+pub(super) use counting;
+
+/// The columns of settled requests for such a statement.
+pub(super) struct Columns([Vec<i64>; 5]);
+
+impl Columns {
+    /// Counts those whose amounts are not exact, and returns the columns of the others.
+    pub(super) fn of(tx: &mut Tx<'_>, all: &[Settled]) -> Result<Self, FleetError> {
+        let (exact, others): (Vec<&Settled>, Vec<&Settled>) = all
+            .iter()
+            .partition(|one| one.spent.certainty == Certainty::Exact);
+        for one in others {
+            settle_one(tx, one)?;
+        }
+        Ok(Self([
+            column(&exact, |one| one.worker),
+            column(&exact, |one| one.request),
+            column(&exact, |one| signed(one.spent.calls)),
+            column(&exact, |one| signed(one.spent.tokens)),
+            column(&exact, |one| signed(one.spent.pico_usd)),
+        ]))
+    }
+
+    /// Returns them as parameters.
+    pub(super) fn args(&self) -> [&(dyn ToSql + Sync); 5] {
+        self.0.each_ref().map(|one| one as _)
+    }
+}
+
+/// Counts settled requests.
 pub(super) fn settle(tx: &mut Tx<'_>, all: &[Settled]) -> Result<(), FleetError> {
     if all.is_empty() {
         return Ok(());
     }
-    let (exact, others): (Vec<&Settled>, Vec<&Settled>) = all
-        .iter()
-        .partition(|one| one.spent.certainty == Certainty::Exact);
-    tx.run(
+    let columns = Columns::of(tx, all)?;
+    tx.rows(
         concat!(
-            "WITH gone AS (DELETE FROM kd_requests r
-             USING unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[]) AS s (worker, request, calls, tokens, pico_usd)
-             WHERE r.worker = s.worker AND r.request = s.request
-             RETURNING r.batch, r.worker, CASE WHEN r.calls > 0 THEN s.calls ELSE 0 END AS calls, s.tokens, s.pico_usd)
-             INSERT INTO kd_spending (batch, worker, calls, tokens, pico_usd)
-             SELECT batch, worker, ", sums!(), "
-             FROM gone GROUP BY batch, worker ORDER BY batch, worker
-             ON CONFLICT (batch, worker) DO UPDATE SET calls = ", added!("kd_spending.calls", "excluded.calls"), ",
-             tokens = ", added!("kd_spending.tokens", "excluded.tokens"), ",
-             pico_usd = ", added!("kd_spending.pico_usd", "excluded.pico_usd")
+            "WITH ",
+            counting!("$1", "$2", "$3", "$4", "$5"),
+            " SELECT 1 FROM counted"
         ),
-        &[
-            &column(&exact, |one| one.worker),
-            &column(&exact, |one| one.request),
-            &column(&exact, |one| signed(one.spent.calls)),
-            &column(&exact, |one| signed(one.spent.tokens)),
-            &column(&exact, |one| signed(one.spent.pico_usd)),
-        ],
+        &columns.args(),
     )?;
-    for settled in others {
-        let gone = tx.row(
-            "DELETE FROM kd_requests WHERE worker = $1 AND request = $2 RETURNING batch, calls",
-            &[&settled.worker, &settled.request],
-        )?;
-        if let Some(row) = gone {
-            let is_called = row.try_get::<_, i64>(1)? > 0;
-            let spent = Spent {
-                calls: if is_called { settled.spent.calls } else { 0 },
-                ..settled.spent
-            };
-            add(tx, row.try_get(0)?, settled.worker, &spent)?;
-        }
+    Ok(())
+}
+
+fn settle_one(tx: &mut Tx<'_>, settled: &Settled) -> Result<(), FleetError> {
+    let gone = tx.row(
+        "DELETE FROM kd_requests WHERE worker = $1 AND request = $2 RETURNING batch, calls",
+        &[&settled.worker, &settled.request],
+    )?;
+    if let Some(row) = gone {
+        let is_called = row.try_get::<_, i64>(1)? > 0;
+        let spent = Spent {
+            calls: if is_called { settled.spent.calls } else { 0 },
+            ..settled.spent
+        };
+        add(tx, row.try_get(0)?, settled.worker, &spent)?;
     }
     Ok(())
 }

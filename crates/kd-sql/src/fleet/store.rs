@@ -2,10 +2,10 @@
 
 use super::address::Store;
 use super::batches::{self, FleetBatch, Line, Seen};
-use super::claim::{self, Claimed, Cursor, Idle};
+use super::claim::Cursor;
 use super::create::{self, NewFleetBatch};
 use super::error::FleetError;
-use super::finish::{self, Ended, ThreadFile};
+use super::finish::ThreadFile;
 use super::forget::{self, Erased};
 use super::link::{Link, Tx};
 use super::money::{self, Settled};
@@ -18,26 +18,19 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a claim starts from its cursor: what was put back before it waits that long.
-const CURSOR: Duration = Duration::from_secs(5);
-
-/// How long a question that must be asked alone keeps a worker from taking jobs of other batches; its own batch is looked at more
-/// often than that.
-const LONE_WAITS: Duration = Duration::from_secs(3);
-
 /// The database of a fleet.
 pub struct Fleet {
-    link: Link,
+    pub(super) link: Link,
     store: Store,
     worker: Option<(NewWorker, i64)>,
     draining: bool,
     /// The tokens of the jobs that this worker holds.
-    held: BTreeSet<i64>,
+    pub(super) held: BTreeSet<i64>,
     /// The job that is asked alone.
-    lone: Option<i64>,
+    pub(super) lone: Option<i64>,
     /// The batch with a question to be asked alone, and when it was found: this worker ends what it holds first.
-    waits_for: Option<(String, Instant)>,
-    cursors: HashMap<String, (Cursor, Instant)>,
+    pub(super) waits_for: Option<(String, Instant)>,
+    pub(super) cursors: HashMap<String, (Cursor, Instant)>,
     pending: Arc<Mutex<Vec<Settled>>>,
 }
 
@@ -109,7 +102,7 @@ impl Fleet {
     /// # Errors
     /// The database fails.
     pub fn hold(&mut self, batch: &str) -> Result<bool, FleetError> {
-        self.link.tx(|tx| runs::hold(tx, batch))
+        self.link.statement(|tx| runs::hold(tx, batch))
     }
 
     /// Returns the batch of a command that is not finished; else the newest one.
@@ -180,7 +173,7 @@ impl Fleet {
         Ok(workers::unique(&worker.name, id))
     }
 
-    fn id(&self) -> i64 {
+    pub(super) fn id(&self) -> i64 {
         self.worker.as_ref().map_or(0, |(_, id)| *id)
     }
 
@@ -216,7 +209,7 @@ impl Fleet {
     }
 
     /// Puts back jobs that a broken connection claimed without our knowledge.
-    fn reconcile(&mut self) -> Result<(), FleetError> {
+    pub(super) fn reconcile(&mut self) -> Result<(), FleetError> {
         if !self.link.was_lost() {
             return Ok(());
         }
@@ -284,83 +277,15 @@ impl Fleet {
     /// The database fails.
     pub fn ready(&mut self) -> Result<Vec<String>, FleetError> {
         let id = self.id();
-        self.link.tx(|tx| batches::ready(tx, id))
+        self.link.statement(|tx| batches::ready(tx, id))
     }
 
-    /// Takes up to `most` jobs of a batch that are due. `alone`: batches with a higher priority do not matter.
-    ///
-    /// A question that was lost with its worker in all attempts but one may be what kills its workers. It is taken after all
-    /// others, by a worker that holds nothing else, which takes nothing else until it has ended: so its last attempt takes no
-    /// other question with it.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub fn claim(&mut self, batch: &str, most: usize, alone: bool) -> Result<Claimed, FleetError> {
-        self.reconcile()?;
-        if self.lone.is_some_and(|token| self.held.contains(&token)) || self.ends_first(batch) {
-            return Ok(Claimed::none(Idle::Later(Some(claim::LONE))));
-        }
-        let worker = self.id();
-        let cursor = match self.cursors.get(batch) {
-            Some((cursor, since)) if since.elapsed() < CURSOR => *cursor,
-            _ => (0, 0),
-        };
-        let (claimed, next) = self
-            .link
-            .tx(|tx| claim::claim(tx, (worker, batch), most, alone, cursor))?;
-        self.held.extend(claimed.jobs.iter().map(|job| job.token));
-        if claimed.alone {
-            self.lone = claimed.jobs.first().map(|job| job.token);
-            let waits = self.lone.is_none();
-            self.waits_for = waits.then(|| (batch.to_owned(), Instant::now()));
-        } else if self.waits_for.as_ref().is_some_and(|(of, _)| of == batch) {
-            self.waits_for = None;
-        }
-        let since = match self.cursors.get(batch) {
-            Some((_, since)) if cursor != (0, 0) => *since,
-            _ => Instant::now(),
-        };
-        match claimed.idle {
-            Idle::Later(_) => drop(self.cursors.insert(batch.to_owned(), (next, since))),
-            _ => drop(self.cursors.remove(batch)),
-        }
-        // A commit whose answer was lost has claimed other jobs.
-        self.reconcile()?;
-        Ok(claimed)
-    }
-
-    /// Returns whether a question of another batch waits for this worker to hold nothing.
-    fn ends_first(&self, batch: &str) -> bool {
-        let waits = self.waits_for.as_ref();
-        waits.is_some_and(|(of, since)| of != batch && since.elapsed() < LONE_WAITS)
-    }
-
-    /// Writes what jobs gave, with what their requests have spent, in one transaction. Returns for each whether its claim still
-    /// held: a result of a claim that was given to others is dropped, and what it has spent counts.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub fn write(&mut self, batch: &str, ended: &[Ended]) -> Result<Vec<bool>, FleetError> {
-        let worker = self.id();
-        let settled = self.settled();
-        let written = self.link.tx(|tx| {
-            money::settle(tx, &settled)?;
-            finish::write(tx, worker, batch, ended)
-        });
-        let written = self.or_pending(settled, written)?;
-        for one in ended {
-            let (Ended::Finished { job, .. } | Ended::Back { job, .. }) = one;
-            self.held.remove(&job.token);
-        }
-        Ok(written)
-    }
-
-    fn settled(&self) -> Vec<Settled> {
+    pub(super) fn settled(&self) -> Vec<Settled> {
         std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Keeps settled requests for the next transaction if this one failed.
-    fn or_pending<T>(
+    pub(super) fn or_pending<T>(
         &self,
         settled: Vec<Settled>,
         done: Result<T, FleetError>,
@@ -404,7 +329,8 @@ impl Fleet {
     pub fn add_time(&mut self, batch: &str, time: Duration) -> Result<(), FleetError> {
         let id = self.id();
         let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-        self.link.tx(|tx| money::add_time(tx, batch, id, millis))
+        self.link
+            .statement(|tx| money::add_time(tx, batch, id, millis))
     }
 
     /// Calls `some` with the results that `seen` has not, some at a time.

@@ -14,15 +14,15 @@ mod look;
 #[path = "../support/postgres.rs"]
 mod postgres_server;
 mod support;
+mod turns;
 
 use jiff::Timestamp;
 use kd_core::batch::{Method, Row, Status};
 use kd_core::ledger::Ledger;
 use kd_core::spending::Spent;
 use kd_core::usage::Certainty;
-use kd_sql::fleet::{Ended, FleetAccount, FleetError, FleetLimits, Idle, Store, ThreadFile};
+use kd_sql::fleet::{FleetAccount, FleetError, FleetLimits, Idle, Store};
 use postgres::NoTls;
-use std::collections::BTreeSet;
 use std::time::Duration;
 use support::{ID, LEASE, Site, answer, asked, back, finish, finish_job, new, places, sending};
 
@@ -71,34 +71,6 @@ fn after_a_failure_the_next_equal_question_is_asked_and_retry_takes_its_answer()
 }
 
 #[test]
-fn two_workers_never_hold_the_same_job() {
-    let Some(site) = Site::new() else { return };
-    let texts: Vec<String> = (0..600).map(|n| format!("Question {n}?")).collect();
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    drop(site.created(&texts));
-    let taken: Vec<Vec<u64>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut fleet = site.worker();
-                    let mut all = Vec::new();
-                    loop {
-                        match places(&mut fleet, 3) {
-                            none if none.is_empty() => return all,
-                            some => all.extend(some),
-                        }
-                    }
-                })
-            })
-            .collect();
-        threads.into_iter().map(|t| t.join().unwrap()).collect()
-    });
-    let all: BTreeSet<u64> = taken.iter().flatten().copied().collect();
-    let count: usize = taken.iter().map(Vec::len).sum();
-    assert_eq!((all.len(), count), (600, 600));
-}
-
-#[test]
 fn a_result_of_a_worker_whose_lease_is_over_is_dropped_and_its_cost_counts() {
     let Some(site) = Site::new() else { return };
     let mut slow = site.created(&["One?"]);
@@ -137,24 +109,6 @@ fn a_result_of_a_worker_whose_lease_is_over_is_dropped_and_its_cost_counts() {
         (spent.tokens, spent.certainty),
         (100, Certainty::AtMost),
         "with its maximum"
-    );
-}
-
-#[test]
-fn the_same_worker_that_claims_again_cannot_end_the_claim_before() {
-    let Some(site) = Site::new() else { return };
-    let mut fleet = site.created(&["One?"]);
-    assert_eq!(places(&mut fleet, 1), [1]);
-    let old = support::held(1);
-    fleet.release(ID).unwrap();
-    assert_eq!(places(&mut fleet, 1), [1]);
-    assert!(!support::finish_job(&mut fleet, &old, &answer("old"), true));
-    assert!(finish(&mut fleet, 1, &answer("new"), true));
-    assert!(!finish(&mut fleet, 1, &answer("again"), true));
-    assert_eq!(
-        site.lines(&mut fleet, ID)[0].attempts,
-        1,
-        "an interrupted attempt does not count"
     );
 }
 
@@ -587,60 +541,6 @@ fn requests_that_are_announced_together_keep_to_the_limit_and_can_be_taken_back(
 }
 
 /// Results are written together, each under its own claim.
-#[test]
-fn of_results_that_are_written_together_only_those_whose_claims_hold_count() {
-    let Some(site) = Site::new() else { return };
-    let mut fleet = site.created(&["One?", "Two?", "Three?", "Two?", "Three?", "Four?"]);
-    assert_eq!(places(&mut fleet, 1), [1]);
-    let old = support::held(1);
-    fleet.release(ID).unwrap();
-    assert_eq!(places(&mut fleet, 3), [1, 2, 3]);
-    let ended = |job: &kd_sql::batch::Job, text: &str, keep| Ended::Finished {
-        job: job.clone(),
-        row: Box::new(answer(text)),
-        keep,
-        thread: vec![ThreadFile {
-            name: "thread.json".into(),
-            bytes: text.as_bytes().to_vec(),
-        }],
-    };
-    let all = [
-        ended(&old, "old", true),
-        ended(&support::held(3), "3", false),
-        ended(&support::held(1), "1", true),
-        ended(&support::held(2), "2", true),
-    ];
-    assert_eq!(fleet.write(ID, &all).unwrap(), [false, true, true, true]);
-    assert_eq!(fleet.write(ID, &all).unwrap(), [false; 4], "again");
-    let lines = site.lines(&mut fleet, ID);
-    let lines: Vec<_> = lines
-        .iter()
-        .map(|row| (row.n, row.id.as_str(), row.answer.as_deref(), row.cached))
-        .collect();
-    assert_eq!(
-        lines,
-        [
-            (1, "q1", Some("1"), false),
-            (2, "q2", Some("2"), false),
-            (3, "q3", Some("3"), false),
-            (4, "q4", Some("2"), true)
-        ]
-    );
-    assert_eq!(
-        places(&mut fleet, 9),
-        [5, 6],
-        "equal to one that was not kept"
-    );
-    let mut threads = Vec::new();
-    fleet
-        .threads(ID, &[1, 2, 3, 4, 5], |place, files| {
-            threads.push((place, files[0].bytes.clone()));
-            Ok::<_, FleetError>(())
-        })
-        .unwrap();
-    let expected = [(1, b"1".to_vec()), (2, b"2".to_vec()), (3, b"3".to_vec())];
-    assert_eq!(threads, expected);
-}
 
 /// The clock of a machine must not matter: leases, pauses and rates compare times of the database only.
 #[test]

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Pauses between two looks for results: the first, doubled up to the maximum while none come.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(200);
 const LOOK_MAX: Duration = Duration::from_secs(1);
 /// Share of the time that looks at a large batch may take: one part in this many. Fetching results is no look: the more have come,
 /// the sooner the next must be fetched.

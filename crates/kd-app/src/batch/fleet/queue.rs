@@ -123,32 +123,9 @@ fn threads(done: &[Done]) -> Vec<ThreadId> {
     threads.map(ThreadId).collect()
 }
 
-impl Queue for FleetQueue {
-    fn claim(&mut self, most: usize) -> Result<Claimed, UserError> {
-        let claimed = self.on(|fleet| fleet.claim(&self.batch, most, self.alone))?;
-        if !claimed.jobs.is_empty() {
-            self.look = LOOK;
-        }
-        let idle = match claimed.idle {
-            _ if !claimed.jobs.is_empty() => Idle::Later(LOOK_MAX),
-            // The pause of a rate is exact. Other jobs are looked at again, because a worker may be lost.
-            fleet::Idle::Later(Some(wait)) if wait < SOON => {
-                Idle::Later(wait.clamp(Duration::from_millis(1), LOOK_MAX))
-            }
-            // A worker that serves all batches looks for others.
-            fleet::Idle::Later(_) if !self.alone => Idle::Over,
-            fleet::Idle::Later(_) => Idle::Later(self.pause()),
-            fleet::Idle::Over | fleet::Idle::Cancelled => Idle::Over,
-            fleet::Idle::Limited => Idle::Limited,
-        };
-        Ok(Claimed {
-            jobs: claimed.jobs,
-            idle,
-        })
-    }
-
-    fn write(&mut self, done: Vec<Done>, back: Vec<Back>) -> Result<Vec<Row>, UserError> {
-        let threads = threads(&done);
+impl FleetQueue {
+    /// Adds the files of threads to what jobs gave.
+    fn ended(&self, done: Vec<Done>, back: Vec<Back>) -> Result<Vec<Ended>, UserError> {
         let mut ended = Vec::new();
         for Done { job, row, keep } in done {
             let thread = self.thread(&row)?;
@@ -164,14 +141,68 @@ impl Queue for FleetQueue {
             pause: one.pause,
             asked: one.asked,
         }));
-        self.on(|fleet| fleet.write(&self.batch, &ended))?;
+        Ok(ended)
+    }
+
+    /// Removes threads that the database has now.
+    fn remove(&self, threads: Vec<ThreadId>) -> Result<(), UserError> {
         if !self.alone {
-            // The database has them now.
             for id in threads {
                 carried::remove(&self.layout, &id)?;
             }
         }
+        Ok(())
+    }
+
+    fn told(&mut self, claimed: fleet::Claimed) -> Claimed {
+        if !claimed.jobs.is_empty() {
+            self.look = LOOK;
+        }
+        let idle = match claimed.idle {
+            _ if !claimed.jobs.is_empty() => Idle::Later(LOOK_MAX),
+            // The pause of a rate is exact. Other jobs are looked at again, because a worker may be lost.
+            fleet::Idle::Later(Some(wait)) if wait < SOON => {
+                Idle::Later(wait.clamp(Duration::from_millis(1), LOOK_MAX))
+            }
+            // A worker that serves all batches looks for others.
+            fleet::Idle::Later(_) if !self.alone => Idle::Over,
+            fleet::Idle::Later(_) => Idle::Later(self.pause()),
+            fleet::Idle::Over | fleet::Idle::Cancelled => Idle::Over,
+            fleet::Idle::Limited => Idle::Limited,
+        };
+        Claimed {
+            jobs: claimed.jobs,
+            idle,
+        }
+    }
+}
+
+impl Queue for FleetQueue {
+    fn claim(&mut self, most: usize) -> Result<Claimed, UserError> {
+        let claimed = self.on(|fleet| fleet.claim(&self.batch, most, self.alone))?;
+        Ok(self.told(claimed))
+    }
+
+    fn write(&mut self, done: Vec<Done>, back: Vec<Back>) -> Result<Vec<Row>, UserError> {
+        let threads = threads(&done);
+        let ended = self.ended(done, back)?;
+        self.on(|fleet| fleet.write(&self.batch, &ended))?;
+        self.remove(threads)?;
         Ok(Vec::new())
+    }
+
+    fn turn(
+        &mut self,
+        done: Vec<Done>,
+        back: Vec<Back>,
+        most: usize,
+    ) -> Result<(Vec<Row>, Claimed), UserError> {
+        let threads = threads(&done);
+        let ended = self.ended(done, back)?;
+        let (_, claimed) = self.on(|fleet| fleet.turn(&self.batch, &ended, most, self.alone))?;
+        let claimed = self.told(claimed);
+        self.remove(threads)?;
+        Ok((Vec::new(), claimed))
     }
 
     fn release(&mut self) -> Result<(), UserError> {

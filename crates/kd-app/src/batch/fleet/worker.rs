@@ -19,8 +19,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// Pauses between two looks for batches: the first, doubled up to the maximum.
-const LOOK: Duration = Duration::from_millis(200);
-const LOOK_MAX: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(100);
+const LOOK_MAX: Duration = Duration::from_millis(500);
 /// Pauses before a worker looks again at a batch that it could not serve: the first, doubled up to the maximum.
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
