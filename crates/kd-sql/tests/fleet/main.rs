@@ -540,8 +540,6 @@ fn requests_that_are_announced_together_keep_to_the_limit_and_can_be_taken_back(
     assert_eq!(spent, Spent::default());
 }
 
-/// Results are written together, each under its own claim.
-
 /// The clock of a machine must not matter: leases, pauses and rates compare times of the database only.
 #[test]
 fn no_clock_of_this_machine_is_read() {

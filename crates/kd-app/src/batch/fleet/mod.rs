@@ -7,6 +7,7 @@
 mod asks;
 mod follow;
 mod gate;
+mod health;
 mod plan;
 mod queue;
 mod run;
