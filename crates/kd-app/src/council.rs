@@ -86,8 +86,10 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Describes the thread of a session; `is_new` means that it was created for this session.
+    /// Describes the thread of a session; `is_new` means that it was created for this session. Protects the folder that
+    /// the session writes to.
     pub(crate) fn of(layout: Layout, thread: &Thread, is_new: bool) -> Self {
+        layout.protect();
         Self {
             layout,
             id: thread.id().clone(),

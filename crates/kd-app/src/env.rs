@@ -367,6 +367,9 @@ impl Env {
     pub fn make_layout(&self) -> Result<Opened, UserError> {
         let opened = Layout::find_or_create(self.folder()?, &|name| self.var_os(name))?;
         self.tell_passed_over(&opened.passed_over);
+        if opened.created {
+            self.tell_what_git_sees(&opened.layout);
+        }
         Ok(Opened {
             layout: self.placed(opened.layout),
             ..opened
@@ -410,6 +413,18 @@ impl Env {
             ));
             Prices::default()
         })
+    }
+
+    /// Says, for a new `.kd` in a checkout, that git can commit the threads in it.
+    fn tell_what_git_sees(&self, layout: &Layout) {
+        if layout.is_elsewhere() || !layout.is_in_checkout() {
+            return;
+        }
+        let kd = layout.kd();
+        self.note(format!(
+            "git can commit the messages of threads in {}; to keep them out, add the lines `branches/` and `archive/` to its .gitignore",
+            kd.display()
+        ));
     }
 
     /// Names the `.kd` folders that are not used.

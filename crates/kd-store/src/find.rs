@@ -10,7 +10,7 @@ use crate::bounds;
 use crate::elsewhere::Elsewhere;
 use crate::error::Error;
 use crate::git::Checkout;
-use crate::layout::{self, KD, Layout, close_kd, make_kd};
+use crate::layout::{self, KD, Layout, make_kd};
 use crate::name::normalise;
 use crate::owner::{Distrust, Owner, User};
 use crate::trust::TrustStore;
@@ -183,9 +183,7 @@ impl Layout {
         let finder = Finder::new(start, env);
         let (layout, created) = match layout {
             Some(layout) => {
-                if layout.own {
-                    close_kd(layout.root());
-                }
+                layout.protect();
                 (layout, false)
             }
             None => (finder.create()?, true),

@@ -11,6 +11,7 @@ use crate::beneath::{FOLDER_MODE, Folder, Kind};
 use crate::bounds::{self, Bound};
 use crate::elsewhere::Elsewhere;
 use crate::error::Error;
+use crate::git::Checkout;
 use crate::json;
 use crate::lock::{self, Lock};
 use crate::name::normalise;
@@ -32,6 +33,8 @@ pub(crate) const THREAD_LOCK: &str = ".kd-thread.lock";
 pub(crate) const SPOOL_FOLDER: &str = ".kd-new";
 /// The branch's state, inside its folder.
 pub(crate) const STATE_FILE: &str = "state.json";
+/// A malformed state that was replaced.
+const TORN_STATE_FILE: &str = "state.torn.json";
 /// The log of a thread's events.
 pub(crate) const EVENTS_FILE: &str = ".kd-events.jsonl";
 
@@ -124,6 +127,11 @@ impl Layout {
     /// Returns why it is in the user's data folder, if it is.
     pub fn elsewhere(&self) -> Option<&Elsewhere> {
         self.elsewhere.as_ref()
+    }
+
+    /// Returns whether the folder that contains `.kd` is in a checkout of git.
+    pub fn is_in_checkout(&self) -> bool {
+        Checkout::find(&self.root).is_some()
     }
 
     /// Returns the folder that contains `.kd`.
@@ -390,28 +398,40 @@ impl Layout {
     /// Returns the branch's current thread, if one is set and still exists.
     ///
     /// # Errors
-    /// If the state file cannot be read or is malformed, or the threads cannot be listed.
+    /// If the state file cannot be read, or the threads cannot be listed.
     pub fn current_thread(&self) -> Result<Option<Place>, Error> {
-        let state: Option<Map<String, Value>> = json::read(&self.state_file())?;
+        let state: Option<Map<String, Value>> = match json::read(&self.state_file()) {
+            // A torn file names no thread: the user chooses one.
+            Err(Error::Json { .. }) => None,
+            read => read?,
+        };
         let Some(Value::String(id)) = state.and_then(|mut s| s.remove("current_thread")) else {
             return Ok(None);
         };
         Ok(self.threads()?.into_iter().find(|place| place.id.0 == id))
     }
 
-    /// Sets the branch's current thread. Other keys of the state are kept. A batch has none: its questions are asked side
-    /// by side.
+    /// Sets the branch's current thread. Other keys of the state are kept; a malformed file is kept as `state.torn.json`. A
+    /// batch has none: its questions are asked side by side.
     ///
     /// # Errors
-    /// If the state file is malformed, locked for too long, or cannot be read or written.
+    /// If the state file is locked for too long, or cannot be read or written.
     pub fn set_current_thread(&self, id: &ThreadId) -> Result<(), Error> {
         if self.batch.is_some() {
             return Ok(());
         }
+        self.protect();
         let folder = Folder::make(&self.branch_folder())?;
         let _lock = Lock::take_beside(&folder, STATE_FILE, lock::WAIT)?;
-        let mut state: Map<String, Value> =
-            json::read_in(&folder, STATE_FILE, bounds::STATE)?.unwrap_or_default();
+        let mut state: Map<String, Value> = match json::read_in(&folder, STATE_FILE, bounds::STATE)
+        {
+            Err(Error::Json { .. }) => {
+                let torn = folder.read(STATE_FILE, bounds::STATE)?;
+                folder.replace(TORN_STATE_FILE, &torn.unwrap_or_default())?;
+                Map::new()
+            }
+            read => read?.unwrap_or_default(),
+        };
         state
             .entry("branch")
             .or_insert_with(|| self.branch.clone().into());
@@ -426,9 +446,23 @@ impl Layout {
         }
     }
 
+    /// Opens the folder of the branch's threads for a new one, creating it if it is missing. Protects `.kd`.
+    pub(crate) fn make_threads_folder(&self) -> Result<Folder, Error> {
+        self.protect();
+        Folder::make(&self.threads_folder())
+    }
+
+    /// If `.kd` is the user's own, removes other users' access to it and adds a missing `.gitignore`, as far as possible.
+    /// It may have been made by hand, or come from a clone. Called before anything is written for a thread.
+    pub fn protect(&self) {
+        if self.own {
+            close_kd(&self.root);
+        }
+    }
+
     /// Creates the folder of a new thread: `council-` and four random hex digits, more if those are taken.
     pub(crate) fn new_thread_folder(&self) -> Result<(ThreadId, Folder), Error> {
-        let threads = Folder::make(&self.threads_folder())?;
+        let threads = self.make_threads_folder()?;
         let first = if self.long_ids { TRIES_SHORT } else { 0 };
         for attempt in first..24 {
             let id = new_id(attempt)?;

@@ -99,7 +99,7 @@ impl Drop for Staged {
 
 /// Opens the folder of threads, without the folders that killed processes have left there.
 pub(crate) fn swept(layout: &Layout) -> Result<Folder, Error> {
-    let threads = Folder::make(&layout.threads_folder())?;
+    let threads = layout.make_threads_folder()?;
     for left in left_in(&threads)? {
         // A folder that cannot be removed does no harm.
         let _ = left.remove();

@@ -395,3 +395,24 @@ fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+#[test]
+fn a_torn_state_loses_nothing_and_stops_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = layout(dir.path());
+    let thread = Thread::create(&layout, &seats(&["claude"])).unwrap();
+    fs::write(layout.state_file(), "{\"current_thread\": \"counc").unwrap();
+    assert_eq!(
+        layout.current_thread().unwrap(),
+        None,
+        "no thread is current"
+    );
+    assert_eq!(layout.threads().unwrap().len(), 1, "all are there");
+    layout.set_current_thread(thread.id()).unwrap();
+    assert_eq!(layout.current_thread().unwrap().unwrap().id, *thread.id());
+    let torn = layout.branch_folder().join("state.torn.json");
+    assert_eq!(
+        fs::read_to_string(torn).unwrap(),
+        "{\"current_thread\": \"counc"
+    );
+}

@@ -4,7 +4,8 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use support::{Home, Said, git};
 
 /// Creates a local member, a remote one, and an agent program that records that it was started.
@@ -149,4 +150,90 @@ fn the_setting_says_it_for_every_question_and_a_folder_can_only_turn_it_on() {
     fs::write(home.config_file(), config.to_string()).expect("written");
     let said = home.run(&["ask", "-m", "ann,eve", "Which?"]);
     refused(&home, &said, "the user's setting");
+}
+
+/// A `.kd` made by hand, or cloned, becomes private with the first command that writes a thread there.
+#[test]
+fn every_command_protects_a_kd_that_was_there_before() {
+    let says = json!({"runs": [["echo"]]});
+    let home = Home::scripted(&[("ann", says.clone()), ("bob", says)]);
+    git(&home, &["init", "-q"]);
+    fs::write(home.work().join("a"), "a\n").expect("written");
+    git(&home, &["add", "a"]);
+    git(&home, &["commit", "-qm", "a"]);
+    fs::write(home.work().join("a"), "b\n").expect("written");
+    fs::write(home.work().join("q.txt"), "Which?\n").expect("written");
+    let kd = home.work().join(".kd");
+    let open = || {
+        let _ = fs::remove_file(kd.join(".gitignore"));
+        fs::set_permissions(&kd, Permissions::from_mode(0o755)).expect("set");
+    };
+    let rows: [&[&str]; 16] = [
+        &["ask", "Which?"],
+        &["ask", "--continue", "And now?"],
+        &["ask", "--async", "Which?"],
+        &["fork"],
+        &["import", "../sealed.json"],
+        &["council", "retry"],
+        &["think", "--fast", "ann", "--rigorous", "bob", "Which?"],
+        &[
+            "think",
+            "--continue",
+            "--fast",
+            "ann",
+            "--rigorous",
+            "bob",
+            "And now?",
+        ],
+        &["deliberate", "-m", "ann,bob", "Is it so? yes or no"],
+        &["batch", "run", "q.txt", "-o", "r.jsonl"],
+        &["chat"],
+        &["chat", "--new"],
+        &["review", "-m", "ann,bob"],
+        &["council", "review", "--base", "HEAD"],
+        &["config", "set", "council.timeout", "50"],
+        &["forum", "members"],
+    ];
+    for args in rows {
+        if args[0] == "import" {
+            let sealed = home.run(&["seal", "-o", "../sealed.json"]);
+            assert_eq!(sealed.code, Some(0), "{}", sealed.err);
+        }
+        open();
+        let said = Said::fed(home.kd(args), "And now?\n");
+        let mode = fs::metadata(&kd).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode, 0o700, "{args:?}: {:?} {}", said.code, said.err);
+        let ignored = fs::read_to_string(kd.join(".gitignore"));
+        let ignored = ignored.unwrap_or_else(|e| panic!("{args:?}: {e}: {}", said.err));
+        assert!(ignored.contains("*.jsonl"), "{args:?}: {ignored}");
+    }
+}
+
+#[test]
+fn what_git_can_commit_is_told_once_where_a_kd_is_made_in_a_checkout() {
+    let home = Home::scripted(&[("ann", json!({"runs": [["echo"]]}))]);
+    let told = |said: &Said| said.err.contains("git can commit the messages");
+    fs::remove_dir(home.work().join(".kd")).expect("removed");
+    let said = home.run(&["ask", "Which?"]);
+    assert!(!told(&said), "no checkout: {}", said.err);
+    fs::remove_dir_all(home.work().join(".kd")).expect("removed");
+    git(&home, &["init", "-q"]);
+    let said = home.run(&["ask", "Which?"]);
+    assert!(told(&said), "{}", said.err);
+    let seen = |home: &Home| {
+        let seen = home.work();
+        let seen = std::process::Command::new("git")
+            .args(["status", "--short", "-uall"])
+            .current_dir(seen)
+            .output();
+        String::from_utf8(seen.expect("git runs").stdout).expect("text")
+    };
+    assert!(seen(&home).contains("0001-king.md"), "{}", seen(&home));
+    assert!(!told(&home.run(&["ask", "And now?"])));
+    // What the line says keeps them out.
+    let ignore = home.work().join(".kd/.gitignore");
+    let text = fs::read_to_string(&ignore).expect("read");
+    fs::write(&ignore, format!("{text}branches/\narchive/\n")).expect("written");
+    assert!(!told(&home.run(&["ask", "And now?"])));
+    assert_eq!(seen(&home), "?? .kd/.gitignore\n");
 }
