@@ -82,6 +82,9 @@ impl Kingdom {
         seed: Option<u64>,
         masked: Secrets,
     ) -> Result<Planning<'_>, UserError> {
+        if let Some(miss) = crate::seating::near_miss_in(&question, &config, &[]) {
+            self.env().note(miss);
+        }
         let Question { text, asked } = question;
         let brief = brief(
             &config,

@@ -88,6 +88,21 @@ pub fn near_miss(question: &Question, roster: &Roster) -> Option<String> {
     mentions(&question.asked, &known).near_miss(&known)
 }
 
+/// The same for questions whose members cannot be addressed: the names are those of the settings and of these members.
+pub(crate) fn near_miss_in(
+    question: &Question,
+    config: &Config,
+    members: &[Member],
+) -> Option<String> {
+    let configured = config.agents.keys().chain(&config.council.members);
+    let mut names: Vec<SeatName> = configured
+        .filter_map(|name| SeatName::new(name).ok())
+        .collect();
+    names.extend(members.iter().map(|member| member.name.clone()));
+    let known: Vec<&SeatName> = names.iter().collect();
+    mentions(&question.asked, &known).near_miss(&known)
+}
+
 /// Returns the configured prompt of every member.
 pub fn prompts(config: &Config, roster: &Roster, phase: &str) -> PromptRules {
     let words = |prompts: &PhasePrompts| match phase {

@@ -120,6 +120,10 @@ impl<'k> Debate<'k> {
             env.note(notice);
         }
         let roster = self.seats.roster();
+        let miss = crate::seating::near_miss_in(&question, &self.config, roster.members());
+        if let Some(miss) = miss {
+            env.note(miss);
+        }
         ready::make_ready(&self.config, self.think.terms.offline, env, &roster)?;
         Ok(PreparedDebate {
             debate: self,

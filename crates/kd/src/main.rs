@@ -37,9 +37,11 @@ fn arguments() -> Vec<OsString> {
 /// Prints help, the version, or what is wrong with the command line.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !args::help::print(error, columns(kd_tui::terminal::size())) {
-        let mut words = std::env::args_os().skip(1);
-        let first = words.find_map(|word| word.into_string().ok().filter(|w| !w.starts_with('-')));
-        match args::suggest::unknown(error, first.as_deref()) {
+        let words = std::env::args_os().skip(1);
+        let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+        let first = words.iter().find(|word| !word.starts_with('-'));
+        let told = args::suggest::unknown(error, first.map(String::as_str));
+        match told.or_else(|| args::suggest::option(error, &words)) {
             Some(unknown) => unknown.report(false, columns(kd_tui::terminal::size_of_stderr())),
             // If this cannot be written, there is nowhere to report it.
             None => drop(error.print()),

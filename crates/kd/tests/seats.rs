@@ -182,3 +182,21 @@ async fn passes_go_on_while_members_converge() {
         assert!(last.contains("everybody"), "{question}: {last}");
     }
 }
+
+#[test]
+fn a_misspelled_member_is_named_by_every_command() {
+    let says = json!({"runs": [["echo"]]});
+    let home = Home::scripted(&[("ann", says.clone()), ("bob", says)]);
+    let rows: [&[&str]; 3] = [
+        &["ask"],
+        &["think", "--fast", "ann", "--rigorous", "bob"],
+        &["deliberate", "-m", "ann,bob"],
+    ];
+    for args in rows {
+        let said = home.run(&[args, &["@bobb Is it so? yes or no"]].concat());
+        let all = format!("{}{}", said.out, said.err);
+        assert!(all.contains("did you mean @bob?"), "{args:?}: {all}");
+        let said = home.run(&[args, &["What does @dataclass do? yes or no"]].concat());
+        assert!(!said.err.contains("did you mean"), "{args:?}: {}", said.err);
+    }
+}

@@ -308,7 +308,7 @@ fn shown_width(line: &str) -> usize {
 mod tests {
     use super::*;
     use crate::args::{Cli, whole};
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
 
     /// Returns the help of every command, with its path.
     fn all() -> Vec<(String, String)> {
@@ -374,6 +374,83 @@ mod tests {
             }
         }
         assert!(examples > 200, "{examples}");
+    }
+
+    /// Splits a line as a shell does, up to the first pipe or redirection of output.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+        for c in line.chars() {
+            match (c, quote) {
+                ('"' | '\'', None) => {
+                    quote = Some(c);
+                    word.get_or_insert_default();
+                }
+                (c, Some(open)) if c == open => quote = None,
+                ('|' | '>' | ';' | '&', None) => break,
+                ('<', None) => {
+                    words.extend(word.take());
+                    break;
+                }
+                (' ', None) => words.extend(word.take()),
+                (c, _) => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word);
+        words
+    }
+
+    /// Examples are commands as they are typed, with models, rules, protocols and settings that exist.
+    #[test]
+    fn examples_name_what_there_is() {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut named = std::collections::BTreeMap::<&str, usize>::new();
+        for (name, text) in all() {
+            let block = text.split("Examples:\n").nth(1).unwrap_or_default();
+            let block = block.lines().take_while(|line| !line.trim().is_empty());
+            let lines = block.flat_map(|line| {
+                let (left, _) = split(line, line.len() - line.trim_start().len());
+                left.split('|').map(str::to_owned).collect::<Vec<_>>()
+            });
+            for line in lines.filter(|line| line.trim_start().starts_with("kd ")) {
+                if !seen.insert(line.trim().to_owned()) {
+                    continue;
+                }
+                let words = words(line.trim());
+                if let Err(error) = Cli::try_parse_from(&words) {
+                    panic!("{name}: {line}: {error}");
+                }
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                let command = words[1];
+                let mut is = |what, is_known: bool| {
+                    assert!(is_known, "{name}: no such {what}: {line}");
+                    *named.entry(what).or_default() += 1;
+                };
+                if let ["kd", "model", "pull" | "verify" | "rm", model] = words[..] {
+                    let known = kd_backends::delivery::catalog::MODELS;
+                    is("model", known.iter().any(|m| m.key == model));
+                }
+                if let ["kd", "config", "set" | "unset", .., key, _] = words[..] {
+                    let path = key.parse().expect("a path");
+                    is("setting", kd_core::config::find_key(&path).is_some());
+                }
+                for pair in words.windows(2) {
+                    match pair {
+                        ["--rule", rules] if command != "eval" => {
+                            let mut rules = rules.split(',');
+                            is("rule", rules.all(|rule| kd_vote::find(rule).is_some()));
+                        }
+                        ["--protocol", protocol] => {
+                            let all = kd_core::deliberation::protocols::CHOICES;
+                            is("protocol", all.contains(protocol));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+        let kinds: Vec<_> = named.keys().copied().collect();
+        assert_eq!(kinds, ["model", "protocol", "rule", "setting"], "{named:?}");
+        assert!(seen.len() > 100, "{}", seen.len());
     }
 
     #[test]

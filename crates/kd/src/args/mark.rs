@@ -16,7 +16,7 @@ Examples:
   kd mark a94d wrong             another thread's
   kd mark a94d 391               the right answer
   kd mark a94d 0.7               partly right
-  kd mark a94d --by 'cargo test' right if the command succeeds
+  kd mark a94d --by 'cargo test'   right if the command succeeds
   kd mark --gold answers.csv     the verdicts of the newest batch, by a file of right answers"
 )]
 pub(crate) struct Mark {

@@ -26,7 +26,7 @@ pub(crate) struct List {
 #[command(after_help = "\
 Examples:
   kd model list
-  kd model pull smollm2-360m")]
+  kd model pull smollm2-135m")]
 pub(crate) struct Pull {
     /// Its key in `kd model list` [default: the built-in choice]
     pub(crate) model: Option<String>,

@@ -1,4 +1,4 @@
-//! Suggests a command for a mistyped word.
+//! Suggests a command for a mistyped word, and for an option that another command has.
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -31,6 +31,85 @@ const ELSEWHERE: [(&str, &str); 22] = [
     ("update", "prices update"),
     ("version", "--version"),
 ];
+
+/// Options that people expect, by command (`""` for `kd` itself, `*` for any), and what does it here.
+const FLAGS: [(&str, &str, &str); 10] = [
+    (
+        "",
+        "--new",
+        "`kd chat --new` starts a new thread, and so does `kd ask \"…\"`",
+    ),
+    (
+        "",
+        "--continue",
+        "`kd ask --continue \"…\"` asks in the same thread; `kd chat` opens it",
+    ),
+    (
+        "",
+        "--resume",
+        "`kd chat` opens the current thread; `kd list` shows the others",
+    ),
+    (
+        "ask",
+        "--new",
+        "`kd ask \"…\"` starts a new thread unless you add --continue",
+    ),
+    (
+        "ask",
+        "--fork",
+        "`kd fork` starts a thread with the beginning of another; then `kd ask --continue \"…\"`",
+    ),
+    (
+        "ask",
+        "--resume",
+        "`kd ask --continue \"…\"` asks in the current thread, --thread in another",
+    ),
+    (
+        "chat",
+        "--resume",
+        "`kd chat` opens the current thread, `kd chat a94d` another",
+    ),
+    (
+        "chat",
+        "--fork",
+        "`kd fork` starts a thread with the beginning of another; `kd chat` opens it",
+    ),
+    (
+        "*",
+        "--fork",
+        "`kd fork` starts a thread with the beginning of another",
+    ),
+    (
+        "*",
+        "--dry-run",
+        "`kd deliberate --dry-run \"…\"` shows members, calls and price; `kd cost` what was spent",
+    ),
+];
+
+/// Returns the error for an option that a command does not have, but people expect; `None` for any other mistake.
+pub(crate) fn option(error: &clap::Error, words: &[String]) -> Option<Error> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let command = words.iter().find(|word| !word.starts_with('-'));
+    let before = words.iter().take_while(|word| *word != flag);
+    let command = command.filter(|command| before.clone().any(|word| word == *command));
+    let command = command.map_or("", String::as_str);
+    let advice = advice(command, flag)?;
+    let name = format!("kd {command}");
+    let what = format!("`{}` has no option `{flag}`", name.trim_end());
+    Some(Error::new("usage", Exit::Usage, what).next(advice))
+}
+
+fn advice(command: &str, flag: &str) -> Option<&'static str> {
+    let rows = FLAGS.iter().filter(|(_, one, _)| *one == flag);
+    let own = rows.clone().find(|(of, _, _)| *of == command);
+    let any = rows.clone().find(|(of, _, _)| *of == "*");
+    own.or(any).map(|(_, _, advice)| *advice)
+}
 
 /// Returns the error for a word that is no command of `kd`; `None` for any other mistake. `first` is the word after `kd`.
 pub(crate) fn unknown(error: &clap::Error, first: Option<&str>) -> Option<Error> {
@@ -73,6 +152,45 @@ fn meant(word: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_of_another_command_gets_a_hint() {
+        for line in [
+            "kd --new",
+            "kd ask --dry-run x",
+            "kd ask x --fork",
+            "kd think --dry-run x",
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let error = super::super::Cli::command().try_get_matches_from(&words);
+            let told = option(&error.expect_err("a mistake"), &words[1..]);
+            let told = told.unwrap_or_else(|| panic!("{line}"));
+            assert!(
+                told.next.is_some_and(|next| next.contains("`kd ")),
+                "{line}"
+            );
+        }
+        let words = ["ask".to_owned(), "--memebrs".to_owned()];
+        let error =
+            super::super::Cli::command().try_get_matches_from(["kd", "ask", "--memebrs", "a"]);
+        assert!(option(&error.expect_err("a typo"), &words).is_none());
+        // No command has the option, and the commands of the advice exist.
+        for (of, flag, advice) in FLAGS {
+            let words = ["kd", of, flag]
+                .into_iter()
+                .filter(|word| !matches!(*word, "" | "*"));
+            if of != "*" {
+                let read = super::super::Cli::command().try_get_matches_from(words);
+                let kind = read.err().map(|error| error.kind());
+                assert_eq!(kind, Some(ErrorKind::UnknownArgument), "{of} {flag}");
+            }
+            for command in advice.split('`').skip(1).step_by(2) {
+                let words = command.split(' ').map(|word| word.trim_matches('"'));
+                let read = super::super::Cli::command().try_get_matches_from(words);
+                assert!(read.is_ok(), "{command}");
+            }
+        }
+    }
 
     #[test]
     fn a_word_that_is_no_command_gets_the_nearest() {
