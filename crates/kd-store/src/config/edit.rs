@@ -297,13 +297,12 @@ fn place(drafts: &[Draft], change: &Change) -> Result<(usize, Vec<String>), Prob
                 .into_iter()
                 .find(|problem| !known.contains(problem));
             let Some(problem) = refused else {
-                let text = changed.text().unwrap_or_default();
-                let plain = serde_json::from_str::<Value>(text).is_ok();
-                let notice = "the file has comments, which kingdom-cli cannot read".to_owned();
-                return Ok((0, if plain { Vec::new() } else { vec![notice] }));
+                return Ok((0, Vec::new()));
             };
+            // The reason is told once, with the first setting in that file.
+            let first = local.old.is_none();
             let notice = format!("written to {} instead: {problem}", local.file.display());
-            Ok((1, vec![notice]))
+            Ok((1, first.then_some(notice).into_iter().collect()))
         }
         None => {
             let here = change.path.find(&project.value()?).is_some();

@@ -106,6 +106,54 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
         .collect()
 }
 
+/// Wraps one line of prose between its words, never inside one: a path or an address longer than a line stays whole, so
+/// that it can be copied. So does code in backticks, where it fits on a line. Later lines are indented by `hang`.
+pub fn fold(text: &str, columns: usize, hang: usize) -> Vec<String> {
+    let indent = text.len() - text.trim_start().len();
+    let mut lines = Vec::new();
+    let mut line = text[..indent].to_owned();
+    let mut is_empty = true;
+    let room = columns.saturating_sub(hang);
+    for word in words(&text[indent..], room) {
+        if !is_empty && width(&line) + 1 + width(word) > columns {
+            lines.push(std::mem::replace(&mut line, " ".repeat(hang)));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    lines.push(line);
+    lines
+}
+
+/// Splits at spaces, but not inside backticks that take at most `room` columns.
+fn words(text: &str, room: usize) -> Vec<&str> {
+    let mut words = Vec::new();
+    let (mut start, mut code) = (0, None);
+    for (at, c) in text.char_indices() {
+        match (c, code) {
+            ('`', None) => {
+                code = text[at + 1..]
+                    .find('`')
+                    .map(|end| at + 1 + end)
+                    .filter(|end| width(&text[at..=*end]) <= room)
+            }
+            (_, Some(end)) if at >= end => code = None,
+            (' ', None) => {
+                words.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&text[start..]);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 /// Wraps spans into lines of at most `columns`: at spaces and around wide characters; inside a word only when it is
 /// longer than a line. Leading spaces stay on the first line; spaces at a break are dropped. A column too narrow for a
 /// wide character still gets it: no text is lost.
@@ -265,6 +313,32 @@ mod tests {
             }
             assert_eq!(letters(&lines.concat()), letters(&long), "nothing is lost");
         }
+    }
+
+    #[test]
+    fn prose_breaks_between_words_only() {
+        let path =
+            "/a/long/path/of/a/file/that/is/longer/than/any/of/these/lines/config.local.json";
+        let text = format!("a.b is set in {path}; `kd config show` lists all (see {path})");
+        for columns in [1, 40, 60, 80, 200] {
+            let lines = fold(&text, columns, 2);
+            assert_eq!(
+                lines.join(" ").split_whitespace().collect::<Vec<_>>(),
+                text.split_whitespace().collect::<Vec<_>>()
+            );
+            for line in &lines {
+                let is_word = line.split_whitespace().count() == 1;
+                assert!(
+                    width(line) <= columns || is_word || columns == 1,
+                    "{columns}: {line:?}"
+                );
+            }
+            let whole = lines.iter().any(|line| line.contains("`kd config show`"));
+            assert!(whole || columns == 1, "{columns}: {lines:?}");
+        }
+        assert_eq!(fold("  one two three", 9, 4), ["  one two", "    three"]);
+        assert_eq!(fold("", 9, 4), [""]);
+        assert_eq!(fold("an ` odd one", 5, 0), ["an `", "odd", "one"]);
     }
 
     #[test]

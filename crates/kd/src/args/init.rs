@@ -20,7 +20,7 @@ pub(crate) struct Init {
     /// Do not ask: take --members, or everything found
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Write your own configuration instead of this folder's
+    /// Write your own configuration instead of this folder's; the default outside of a project
     #[arg(long)]
     pub(crate) user: bool,
     /// Replace an existing configuration

@@ -1,13 +1,12 @@
 //! `kd ask`: opens a thread, asks, and says how it went.
 
 use super::here::Here;
-use super::notices::notice_line;
+use super::notices::{folded, notice_line};
 use super::{background, choice, first, question, stage, trust};
 use crate::args::ask::Ask;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::face::words;
-use crate::render::wrap::wrap;
 use kd_app::outfile;
 use kd_app::{Opened, Prepared, Question};
 use kd_core::Op;
@@ -121,14 +120,14 @@ pub(super) fn closing(view: &View, id: &str, go_on: &str, here: &Here) {
     }
     let dot = format!(" {} ", styles.glyph("·", "-"));
     let head = format!("{id}{dot}{}", parts.join(&dot));
-    let (columns, _) = kd_tui::terminal::size_of_stderr().unwrap_or((u16::MAX, 0));
+    let columns = kd_tui::terminal::size_of_stderr().map(|(columns, _)| columns.into());
     let mut err = crate::out::stderr().lock();
     for line in [
         head,
         format!("go on:  {go_on} \"…\""),
         format!("see it: kd council show {id}"),
     ] {
-        for line in wrap(&line, usize::from(columns).saturating_sub(1)) {
+        for line in folded(&line, columns) {
             let _ = writeln!(err, "{}", styles.dim(&line));
         }
     }

@@ -1,6 +1,7 @@
 //! `kd config …`: shows, checks and changes settings.
 
 use super::here::Here;
+use super::notices::notice_line;
 use super::trust;
 use crate::args::config::{Check, Config, File, Set, Show, Unset};
 use crate::error::Error;
@@ -8,7 +9,9 @@ use crate::exit::Exit;
 use crate::face::json;
 use crate::render::clean;
 use crate::render::wrap::width;
+use kd_backends::Backends;
 use kd_core::config::{KeyPath, Layer, Reader, parse_text, schema};
+use kd_core::seating::{self, SeatRequest};
 use kd_store::config::{self as files, ConfigError, ConfigPaths, Setting, Written};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -29,14 +32,10 @@ fn show(args: &Show, here: &Here) -> Result<(), Error> {
     let layout = here.find_layout()?;
     let loaded = here.settings(layout.as_ref())?;
     for notice in &loaded.notices {
-        let _ = writeln!(crate::out::stderr(), "{}", clean::line(notice));
+        notice_line(notice);
     }
     if loaded.project.holds_back() {
-        let _ = writeln!(
-            crate::out::stderr(),
-            "{}",
-            clean::line(&kd_app::trust::held_line(&loaded.project))
-        );
+        notice_line(&kd_app::trust::held_line(&loaded.project));
     }
     let mut settings = loaded.settings();
     if let Some(key) = &args.key {
@@ -161,16 +160,9 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
         }
         None => here.settings(here.find_layout()?.as_ref())?,
     };
-    let mut err = crate::out::stderr().lock();
-    for notice in &loaded.notices {
-        writeln!(err, "{}", clean::line(notice))?;
-    }
+    loaded.notices.iter().for_each(|notice| notice_line(notice));
     if loaded.project.holds_back() {
-        writeln!(
-            err,
-            "{}",
-            clean::line(&kd_app::trust::held_line(&loaded.project))
-        )?;
+        notice_line(&kd_app::trust::held_line(&loaded.project));
     }
     let read = match loaded.files.len() {
         0 => "no configuration file: the built-in settings apply".to_owned(),
@@ -183,8 +175,28 @@ fn check(args: &Check, here: &Here) -> Result<(), Error> {
             format!("no mistakes in {}", names.join(" and "))
         }
     };
-    writeln!(err, "{}", clean::line(&read))?;
+    notice_line(&read);
+    if args.file.is_none() {
+        for line in cannot_answer(&loaded.config, here) {
+            notice_line(&line);
+        }
+    }
     Ok(())
+}
+
+/// Names the members that lack their program, key or model, as far as this shows without a call.
+fn cannot_answer(config: &kd_core::config::Config, here: &Here) -> Vec<String> {
+    let Ok(seated) = seating::seat(config, &SeatRequest::default()) else {
+        return Vec::new();
+    };
+    let backends = Backends::new(config, here.backend_options());
+    let members = seated.roster.members().iter();
+    let lacking = members.filter_map(|member| {
+        let failure = backends.missing(member)?;
+        let (what, next) = (&failure.message, failure.hint());
+        Some(format!("{} cannot answer: {what}; {next}", member.name))
+    });
+    lacking.collect()
 }
 
 fn set(args: &Set, here: &Here) -> Result<(), Error> {
@@ -194,7 +206,8 @@ fn set(args: &Set, here: &Here) -> Result<(), Error> {
     told(
         &files::set(&paths, args.layer.layer.into(), &path, value)?,
         "is set in",
-    )
+    );
+    Ok(())
 }
 
 fn unset(args: &Unset, here: &Here) -> Result<(), Error> {
@@ -203,7 +216,8 @@ fn unset(args: &Unset, here: &Here) -> Result<(), Error> {
     told(
         &files::unset(&paths, args.layer.layer.into(), &path)?,
         "is removed from",
-    )
+    );
+    Ok(())
 }
 
 fn key(text: &str) -> Result<KeyPath, Error> {
@@ -222,18 +236,16 @@ fn paths(file: File, here: &Here) -> Result<ConfigPaths, Error> {
     Ok(here.config_paths(layout.as_ref()))
 }
 
-fn told(written: &Written, done: &str) -> Result<(), Error> {
-    let mut err = crate::out::stderr().lock();
-    writeln!(
-        err,
+fn told(written: &Written, done: &str) {
+    notice_line(&format!(
         "{} {done} {}",
-        clean::line(&written.path.to_string()),
-        clean::line(&written.file.display().to_string())
-    )?;
-    for notice in &written.notices {
-        writeln!(err, "{}", clean::line(notice))?;
-    }
-    Ok(())
+        written.path,
+        written.file.display()
+    ));
+    written
+        .notices
+        .iter()
+        .for_each(|notice| notice_line(notice));
 }
 
 fn path(here: &Here) -> Result<(), Error> {

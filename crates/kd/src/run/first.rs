@@ -2,15 +2,13 @@
 
 use super::here::Here;
 use super::init::look_around;
+use super::notices::say;
 use kd_backends::discovery::Discovered;
-use std::io::Write;
 
 /// Says who answers and what else was found; on the first question in a folder, also how to get better answers.
 pub(super) fn notice(first: bool, here: &Here) {
     let found = look_around(here).unwrap_or_default();
-    let _ = crate::out::stderr()
-        .lock()
-        .write_all(text(first, &found).as_bytes());
+    say(&text(first, &found));
 }
 
 fn text(first: bool, found: &[Discovered]) -> String {

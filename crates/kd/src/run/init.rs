@@ -1,6 +1,7 @@
 //! `kd init`: offers what is found on this machine as members, and writes a commented configuration.
 
 use super::here::Here;
+use super::notices::say;
 use crate::args::init::Init;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -14,6 +15,7 @@ use kd_core::config::{InitSeat, Layer, render_init};
 use kd_core::roles;
 use kd_core::seating::LOCAL;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
 
 /// Maximum models offered per Ollama: more would bury the rest of the list.
 const OLLAMA_MAX: usize = 5;
@@ -74,8 +76,10 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
                 .next(format!("kd init --members {}=MODEL", seat.name)),
         );
     }
-    let (layer, layout) = if args.user {
-        (Layer::User, here.find_layout()?)
+    let found = here.find_layout()?;
+    let (layer, layout) = if args.user || found.is_none() && !is_in_checkout(here.folder()?) {
+        // Without a project the choice is for all folders, like that of the first question.
+        (Layer::User, found)
     } else {
         // The committed file is not used: it has no comments, and available members differ between machines.
         (Layer::Local, Some(here.make_layout()?.layout))
@@ -100,31 +104,35 @@ pub(super) fn run(args: &Init, here: &Here) -> Result<Exit, Error> {
     } else {
         "are members"
     };
-    writeln!(
-        crate::out::stderr(),
-        "{} {are} now; written to {}",
+    let scope = match layer {
+        Layer::User => "in all your folders",
+        _ => "in this folder (`kd init --user`: in all)",
+    };
+    say(&format!(
+        "{} {are} now {scope}; written to {}",
         names.join(", "),
         file.display()
-    )?;
+    ));
     let paid = chosen.iter().filter(|seat| seat.key_env.is_some());
     let paid: Vec<&str> = paid.map(|seat| seat.name.as_str()).collect();
     if !paid.is_empty() {
         let paid = paid.join(", ");
-        writeln!(crate::out::stderr(), "each answer of {paid} costs money")?;
+        say(&format!("each answer of {paid} costs money"));
     }
     if !left_out.is_empty() {
-        writeln!(
-            crate::out::stderr(),
+        say(&format!(
             "left out, because each answer costs money: {}; to add one: kd init --force --members {},…",
             left_out.join(", "),
             left_out[0]
-        )?;
+        ));
     }
-    writeln!(
-        crate::out::stderr(),
-        "try it: kd ask \"…\"; change it: kd config set KEY VALUE"
-    )?;
+    say("try it: kd ask \"…\"; change it: kd config set KEY VALUE");
     Ok(Exit::Done)
+}
+
+/// Returns whether a folder is in a checkout of git.
+fn is_in_checkout(folder: &Path) -> bool {
+    folder.ancestors().any(|up| up.join(".git").exists())
 }
 
 /// Lists what is searched for, in lines of at most `columns`, each with the command that installs it or signs in.

@@ -2,6 +2,7 @@
 
 use crate::face::words;
 use crate::render::clean;
+use crate::render::wrap::fold;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kd_app::{Download, Notice, Progress};
 use kd_core::build_log::inert;
@@ -10,8 +11,28 @@ use std::sync::{Mutex, PoisonError};
 
 /// Shows a notice on stderr.
 pub(super) fn notice_line(text: &str) {
+    say(&inert(&clean::line(text)));
+}
+
+/// Writes lines of prose to stderr, on a terminal wrapped between their words.
+pub(super) fn say(text: &str) {
+    let columns = kd_tui::terminal::size_of_stderr().map(|(columns, _)| columns.into());
+    let lines: String = text
+        .lines()
+        .flat_map(|line| folded(line, columns))
+        .map(|line| line + "\n")
+        .collect();
     // If this cannot be written, nobody reads it.
-    let _ = writeln!(crate::out::stderr(), "{}", inert(&clean::line(text)));
+    let _ = crate::out::stderr().lock().write_all(lines.as_bytes());
+}
+
+/// Wraps a line of prose at the columns of a terminal, if there is one. Its later lines are indented.
+pub(super) fn folded(line: &str, columns: Option<usize>) -> Vec<String> {
+    let indent = line.len() - line.trim_start().len();
+    match columns {
+        Some(columns) => fold(line, columns, indent + 2),
+        None => vec![line.to_owned()],
+    }
 }
 
 /// Shows the notices of the library.
@@ -30,14 +51,13 @@ pub(super) fn printer() -> impl Fn(&Notice) + Send + Sync {
 fn download(step: &Download, bar: &mut Option<Bar>) {
     match step {
         Download::Begun { model, folder } => {
-            let _ = writeln!(
-                crate::out::stderr(),
+            say(&format!(
                 "downloading {}: {}, licence {}, into {}",
                 model.title,
                 mebibytes(model.bytes),
                 model.licence,
                 folder.display()
-            );
+            ));
             *bar = Some(Bar::new(model.bytes));
         }
         Download::Progress(progress) => {
@@ -51,11 +71,10 @@ fn download(step: &Download, bar: &mut Option<Bar>) {
             }
             if let Some(took) = took {
                 let took = words::seconds(*took);
-                let _ = writeln!(
-                    crate::out::stderr(),
+                say(&format!(
                     "{} is downloaded; its checksum matches ({took})",
                     model.key
-                );
+                ));
             }
         }
     }
@@ -116,9 +135,7 @@ impl Bar {
     }
 
     fn say(&self, line: &str) {
-        self.bar.suspend(|| {
-            let _ = writeln!(crate::out::stderr(), "{line}");
-        });
+        self.bar.suspend(|| say(line));
     }
 
     fn end(&self) {

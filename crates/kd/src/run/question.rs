@@ -1,9 +1,10 @@
 //! Reads the question from the command line and from piped input.
 
+use super::notices::say;
 use crate::error::Error;
 use kd_app::Question;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 
 /// Maximum bytes of a question with its context, as accepted by the council.
 const BYTES_MAX: usize = 16 << 20;
@@ -29,10 +30,7 @@ pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Quest
         return Err(Error::usage("there is no question").next(example(command)));
     }
     if wants_stdin && terminal && !quiet {
-        let _ = writeln!(
-            crate::out::stderr(),
-            "type the question; Ctrl+D on an empty line ends it"
-        );
+        say("type the question; Ctrl+D on an empty line ends it");
     }
     let needed = wants_stdin || asked.trim().is_empty();
     let piped = if needed {
@@ -43,10 +41,7 @@ pub(super) fn read(command: &str, words: &[String], quiet: bool) -> Result<Quest
         from_stdin()?
     } else {
         if !quiet {
-            let _ = writeln!(
-                crate::out::stderr(),
-                "stdin is open but silent: continuing without it (`< /dev/null` skips the wait)"
-            );
+            say("stdin is open but silent: continuing without it (`< /dev/null` skips the wait)");
         }
         String::new()
     };
