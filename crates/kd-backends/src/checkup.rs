@@ -5,6 +5,7 @@
 //! exist, it is read-only; if it did not try, nothing is known.
 
 use crate::adapters::agent_cli::HeldBy;
+use crate::adapters::programs;
 use crate::backends::Backends;
 use crate::dialects;
 use crate::env::Env;
@@ -89,6 +90,16 @@ pub async fn examine(
             Ok(program) => {
                 report.version = version(&program, &backends.env).await;
                 report.program = Some(program);
+                let known = programs::program(&member.backend).zip(report.version.as_deref());
+                if let Some((known, version)) = known {
+                    // It would fail at a flag that it does not know.
+                    if let Some(update) = known.too_old(version) {
+                        report.problem = Some(format!("version {version} is too old"));
+                        report.advice = Some(update);
+                        return report;
+                    }
+                    report.advice = known.better(version);
+                }
                 if let Ok((by, words)) = backends.read_only_by(member) {
                     (report.held_by, report.read_only_by) = (Some(by), Some(words));
                 }

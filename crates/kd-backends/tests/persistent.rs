@@ -498,10 +498,19 @@ async fn a_codex_without_an_app_server_is_asked_in_its_one_shot_form() {
         {"read": true}, lines(&[said, json!({"type": "turn.completed", "usage": {}})])
     ]);
     let stage = Stage::new(backed("codex"), &steps);
-    let (text, notices, end) = run(&*stage.backend(), request("one")).await;
+    let backend = stage.backend();
+    let (text, notices, end) = run(&*backend, request("one")).await;
     assert!(end.is_ok(), "{end:?}");
     assert_eq!(text, "as before");
-    assert!(notices[0].contains("for this question only"), "{notices:?}");
+    assert!(notices[0].contains("for each question"), "{notices:?}");
+    assert!(notices[0].contains("Codex 0.80.0 or later"), "{notices:?}");
+    // The same is not tried and told with each question.
+    let (text, notices, end) = run(&*backend, request("two")).await;
+    assert!(end.is_ok(), "{end:?}");
+    let told = |text: &String| text.contains("for each question");
+    assert_eq!(text, "as before");
+    assert!(!notices.iter().any(told), "{notices:?}");
+    drop(backend);
     drop(stage);
     settled();
 }

@@ -405,3 +405,81 @@ fn another_program_called_kd_is_told_and_json_stays_json() {
     assert!(said.err.contains(first), "{}", said.err);
     assert!(!ran.exists(), "it was started");
 }
+
+/// Programs that nobody seated are named, and do not decide the exit code; nor does the built-in model, which does not sit.
+#[test]
+fn only_members_are_tested() {
+    let home = home(&[("well", Some(script(&[tries(), ready()])))]);
+    let bin = home.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let gemini = bin.join("gemini");
+    std::fs::write(&gemini, "#!/bin/sh\nexit 1\n").unwrap();
+    std::fs::set_permissions(&gemini, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let run = |args: &[&str]| {
+        let mut command = home.kd(args);
+        command
+            .env("PATH", &path)
+            .env("OLLAMA_HOST", "127.0.0.1:1")
+            .env("KD_OFFLINE", "1");
+        Said::fed(command, "")
+    };
+    let said = run(&["doctor", "--json"]);
+    let names: Vec<_> = said
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["member"].clone())
+        .collect();
+    assert_eq!(
+        (said.code, names),
+        (Some(0), vec![json!("well")]),
+        "{}",
+        said.out
+    );
+    let said = run(&["doctor"]);
+    assert_eq!(said.code, Some(0), "{}", said.out);
+    assert!(
+        said.out
+            .contains("found, but no member: gemini; `kd doctor gemini`"),
+        "{}",
+        said.out
+    );
+    // With nothing configured, what could answer is tested.
+    std::fs::write(home.config_file(), "{}").unwrap();
+    let names: Vec<_> = run(&["doctor", "--json"])
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["member"].clone())
+        .collect();
+    assert_eq!(names[0], json!("gemini"), "{names:?}");
+    assert_eq!(names.len(), 2, "{names:?}");
+}
+
+/// A program whose version is known to fail is not asked, and the oldest that works is named.
+#[test]
+fn an_old_program_is_told_before_it_fails() {
+    let old = json!([
+        {"when": "--version", "do": [{"print": "2.0.32 (Claude Code)\n"}, {"exit": 0}]},
+        {"write": "../asked"}
+    ]);
+    let home = home(&[("old", Some(old))]);
+    let config = json!({"agents": {"old": {"backend": "claude_code", "command": [home.path().join("old")]}}});
+    std::fs::write(home.config_file(), config.to_string()).unwrap();
+    let said = home.run(&["doctor", "old"]);
+    assert_eq!(said.code, Some(6), "{}", said.out);
+    assert!(
+        said.out.contains("2.0.32 (Claude Code) is too old"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("update Claude Code to version 2.0.65 or later"),
+        "{}",
+        said.out
+    );
+}

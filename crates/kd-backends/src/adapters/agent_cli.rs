@@ -193,6 +193,23 @@ impl AgentCli {
         matches!(self.how, How::Known(_))
     }
 
+    /// Returns the name of the agent in the settings.
+    pub(super) fn key(&self) -> &str {
+        &self.choice.agent
+    }
+
+    /// Returns which version can be kept running between questions, as advice; empty if that is not known.
+    pub(super) fn needs_to_be_kept(&self) -> String {
+        let How::Known(program) = &self.how else {
+            return String::new();
+        };
+        let least = program.kept.as_ref().and_then(|kept| kept.least);
+        least.map_or_else(String::new, |least| {
+            let (title, install) = (program.title, program.install);
+            format!("; {title} {least} or later can: {install}")
+        })
+    }
+
     /// Finds the program.
     ///
     /// # Errors

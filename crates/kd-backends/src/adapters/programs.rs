@@ -126,6 +126,8 @@ pub(super) struct Kept {
     pub(super) arguments: fn(&Call<'_>) -> Vec<OsString>,
     /// Whether this is the default: it was tested with the real program.
     pub(super) unasked: bool,
+    /// The oldest version that was kept running in the tests.
+    pub(super) least: Option<&'static str>,
     /// The mode of its ACP sessions for read-only turns, in which the real program was observed to change nothing.
     pub(super) mode: Option<&'static str>,
 }
@@ -237,6 +239,7 @@ pub const PROGRAMS: &[Program] = &[
             link: &CLAUDE,
             arguments: claude_kept,
             unasked: true,
+            least: Some("2.0.65"),
             mode: None,
         }),
         variables: |_| Vec::new(),
@@ -273,6 +276,7 @@ pub const PROGRAMS: &[Program] = &[
             link: &CODEX,
             arguments: codex_kept,
             unasked: true,
+            least: Some("0.80.0"),
             mode: None,
         }),
         variables: |_| Vec::new(),
@@ -314,6 +318,7 @@ pub const PROGRAMS: &[Program] = &[
             link: &ACP,
             arguments: gemini_kept,
             unasked: true,
+            least: None,
             // Each tool that writes asks first and is rejected; `plan` may write plans.
             mode: Some("default"),
         }),
@@ -365,6 +370,7 @@ pub const PROGRAMS: &[Program] = &[
             link: &ACP,
             arguments: acp_word,
             unasked: true,
+            least: None,
             // Its permissions deny every tool that writes; its `plan` mode does not block the shell.
             mode: Some("build"),
         }),
@@ -399,6 +405,7 @@ pub const PROGRAMS: &[Program] = &[
             link: &ACP,
             arguments: acp_word,
             unasked: false,
+            least: None,
             mode: None,
         }),
         variables: |_| Vec::new(),
@@ -899,6 +906,77 @@ mod tests {
                     .iter()
                     .any(|arg| arg.contains("mcp_servers") || arg == "--mcp-config")
             );
+        }
+    }
+}
+
+impl Program {
+    /// Returns why a version of this program is too old, with the oldest that works and the command that updates it.
+    /// `None` if it is not, or that is not known.
+    pub fn too_old(&self, version: &str) -> Option<String> {
+        let least = self.least.filter(|least| is_older(version, least))?;
+        let (title, install) = (self.title, self.install);
+        Some(format!(
+            "update {title} to version {least} or later: {install}"
+        ))
+    }
+
+    /// Returns advice for a version that answers, but cannot be kept running between questions.
+    pub fn better(&self, version: &str) -> Option<String> {
+        let least = self.kept.as_ref()?.least?;
+        is_older(version, least).then(|| {
+            let (title, install) = (self.title, self.install);
+            format!("{title} {least} or later is kept running between questions: {install}")
+        })
+    }
+}
+
+/// Returns whether a version, as a program prints it, is older than another; false if it cannot be read.
+fn is_older(version: &str, least: &str) -> bool {
+    let numbers = |text: &str| -> Option<Vec<u64>> {
+        let word = text
+            .split_whitespace()
+            .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))?;
+        let core = word.split(['-', '+']).next()?;
+        core.split('.').map(|part| part.parse().ok()).collect()
+    };
+    match (numbers(version), numbers(least)) {
+        (Some(version), Some(least)) => version < least,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod version_tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_versions_are_compared_as_numbers() {
+        let claude = program("claude_code").unwrap();
+        for (version, old) in [
+            ("2.0.32 (Claude Code)", true),
+            ("1.0.128 (Claude Code)", true),
+            ("2.0.65 (Claude Code)", false),
+            ("2.1.9 (Claude Code)", false),
+            ("2.0.100", false),
+            ("unknown", false),
+            ("", false),
+        ] {
+            assert_eq!(claude.too_old(version).is_some(), old, "{version}");
+        }
+        let codex = program("codex").unwrap();
+        assert!(codex.too_old("codex-cli 0.50.0").is_none(), "it answers");
+        let better = codex.better("codex-cli 0.50.0").unwrap();
+        assert!(
+            better.contains("0.80.0") && better.contains("npm install"),
+            "{better}"
+        );
+        for version in [
+            "codex-cli 0.80.0",
+            "codex-cli 0.169.0-alpha.1",
+            "codex-cli 1.0",
+        ] {
+            assert_eq!(codex.better(version), None, "{version}");
         }
     }
 }

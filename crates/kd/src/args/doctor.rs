@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  kd doctor                    every configured member and installed agent program
+  kd doctor                    every member and configured agent
   kd doctor claude codex       these
   kd doctor --json | jq -r '.[] | select(.answered | not) | .advice'
 

@@ -35,7 +35,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     let scratch = kd_app::scratch::folder("kd-doctor-", here)?;
     let runtime = Runtime::new()?;
     let reports = runtime.block_on(async {
-        let members = members(&config, args, here).await?;
+        let Called { members, idle } = members(&config, args, here).await?;
         let calls = members.iter().map(|member| {
             let folder = scratch.path().join(member.name.as_str());
             let config = &config;
@@ -53,10 +53,9 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
                 Ok(examine(&backends, member, &folder, args.timeout).await)
             }
         });
-        join_all(calls)
-            .await
-            .into_iter()
-            .collect::<Result<Vec<Report>, Error>>()
+        let reports = join_all(calls).await;
+        let reports = reports.into_iter().collect::<Result<Vec<Report>, _>>();
+        Ok::<_, Error>((reports?, idle))
     });
     let remotes = match args.members.is_empty() {
         true => runtime.block_on(remotes(&config, here)),
@@ -68,7 +67,7 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
     };
     // A server that never ends its answer may keep a thread busy.
     drop(runtime);
-    let reports = reports?;
+    let (reports, idle) = reports?;
     let mut out = crate::out::stdout().lock();
     if args.json {
         let mut all: Vec<serde_json::Value> = Vec::new();
@@ -80,6 +79,14 @@ pub(super) fn run(args: &Doctor, here: &Here) -> Result<Exit, Error> {
         writeln!(out, "{}", json::text(&all, true)?)?;
     } else {
         write!(out, "{}", table(&reports, here))?;
+        if !idle.is_empty() {
+            let names = idle.join(" ");
+            writeln!(
+                out,
+                "found, but no member: {}; `kd doctor {names}` tests it",
+                idle.join(", ")
+            )?;
+        }
         remotes
             .iter()
             .try_for_each(|remote| writeln!(out, "{}", remote.line()))?;
@@ -217,47 +224,63 @@ fn is_well(report: &Report) -> bool {
     report.answered && report.read_only != Some(false)
 }
 
-/// Returns the named members. If none is named, returns the configured ones and the agent programs on this machine. The
-/// built-in model is called once, however many members use it.
-async fn members(config: &Config, args: &Doctor, here: &Here) -> Result<Vec<Member>, Error> {
-    let mut names = args.members.clone();
-    if names.is_empty() {
-        names = config.agents.keys().cloned().collect();
-        for found in discover(&here.of_backends(false)).await {
-            let known = KNOWN_AGENTS
-                .iter()
-                .find(|(_, backend)| *backend == found.backend);
-            let seated = config
-                .agents
-                .values()
-                .any(|agent| agent.backend == found.backend);
-            if let (What::Program(_), Some((name, _)), false) = (&found.what, known, seated) {
-                names.push((*name).to_owned());
-            }
-        }
-    }
+/// The members to call, and agent programs that were found but are no members.
+struct Called {
+    members: Vec<Member>,
+    idle: Vec<String>,
+}
+
+/// Returns the named members. If none is named, returns those of the council and the configured agents; if nothing is
+/// configured, the agent programs on this machine and the built-in model, which is called once, however many members use
+/// it.
+async fn members(config: &Config, args: &Doctor, here: &Here) -> Result<Called, Error> {
     let seat = |members: Vec<String>| {
         let wishes = SeatRequest {
             members,
             ..SeatRequest::default()
         };
-        seating::seat(config, &wishes)
-            .map_err(|e| Error::new("unknown_member", Exit::Usage, e.to_string()))
+        let seated = seating::seat(config, &wishes)
+            .map_err(|e| Error::new("unknown_member", Exit::Usage, e.to_string()))?;
+        Ok::<_, Error>(seated.roster.members().to_vec())
     };
-    let mut members = match names.is_empty() {
-        true => Vec::new(),
-        false => seat(names)?.roster.members().to_vec(),
-    };
-    if args.members.is_empty() && !members.iter().any(|member| member.backend == LOCAL) {
-        let built_in = seating::seat(&Config::default(), &SeatRequest::default());
-        members.extend(
-            built_in
-                .iter()
-                .flat_map(|s| s.roster.members().first())
-                .cloned(),
-        );
+    if !args.members.is_empty() {
+        return Ok(Called {
+            members: seat(args.members.clone())?,
+            idle: Vec::new(),
+        });
     }
-    Ok(members)
+    let mut members = seat(Vec::new())?;
+    let built_in = config.agents.is_empty() && members.iter().all(|m| m.backend == LOCAL);
+    let others = config.agents.keys().filter(|name| {
+        let is_seated = |member: &Member| member.name.as_str() == name.as_str();
+        !members.iter().any(is_seated)
+    });
+    let others: Vec<String> = others.cloned().collect();
+    if !others.is_empty() {
+        members.extend(seat(others)?);
+    }
+    let mut programs = Vec::new();
+    for found in discover(&here.of_backends(false)).await {
+        let known = KNOWN_AGENTS
+            .iter()
+            .find(|(_, backend)| *backend == found.backend);
+        let seated = members.iter().any(|member| member.backend == found.backend);
+        if let (What::Program(_), Some((name, _)), false) = (&found.what, known, seated) {
+            programs.push((*name).to_owned());
+        }
+    }
+    if built_in && !programs.is_empty() {
+        members.splice(0..0, seat(std::mem::take(&mut programs))?);
+    }
+    let mut local = 0;
+    members.retain(|member| {
+        local += u32::from(member.backend == LOCAL);
+        member.backend != LOCAL || local == 1
+    });
+    Ok(Called {
+        members,
+        idle: programs,
+    })
 }
 
 /// Formats one line per member, with advice below where something is wrong; then what keeps agents from writing.

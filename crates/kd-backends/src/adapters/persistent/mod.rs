@@ -109,6 +109,9 @@ impl Backend for PersistentAgent {
         if request.server().is_some() && self.once && self.link.dialect != ACP.dialect {
             return self.agent.ask(request);
         }
+        if self.once && self.pool.refuses(self.agent.key()) {
+            return self.agent.ask(request);
+        }
         let state = State::Asked(Box::new((self.clone(), request)));
         let agent = self.agent.clone();
         let deltas = stream::unfold(state, |state| async move {
@@ -177,10 +180,16 @@ async fn go(mut turn: Box<Turn>, again: Again) -> Option<(Result<Delta, Failure>
             }
             if closed && warm.once {
                 drop(turn);
+                let mut deltas = warm.agent.ask(request);
+                // Told once: it is the same for each question.
+                if !warm.pool.refuse(warm.agent.key()) {
+                    let delta = deltas.next().await?;
+                    return Some((delta, State::Once(deltas)));
+                }
+                let needs = warm.agent.needs_to_be_kept();
                 let text = format!(
-                    "started for this question only, because it could not be kept running: {failure}"
+                    "started for each question, because it could not be kept running: {failure}{needs}"
                 );
-                let deltas = warm.agent.ask(request);
                 return Some((Ok(Delta::Notice { text }), State::Once(deltas)));
             }
             Some((Err(failure), State::Done))

@@ -3,6 +3,7 @@
 
 use super::{LEAVE, Process};
 use crate::transport::process::Spec;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,6 +18,8 @@ pub(crate) struct Pool {
     keep: Duration,
     /// Whether a service rejected the cache marks in our prompts.
     unmarked: AtomicBool,
+    /// The programs that cannot be kept running.
+    refused: Mutex<BTreeSet<String>>,
 }
 
 struct Waiting {
@@ -31,12 +34,25 @@ impl Pool {
             waiting: Mutex::default(),
             keep,
             unmarked: AtomicBool::default(),
+            refused: Mutex::default(),
         }
     }
 
     /// Returns whether prompts may carry cache marks.
     pub(super) fn marks(&self) -> bool {
         !self.unmarked.load(Relaxed)
+    }
+
+    /// Returns whether a program could not be kept running: it is started for each question.
+    pub(super) fn refuses(&self, program: &str) -> bool {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.contains(program)
+    }
+
+    /// Records that a program cannot be kept running. Returns whether that is new.
+    pub(super) fn refuse(&self, program: &str) -> bool {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.insert(program.to_owned())
     }
 
     /// Leaves marks out from now on: a service rejected them.
